@@ -1,4 +1,4 @@
-//! Builds the parts from the config, runs them, reloads, drains.
+//! Builds the parts of a gate from the config, runs them, reloads them and drains them.
 
 mod build;
 mod health;
@@ -26,11 +26,11 @@ use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
 use crate::record::Recorder;
 
-/// A gate that serves.
+/// A running gate.
 pub struct Running {
-    /// Where agents reach it.
+    /// The address for agents.
     pub address: SocketAddr,
-    /// Where `/metrics` and its siblings are.
+    /// The address of `/metrics` and the other admin endpoints.
     pub admin: Option<SocketAddr>,
     front: Arc<Frontend>,
     gate: Arc<Gate>,
@@ -42,11 +42,11 @@ pub struct Running {
     exporter: Option<Exporter>,
 }
 
-/// Starts a gate. `source` is the file the config came from, looked at again for reloads. An upstream that cannot be used as the
-/// config has it is down, and keeps nothing from starting.
+/// Starts a gate. `source` is the file that the config was read from, which is checked for reloads.
+/// An upstream that cannot be used as configured is down, and does not prevent the start.
 ///
 /// # Errors
-/// Everything that keeps it from starting, at once.
+/// Everything that prevents the start.
 pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, Vec<Fault>> {
     let mut faults = Vec::new();
     let stamps = reload::stamps(&config, source.as_deref());
@@ -155,10 +155,10 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     })
 }
 
-/// What sends audit lines, spans and metrics to a collector, if the config names one.
+/// Starts the exporter of audit lines, spans and metrics to a collector, if the config names one.
 ///
 /// # Errors
-/// What cannot be used of its config.
+/// The setting that cannot be used.
 pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Exporter>, Vec<Fault>> {
     let started = config
         .otlp
@@ -168,8 +168,9 @@ pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Expo
     started.map_err(|error| vec![Fault::of_file("otlp", error, None)])
 }
 
-/// Where people answer, once a token for it is written down. Nobody has to: without a place for the token that the
-/// config names, nobody is asked that way.
+/// Opens the endpoint at which people answer approval requests, after its token is written to a
+/// file. The endpoint is optional: if the config names no file for the token and none can be
+/// written, there is none.
 fn counter(
     gate: &Gate,
     config: &ApprovalConfig,
@@ -201,7 +202,7 @@ fn prove_by(front: &Frontend, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> 
         .map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
 }
 
-/// Where a browser on this machine reaches the gate.
+/// Returns the URL at which a browser on this machine reaches the gate.
 fn base(config: &Config, address: SocketAddr) -> String {
     let scheme = if config.listen.tls.is_some() {
         "https"
@@ -237,25 +238,26 @@ fn address_of(listener: &TcpListener) -> Result<SocketAddr, Vec<Fault>> {
 }
 
 impl Running {
-    /// The gate itself.
+    /// Returns the gate itself.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    /// From now on the holder of this token may try the gate with canaries.
+    /// Permits the holder of this token to test the gate with canaries.
     ///
     /// # Errors
-    /// They cannot be logged.
+    /// The canaries cannot be logged.
     pub fn prove_by(&self, token: &str) -> Result<(), Vec<Fault>> {
         prove_by(&self.front, Sha256::digest(token).into())
     }
 
-    /// Looks at config and rules at once, and opens the audit file anew (SIGHUP).
+    /// Checks config and rules for changes at once, and reopens the audit file (SIGHUP).
     pub fn reload(&self) {
         self.reload.send_modify(|times| *times += 1);
     }
 
-    /// Ends in good order: no new connections, open calls may finish within `drain_seconds`, then upstreams end.
+    /// Shuts down gracefully: accepts no new connections, lets open calls finish within
+    /// `drain_seconds`, then shuts down the upstreams.
     pub async fn drain(self) {
         let deadline = self.gate.limits().drain;
         if self.draining.send(true).is_err() {

@@ -1,5 +1,5 @@
-//! Calls that wait for a person's yes: what is asked, who is asked, and what was answered. Asking does not send: what
-//! becomes of the call is for whoever holds its ticket.
+//! Approval requests for calls: the questions, the approvers and the answers. Opening a request
+//! does not send the call: the holder of its `PendingQuestion` decides what happens to it.
 
 mod api;
 mod approval_request;
@@ -47,19 +47,20 @@ use elicit::{ElicitResponse, ID_PREFIX, read};
 use grants::Grants;
 use request_state::StateKey;
 
-/// At least so long an agent's user has for the server's own questions about a call that was approved.
+/// Minimum time that an agent's user has for the server's own questions about a call that was
+/// approved.
 const ROUND: Duration = Duration::from_secs(600);
 
-/// Every question of the gate.
+/// All approval requests of the gate.
 pub(crate) struct Approvals {
     open: Mutex<HashMap<String, Entry>>,
     grants: Grants,
     seal: StateKey,
     recorder: Arc<Recorder>,
     notifier: Option<Notifier>,
-    /// Refusals of late: an agent that does not stop has nobody asked for a while.
+    /// Recent refusals: while an agent is in a refusal loop, approvers are not asked for a while.
     pub(crate) refusal_loop: RefusalLoop,
-    /// Whether somebody can answer through the admin port.
+    /// Whether approvers can answer through the admin port.
     console: AtomicBool,
     deadline: Duration,
     wait: Duration,
@@ -68,10 +69,10 @@ pub(crate) struct Approvals {
     read: ReadLimits,
 }
 
-/// By which way an answer came.
+/// The channel by which an answer arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnsweredBy {
-    /// The agent asked its user: elicitation, in either era.
+    /// The agent asked its user by elicitation, in either era.
     Elicitation,
     /// The admin port.
     Console,
@@ -88,7 +89,7 @@ impl AnsweredBy {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// What the yes is for; `None` is no.
+    /// The scope of the approval; `None` is a denial.
     pub(crate) yes: Option<Scope>,
     pub(crate) way: AnsweredBy,
     /// The name that the approver gave, if any.
@@ -107,15 +108,15 @@ struct Entry {
     since: Instant,
     asked_at: SystemTime,
     until: Instant,
-    /// The id under which the agent is asked: unlike its name, nobody can guess it.
+    /// The id with which the agent is asked: unlike the request's name, it cannot be guessed.
     wire: String,
-    /// Whether a call waits for it now.
+    /// Whether a call is currently waiting for the answer.
     attended: bool,
     state: watch::Sender<State>,
 }
 
 impl Approvals {
-    /// Nothing asked so far, and nothing granted but what the file holds.
+    /// Creates a store without open requests; its only grants are those of the file.
     ///
     /// # Errors
     /// The file of grants cannot be read.
@@ -147,26 +148,26 @@ impl Approvals {
         })
     }
 
-    /// The same, with people notified of each new question.
+    /// Sets the notifier for new requests.
     #[must_use]
     pub(crate) fn notified_by(self, notifier: Option<Notifier>) -> Self {
         Self { notifier, ..self }
     }
 
-    /// From now on, somebody can answer through the admin port.
+    /// Returns whether approvers can answer through the admin port.
     pub(crate) fn has_console(&self) -> bool {
         self.console.load(Ordering::Relaxed)
     }
 
-    /// How long a call waits whose agent cannot ask its user itself.
+    /// Returns how long a call waits if its agent cannot ask its user itself.
     pub(crate) fn wait(&self) -> Duration {
         self.wait
     }
 
-    /// Whether an earlier yes covers the call.
+    /// Returns whether an earlier approval covers the call.
     ///
     /// # Errors
-    /// It does, and that cannot be told.
+    /// An earlier approval covers it, but the audit log cannot be written.
     pub(crate) fn granted(
         &self,
         matter: &ApprovalRequest,
@@ -189,10 +190,10 @@ impl Approvals {
         Ok(true)
     }
 
-    /// Opens a question, or finds the one that the same call left open.
+    /// Opens an approval request, or returns the one that the same call left open.
     ///
     /// # Errors
-    /// There are too many, or it cannot be told.
+    /// There are too many open requests, or the audit log cannot be written.
     pub(crate) fn open(
         self: &Arc<Self>,
         matter: ApprovalRequest,
@@ -253,7 +254,7 @@ impl Approvals {
         }
     }
 
-    /// Takes up a question again whose answer comes back with the call.
+    /// Resumes a request whose answer arrives with the retried call.
     pub(crate) fn resume(
         self: &Arc<Self>,
         id: &str,
@@ -267,8 +268,8 @@ impl Approvals {
         Some(self.ticket(id, entry))
     }
 
-    /// The agent's user has answered the question that went out as `wire`, or its client has said that it cannot ask:
-    /// then others still may.
+    /// Processes the agent's response to the question that was sent as `wire`. If the client
+    /// reports that it cannot ask its user, the request stays open for other approvers.
     pub(crate) fn take_response(&self, wire: &str, context: &Context, result: Option<Value<'_>>) {
         let found = {
             let open = self.entries(Instant::now());
@@ -288,7 +289,7 @@ impl Approvals {
         }
     }
 
-    /// Answers a question; only the first answer counts.
+    /// Answers a request; only the first answer counts.
     fn answer(
         &self,
         id: &str,
@@ -320,12 +321,13 @@ impl Approvals {
         entry
             .state
             .send_replace(State::Answered(Answer { yes, way, by }));
-        // Whoever is not waiting now gets as long again to come back for the answer.
+        // If no call is waiting now, the agent has the full deadline again to come back for the
+        // answer.
         entry.until = entry.until.max(now + self.deadline);
         Ok(())
     }
 
-    /// The agent takes a request back: it is not carried out, whatever is answered.
+    /// Cancels a request that the agent has withdrawn: it is not sent, whatever the answer.
     pub(crate) fn cancelled(&self, context: &Context, request: &str) {
         let mut open = self.entries(Instant::now());
         open.retain(|id, entry| {
@@ -343,7 +345,7 @@ impl Approvals {
         });
     }
 
-    /// The state that goes out with a question as `requestState`.
+    /// Returns the state that is sent with a question as `requestState`.
     pub(crate) fn sealed(
         &self,
         ticket: &PendingQuestion,
@@ -360,7 +362,8 @@ impl Approvals {
         )
     }
 
-    /// The state that goes out with a login: it carries nothing but what the call had brought.
+    /// Returns the state that is sent with a request to log in: it contains only what the call
+    /// carried.
     pub(crate) fn sealed_login(&self, context: &Context, message: &Message) -> Option<String> {
         let envelope = message.single()?;
         self.seal.seal(
@@ -372,10 +375,10 @@ impl Approvals {
         )
     }
 
-    /// A retried request without the gate's parts; `None` if it has none.
+    /// Returns a retried request without the gate's parts; `None` if it has none.
     ///
     /// # Errors
-    /// It has some, and they are not good.
+    /// It has parts of the gate that are invalid.
     pub(crate) fn restored(
         &self,
         context: &Context,
@@ -384,15 +387,16 @@ impl Approvals {
         self.seal.open(context, message, &self.read)
     }
 
-    /// Remembers what a yes is for.
+    /// Stores the approval for its scope.
     pub(crate) fn remember(&self, matter: &ApprovalRequest, scope: Scope) {
         if let Err(error) = self.grants.add(matter, scope) {
             tracing::error!(%error, "cannot store a permanent approval; it is valid until the gateway stops");
         }
     }
 
-    /// The server answers an approved call with questions of its own (2026-07-28, MRTR): when the call comes once more
-    /// with their answers, it is still the same call, and nobody is asked about it twice.
+    /// Handles an approved call that the server answers with questions of its own (2026-07-28,
+    /// MRTR): when the call is repeated with the answers, it is still the same call and needs no
+    /// second approval.
     pub(crate) fn goes_on(&self, matter: &ApprovalRequest, message: &Message) {
         let Some(result) = message.single().and_then(|envelope| message.body(envelope)) else {
             return;
@@ -408,12 +412,12 @@ impl Approvals {
         }
     }
 
-    /// Removes expired requests, and records them.
+    /// Removes expired requests and records them.
     pub(crate) fn sweep(&self) {
         drop(self.entries(Instant::now()));
     }
 
-    /// The open questions, without those whose time is over.
+    /// Returns the open requests after removing those that have expired.
     fn entries(&self, now: Instant) -> MutexGuard<'_, HashMap<String, Entry>> {
         let mut open = self.open.lock();
         open.retain(|id, entry| {
@@ -451,10 +455,10 @@ impl Approvals {
     }
 }
 
-/// What notifies people of questions, if the config names anything that does.
+/// Returns the notifier for new requests, if the config names a command or a webhook.
 ///
 /// # Errors
-/// What cannot be used of the config.
+/// The faults of the config that make it unusable.
 pub(crate) fn notifier(
     config: &Config,
     recorder: &Recorder,
@@ -463,7 +467,7 @@ pub(crate) fn notifier(
         .map_err(|error| vec![Fault::of_file("approval", error, None)])
 }
 
-/// A name that can be typed: it names a question and is no secret.
+/// Returns an id that is short enough to type: it names a request and is not a secret.
 fn make_id() -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
     id.get(..8).unwrap_or(&id).to_owned()

@@ -1,6 +1,7 @@
-//! Prepares the built-in rules for a fast start: `src/detect/prepared` reads what is written here of their regexes and
-//! keywords, `src/detect/search/vocabulary.rs` the words that are searched for, and `src/rules/builtin.rs` their files as they
-//! are parsed here, without cases.
+//! Prepares the built-in rules at build time, so that the gate starts fast. The output is: the
+//! prepared regexes and keywords, which `src/detect/prepared` reads; the words that are searched
+//! for, which `src/detect/search/vocabulary.rs` reads; and the parsed rule files without their
+//! cases, which `src/rules/builtin.rs` reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -10,7 +11,7 @@ use std::{env, fs};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The part of the crate that says what is searched for in place of a regex.
+/// The part of the crate that determines what is searched for in place of a regex.
 #[allow(
     dead_code,
     unused_imports,
@@ -51,14 +52,15 @@ mod detect {
     }
 }
 
-/// The part that writes what is parsed here.
+/// The part of the crate that writes the parsed files.
 #[allow(dead_code, reason = "the rest is for the gateway")]
 mod document {
     pub(crate) mod bytes;
     pub(crate) mod prepared;
 }
 
-/// The part that expands the named fragments of rule files, and that says by a digest what a rule looks for.
+/// The part of the crate that expands the named fragments of rule files, and that computes the
+/// digest of what a rule looks for.
 mod rules {
     pub(crate) mod content;
     pub(crate) mod fragments;
@@ -73,10 +75,11 @@ use rules::{content, fragments};
 /// Keys of regexes that are searched for by their literals.
 const BY_LITERALS: [&str; 2] = ["any", "raw"];
 
-/// What is prepared of each text, by its hash. Nothing, if only its validity is known.
+/// The prepared record of each text, by the text's hash; empty if only the text's validity is
+/// recorded.
 type Prepared = BTreeMap<u64, Vec<u8>>;
 
-/// The regexes of all rules and their keywords, as they are read.
+/// The regexes of all rules and their keywords, collected while the files are read.
 #[derive(Default)]
 struct Searched {
     regexes: BTreeMap<String, Vec<Branch>>,
@@ -85,7 +88,7 @@ struct Searched {
     words: BTreeMap<String, Numbered>,
 }
 
-/// Words that differ from each other.
+/// Distinct words, numbered in the order in which they were added.
 #[derive(Default)]
 struct Numbered {
     in_order: Vec<Vec<u8>>,
@@ -124,7 +127,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for file in rule_files(Path::new("rules"))? {
         let text = fs::read_to_string(&file)?;
         let mut rules = DeTable::parse(&text)?;
-        // A mistake is reported when the file is loaded.
+        // Errors are reported when the gate loads the file.
         fragments::expand(rules.get_mut(), &text);
         for rule in rules
             .get_ref()
@@ -173,7 +176,7 @@ fn add_digests(file: &mut DeTable<'_>) {
     }
 }
 
-/// Leaves out the fragments, which are expanded, and all cases.
+/// Removes the fragments, which are already expanded, and all cases.
 fn leave_out(file: &mut DeTable<'_>) {
     file.remove("define");
     for key in ["rule", "program"] {
@@ -189,7 +192,7 @@ fn leave_out(file: &mut DeTable<'_>) {
     }
 }
 
-/// The line and column of a byte of a text, each from 1.
+/// Returns a function from a byte offset of `text` to its line and column, both counted from 1.
 fn places(text: &str) -> impl Fn(usize) -> (usize, usize) {
     let starts: Vec<usize> = [0]
         .into_iter()
@@ -218,7 +221,7 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
             files.push(path);
         }
     }
-    // The order of a folder differs between machines, and a build should not.
+    // The order of the entries of a folder differs between machines; a build must not.
     files.sort();
     Ok(files)
 }
@@ -263,7 +266,8 @@ fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared, searched:
 }
 
 impl Searched {
-    /// Adds the words that are searched for by a rule with phrases, to those of the rules that look in the same places.
+    /// Adds the words of a rule with phrases to those of the other rules that look in the same
+    /// places.
     fn add_words(&mut self, file: &DeTable<'_>, rule: &DeValue<'_>) {
         let text = |table: &DeTable<'_>, key: &str| {
             table
@@ -278,7 +282,7 @@ impl Searched {
         else {
             return;
         };
-        // Signals add up wherever they are, so that they are looked for everywhere.
+        // Signals in different places add up, so they are looked for everywhere.
         let only = rule
             .get("only")
             .or_else(|| file.get("only"))
@@ -306,7 +310,7 @@ impl Searched {
         }
     }
 
-    /// Writes the regexes and keywords to the table, and gives the vocabularies.
+    /// Writes the regexes and keywords to the table and returns the vocabularies.
     fn write(&self, prepared: &mut Prepared) -> Vec<u8> {
         let numbers: Vec<_> = self.words.values().map(Numbered::number_of).collect();
         let vocabularies: Vec<Vocabulary<'_>> = numbers
@@ -335,7 +339,7 @@ impl Searched {
     }
 }
 
-/// The strings of a list.
+/// Returns the strings of a list.
 fn strings<'v>(list: &'v DeValue<'_>) -> Vec<&'v str> {
     list.as_array()
         .into_iter()
@@ -364,7 +368,7 @@ fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
     }
 }
 
-/// The table as `src/detect/prepared.rs` says.
+/// Returns the table in the format that `src/detect/prepared.rs` describes.
 fn table(prepared: &Prepared) -> Vec<u8> {
     let mut table = Writer::default();
     table.number(prepared.len());

@@ -45,7 +45,7 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::document::Fault;
 
-/// The verbs by purpose, in the order of `lychgate help`.
+/// The subcommands by purpose, in the order of `lychgate help`.
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Set up",
@@ -147,7 +147,7 @@ enum Verb {
     Replay(replay::Args),
 }
 
-/// Runs the command line. Exit codes: 0 nothing wrong, 1 something found, 2 error.
+/// Runs the command line. Exit codes: 0 success, 1 findings or failed checks, 2 error.
 pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     match parsed.unwrap_or_else(|error| error.exit()).verb {
@@ -271,7 +271,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The command line with its verbs listed in groups, which `clap` cannot do.
+/// Builds the command line with its subcommands listed in groups, which `clap` cannot do.
 fn command() -> Command {
     let mut command = Cli::command();
     command.build();
@@ -291,7 +291,7 @@ fn command() -> Command {
     Cli::command().help_template(template)
 }
 
-/// The exit code of a verb that writes. A closed pipe (`| head`) is not an error.
+/// Returns the exit code of a command that writes output. A closed pipe (`| head`) is not an error.
 fn written(code: io::Result<u8>) -> ExitCode {
     code.map_or_else(
         |error| {
@@ -305,7 +305,7 @@ fn written(code: io::Result<u8>) -> ExitCode {
     )
 }
 
-/// Tells faults, one a paragraph.
+/// Prints faults, one per paragraph.
 #[allow(clippy::print_stderr)]
 fn print_faults(faults: &[Fault]) {
     for fault in faults {

@@ -1,4 +1,4 @@
-//! The config file: plain data with defaults, and [`load`], which reads it.
+//! The config file: plain data with defaults, and [`load()`], which reads it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -63,17 +63,17 @@ pub use tool::{
 /// The contents of a config file.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The side that faces agents.
+    /// The listener for agents.
     pub listen: Listen,
-    /// Who may call.
+    /// The agents that may call.
     pub agents: Vec<Agent>,
-    /// Where more of them are; already among `agents`.
+    /// The file with further agents; those in it are already among `agents`.
     pub agents_file: AgentsFile,
-    /// Who vouches for others.
+    /// The issuers whose tokens are accepted from agents.
     pub issuers: Vec<IssuerConfig>,
-    /// Access tables; without any, all callers may use everything.
+    /// Access tables; if there are none, all callers may use everything.
     pub access: Vec<Arc<AccessConfig>>,
-    /// Policies by name; `default` is always there.
+    /// Policies by name; `default` is always present.
     pub policies: BTreeMap<String, PolicyConfig>,
     /// Upstreams by name.
     pub upstreams: BTreeMap<String, UpstreamConfig>,
@@ -81,30 +81,31 @@ pub struct Config {
     pub audit: AuditConfig,
     /// The admin port.
     pub admin: Admin,
-    /// How people are asked about calls.
+    /// How approval is requested for calls.
     pub approval: ApprovalConfig,
-    /// How people are notified that a call waits for approval.
+    /// How people are notified of calls that wait for approval.
     pub notify: NotifyConfig,
-    /// Where definitions are pinned.
+    /// Pinning of definitions.
     pub pins: PinsConfig,
-    /// How the gate logs in to servers.
+    /// How the gate logs in to upstream servers.
     pub oauth: OAuthConfig,
-    /// Where messages are kept that something was taken out of.
+    /// The store for messages from which content was removed.
     pub quarantine: QuarantineConfig,
-    /// Where whole messages are kept.
+    /// The store for complete messages.
     pub evidence: EvidenceConfig,
-    /// Where logs, traces and metrics go besides; nowhere if not set.
+    /// Where logs, traces and metrics are exported over OTLP; not exported if not set.
     pub otlp: Option<OtlpConfig>,
-    /// Bounds on everything.
+    /// Limits on resource use.
     pub limits: Limits,
-    /// The file that it was read from.
+    /// The path of the config file.
     pub path: Option<PathBuf>,
-    /// Files that secrets were read from, besides the config file: a change of one is a change of the config.
+    /// Files that secrets were read from, in addition to the config file: a change to one of them
+    /// counts as a change of the config.
     pub files: Vec<PathBuf>,
 }
 
 impl Config {
-    /// With default folders for stored messages, below the user's `state` folder.
+    /// Fills in default folders for stored messages, below the user's `state` folder.
     #[must_use]
     pub fn keeping_at_home(mut self, state: Option<PathBuf>) -> Self {
         self.quarantine = self.quarantine.of_user(state.clone());
@@ -113,66 +114,71 @@ impl Config {
     }
 }
 
-/// How an upstream's traffic is judged.
+/// How an upstream's traffic is inspected, and what is done about findings.
 #[derive(Clone, Debug)]
 pub struct PolicyConfig {
-    /// Whether verdicts are carried out.
+    /// Whether verdicts are enforced.
     pub enforce: bool,
-    /// Rule folders read after the built-in rules; a rule with the same id takes the place of the earlier one.
+    /// Rule folders that are read after the built-in rules; a rule replaces an earlier one with the
+    /// same id.
     pub rules: Vec<PathBuf>,
-    /// Whether the built-in rules are used at all.
+    /// Whether the built-in rules are used.
     pub builtin: bool,
-    /// Packs switched on that ship off (`ops`), and off that ship on.
+    /// Packs that are switched on although they are off by default (`ops`), or off although they
+    /// are on.
     pub packs: BTreeMap<String, bool>,
-    /// Rules changed by id.
+    /// Changes to single rules, by rule id.
     pub overrides: BTreeMap<String, Override>,
-    /// Findings that are known to be none (`suppress`).
+    /// Findings that are known to be false positives (`suppress`).
     pub suppress: Vec<Arc<Suppression>>,
     /// `TOOL.ARGUMENT` patterns of arguments that a shell interprets.
     pub shell: Vec<String>,
     /// `TOOL.ARGUMENT` patterns of arguments that are plain text.
     pub text: Vec<String>,
-    /// `tool.argument` names that a file system resolves.
+    /// `TOOL.ARGUMENT` patterns of arguments that are file system paths.
     pub path: Vec<String>,
-    /// `tool.argument` names that a client connects to.
+    /// `TOOL.ARGUMENT` patterns of arguments that a client connects to.
     pub url: Vec<String>,
-    /// `tool.argument` names that a database reads.
+    /// `TOOL.ARGUMENT` patterns of arguments that a database executes.
     pub sql: Vec<String>,
-    /// The same, and nothing but a query may pass.
+    /// The same, for arguments that may contain nothing but queries.
     pub sql_read_only: Vec<String>,
-    /// Settings of single tools, by glob, most specific first: see [`PolicyConfig::of_tool`].
+    /// Settings of single tools by glob, most specific first; see [`PolicyConfig::of_tool`].
     pub tools: Vec<(String, ToolConfig)>,
-    /// Whether a person is asked about the first write of a session (`confirm`).
+    /// Whether the first write of a session requires approval (`confirm`).
     pub confirm_first_write: bool,
-    /// What a person's yes may be for, the narrowest first (`approval.scopes`).
+    /// The scopes that an approval may have, narrowest first (`approval.scopes`).
     pub scopes: Vec<Scope>,
-    /// Whether agents may ask their own users (`approval.through_agent`); if not, only the gate's own ways count.
+    /// Whether agents may ask their own users for approval (`approval.through_agent`); if not, only
+    /// the gate's own channels count.
     pub through_agent: bool,
     /// Whether the tools' own schemas are enforced (`schema`).
     pub schema: SchemaConfig,
-    /// What is done about definitions that change (`pins`).
+    /// How changed definitions are handled (`pins`).
     pub changes: ChangesConfig,
-    /// Which texts are rendered as pages (`render_pages`).
+    /// Which texts are rendered as HTML pages (`render_pages`).
     pub render_pages: RenderPages,
-    /// Which texts are judged as files that instruct agents (`instruction_files`).
+    /// Which texts are treated as files with instructions for agents (`instruction_files`).
     pub instruction_files: InstructionFiles,
-    /// Longest text of a tool's result, in bytes, by tool name; `*` for all others.
+    /// Maximum length of the text of a tool's result, in bytes, by tool name; `*` for all others.
     pub result_text_bytes: BTreeMap<String, usize>,
-    /// The same for each block of it; no separate limit if not set.
+    /// The same for each block of a result; no separate limit if not set.
     pub result_block_bytes: BTreeMap<String, usize>,
-    /// Where calls may reach.
+    /// The files and hosts that calls may reach.
     pub places: PlacesConfig,
-    /// Values that must never leave.
+    /// Secret values that must never leave.
     pub own: OwnConfig,
-    /// Reasons for which content that was not inspected blocks its message (`block_uninspected`).
+    /// Reasons for which content that was not inspected causes its message to be blocked
+    /// (`block_uninspected`).
     pub block_uninspected: Vec<Unread>,
-    /// Whether secrets are taken out of results (`redact_results`, which switches packs on for all else).
+    /// Whether secrets are redacted from results (`redact_results`; its other values switch packs
+    /// on).
     pub redact_secrets: bool,
-    /// Which tools give and take what (`flow`).
+    /// The data flow labels of tools (`flow`).
     pub flow: FlowConfig,
     /// The external classifier for server content (`classifier`), if set.
     pub classifier: Option<Arc<ClassifierConfig>>,
-    /// What is kept of messages for later (`evidence`).
+    /// What is stored of messages for later (`evidence`).
     pub evidence: Keeps,
 }
 
@@ -220,36 +226,38 @@ impl Default for PolicyConfig {
 /// A change to one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Another action.
+    /// The action that replaces the rule's own.
     pub action: Option<crate::rules::Action>,
-    /// On or off.
+    /// Whether the rule is enabled.
     pub enabled: Option<bool>,
 }
 
-/// A server behind the gateway.
+/// An upstream server behind the gateway.
 #[derive(Clone, Debug)]
 pub struct UpstreamConfig {
-    /// How it is reached.
+    /// The transport by which it is reached.
     pub transport: Transport,
-    /// Which policy judges it.
+    /// The name of the policy for it.
     pub policy: String,
-    /// Whether verdicts are enforced here; overrides the policy.
+    /// Whether verdicts are enforced for this upstream; overrides the policy.
     pub enforce: Option<bool>,
-    /// Time for the answer to `initialize` (`initialize_timeout_seconds`, 10).
+    /// Maximum time until the response to `initialize` (`initialize_timeout_seconds`, 10).
     pub initialize_timeout: Duration,
-    /// Time for each other answer to begin (`request_timeout_seconds`, 300); between the events of a stream `stream_idle` counts.
+    /// Maximum time until any other response begins (`request_timeout_seconds`, 300); between the
+    /// events of a stream, `stream_idle` applies.
     pub request_timeout: Duration,
-    /// Folders that paths must stay in, in place of those of the policy (`roots`).
+    /// Folders that paths must stay in; replaces those of the policy (`roots`).
     pub roots: Option<Vec<String>>,
-    /// Data flow of tools; replaces that of the policy (`flow`).
+    /// Data flow labels of tools; replaces those of the policy (`flow`).
     pub flow: Option<FlowConfig>,
-    /// What the file refers to for this upstream and is missing: variables, secrets, files. With one of them the upstream is
-    /// down, and the rest of it is not to be used.
+    /// What the file references for this upstream and is missing: variables, secrets, files. If
+    /// there are any, the upstream is down and its other settings must not be used.
     pub faults: Vec<Fault>,
 }
 
 impl UpstreamConfig {
-    /// An upstream reached by `transport`, all else at its default.
+    /// Returns the config of an upstream that is reached by `transport`, with defaults for
+    /// everything else.
     pub fn new(transport: Transport) -> Self {
         Self {
             transport,
@@ -263,7 +271,8 @@ impl UpstreamConfig {
         }
     }
 
-    /// Whether the server is reached in the same way, so that what runs for it may go on. Policies may differ.
+    /// Reports whether the server is reached in the same way, so that its running connections and
+    /// processes can be kept. Policies may differ.
     pub fn is_reached_like(&self, other: &Self) -> bool {
         self.transport == other.transport
             && self.initialize_timeout == other.initialize_timeout
@@ -272,36 +281,36 @@ impl UpstreamConfig {
     }
 }
 
-/// How a server is reached.
+/// The transport by which a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Streamable HTTP.
     Http(HttpTransport),
-    /// HTTP+SSE of 2024-11-05; the URL is the stream's.
+    /// HTTP+SSE of 2024-11-05; the URL is that of the event stream.
     Sse(HttpTransport),
     /// A child process.
     Stdio(StdioTransport),
 }
 
-/// A server reached by HTTP.
+/// A server reached over HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpTransport {
     /// The URL, as written.
     pub url: String,
-    /// The gateway's own token for it. A secret.
+    /// The bearer token that the gateway sends to the server. A secret.
     pub bearer: Option<String>,
-    /// How the gate logs in, where there is no such token; `None` for not at all: `oauth = false`.
+    /// How the gate logs in if `bearer` is not set; `None` if it does not: `oauth = false`.
     pub login: Option<Box<LoginConfig>>,
-    /// Further headers to send, by name. Values may be secrets.
+    /// Additional headers to send, by name. Values may be secrets.
     pub headers: Vec<(String, String)>,
-    /// PEM file of authorities to trust instead of the system's.
+    /// PEM file of CA certificates to trust instead of the system's.
     pub ca: Option<PathBuf>,
-    /// Client certificate and key, PEM files.
+    /// Client certificate and private key, PEM files.
     pub client_cert: Option<(PathBuf, PathBuf)>,
 }
 
 impl HttpTransport {
-    /// The server at this URL, all else at its default.
+    /// Returns the transport for the server at this URL, with defaults for everything else.
     pub fn new(url: String) -> Self {
         Self {
             url,
@@ -315,7 +324,7 @@ impl HttpTransport {
 }
 
 impl Transport {
-    /// Whether this is the same server as another, apart from credentials.
+    /// Reports whether this is the same server as `other`, apart from credentials.
     pub fn leads_where(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Http(one), Self::Http(other)) | (Self::Sse(one), Self::Sse(other)) => {
@@ -328,7 +337,7 @@ impl Transport {
         }
     }
 
-    /// The files that are read when the upstream is built.
+    /// Returns the files that are read when the upstream is built.
     pub fn files(&self) -> Vec<&PathBuf> {
         match self {
             Self::Http(http) | Self::Sse(http) => {
@@ -344,7 +353,7 @@ impl Transport {
 }
 
 impl StdioTransport {
-    /// The program, empty if none is named.
+    /// Returns the program, empty if none is named.
     pub fn program(&self) -> &str {
         self.command.first().map(String::as_str).unwrap_or_default()
     }
@@ -352,7 +361,7 @@ impl StdioTransport {
 
 impl std::fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Some servers take a key in the query.
+        // Some servers take an API key in the query.
         let url = self.url.split('?').next().unwrap_or_default();
         f.debug_struct("HttpTransport")
             .field("url", &url)
@@ -363,31 +372,35 @@ impl std::fmt::Debug for HttpTransport {
 /// A server that is a child process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StdioTransport {
-    /// Program and arguments, exactly; no shell.
+    /// Program and arguments, passed as they are and without a shell.
     pub command: Vec<String>,
-    /// Names of environment variables let through.
+    /// Names of environment variables that are passed through.
     pub env: Vec<String>,
-    /// Variables set outright. Values may be secrets: never shown.
+    /// Environment variables with explicit values. Values may be secrets and are never shown.
     pub set_env: Vec<(String, Secret)>,
-    /// Working folder.
+    /// The working directory.
     pub directory: Option<PathBuf>,
 }
 
 /// The admin port: `/metrics`, `/healthz`, `/readyz`, and the console.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admin {
-    /// Where to listen; no admin port if not set.
+    /// The address to listen on; no admin port if not set.
     pub address: Option<SocketAddr>,
-    /// Host names by which the port is reached, besides `localhost` and the address itself: `hosts`.
+    /// Host names by which the port is reached, in addition to `localhost` and the address itself:
+    /// `hosts`.
     pub hosts: Vec<String>,
-    /// Whether people may look at the gate in a browser: `console`. Said of no address, it is so on loopback.
+    /// Whether the console is served: `console`. If not set, it is served on loopback addresses
+    /// only.
     pub console: Option<bool>,
-    /// The `https` URL by which browsers reach the console through a proxy that speaks TLS, without a path: `console_url`.
+    /// The `https` URL, without a path, by which browsers reach the console through a proxy that
+    /// terminates TLS: `console_url`.
     pub console_url: Option<String>,
 }
 
 impl Admin {
-    /// Whether there is a console: never off loopback, unless it is asked for and reached by TLS.
+    /// Reports whether the console is served: on addresses other than loopback only if it is
+    /// switched on and reached over TLS.
     pub fn has_console(&self) -> bool {
         let loopback = self
             .address

@@ -1,7 +1,7 @@
-//! TOML files that people write, read so that every fault is told with its place.
+//! Reads TOML files that people edit, and reports every fault with its place.
 //!
-//! Rule files and the config file are read through here: a [`Table`] hands out typed values and
-//! notes what is wrong (with file, line, column and a hint) instead of stopping at the first fault.
+//! Rule files and the config file are read with this module. A [`Table`] returns typed values and
+//! collects faults (with file, line, column and a hint) instead of stopping at the first one.
 
 pub(crate) mod bytes;
 mod date;
@@ -29,18 +29,17 @@ use source::{Positions, Source};
 use toml::de::DeTable;
 use value::{Content, Members, Value};
 
-/// One thing that is wrong in a file.
+/// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file, as the user named it.
     pub file: String,
-    /// Line, from 1; 0 where the file as a whole is meant.
+    /// Line, from 1; 0 if the fault concerns the file as a whole.
     pub line: usize,
-    /// Column in characters, from 1; 0 where the file as a whole is meant.
+    /// Column in characters, from 1; 0 if the fault concerns the file as a whole.
     pub column: usize,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -59,7 +58,7 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// A fault of a whole file.
+    /// Creates a fault that concerns a whole file.
     pub fn of_file(
         file: impl Into<String>,
         message: impl Into<String>,
@@ -75,11 +74,11 @@ impl Fault {
     }
 }
 
-/// A value and where in its file it stands.
+/// A value and its place in the file.
 #[derive(Clone, Debug)]
 pub struct Located<T> {
     pub value: T,
-    /// Its place, to tell faults by.
+    /// The place, for reporting faults.
     pub place: Place,
 }
 
@@ -95,7 +94,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A fault here.
+    /// Creates a fault at this place.
     pub fn fault(&self, message: impl Into<String>, hint: Option<&str>) -> Fault {
         Fault {
             file: self.file.to_string(),
@@ -107,10 +106,10 @@ impl Place {
     }
 }
 
-/// Reads `text` and gives its root table to `read`.
+/// Parses `text` and passes its root table to `read`.
 ///
 /// # Errors
-/// All faults: a syntax fault alone, or everything that `read` noted.
+/// All faults: a single syntax fault, or everything that `read` reported.
 pub fn read<T>(
     file: &str,
     text: &str,
@@ -119,10 +118,11 @@ pub fn read<T>(
     read_edited(file, text, |_, _| {}, read)
 }
 
-/// The same with the parsed file edited by `edit`, which notes what is wrong: where (in bytes), what, and what to do.
+/// Like [`read`], but the parsed file is first edited by `edit`, which reports faults with a range
+/// in bytes, a message and a hint.
 ///
 /// # Errors
-/// As [`read`], with the faults that `edit` noted.
+/// As for [`read`], with the faults that `edit` reported.
 pub fn read_edited<T>(
     file: &str,
     text: &str,
@@ -144,16 +144,17 @@ pub fn read_edited<T>(
     source.read(Members::Parsed(root.get_ref()), start, read)
 }
 
-/// The built-in rule files, each after its name.
+/// The built-in rule files, each preceded by its name.
 static PREPARED_FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared_files.bin"));
-/// Their texts.
+/// The texts of these files.
 pub(crate) static PREPARED_TEXTS: &str =
     include_str!(concat!(env!("OUT_DIR"), "/prepared_texts.txt"));
 
-/// Reads a built-in rule file as the build has parsed it: without cases, its regexes expanded. `file` is its name below `rules`.
+/// Reads a built-in rule file as parsed by the build: without cases, and with its regexes expanded.
+/// `file` is its name below `rules`.
 ///
 /// # Errors
-/// Everything that `read` noted, or that the build knows no such file.
+/// Everything that `read` reported, or that the build knows no such file.
 pub fn read_builtin<T>(
     file: &str,
     read: impl FnOnce(&Table<'_>) -> Option<T>,
@@ -175,27 +176,27 @@ pub fn read_builtin<T>(
     }
 }
 
-/// A table of a file. Take what it may hold, then [`Table::finish`].
+/// A table of a file. Read all keys that it may have, then call [`Table::finish`].
 pub struct Table<'s> {
     source: &'s Source<'s>,
     members: Members<'s>,
-    /// Where it begins.
+    /// The position at which it begins.
     at: usize,
     used: RefCell<HashSet<String>>,
 }
 
 impl<'s> Table<'s> {
-    /// Where it stands.
+    /// Returns the place of the table.
     pub fn place(&self) -> Place {
         self.source.place(self.at)
     }
 
-    /// Notes a fault of the table as a whole.
+    /// Reports a fault of the table as a whole.
     pub fn fault(&self, message: impl Into<String>, hint: Option<&str>) {
         self.source.fault(self.at, message, hint.map(Into::into));
     }
 
-    /// Notes a fault at a place.
+    /// Reports a fault at a place.
     pub fn fault_at(&self, place: &Place, message: impl Into<String>, hint: Option<&str>) {
         self.source
             .faults
@@ -203,45 +204,48 @@ impl<'s> Table<'s> {
             .push(place.fault(message, hint));
     }
 
-    /// Notes a fault that was made elsewhere.
+    /// Reports a fault that was created elsewhere.
     pub fn add(&self, fault: Fault) {
         self.source.faults.borrow_mut().push(fault);
     }
 
-    /// Notes a fault of one key's value.
+    /// Reports a fault of one key's value.
     pub fn fault_of(&self, key: &str, message: impl Into<String>, hint: Option<&str>) {
         let at = self.members.get(key).map_or(self.at, |value| value.at);
         self.source.fault(at, message, hint.map(Into::into));
     }
 
-    /// Whether the key is there.
+    /// Reports whether the key exists.
     pub fn has(&self, key: &str) -> bool {
         self.members.get(key).is_some()
     }
 
-    /// Whether the key is there and holds a table, where something else may stand too.
+    /// Reports whether the key exists and has a table as its value, where other types are valid
+    /// too.
     pub fn is_table(&self, key: &str) -> bool {
         self.members
             .get(key)
             .is_some_and(|value| matches!(value.content, Content::Table(_)))
     }
 
-    /// Whether the key is there and holds true or false, where something else may stand too.
+    /// Reports whether the key exists and has a boolean as its value, where other types are valid
+    /// too.
     pub fn is_boolean(&self, key: &str) -> bool {
         self.members
             .get(key)
             .is_some_and(|value| matches!(value.content, Content::Boolean(_)))
     }
 
-    /// Says that the key is known, where its value cannot be read.
+    /// Marks a key as known although its value is not read.
     pub fn know(&self, key: &str) {
-        // The keys of a built-in file are known: tests read them all as those of any other file.
+        // The keys of a built-in file need no check: tests read all of these files like any other
+        // file.
         if !self.source.is_built_in() {
             self.used.borrow_mut().insert(key.to_owned());
         }
     }
 
-    /// The keys, in no particular order.
+    /// Returns the keys, in no particular order.
     pub fn keys(&self) -> Vec<Located<String>> {
         self.members
             .all()
@@ -266,7 +270,8 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// A text that the build has added to a table of a built-in file; `None` in any other file.
+    /// Returns a text that the build has added to a table of a built-in file; `None` in any other
+    /// file.
     pub(crate) fn added(&self, key: &str) -> Option<ByteString> {
         match self
             .members
@@ -279,7 +284,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// The table as it was parsed; `None` in a built-in file.
+    /// Returns the table as parsed; `None` in a built-in file.
     pub(crate) fn parsed(&self) -> Option<&'s DeTable<'s>> {
         match self.members {
             Members::Parsed(table) => Some(table),
@@ -295,7 +300,7 @@ impl<'s> Table<'s> {
         );
     }
 
-    /// Notes that an obligatory key is missing.
+    /// Reports that a required key is missing.
     pub fn missing(&self, key: &str, hint: &str) {
         self.source.fault(
             self.at,
@@ -318,7 +323,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// A string that must be there.
+    /// Returns a string that is required.
     pub fn required(&self, key: &str, hint: &str) -> Option<Located<String>> {
         if !self.has(key) {
             self.missing(key, hint);
@@ -326,12 +331,12 @@ impl<'s> Table<'s> {
         self.string(key)
     }
 
-    /// A list of strings; empty if not there.
+    /// Returns a list of strings; empty if the key does not exist.
     pub fn strings(&self, key: &str) -> Vec<Located<String>> {
         self.list(key, str::to_owned)
     }
 
-    /// The same. Those of a built-in file stay where they are in the binary.
+    /// Like [`Self::strings`], but texts of a built-in file are not copied from the binary.
     pub fn texts(&self, key: &str) -> Vec<Located<ByteString>> {
         self.list(key, |text| self.source.keep(text))
     }
@@ -357,7 +362,7 @@ impl<'s> Table<'s> {
         out
     }
 
-    /// A string, or a list of strings; empty if not there.
+    /// Returns a string as a list, or a list of strings; empty if the key does not exist.
     pub fn one_or_more(&self, key: &str) -> Vec<Located<String>> {
         if self.is_list(key) {
             self.strings(key)
@@ -366,14 +371,14 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// Whether the key is there and holds a list, where something else may stand too.
+    /// Reports whether the key exists and has a list as its value, where other types are valid too.
     pub fn is_list(&self, key: &str) -> bool {
         self.members
             .get(key)
             .is_some_and(|value| matches!(value.content, Content::List(_)))
     }
 
-    /// `true` or `false`, if there.
+    /// Returns a boolean, if the key exists.
     pub fn boolean(&self, key: &str) -> Option<bool> {
         let value = self.take(key)?;
         match value.content {
@@ -385,7 +390,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// A whole number within `range`, if there.
+    /// Returns a whole number within `range`, if the key exists.
     pub fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.take(key)?;
         let Content::Integer(digits, radix) = value.content else {
@@ -409,7 +414,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// One of a few words, if there.
+    /// Returns the value of one of a few words, if the key exists.
     pub fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.string(key)?;
         let found = words
@@ -438,7 +443,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// A list of tables (`[[key]]`); empty if not there.
+    /// Returns a list of tables (`[[key]]`); empty if the key does not exist.
     pub fn tables(&self, key: &str) -> Vec<Self> {
         let Some(value) = self.take(key) else {
             return Vec::new();
@@ -461,7 +466,7 @@ impl<'s> Table<'s> {
         out
     }
 
-    /// Notes every key that nothing asked for, with the nearest known name.
+    /// Reports every key that was not read, with the nearest known name.
     pub fn finish(&self) {
         if self.source.is_built_in() {
             return;

@@ -1,5 +1,6 @@
-//! Sends audit lines, spans and metrics to a collector, by OTLP over HTTP with protobuf (OpenTelemetry protocol 1.x,
-//! OTLP/HTTP). All of it happens on a thread of its own: what finds its queue full is dropped and counted, and no call waits.
+//! Exports audit lines, spans and metrics to a collector, by OTLP over HTTP with protobuf
+//! (OpenTelemetry protocol 1.x, OTLP/HTTP). This happens on a thread of its own: records that find
+//! their queue full are dropped and counted, and no call waits.
 
 mod logs;
 mod metrics;
@@ -26,16 +27,16 @@ use queue::Queue;
 use resource::ExportResource;
 use send::Sender;
 
-/// Time for what waits to be sent when the gate ends.
+/// Maximum time to send queued records when the gate ends.
 const CLOSE: Duration = Duration::from_secs(5);
 
-/// Sends records until it is closed.
+/// Exports records until it is closed.
 pub struct Exporter {
     stop: watch::Sender<bool>,
     ended: Mutex<Receiver<()>>,
 }
 
-/// Audit lines on their way out.
+/// The queue of audit lines.
 struct LogSink(Arc<Queue<Box<str>>>);
 
 impl LineExporter for LogSink {
@@ -44,7 +45,7 @@ impl LineExporter for LogSink {
     }
 }
 
-/// Spans on their way out.
+/// The queue of spans.
 struct SpanSink(Arc<Queue<Span>>);
 
 impl SpanExporter for SpanSink {
@@ -55,10 +56,10 @@ impl SpanExporter for SpanSink {
 }
 
 impl Exporter {
-    /// Begins to send the records of `recorder`. Connects when there is something to send.
+    /// Starts exporting the records of `recorder`. Connects when there is something to send.
     ///
     /// # Errors
-    /// What cannot be used of the config, in words for its user.
+    /// The setting that cannot be used, in words for the user.
     pub fn start(config: &OtlpConfig, recorder: &Arc<Recorder>) -> Result<Self, String> {
         let post = Arc::new(Collector::new(config)?);
         let (stop, stopped) = watch::channel(false);
@@ -125,7 +126,7 @@ impl Exporter {
             .name("otlp".to_owned())
             .spawn(move || {
                 runtime.block_on(work);
-                // Whoever closes may have stopped waiting.
+                // The caller that closes the exporter may have stopped waiting.
                 let _gone = end.try_send(());
             });
         thread.map_err(|error| format!("no thread can be made for it: {error}"))?;

@@ -1,4 +1,4 @@
-//! From a message to a verdict. Pure: no clock, no I/O, no state.
+//! Inspection: from a message to a verdict. Pure: no clock, no I/O, no state.
 
 pub mod access;
 mod apply;

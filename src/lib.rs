@@ -1,6 +1,6 @@
 //! lychgate: a security gateway between AI agents and MCP servers.
 //!
-//! The modules, lowest floor first; `src/README.md` is the map.
+//! `src/README.md` describes the modules and their floors.
 
 pub mod app;
 pub mod approval;

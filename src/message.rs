@@ -1,4 +1,4 @@
-//! A JSON-RPC message and its bytes. Reading a message never changes it.
+//! A JSON-RPC message and its bytes. Parsing a message never changes it.
 
 mod envelope;
 mod hex;
@@ -13,17 +13,17 @@ pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
 pub use walk::{Found, Path, Role, Step, pointer};
 
-/// Which way a message travels, seen from the agent.
+/// The direction of a message, seen from the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// To the server: arguments, and answers to the server's questions.
+    /// To the server: arguments, and responses to the server's requests.
     Outbound,
-    /// To the agent: results, definitions, notifications, the server's questions.
+    /// To the agent: results, definitions, notifications, the server's requests.
     Inbound,
 }
 
 impl Direction {
-    /// The name used in rule files, logs and metrics.
+    /// Returns the name used in rule files, logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Outbound => "outbound",
@@ -32,16 +32,16 @@ impl Direction {
     }
 }
 
-/// Bounds on what is read as one message.
+/// Limits on what is parsed as one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Longest message, in bytes.
+    /// Maximum length of a message, in bytes.
     pub message_bytes: usize,
     /// Maximum number of strings in a message, keys included.
     pub strings_per_message: usize,
     /// Maximum number of values in a message, keys included.
     pub values_per_message: usize,
-    /// Deepest nesting of objects and arrays.
+    /// Maximum nesting depth of objects and arrays.
     pub depth: usize,
     /// Maximum number of messages in a batch.
     pub batch_items: usize,
@@ -59,32 +59,32 @@ impl Default for ReadLimits {
     }
 }
 
-/// Why bytes are not a message. `at` counts bytes from the start.
+/// The reason why bytes are not a message. `at` is a byte offset from the start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// Not UTF-8.
     #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
-        /// First bad byte.
+        /// Offset of the first invalid byte.
         at: usize,
     },
     #[error("not JSON: expected {expected} at byte {at}")]
     NotJson {
-        /// Where it goes wrong.
+        /// Offset of the syntax error.
         at: usize,
-        /// What could have stood there.
+        /// The token that was expected.
         expected: &'static str,
     },
     /// An object has the same key twice, which parsers resolve in different ways.
     #[error("an object has the same key twice (the second at byte {at})")]
     DoubledKey {
-        /// The second key.
+        /// Offset of the second key.
         at: usize,
     },
     /// A `\u` escape is half of a surrogate pair.
     #[error("half of a surrogate pair at byte {at}")]
     LoneSurrogate {
-        /// The escape.
+        /// Offset of the escape.
         at: usize,
     },
     /// Longer than the limit `message_bytes`.
@@ -117,13 +117,14 @@ pub enum ParseError {
         /// The limit in force.
         limit: usize,
     },
-    /// JSON, but no JSON-RPC 2.0 message as MCP uses them.
+    /// Valid JSON, but not a JSON-RPC 2.0 message as MCP uses it.
     #[error("not a JSON-RPC message: {0}")]
     NotRpc(&'static str),
 }
 
 impl ParseError {
-    /// The JSON-RPC error code: −32700 where the text cannot be read, −32600 where its shape is wrong.
+    /// Returns the JSON-RPC error code: −32700 if the text cannot be parsed, −32600 if its
+    /// structure is invalid.
     pub fn code(&self) -> i32 {
         match self {
             Self::NotRpc(_) | Self::TooManyItems { .. } => -32600,
@@ -131,7 +132,7 @@ impl ParseError {
         }
     }
 
-    /// The limit that was hit, if it was one, by its name in the config.
+    /// Returns the config name of the limit that was exceeded, if the error is about a limit.
     pub fn limit(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { .. } => Some("message_bytes"),

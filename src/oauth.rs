@@ -1,7 +1,8 @@
-//! The gate as an OAuth client: what it needs to log in to servers, and to stay logged in.
+//! The gate as an OAuth client: logging in to upstream servers, and keeping the logins valid.
 //!
-//! Nothing here knows of MCP messages. Strings that other parties compare (issuer, resource, redirect URI, client id)
-//! are kept as they came: a URL type that normalises them would make equal what is not.
+//! Nothing in this module depends on MCP messages. Strings that other parties compare (issuer,
+//! resource, redirect URI, client id) are kept exactly as received: a URL type that normalizes them
+//! would make different strings equal.
 
 pub mod assertion;
 mod authorizer;

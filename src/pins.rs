@@ -1,4 +1,4 @@
-//! What is pinned of each upstream, in memory and in the lock file.
+//! The pinned definitions of each upstream, in memory and in the lock file.
 
 mod console;
 mod file;
@@ -21,12 +21,13 @@ pub use lock::Lock;
 /// The pins in force. Readers never wait.
 pub(crate) struct PinStore {
     now: ArcSwap<Lock>,
-    /// The names of all tools in it.
+    /// The names of all pinned tools.
     names: ArcSwap<Names>,
     file: Option<LockFile>,
-    /// An upstream that is pinned by another name than its own, and that name.
+    /// An upstream that is pinned under another name than its own, and that name.
     alias: Option<(Box<str>, Box<str>)>,
-    /// Held while pins change; the state of the file as it was last read or written, and what is gone and told of.
+    /// Locked while pins change. Contains the state of the file when it was last read or written,
+    /// and the missing definitions that were reported.
     changing: Mutex<FileState>,
 }
 
@@ -46,24 +47,24 @@ pub(crate) struct DefinitionEvent {
     pub(crate) new: Option<Content>,
 }
 
-/// What keeping a list came to.
+/// The result of updating the pins from a list.
 #[derive(Debug, Default)]
 pub(crate) struct PinOutcome {
     pub(crate) became: Vec<DefinitionEvent>,
-    /// Definitions pinned of a server that is seen for the first time.
+    /// Number of definitions pinned for a server that is seen for the first time.
     pub(crate) first: usize,
-    /// Why the lock file could not be written; in memory everything holds.
+    /// Why the lock file could not be written; the pins in memory are up to date.
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Kinds of definitions of an upstream that agents see otherwise from now on.
+/// Kinds of definitions, by upstream, whose lists change for agents.
 pub(crate) type VisibleChanges = Vec<(Box<str>, Kind)>;
 
 impl PinStore {
-    /// With what the file holds, if there is one.
+    /// Opens the pins in the file, if there is one.
     ///
     /// # Errors
-    /// What is wrong in the file: nothing is pinned anew over it.
+    /// The faults of the file. Definitions must not be pinned anew over an invalid file.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
         let file = path.map(LockFile::new);
         let stamp = file.as_ref().and_then(LockFile::stamp);
@@ -86,7 +87,7 @@ impl PinStore {
         })
     }
 
-    /// The same, with `upstream` pinned by the name `pinned_as`.
+    /// Returns the store with `upstream` pinned under the name `pinned_as`.
     #[must_use]
     pub(crate) fn with_alias(self, upstream: &str, pinned_as: Box<str>) -> Self {
         Self {
@@ -95,7 +96,7 @@ impl PinStore {
         }
     }
 
-    /// The name by which an upstream is pinned.
+    /// Returns the name under which an upstream is pinned.
     pub(crate) fn pinned_as<'n>(&'n self, upstream: &'n str) -> &'n str {
         self.alias
             .as_ref()
@@ -103,7 +104,7 @@ impl PinStore {
             .map_or(upstream, |(_, pinned_as)| pinned_as)
     }
 
-    /// The upstream that is pinned by a name.
+    /// Returns the upstream that is pinned under a name.
     pub(crate) fn upstream_of<'n>(&'n self, pinned_as: &'n str) -> &'n str {
         self.alias
             .as_ref()
@@ -111,12 +112,12 @@ impl PinStore {
             .map_or(pinned_as, |(name, _)| name)
     }
 
-    /// The pins of one upstream.
+    /// Returns the pins of one upstream.
     pub(crate) fn of(&self, upstream: &str) -> Arc<Pins> {
         self.now.load().of(self.pinned_as(upstream))
     }
 
-    /// The tools of all upstreams.
+    /// Returns the names of the tools of all upstreams.
     pub(crate) fn names(&self) -> Arc<Names> {
         self.names.load_full()
     }
@@ -128,12 +129,12 @@ impl PinStore {
         }
     }
 
-    /// Whether keeping something may wait for the disk.
+    /// Reports whether updating pins may wait for the disk.
     pub(crate) fn is_on_disk(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Keeps what a list that has passed says.
+    /// Updates the pins from a list that has passed.
     pub(crate) fn keep(&self, upstream: &str, listed: &Listed) -> PinOutcome {
         let upstream = self.pinned_as(upstream);
         let mut changing = self.changing.lock();
@@ -188,21 +189,22 @@ impl PinStore {
         kept
     }
 
-    /// Reads the file again if it has changed. Gives what agents see otherwise now; `None` if it has not changed.
+    /// Reads the file again if it has changed. Returns the lists that change for agents; `None` if
+    /// the file has not changed.
     ///
     /// # Errors
-    /// What is wrong in it: the pins in force stay.
+    /// The faults of the file; the pins in force remain.
     pub(crate) fn reload(&self) -> Result<Option<VisibleChanges>, Vec<Fault>> {
         let Some(file) = &self.file else {
             return Ok(None);
         };
         let mut changing = self.changing.lock();
         let stamp = file.stamp();
-        // A file that has vanished takes nothing with it: the pins in force are written with the next change.
+        // A deleted file removes no pins: those in force are written with the next change.
         if stamp == changing.stamp || stamp.is_none() {
             return Ok(None);
         }
-        // Good or not, the same state is not read again.
+        // Valid or not, the same state is not read again.
         changing.stamp = stamp;
         let before = self.now.load_full();
         let after = carried(&before, file.read()?, "");
@@ -212,7 +214,7 @@ impl PinStore {
     }
 }
 
-/// The names of all tools that are pinned.
+/// Returns the names of all pinned tools.
 fn names(lock: &Lock) -> Names {
     let mut names = Names::default();
     for (upstream, pins) in lock.iter() {
@@ -223,7 +225,7 @@ fn names(lock: &Lock) -> Names {
     names
 }
 
-/// Does to the pins what the policy says of what was seen, unless they have changed since.
+/// Applies the policy's action to each definition that was seen, unless its pin has changed since.
 fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
     for Seen {
         key,
@@ -268,7 +270,7 @@ fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
     }
 }
 
-/// A file of pins says that the lists it has pins of were seen.
+/// Marks the lists that a file contains pins of as seen.
 fn complete(lock: &mut Lock) {
     let upstreams: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
     upstreams
@@ -276,8 +278,9 @@ fn complete(lock: &mut Lock) {
         .for_each(|name| lock.of_mut(name).complete_all());
 }
 
-/// What a file holds now, with what is known beyond it of lists seen to their end. Where all pins of a kind are gone, its list
-/// is seen for the first time again. The lists of `own` are being seen just now.
+/// Returns the pins of a file, together with the knowledge of which lists were seen to their end.
+/// If all pins of a kind are gone, its list counts as seen for the first time again. The lists of
+/// `own` are being seen right now.
 fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
     let known = |name: &str| name == own || before.iter().any(|(known, _)| known == name);
     let fresh: Vec<String> = after
@@ -298,14 +301,14 @@ fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
             }
         }
     }
-    // Pins of a server that this process has not met yet were made by another.
+    // Pins of an upstream that this process has not seen yet were made by another process.
     fresh
         .iter()
         .for_each(|name| after.of_mut(name).complete_all());
     after
 }
 
-/// What is listed otherwise: another definition is in force, or what waited does so no longer.
+/// Returns the lists that change: another definition is in force, or a held one is no longer held.
 fn visible(before: &Lock, after: &Lock) -> VisibleChanges {
     let mut out = VisibleChanges::new();
     for (upstream, old) in before.iter() {
@@ -315,7 +318,7 @@ fn visible(before: &Lock, after: &Lock) -> VisibleChanges {
             let same = now.is_some_and(|now| {
                 now.content == pin.content && now.held.is_some() == pin.held.is_some()
             });
-            // A pin that is gone changes the list only where something waited behind it.
+            // A removed pin changes the list only if a definition was held.
             let shows = !same && (now.is_some() || pin.held.is_some());
             if shows
                 && !out

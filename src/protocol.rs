@@ -1,4 +1,4 @@
-//! What MCP itself lays down, and what passes along the path of a call.
+//! Definitions of MCP itself, and the types that are passed along the path of a call.
 
 mod access;
 pub mod answer;
@@ -34,7 +34,7 @@ pub use trace::Trace;
 /// The first revision without sessions (`docs/specification/2026-07-28`).
 pub const MODERN: &str = "2026-07-28";
 
-/// Header names, as `http` wants them: lower case.
+/// Header names in lower case, as `http` requires them.
 pub mod header {
     /// Names the session, from 2025-03-26 to 2025-11-25.
     pub const SESSION: &str = "mcp-session-id";
@@ -42,10 +42,10 @@ pub mod header {
     pub const VERSION: &str = "mcp-protocol-version";
     /// Mirrors `method`, from 2026-07-28.
     pub const METHOD: &str = "mcp-method";
-    /// Mirrors the name or URI a request is about, from 2026-07-28.
+    /// Mirrors the name or URI of the request's target, from 2026-07-28.
     pub const NAME: &str = "mcp-name";
     /// Prefix of headers that mirror annotated arguments, from 2026-07-28.
     pub const PARAM: &str = "mcp-param-";
-    /// Where an event stream is to go on.
+    /// Names the last event received, to resume an event stream.
     pub const LAST_EVENT_ID: &str = "last-event-id";
 }

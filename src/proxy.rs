@@ -1,4 +1,4 @@
-//! The path of a call: from an agent to a server and back, judged both ways.
+//! The path of a call: from an agent to a server and back, with the messages of both sides judged.
 
 mod access;
 mod agent_memory;
@@ -52,10 +52,10 @@ use upstreams::{UpstreamInputs, Upstreams};
 pub use presence::ConnectedClient;
 pub use upstreams::UpstreamChanges;
 
-/// The policies in force, by upstream; a reload swaps them whole.
+/// The active policies by upstream; a reload replaces all of them at once.
 pub type Policies = HashMap<UpstreamName, Arc<Policy>>;
 
-/// Carries calls from agents to upstreams and their replies back.
+/// Forwards calls from agents to upstreams and their replies back.
 pub struct Gate {
     policies: ArcSwap<Policies>,
     upstreams: Upstreams,
@@ -75,10 +75,10 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Puts the parts together. `config` is what the parts themselves leave open.
+    /// Builds a gate from its parts. `config` supplies the settings that the parts do not contain.
     ///
     /// # Errors
-    /// The approvals of earlier times, or the lock file, cannot be read.
+    /// Fails if the stored approvals or the lock file cannot be read.
     pub fn new(
         upstreams: Vec<(UpstreamName, Upstream)>,
         policies: Policies,
@@ -95,7 +95,7 @@ impl Gate {
         )
     }
 
-    /// The same with these pins; a gate of `one_session` ends with it.
+    /// Like [`Self::new`], with these pins; a gate of `one_session` ends with that session.
     fn build(
         upstreams: Vec<(UpstreamName, Upstream)>,
         policies: Policies,
@@ -142,7 +142,8 @@ impl Gate {
         })
     }
 
-    /// Puts other policies in force, for calls that arrive from now on and for open streams on which agents listen.
+    /// Activates other policies, for calls that arrive from now on and for open streams on which
+    /// agents listen.
     pub fn replace(&self, policies: Policies) {
         let (old, new) = (self.policies.load_full(), Arc::new(policies));
         self.upstreams.replace_policies(&new);
@@ -150,37 +151,38 @@ impl Gate {
         self.tell_shown_otherwise(&old, &new);
     }
 
-    /// The policies in force.
+    /// Returns the active policies.
     pub fn policies(&self) -> Arc<Policies> {
         self.policies.load_full()
     }
 
-    /// Who hears of what happens.
+    /// Returns the recorder of events.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
-    /// The questions to people, for whoever answers them through the gate itself. From now on there is somebody.
+    /// Returns the API for answering approval requests through the gate itself. From now on they
+    /// have someone to answer them.
     pub fn desk(&self) -> ApprovalApi {
         ApprovalApi::open(self.approvals.clone())
     }
 
-    /// Forgets the questions whose time is over, and tells of them. To be called now and then.
+    /// Removes expired approval requests, and records them. Call it periodically.
     pub fn sweep(&self) {
         self.approvals.sweep();
     }
 
-    /// The bytes of messages in flight.
+    /// Returns the account of message bytes in flight.
     pub fn in_flight(&self) -> &Arc<InFlight> {
         &self.in_flight
     }
 
-    /// The limits in force.
+    /// Returns the active limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Tells of a call that failed, and of the limit if one was hit.
+    /// Records a call that failed, and the limit if one was reached.
     pub fn tell_failed(&self, context: &Context, error: &CallError) {
         if let Some(name) = error.limit() {
             self.record(Event::Limit { name });
@@ -188,14 +190,15 @@ impl Gate {
         self.record(Event::Failed { context, error });
     }
 
-    /// Tells of something that is no message: if the log cannot take it, the next message will not pass.
+    /// Records an event that is not a message: if the log cannot be written, the next message will
+    /// not pass.
     pub fn record(&self, event: Event<'_>) {
         if let Err(error) = self.recorder.record(event) {
             tracing::error!(%error, "cannot write the audit log");
         }
     }
 
-    /// Ends every upstream.
+    /// Shuts down every upstream.
     pub async fn shutdown(&self) {
         self.upstreams.shutdown().await;
     }

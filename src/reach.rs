@@ -1,28 +1,30 @@
-//! Where an IP address leads: the tables of networks, for detectors that judge URLs and for the gate's own requests.
+//! Classification of IP addresses by the network that they belong to, for detectors that inspect
+//! URLs and for the gate's own requests.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address or a name leads, if not to the public Internet. Later is graver.
+/// Where an address or a name leads, if not to the public Internet. Variants are in ascending order
+/// of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Multicast, broadcast and ranges that nobody may use.
+    /// Multicast, broadcast and ranges that must not be used.
     Reserved,
-    /// A name that only an internal resolver knows.
+    /// A name that only an internal resolver can resolve.
     InternalName,
-    /// A name of a public domain that gives any address one asks for.
+    /// A name under a public domain that resolves to any address requested in the name.
     WildcardDns,
-    /// Private and shared ranges.
+    /// Private and shared address ranges.
     Private,
     /// The machine itself.
     Loopback,
-    /// Addresses of the local link.
+    /// Link-local addresses.
     LinkLocal,
-    /// The metadata service of a cloud.
+    /// The metadata service of a cloud provider.
     Metadata,
 }
 
 impl Reach {
-    /// Words of rule files.
+    /// The names used in rule files.
     pub const WORDS: [(&'static str, Self); 7] = [
         ("metadata", Self::Metadata),
         ("link-local", Self::LinkLocal),
@@ -34,7 +36,8 @@ impl Reach {
     ];
 }
 
-/// Addresses of metadata services beside those of the local link: Azure, Alibaba, Oracle, Amazon and Google by IPv6.
+/// Addresses of metadata services other than the link-local ones: Azure, Alibaba, Oracle, and
+/// Amazon and Google over IPv6.
 const METADATA: [&str; 5] = [
     "168.63.129.16",
     "100.100.100.200",
@@ -43,7 +46,8 @@ const METADATA: [&str; 5] = [
     "fd20:ce::254",
 ];
 
-/// Where an address leads; `None` for the public Internet and for what documentation uses (RFC 6890, RFC 8190).
+/// Returns where an address leads; `None` for the public Internet and for the ranges reserved for
+/// documentation (RFC 6890, RFC 8190).
 pub fn of(address: IpAddr) -> Option<Reach> {
     if METADATA.iter().any(|known| known.parse() == Ok(address)) {
         return Some(Reach::Metadata);
@@ -79,14 +83,16 @@ fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
     let own = match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(Reach::Loopback),
         [0xfe80..=0xfebf, ..] => Some(Reach::LinkLocal),
-        // The NAT64 prefix of 64:ff9b:1::/48 is for local use, and where in it an IPv4 address stands is not laid down.
+        // The NAT64 prefix 64:ff9b:1::/48 is for local use, and the position of the IPv4 address in
+        // it is not fixed.
         [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] | [0x64, 0xff9b, 1, ..] => {
             Some(Reach::Private)
         }
         [0xff00..=0xffff, ..] | [0x100, 0, 0, 0, ..] => Some(Reach::Reserved),
         _ => None,
     };
-    // What is below 2^16 is the unspecified address and its neighbours, not an embedded one.
+    // Addresses below 2^16 are the unspecified address and its neighbours, not embedded IPv4
+    // addresses.
     if own == Some(Reach::Loopback) {
         own
     } else {
@@ -94,8 +100,9 @@ fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
     }
 }
 
-/// IPv4 addresses that an IPv6 address stands for: mapped, compatible, translated (RFC 4291, RFC 2765), NAT64 (RFC 6052,
-/// RFC 8215), 6to4 (RFC 3056), Teredo's server and client (RFC 4380), ISATAP (RFC 5214).
+/// Returns the IPv4 addresses that an IPv6 address embeds: mapped, compatible, translated (RFC
+/// 4291, RFC 2765), NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), Teredo's server and client (RFC
+/// 4380), ISATAP (RFC 5214).
 pub fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match address.segments() {

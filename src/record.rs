@@ -1,4 +1,4 @@
-//! Telling what happened: said once, heard by the audit log, the counters and the log.
+//! Records events in the audit log, the metrics and the log. Callers report each event once.
 
 mod access_denied;
 mod approval;
@@ -74,7 +74,8 @@ pub use sink::PendingWrite;
 pub use stream::OpenStream;
 pub use tail::{AuditTail, TailBatch, TailReader};
 
-/// Hears events and tells them on. Shared by the whole process.
+/// Receives events and records them in the audit log, the metrics and the log. Shared by the whole
+/// process.
 pub struct Recorder {
     metrics: Metrics,
     audit: Audit,
@@ -82,7 +83,8 @@ pub struct Recorder {
     stores: Stores,
     console_feed: ConsoleFeed,
     exporters: Arc<OnceLock<Exporters>>,
-    /// Whether it records what `lychgate prove` sends: its lines are marked, and nothing is logged.
+    /// Whether it records the messages that `lychgate prove` sends. Their audit lines are marked,
+    /// and nothing is logged.
     is_trial: bool,
 }
 
@@ -90,7 +92,7 @@ impl Recorder {
     /// Opens the audit log and sets all counters to zero.
     ///
     /// # Errors
-    /// The log cannot be opened.
+    /// The audit log cannot be opened.
     pub fn new(config: &AuditConfig) -> io::Result<Self> {
         let metrics = Metrics::new().map_err(io::Error::other)?;
         let sink = Arc::new(Sink::new(config, metrics.audit_counts())?);
@@ -105,34 +107,36 @@ impl Recorder {
         })
     }
 
-    /// Opens the audit file anew, after it was moved away to be kept or packed.
+    /// Reopens the audit file after log rotation has moved it away.
     ///
     /// # Errors
-    /// It cannot be opened; lines go on into the old one.
+    /// The file cannot be opened; lines are still written to the old one.
     pub fn reopen(&self) -> io::Result<()> {
         self.sink.reopen()
     }
 
-    /// Whether what must be told can be: false while the audit log is required and cannot be written.
+    /// Reports whether required events can be recorded: false while the audit log is required and
+    /// cannot be written.
     pub fn can_record(&self) -> bool {
         self.sink.can_record()
     }
 
-    /// Waits, for at most 5 s, until every audit line told so far is written. To be called before the process ends.
+    /// Waits until all audit lines recorded so far are written, for at most 5 s. Must be called
+    /// before the process ends.
     pub fn flush(&self) {
         self.sink.flush();
         self.stores.flush();
     }
 
-    /// Tells of an event.
+    /// Records an event and waits until it is written.
     ///
     /// # Errors
-    /// Only where the audit log is required and cannot be written: then the call must not go on.
+    /// The audit log is required and cannot be written. The call must then be refused.
     pub fn record(&self, event: Event<'_>) -> io::Result<()> {
         self.start(event).wait()
     }
 
-    /// As [`Self::record`], for who waits in another way until the lines are written.
+    /// Like [`Self::record`], for callers that wait for the write themselves.
     pub fn start(&self, event: Event<'_>) -> PendingWrite {
         if !self.is_trial {
             return self.dispatch(event);

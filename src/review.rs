@@ -1,4 +1,4 @@
-//! Looking back: what the audit log holds, as data. The verbs print it and the console shows it.
+//! Reads the audit log back, as data. The subcommands print it and the console displays it.
 
 mod config_edit;
 pub mod entry;

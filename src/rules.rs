@@ -1,4 +1,4 @@
-//! Rule files: read, compiled, tried against their own cases.
+//! Rule files: parsing, compilation, and testing against their own cases.
 
 mod builtin;
 mod content;
@@ -27,59 +27,59 @@ pub use programs::ProgramEntry;
 pub use set::{RuleSet, weakened};
 pub use trial::{FailedCase, Trial, try_cases};
 
-/// One rule, as its file and the policy make it.
+/// A rule, as defined by its file and the policy.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Its name.
     pub id: RuleId,
-    /// What it catches, in a few words.
+    /// A short description of what the rule catches.
     pub title: String,
-    /// Why that is dangerous and what would be acceptable. Goes into refusals.
+    /// Why that is dangerous, and what would be acceptable. Included in refusals.
     pub why: String,
-    /// How bad a finding is.
+    /// The severity of a finding.
     pub severity: Severity,
-    /// What is done about a finding.
+    /// The action taken on a finding.
     pub action: Action,
-    /// What it looks for.
+    /// What the rule searches for.
     pub find: Arc<Find>,
-    /// Where it looks.
+    /// Where the rule applies.
     pub only: Only,
-    /// A match is spared if one of these matches around it.
+    /// A match is excluded if one of these matches the text around it.
     pub unless: Vec<Regex>,
-    /// What a text about attacks quotes is left alone.
+    /// Whether quotations in texts about attacks are excluded.
     pub spares_quotes: bool,
-    /// SHA-256 over what it looks for, in hex.
+    /// SHA-256 of what the rule searches for, in hex.
     digest: ByteString,
-    /// Its cases; those of a built-in rule are read when something asks for them.
+    /// The cases; those of a built-in rule are read on demand.
     cases: Option<Cases>,
-    /// Where to read on.
+    /// References for further reading.
     pub references: Vec<String>,
-    /// Names it had before; overrides by them still work.
+    /// Former ids; overrides that use them still work.
     pub was: Vec<RuleId>,
-    /// Which way the messages go that it judges.
+    /// The direction of the messages that the rule applies to.
     pub direction: Direction,
-    /// The packs it belongs to, the widest first: rules that are switched on and off together.
+    /// The packs of the rule, widest first. A pack is a group of rules that are enabled and
+    /// disabled together.
     pub packs: Vec<String>,
-    /// Whether it is on if the policy says nothing.
+    /// Whether the rule is enabled unless the policy sets it.
     pub enabled: bool,
-    /// The file it stands in.
+    /// The file that contains the rule.
     pub file: Arc<str>,
-    /// The line it starts on, from 1.
+    /// The line on which the rule starts, counted from 1.
     pub line: usize,
-    /// Whether it is part of the binary.
+    /// Whether the rule is part of the binary.
     pub builtin: bool,
 }
 
 impl Rule {
-    /// Its cases.
+    /// Returns the cases of the rule.
     pub fn cases(&self) -> &Cases {
         self.cases.as_ref().unwrap_or_else(|| builtin::cases(self))
     }
 
-    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    /// Compiles the regexes of the rule, which otherwise happens when the first text requires them.
     ///
     /// # Errors
-    /// Which bound they break.
+    /// The limit that a regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         match self.find.as_ref() {
             Find::Pattern(pattern) => pattern.compile()?,
@@ -99,34 +99,34 @@ impl Rule {
     }
 }
 
-/// The texts that a rule is tried on.
+/// The texts that a rule is tested against.
 #[derive(Clone, Debug, Default)]
 pub struct Cases {
-    /// Texts that it must catch.
+    /// Texts that the rule must catch.
     pub catches: Vec<Case>,
-    /// Texts that it must spare.
+    /// Texts that the rule must not catch.
     pub spares: Vec<Case>,
 }
 
-/// A text that a rule must catch or spare.
+/// A text that a rule must catch or must not catch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub text: String,
-    /// The line it stands on in the rule's file, from 1.
+    /// The line of the text in the rule's file, counted from 1.
     pub line: usize,
 }
 
-/// A rule's name: lower-case words joined by hyphens, stable, a metric label.
+/// The id of a rule: lower-case words joined by hyphens; stable, and used as a metric label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleId(std::sync::Arc<str>);
 
 impl RuleId {
-    /// Wraps a name that has been checked.
+    /// Wraps an id that has been validated.
     pub fn new(id: &str) -> Self {
         Self(id.into())
     }
 
-    /// The name.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -138,45 +138,42 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing.
+    /// Informational.
     Info,
-    /// Small.
     Low,
-    /// Middling.
     Medium,
-    /// Bad.
     High,
-    /// As bad as it gets.
     Critical,
 }
 
-/// What is done about a finding, in the order of how little of it reaches the receiver; the strongest wins. The edits of
-/// inbound rules are carried out together: a page is stripped, then a passage taken out, then what is left wrapped.
+/// The action taken on a finding, ordered by how much is withheld from the receiver; the strongest
+/// action wins. The edits of inbound rules are combined: a page is stripped, then a passage is
+/// removed, then the rest is wrapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
-    /// It is recorded.
+    /// The finding is recorded.
     Log,
     /// The string is replaced by its plain reading.
     Strip,
-    /// The text stays, between markers that it cannot forge, under a warning.
+    /// The text is kept, below a warning and between markers that it cannot forge.
     Wrap,
-    /// The matched span is replaced by a mark.
+    /// The matched span is replaced by a placeholder.
     Redact,
-    /// The matched span is taken out and a warning says so.
+    /// The matched span is removed and replaced by a warning.
     Quarantine,
-    /// The whole block is taken out and a notice says so.
+    /// The whole block is removed and replaced by a notice.
     Withhold,
-    /// The call waits for a person, who says yes or no. Outbound only.
+    /// The call waits until a person approves or denies it. Outbound only.
     Ask,
-    /// The message is not passed on.
+    /// The message is not forwarded.
     Block,
 }
 
 impl Severity {
-    /// Words of rule files.
+    /// The words used in rule files.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("info", Self::Info),
         ("low", Self::Low),
@@ -185,7 +182,7 @@ impl Severity {
         ("critical", Self::Critical),
     ];
 
-    /// The word for it.
+    /// Returns the word used in rule files.
     pub fn name(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -195,7 +192,7 @@ impl Severity {
 }
 
 impl Action {
-    /// Words of rule files.
+    /// The words used in rule files.
     pub const WORDS: [(&'static str, Self); 8] = [
         ("log", Self::Log),
         ("strip", Self::Strip),
@@ -207,7 +204,7 @@ impl Action {
         ("block", Self::Block),
     ];
 
-    /// The word for it.
+    /// Returns the word used in rule files.
     pub fn name(self) -> &'static str {
         Self::WORDS
             .iter()

@@ -1,7 +1,9 @@
-//! Sealing what is kept on disk: keys and where they come from, sealed bytes, and files that are put in place whole.
+//! Encryption of data that is kept on disk: keys and their sources, sealed bytes, and files that
+//! are replaced atomically.
 //!
-//! The vault of logins, the quarantine and the evidence store all stand on this. Each has a key of its own, kept elsewhere
-//! ([`Sources`]); what is sealed says which key sealed it and is bound to where it belongs ([`seal`], [`open`]).
+//! The vault of logins, the quarantine and the evidence store all use this module. Each has a key
+//! of its own, which is kept elsewhere ([`Sources`]). Sealed bytes contain the id of the key that
+//! sealed them and are bound to the place where they belong ([`seal`], [`open`]).
 
 mod error;
 mod folder;
@@ -19,18 +21,18 @@ pub use keychain::Keychain;
 pub use keys::{Keys, Sources, others_read};
 pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, draw, open, seal};
 
-/// What keys are for, in the words of the config and of messages.
+/// The use of a store's keys, as named in the config and in messages.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyUse {
-    /// What they seal, as in "an earlier key of … cannot be used".
+    /// What the keys seal, as in "an earlier key of … cannot be used".
     pub of: &'static str,
-    /// Where the config names the first one, as in "name one: …".
+    /// The config option for the first key, as in "name one: …".
     pub option: &'static str,
-    /// The file that holds it where nothing is said, in the folder for the user's state.
+    /// The default key file, in the folder for the user's state.
     pub file: &'static str,
 }
 
-/// The folder for the state of whoever runs the gate, if there is one.
+/// Returns the folder for the state of the user who runs the gate, if there is one.
 pub fn state_folder() -> Option<PathBuf> {
     state_folder_by(|name| std::env::var_os(name))
 }
@@ -78,7 +80,7 @@ mod tests {
         assert_eq!(PathBuf::from(value(COMPOSE, "- state:")), folder);
         let volumes = COMPOSE.rsplit_once("\nvolumes:").unwrap().1;
         assert!(volumes.lines().any(|line| line == "  state:"), "{volumes}");
-        // A new volume takes owner and mode of the folder in the image.
+        // A new volume takes the owner and mode of the folder in the image.
         let parent = folder.parent().unwrap().display();
         assert!(
             IMAGE.contains("install -d -m 0700 /state/lychgate"),

@@ -1,4 +1,5 @@
-//! TLS towards servers: authorities of the system and of PEM files, and errors of a connection without the peer's own words.
+//! TLS for connections to servers: root certificates from the system and from PEM files, and
+//! connection errors that do not repeat text written by the peer.
 
 mod connection;
 
@@ -16,8 +17,9 @@ use rustls_pki_types::pem::PemObject;
 
 pub use connection::{Keys, Peer};
 
-/// An error of a connection and its causes, on one line, without what the peer wrote: the names in its certificate, and
-/// the debug data of HTTP/2 (RFC 9113, section 6.8). Logs and pages show it unjudged.
+/// Returns an error of a connection and its causes as one line, without text that the peer wrote:
+/// the names in its certificate, and the debug data of HTTP/2 (RFC 9113, section 6.8). The result
+/// is shown in logs and on pages without being inspected.
 pub fn error_text(error: &(dyn Error + 'static)) -> String {
     let mut text = own_words(error);
     let mut next = error.source();
@@ -50,10 +52,10 @@ fn own_words(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// The authorities of a PEM file.
+/// Reads the root certificates of a PEM file.
 ///
 /// # Errors
-/// What is wrong with the file, in words for its user.
+/// Returns what is wrong with the file, as a message for the user who named it.
 pub fn own_roots(file: &Path) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
@@ -67,11 +69,12 @@ pub fn own_roots(file: &Path) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// The authorities for a URL: those of `ca`, otherwise the system's. Empty where the URL has no TLS, since reading the
-/// system's takes longer than everything else at start.
+/// Returns the root certificates for a URL: those of the file `ca`, otherwise the system's. The
+/// store is empty for a URL without TLS, since reading the system's certificates takes longer than
+/// everything else at start.
 ///
 /// # Errors
-/// What is wrong with the file or the system, in words for the operator.
+/// Returns what is wrong with the file or the system, as a message for the operator.
 pub fn roots_for(url: &str, ca: Option<&Path>) -> Result<Arc<RootCertStore>, String> {
     match ca {
         Some(file) => own_roots(file).map(Arc::new),
@@ -80,17 +83,17 @@ pub fn roots_for(url: &str, ca: Option<&Path>) -> Result<Arc<RootCertStore>, Str
     }
 }
 
-/// The beginning of each TLS config towards a server.
+/// Returns the common beginning of every TLS client config.
 ///
 /// # Errors
-/// That the library supports none of its own protocol versions.
+/// Fails if the library supports none of its own protocol versions.
 pub fn client_tls() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))
 }
 
-/// Opens TCP connections, for TLS as well.
+/// Returns a connector that opens TCP connections, including those that are then used for TLS.
 pub fn tcp_connector(timeout: Duration) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
@@ -99,10 +102,10 @@ pub fn tcp_connector(timeout: Duration) -> HttpConnector {
     connector
 }
 
-/// The system's authorities, read once.
+/// Returns the system's root certificates, which are read once.
 ///
 /// # Errors
-/// That there are none, in words for the operator.
+/// Fails if the system has none, with a message for the operator.
 pub fn system_roots() -> Result<Arc<RootCertStore>, String> {
     static ROOTS: OnceLock<Result<Arc<RootCertStore>, String>> = OnceLock::new();
     ROOTS
@@ -113,7 +116,8 @@ pub fn system_roots() -> Result<Arc<RootCertStore>, String> {
 fn read_system_roots() -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
-    // Systems ship a few authorities that rustls cannot read: one good one is enough to go on.
+    // Systems ship a few root certificates that rustls cannot parse; one usable certificate is
+    // enough.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
         return Err("the system has no CA certificates (is `ca-certificates` installed?)".into());
@@ -121,10 +125,10 @@ fn read_system_roots() -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// The certificates of a PEM file, at least one.
+/// Reads the certificates of a PEM file, at least one.
 ///
 /// # Errors
-/// What is wrong with the file, in words for its user.
+/// Returns what is wrong with the file, as a message for the user who named it.
 pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = read.map_err(|e| {

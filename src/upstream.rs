@@ -1,4 +1,4 @@
-//! Transports to servers. A transport carries and never judges.
+//! Transports to upstream servers. A transport carries messages and never judges them.
 
 mod body;
 pub mod canary;
@@ -41,13 +41,14 @@ use crate::message::ReadLimits;
 use crate::oauth::{Authorizer, Shared};
 use crate::protocol::{Call, CallError, InFlight, ProcessOutput, Reply, UpstreamName};
 
-/// How long `/readyz` waits for an answer where an earlier one is known: orchestrators give it a second.
+/// How long `/readyz` waits for a fresh answer when an earlier one is known: orchestrators
+/// allow one second.
 const PROMPT: Duration = Duration::from_millis(500);
 
 /// A server behind the gateway.
 pub struct Upstream {
     transport: UpstreamTransport,
-    /// The gate's logins there, if it makes any.
+    /// The authorizer that logs the gate in at this server, if it logs in there.
     login: Option<Arc<Authorizer>>,
 }
 
@@ -59,20 +60,20 @@ enum UpstreamTransport {
     Sse(Sse),
     /// A child process.
     Stdio(Stdio),
-    /// The input of a process that somebody else has started, and whose output they read.
+    /// The input of a process that somebody else started and whose output they read.
     Wrapped(Arc<ServerInput>),
-    /// None: the built-in server of canaries.
+    /// No transport: the built-in server of canaries.
     BuiltIn(ReadLimits),
-    /// None: what the config says of it cannot be used, for this reason.
+    /// No transport: the upstream's config cannot be used, for this reason.
     Faulty(String),
 }
 
 impl Upstream {
-    /// Builds the transport that the config names. Nothing is connected or started before the first call. Without `logins`
-    /// the gate logs in nowhere.
+    /// Builds the transport that the config names. Nothing is connected or started before the first
+    /// call. Without `logins`, the gate does not log in anywhere.
     ///
     /// # Errors
-    /// A URL, header or TLS file that cannot be used.
+    /// Fails if a URL, header or TLS file cannot be used.
     pub fn new(
         name: UpstreamName,
         config: &UpstreamConfig,
@@ -104,7 +105,7 @@ impl Upstream {
         Ok(Self { transport, login })
     }
 
-    /// The built-in server of canaries, which takes an upstream's place where a gate is tried.
+    /// Creates the built-in server of canaries, which replaces an upstream when a gate is tested.
     pub fn built_in(limits: &Limits) -> Self {
         Self {
             transport: UpstreamTransport::BuiltIn(limits.read.clone()),
@@ -112,7 +113,8 @@ impl Upstream {
         }
     }
 
-    /// The server that `lychgate wrap` stands in for: answers come on its output, not as replies.
+    /// Creates the server that `lychgate wrap` stands in for: answers arrive on its output, not as
+    /// replies.
     pub fn wrapped(input: Arc<ServerInput>) -> Self {
         Self {
             transport: UpstreamTransport::Wrapped(input),
@@ -120,7 +122,8 @@ impl Upstream {
         }
     }
 
-    /// An upstream that is down for as long as its config stays as it is; `reason` goes to the operator.
+    /// Creates an upstream that is down until its config changes; `reason` is shown to the
+    /// operator.
     pub fn faulty(reason: String) -> Self {
         Self {
             transport: UpstreamTransport::Faulty(reason),
@@ -128,7 +131,7 @@ impl Upstream {
         }
     }
 
-    /// Reserves the bytes of the server's answers there, before they are read.
+    /// Reserves the bytes of the server's answers in `in_flight` before they are read.
     #[must_use]
     pub fn reserving_in(mut self, in_flight: Arc<InFlight>) -> Self {
         match &mut self.transport {
@@ -142,11 +145,11 @@ impl Upstream {
         self
     }
 
-    /// Carries one call to the server. Dropping the future, or the frames of the reply, ends the call there as its
-    /// transport and era lay down.
+    /// Sends one call to the server. Dropping the future, or the frames of the reply, ends the call
+    /// as its transport and era define.
     ///
     /// # Errors
-    /// Whatever keeps the server's answer from being read.
+    /// Fails if the server's answer cannot be read.
     pub async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         match &self.transport {
             UpstreamTransport::Http(http) => http.call(call).await,
@@ -161,12 +164,14 @@ impl Upstream {
         }
     }
 
-    /// What makes the gate's logins there; `None` where it makes none.
+    /// Returns the authorizer that logs the gate in at this server; `None` if the gate does not log
+    /// in there.
     pub fn authorizer(&self) -> Option<&Arc<Authorizer>> {
         self.login.as_ref()
     }
 
-    /// The state of the server: as calls found it recently, else as it answers now. Waits for some seconds at most.
+    /// Returns the state of the server: as recent calls found it, otherwise as it answers now.
+    /// Waits for a few seconds at most.
     pub async fn health(&self) -> Health {
         match &self.transport {
             UpstreamTransport::Http(http) => http.health().await,
@@ -177,19 +182,20 @@ impl Upstream {
         }
     }
 
-    /// The same for those who cannot wait: after a short time, the state that was found last.
+    /// Like [`Self::health`], for callers that cannot wait: after a short time, returns the last
+    /// known state.
     pub async fn prompt_health(&self) -> Health {
         match (
             tokio::time::timeout(PROMPT, self.health()).await,
             self.last_health(),
         ) {
             (Ok(health), _) | (Err(_), Some(health)) => health,
-            // Nothing was found yet.
+            // No state is known yet.
             (Err(_), None) => self.health().await,
         }
     }
 
-    /// The state of the server as far as it is known without asking it.
+    /// Returns the last known state of the server, without sending it a request.
     pub fn last_health(&self) -> Option<Health> {
         match &self.transport {
             UpstreamTransport::Http(http) => http.last_health(),
@@ -200,17 +206,19 @@ impl Upstream {
         }
     }
 
-    /// Whether its replies have a status and headers of the server's own.
+    /// Reports whether its replies have a status and headers of the server's own.
     pub fn speaks_http(&self) -> bool {
         matches!(self.transport, UpstreamTransport::Http(_))
     }
 
-    /// Whether its answers come on one stream with all else that it sends, instead of as replies to calls.
+    /// Reports whether its answers arrive on one stream with everything else that it sends, instead
+    /// of as replies to calls.
     pub fn has_one_stream(&self) -> bool {
         matches!(self.transport, UpstreamTransport::Wrapped(_))
     }
 
-    /// What its processes printed beside the protocol, the last lines; `None` where it is not a process.
+    /// Returns the last lines that its processes printed outside the protocol; `None` if it is not
+    /// a process.
     pub fn output(&self) -> Option<ProcessOutput> {
         if let UpstreamTransport::Stdio(stdio) = &self.transport {
             Some(stdio.output())
@@ -219,7 +227,8 @@ impl Upstream {
         }
     }
 
-    /// Ends everything that runs for this upstream, child processes and all. Calls still open break off.
+    /// Stops everything that runs for this upstream, including child processes. Open calls are
+    /// aborted.
     pub async fn shutdown(&self) {
         match &self.transport {
             UpstreamTransport::Http(_)

@@ -1,11 +1,13 @@
-//! The architecture, as a test: who may use whom, how long a file may be, and what may stand only in one place.
+//! Checks the architecture: which module may use which, how long a file may be, and what may be
+//! used in one place only.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The floors, lowest first. A module uses only floors below its own; modules on one floor do not use each other.
+/// The floors, lowest first. A module uses only floors below its own; modules on one floor do not
+/// use each other.
 const FLOORS: [&[&str]; 12] = [
     &[
         "message", "text", "config", "document", "reach", "trust", "seal",
@@ -22,8 +24,9 @@ const FLOORS: [&[&str]; 12] = [
     &["app"],
     &["cli"],
 ];
-/// Uses within or against the floors that are meant: `config` reads with `document` and names the actions, modes
-/// and hosts that users write; `seal` looks for keys where the config says.
+/// Deliberate exceptions, within a floor or against the order of the floors: `config` reads with
+/// `document` and contains the names of actions, modes and hosts that users write; `seal` looks for
+/// keys where the config says.
 const MEANT: [(&str, &str); 8] = [
     ("config", "document"),
     ("config", "rules"),
@@ -34,7 +37,7 @@ const MEANT: [(&str, &str); 8] = [
     ("text", "message"),
     ("seal", "config"),
 ];
-/// Pairs that the floors would allow and the design does not: a transport cannot judge.
+/// Uses that the floors would allow and the design does not: a transport cannot judge.
 const FORBIDDEN: [(&str, &str); 6] = [
     ("upstream", "inspect"),
     ("upstream", "rules"),
@@ -43,7 +46,7 @@ const FORBIDDEN: [(&str, &str); 6] = [
     ("oauth", "rules"),
     ("oauth", "detect"),
 ];
-/// Longest file, in lines.
+/// Maximum number of lines in a file.
 const LINES: usize = 600;
 
 fn floor(module: &str) -> Option<usize> {
@@ -61,7 +64,7 @@ fn files(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names of the modules that a line names as `crate::name`, several in braces included.
+/// Returns the modules that a line uses as `crate::name`, including several names in braces.
 fn named(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     for part in line.split("crate::").skip(1) {
@@ -83,7 +86,7 @@ fn named(line: &str) -> Vec<String> {
     out
 }
 
-/// The lines of a file with their numbers, without the items that are for tests only.
+/// Returns the lines of a file with their numbers, without the items that are for tests only.
 fn without_tests(text: &str) -> Vec<(usize, &str)> {
     let mut lines = (1..).zip(text.lines());
     let mut out = Vec::new();
@@ -99,7 +102,8 @@ fn without_tests(text: &str) -> Vec<(usize, &str)> {
         else {
             break;
         };
-        // An item in one line ends with it; rustfmt puts the end of any other below its beginning.
+        // An item on one line ends there; rustfmt puts the end of any other item at the indentation
+        // of its first line.
         if !item.ends_with([';', ',', '}']) {
             let end = [
                 format!("{indent}}}"),
@@ -128,7 +132,7 @@ fn only_items_for_tests_are_skipped() {
     );
 }
 
-/// Faults of one file: (line, what).
+/// Returns the faults of one file as (line, description).
 fn faults(module: &str, path: &str, text: &str) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     if text.lines().count() > LINES {

@@ -1,5 +1,6 @@
-//! What judging a message takes beside the message itself: its peak in memory, over what stood there before. A binary of its
-//! own, since the allocator counts for the whole process.
+//! Measures the memory that judging a message takes in addition to the message: the peak, minus
+//! what was allocated before. This is a test binary of its own because the allocator counts for the
+//! whole process.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "the figures are worth reading")]
@@ -15,13 +16,15 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
 
-/// About how long the messages are.
+/// Approximate size of the messages, in bytes.
 const BYTES: usize = 1 << 18;
-/// How many times its size an ordinary message may take, and one of the kinds that are dear: wide letters, tags,
-/// encodings and disguises, of which further readings are made, and what is full of findings or of values.
+/// Maximum memory for judging a message, as a multiple of the message's size: for ordinary
+/// messages, and for expensive ones. Expensive are wide letters, tags, encodings and disguises,
+/// which lead to further readings, and messages with many findings or values.
 const ORDINARY: f64 = 5.0;
 const DEAR: f64 = 20.0;
-/// How many times its size a list of numbers may take, the message included.
+/// Maximum memory for a list of numbers, as a multiple of the message's size, including the message
+/// itself.
 const NUMBERS: f64 = 4.0;
 
 fn answer(result: &str) -> Bytes {
@@ -35,7 +38,7 @@ fn text(line: &str) -> Bytes {
     ))
 }
 
-/// Messages of many kinds, plain and hostile, and how many times their size they may take.
+/// Returns messages of many kinds, harmless and hostile, each with its maximum multiple.
 fn messages() -> Vec<(&'static str, f64, Bytes)> {
     let rows: Vec<String> = (0..BYTES / 60)
         .map(|n| format!(r#"{{"name":"row {n}","note":"an entry as others","n":{n}}}"#))
@@ -137,7 +140,8 @@ fn messages() -> Vec<(&'static str, f64, Bytes)> {
     ]
 }
 
-/// Lists of as many numbers as fit into the largest message: refused, or taking a few times the message.
+/// Returns lists with as many numbers as fit into the largest message, each with whether it is
+/// accepted. An accepted one may take a few times the size of the message.
 fn numbers() -> [(&'static str, bool, Bytes); 2] {
     let list = |number: &str, count: usize| {
         answer(&format!(
@@ -189,7 +193,8 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
                 &InspectContext::default(),
             ));
         };
-        // Compiled regexes and their states are kept for the next text, within bounds that do not depend on the message.
+        // Compiled regexes and their states are kept for the next text, within limits that do not
+        // depend on the message.
         judge();
         let before = PEAK.current_usage();
         PEAK.reset_peak_usage();
@@ -214,7 +219,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
                 &InspectContext::default(),
             ));
         }
-        // The message itself counts: it was there before.
+        // The message was allocated before the measurement, so its size is added.
         let times = 1.0 + of(PEAK.peak_usage() - before) / of(bytes.len());
         println!("{name}: {times:.2} times {} kB", bytes.len() / 1000);
         if times > NUMBERS {

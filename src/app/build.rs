@@ -1,4 +1,4 @@
-//! From the config to policies.
+//! Builds policies, stores and upstreams from the config.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -24,14 +24,15 @@ use crate::rules::Library;
 use crate::seal::{SealError, check_writable, state_folder};
 use crate::upstream::Upstream;
 
-/// What to do about a folder of kept messages that cannot be used.
+/// Hint for a folder of stored messages that cannot be used.
 const KEPT_HINT: &str = "let this user enter and write the folder, or set `folder` under `[quarantine]` and `[evidence]`, or \
                          `XDG_STATE_HOME`, to one that it can";
 
-/// Compiles the policies of a config, for each upstream its own. Rule folders that several policies share are read once.
+/// Compiles the policies of a config, one for each upstream. Rule folders that several policies
+/// share are read once.
 ///
 /// # Errors
-/// Every fault of every rule file and override.
+/// All faults of all rule files and overrides.
 pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut libraries: HashMap<(bool, Vec<PathBuf>), Option<Library>> = HashMap::new();
@@ -86,7 +87,8 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     }
 }
 
-/// The files and folders of a gate with this config, which agents may not change or, where they hold keys, read.
+/// Returns the files and folders of a gate with this config, which agents must not change or, where
+/// they contain keys, read.
 pub fn gate_files(config: &Config) -> GateFiles {
     let Config {
         path,
@@ -124,7 +126,8 @@ pub fn gate_files(config: &Config) -> GateFiles {
     GateFiles::new(&told, &kept)
 }
 
-/// Builds an upstream. One that cannot be used as the config has it is down with the reason, and the others are not affected.
+/// Builds an upstream. One that cannot be used as configured is down with the reason, and the
+/// others are not affected.
 pub(super) fn upstream(
     name: &UpstreamName,
     config: &UpstreamConfig,
@@ -138,7 +141,7 @@ pub(super) fn upstream(
         .unwrap_or_else(|fault| Upstream::faulty(reason(&[fault])))
 }
 
-/// What is wrong, where and what to do about it, on one line.
+/// Returns what is wrong, where, and how to fix it, on one line.
 fn reason(faults: &[Fault]) -> String {
     let one = |fault: &Fault| {
         let hint = fault
@@ -156,10 +159,10 @@ fn reason(faults: &[Fault]) -> String {
     faults.iter().map(one).collect::<Vec<_>>().join(". ")
 }
 
-/// Opens the stores for what is kept of messages, and says where they are.
+/// Opens the stores for messages, and logs where they are.
 ///
 /// # Errors
-/// One of them cannot be used as it is, or a policy keeps evidence and there is no folder for it.
+/// A store cannot be used, or a policy stores evidence and there is no folder for it.
 pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let sealed = config
         .policies
@@ -214,8 +217,8 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     Ok(stores)
 }
 
-/// Whether what is kept at `path` can be written. If not, a warning says so with the fix: it would be noticed only when
-/// content is lost.
+/// Reports whether `path` can be written. If not, logs a warning with the fix, since the problem
+/// would otherwise be noticed only when content is lost.
 fn is_writable(what: &str, path: &Path, option: &str) -> bool {
     let Err((nearest, error)) = check_writable(path) else {
         return true;
@@ -230,7 +233,7 @@ fn is_writable(what: &str, path: &Path, option: &str) -> bool {
     false
 }
 
-/// Warns where pins end with the process although the config does not ask for that.
+/// Warns if pins are lost when the process ends although the config does not ask for that.
 pub(super) fn check_pins(pins: &PinsConfig) {
     match &pins.file {
         Some(file) => {
@@ -243,7 +246,7 @@ pub(super) fn check_pins(pins: &PinsConfig) {
     }
 }
 
-/// Upstreams whose traffic is not encrypted on the way to another machine, in sentences.
+/// Returns a sentence for each upstream whose traffic to another machine is not encrypted.
 pub fn unencrypted(config: &Config) -> Vec<String> {
     let plain = |(name, upstream): (&String, &UpstreamConfig)| {
         let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else {
@@ -263,13 +266,13 @@ pub fn unencrypted(config: &Config) -> Vec<String> {
     config.upstreams.iter().filter_map(plain).collect()
 }
 
-/// Whether a host is reached without leaving this machine.
+/// Reports whether a host is reached without leaving this machine.
 fn is_this_machine(host: &str) -> bool {
     let name = host
         .trim_matches(['[', ']'])
         .trim_end_matches('.')
         .to_ascii_lowercase();
-    // The last two are the names of the host for a container on it.
+    // The last two are names that a container has for its host.
     name == "localhost"
         || name.ends_with(".localhost")
         || matches!(
@@ -281,7 +284,7 @@ fn is_this_machine(host: &str) -> bool {
             .is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Lets the counters of every rule in force begin at zero.
+/// Creates the counters of every rule in force, at zero.
 pub(super) fn announce(recorder: &Recorder, policies: &Policies) {
     let in_force: Vec<UpstreamRules<'_>> = policies
         .iter()
@@ -296,7 +299,7 @@ pub(super) fn announce(recorder: &Recorder, policies: &Policies) {
     recorder.suppressions(&suppressions(policies));
 }
 
-/// Every suppression of these policies once.
+/// Returns every suppression of these policies once.
 pub fn suppressions(policies: &Policies) -> Vec<Arc<Suppression>> {
     let mut all: Vec<Arc<Suppression>> = Vec::new();
     for one in policies
@@ -311,7 +314,7 @@ pub fn suppressions(policies: &Policies) -> Vec<Arc<Suppression>> {
     all
 }
 
-/// Those whose time is over, in sentences.
+/// Returns a sentence for each expired suppression.
 pub fn expired(policies: &Policies, now: SystemTime) -> Vec<String> {
     let over = |one: &Arc<Suppression>| {
         let (file, line, column) = &one.place;
@@ -353,7 +356,8 @@ mod tests {
         }
     }
 
-    /// What is logged when the stores of a config with this folder for the quarantine are opened.
+    /// Opens the stores of a config with this folder for the quarantine, and returns the result and
+    /// the log.
     fn opened(folder: PathBuf) -> (Result<Stores, Vec<Fault>>, String) {
         let log = tempfile::NamedTempFile::new().unwrap();
         let writer = std::sync::Mutex::new(log.reopen().unwrap());
@@ -394,7 +398,7 @@ mod tests {
     #[test]
     fn a_quarantine_that_cannot_be_looked_at_is_an_error_with_a_hint() {
         let folder = tempfile::tempdir().unwrap();
-        // Too long a name fails for root, too.
+        // A name that is too long fails for root, too.
         let (made, _) = opened(folder.path().join("q".repeat(300)));
         let told = made.unwrap_err().remove(0).to_string();
         assert!(

@@ -1,4 +1,5 @@
-//! Looks after upstreams, so that metrics and the log show which are down, also while nobody calls them.
+//! Checks the health of upstreams, so that metrics and the log show which are down even while
+//! nobody calls them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +11,18 @@ use crate::protocol::UpstreamName;
 use crate::proxy::Gate;
 use crate::upstream::Health;
 
-/// Time before servers are asked first: those that start together with the gate get to their ports.
+/// Delay of the first check, in which servers that start together with the gate can open their
+/// ports.
 const FIRST: Duration = Duration::from_secs(5);
-/// Time between looks.
+/// Interval between checks.
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// Looks at intervals and after each reload that changes upstreams, for as long as the process lives.
+/// Checks upstreams periodically and after each reload that changes them, as long as the process
+/// runs.
 pub(super) async fn watch(gate: Arc<Gate>) {
     let mut changes = gate.upstream_changes();
     let mut known = KnownState::default();
-    // A fault of the config and a missing program are known without asking anybody.
+    // A fault of the config and a missing program are known without a check.
     for (name, upstream) in gate.upstreams() {
         if let Some(health @ Health::Down(_)) = upstream.last_health() {
             known.note(&gate, name, health);
@@ -43,7 +46,7 @@ pub(super) async fn watch(gate: Arc<Gate>) {
     }
 }
 
-/// The state of each upstream as it was logged last.
+/// The state of each upstream that was last logged.
 #[derive(Default)]
 struct KnownState(HashMap<UpstreamName, Health>);
 

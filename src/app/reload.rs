@@ -1,7 +1,8 @@
-//! Takes changed rules, policies and upstreams into force while the gate runs.
+//! Applies changed rules, policies and upstreams while the gate runs.
 //!
-//! By polling, not by notification: that works on network file systems, bind mounts and Kubernetes volumes too.
-//! A change counts once it has held still for two looks, so that no half-written file is read.
+//! Changes are detected by polling, not by notification, which works on network file systems, bind
+//! mounts and Kubernetes volumes too. A change is applied once it is unchanged for two polls, so
+//! that no half-written file is read.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -23,16 +24,16 @@ use crate::proxy::{Gate, Policies, UpstreamChanges};
 use crate::record::Event;
 use crate::rules::weakened;
 
-/// Time between two looks.
+/// Interval between two polls.
 const LOOK: Duration = Duration::from_secs(1);
-/// Files looked at, at the most; a folder with more is a mistake.
+/// Maximum number of files that are checked; a folder with more is a mistake.
 const FILES: usize = 10_000;
 
-/// What tells one state of a file from another.
+/// Identifies a state of a file.
 pub(super) type Stamp = (PathBuf, u64, i64, i64, u64);
 
-/// Looks for changes until it is aborted. `in_force` are the files as they were before they were read; `asked` ticks when
-/// somebody wants it done at once.
+/// Checks for changes until it is aborted. `in_force` are the states of the files before they were
+/// read; `asked` changes when an immediate reload is requested.
 pub(super) async fn watch(
     front: Arc<Frontend>,
     gate: Arc<Gate>,
@@ -44,7 +45,7 @@ pub(super) async fn watch(
     let mut config = Arc::new(config);
     let mut before = in_force.clone();
     let mut ended = 0;
-    // Files that are others than when the config in force was read.
+    // Files that have changed since the config in force was read.
     let mut touched = HashSet::new();
     loop {
         let at_once = tokio::select! {
@@ -72,7 +73,7 @@ pub(super) async fn watch(
         if !at_once && (now == in_force || !held_still) {
             continue;
         }
-        // Refused or not, the same state is not tried again.
+        // Successful or not, the same state is not tried again.
         touched.extend(differing(&in_force, &now));
         in_force = now;
         let old = config.clone();
@@ -96,7 +97,8 @@ pub(super) async fn watch(
                 ended = 0;
                 front.admit_by(entry);
                 config = Arc::new(new);
-                // Files may be others now. What changed while it was read counts as it was before: it is read again.
+                // The set of files may have changed. A file that changed during the reload keeps
+                // its old stamp, so that it is read again.
                 let known = std::mem::take(&mut in_force);
                 in_force = read_stamps(&config, source.as_ref()).await;
                 before.clone_from(&in_force);
@@ -124,7 +126,8 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
     Ok((new, policies))
 }
 
-/// What to do about upstreams: those that are reached as before go on with their sessions and processes.
+/// Returns the changes of upstreams. Those that are reached as before keep their sessions and
+/// processes.
 fn changes(
     old: &Config,
     new: &Config,
@@ -161,7 +164,7 @@ fn changes(
     changes
 }
 
-/// The files that only one of two looks has in this state.
+/// Returns the files whose state differs between two polls.
 fn differing(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
     let gone = before
         .iter()
@@ -207,7 +210,7 @@ fn told_restart(old: &Config, new: &Config) {
     }
 }
 
-/// Tells which suppressions have ended, when more have than were told of.
+/// Logs the expired suppressions, if there are more than were logged before.
 fn tell_ended(policies: &Policies, told: &mut usize) {
     let ended = build::expired(policies, SystemTime::now());
     if ended.len() > *told {
@@ -216,7 +219,7 @@ fn tell_ended(policies: &Policies, told: &mut usize) {
     *told = ended.len();
 }
 
-/// What protects less than before, in sentences.
+/// Returns what is less protected than before, in sentences.
 fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
     let mut out = Vec::new();
     for (upstream, new) in new {
@@ -271,7 +274,8 @@ async fn read_stamps(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stam
         .unwrap_or_default()
 }
 
-/// The files that the rules, policies and secrets of a config come from, as they are now.
+/// Returns the current states of the files that the rules, policies and secrets of a config come
+/// from.
 pub(super) fn stamps(config: &Config, source: Option<&Path>) -> Vec<Stamp> {
     let source = source.map(Path::to_owned);
     let mut open: Vec<PathBuf> = config

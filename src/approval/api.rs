@@ -1,4 +1,4 @@
-//! The questions as the console sees and answers them.
+//! Lists and answers approval requests for the console.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,34 +9,34 @@ use crate::message::quote;
 
 use super::{AnsweredBy, ApprovalRequest, Approvals, Entry, State, render};
 
-/// Longest name that somebody who answers gives for the audit log, in bytes.
+/// Maximum length of the approver's name that is kept for the audit log, in bytes.
 const NAME_BYTES: usize = 64;
 
-/// The questions as the console sees and answers them.
+/// The approval requests as the console lists and answers them.
 #[derive(Clone)]
 pub struct ApprovalApi(Arc<Approvals>);
 
-/// Why an answer does not count.
+/// The reason why an answer is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecisionError {
-    /// There is no such question, or its time is over.
+    /// There is no such request, or it has expired.
     Unknown,
-    /// It was answered before.
+    /// It has already been answered.
     Already,
     /// The audit log is required and cannot be written.
     Untold,
-    /// The policy allows only these.
+    /// The policy allows only these scopes.
     Scope(Vec<Scope>),
 }
 
 impl ApprovalApi {
-    /// Over the questions of a gate, which from now on count on somebody to answer here.
+    /// Creates the API of a gate; from now on, the gate assumes that an approver can answer here.
     pub(crate) fn open(approvals: Arc<Approvals>) -> Self {
         approvals.console.store(true, Ordering::Relaxed);
         Self(approvals)
     }
 
-    /// The open questions as a JSON list, the oldest first.
+    /// Returns the open requests as a JSON list, oldest first.
     pub fn list(&self) -> String {
         let now = Instant::now();
         let open = self.0.entries(now);
@@ -52,10 +52,11 @@ impl ApprovalApi {
         format!("[{}]", entries.join(","))
     }
 
-    /// Answers a question: `Some` is yes, for so much. `by` is who says to answer.
+    /// Answers a request: `Some` approves it for that scope. `by` is the name that the approver
+    /// gives.
     ///
     /// # Errors
-    /// The answer does not count.
+    /// The answer is rejected.
     pub fn decide(
         &self,
         id: &str,
@@ -89,7 +90,7 @@ fn entry_json(id: &str, entry: &Entry, now: Instant) -> String {
     )
 }
 
-/// What the desk and notifications have in common, as members of an object.
+/// Returns the fields that the console and notifications have in common, as members of an object.
 pub(super) fn members(
     id: &str,
     matter: &ApprovalRequest,

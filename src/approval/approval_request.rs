@@ -1,4 +1,4 @@
-//! What a person is asked about.
+//! The call that an approver is asked about.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::rules::{RuleId, Severity};
 use super::digest::CallDigest;
 use super::render;
 
-/// Longest part of a call that is kept to be shown, in bytes.
+/// Maximum length of the rendered part of a call, in bytes.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// A call that a person is asked about.
+/// A call that an approver is asked about.
 #[derive(Clone, Debug)]
 pub(crate) struct ApprovalRequest {
     pub(crate) context: Context,
     pub(crate) digest: CallDigest,
-    /// The tool, to be read by a person; the method of what calls none.
+    /// The tool, rendered for display; for other requests, the method.
     pub(crate) tool: String,
-    /// The same as it was sent: names that look alike where they are cut are not one.
+    /// The same name as sent: names that look alike once truncated are still distinct.
     pub(super) name: Box<str>,
     pub(crate) rules: Vec<RuleId>,
     pub(crate) title: String,
     pub(crate) why: String,
     pub(crate) severity: Severity,
-    /// What a yes may be for, the narrowest first.
+    /// The scopes that an approval may have, narrowest first.
     pub(crate) scopes: Vec<Scope>,
-    /// All that would be sent, to be read by a person.
+    /// Everything that would be sent, rendered for display.
     pub(crate) shown: String,
-    /// Its arguments with secrets masked, where people are notified of it: JSON.
+    /// The arguments with secrets masked, as JSON, if notifications are enabled.
     pub(super) masked: Option<String>,
     /// The id of the request, as written.
     pub(super) request: Box<str>,
@@ -40,7 +40,7 @@ pub(crate) struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// What is asked about a call.
+    /// Creates the request for a call.
     pub(crate) fn new(
         question: &Question,
         context: &Context,
@@ -51,7 +51,7 @@ impl ApprovalRequest {
             headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
         let tool = tool.unwrap_or_else(|| envelope.method().unwrap_or_default().into());
         Self {
-            // The question may outlive the call.
+            // The request may outlive the call.
             context: Context {
                 trace: context
                     .trace
@@ -74,7 +74,7 @@ impl ApprovalRequest {
         }
     }
 
-    /// Whether it is the same call of the same session.
+    /// Returns whether both are the same call of the same session.
     pub(super) fn is_same_call(&self, other: &Self) -> bool {
         self.digest == other.digest && self.is_of(&other.context)
     }
@@ -85,7 +85,7 @@ impl ApprovalRequest {
             == (context.holder(), &context.upstream, &context.session)
     }
 
-    /// Its audit event, to be completed.
+    /// Returns the audit event of the request, to be completed by the caller.
     pub(super) fn event<'a>(&'a self, id: &'a str) -> Approval<'a> {
         Approval {
             context: &self.context,

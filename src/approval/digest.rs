@@ -1,20 +1,21 @@
-//! Names a call by what it asks for, however its JSON is written.
+//! Identifies a call by its content, however its JSON is written.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::message::{Envelope, Message, Value, ValueKind};
 use crate::protocol::Context;
 
-/// What one agent, for one user, asks of one upstream: equal for calls that differ only in their id, their `_meta` and the order of members.
+/// The digest of what one agent, for one user, requests of one upstream: equal for calls that
+/// differ only in their id, their `_meta` and the order of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallDigest([u8; 32]);
 
-/// Members of `params` that are not part of what is asked: what the client says of itself, and the answers to the
-/// server's questions, which are judged by themselves (2026-07-28, MRTR).
+/// Members of `params` that are not part of the content of a call: the client's metadata, and the
+/// answers to the server's questions, which are judged separately (2026-07-28, MRTR).
 const ASIDE: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 impl CallDigest {
-    /// Of a request.
+    /// Computes the digest of a request.
     pub(crate) fn of(context: &Context, message: &Message, envelope: &Envelope) -> Self {
         let mut hash = Sha256::new();
         let holder = context.holder().to_string();
@@ -42,12 +43,12 @@ impl CallDigest {
         Self(hash.finalize().into())
     }
 
-    /// In hex.
+    /// Encodes the digest in hex.
     pub(crate) fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// From hex.
+    /// Decodes a digest from hex.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         let mut out = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
@@ -75,7 +76,8 @@ struct OpenContainer<'j> {
     key: [u8; 32],
 }
 
-/// The digest of a value: members by their names, whatever their order; strings by what they say. Iterative.
+/// Returns the digest of a value: members are sorted by name, strings are compared unescaped.
+/// Iterative.
 fn canonical(root: Value<'_>) -> [u8; 32] {
     let mut open: Vec<OpenContainer<'_>> = Vec::new();
     let mut value = root;

@@ -1,4 +1,5 @@
-//! The question as agents put it to their users, form mode elicitation (2025-06-18 to 2026-07-28), and the answer.
+//! The approval request as agents present it to their users, by form mode elicitation (2025-06-18
+//! to 2026-07-28), and its answer.
 
 use crate::config::Scope;
 use crate::inspect::{FIRST_USE, FIRST_WRITE};
@@ -7,36 +8,36 @@ use crate::protocol::Era;
 
 use super::{ApprovalRequest, render};
 
-/// Marks ids of the gate's own questions; no answer to one goes on.
+/// Prefix of the ids of the gate's own requests; responses to them are not forwarded.
 pub(crate) const ID_PREFIX: &str = "lychgate-approval-";
-/// The name of the gate's question among `inputRequests`.
+/// The name of the gate's request in `inputRequests`.
 pub(crate) const INPUT_KEY: &str = "lychgate-approval";
-/// Longest part of a call shown in a form, in bytes.
+/// Maximum length of the part of a call that is shown in a form, in bytes.
 pub(crate) const FORM_BYTES: usize = 8 << 10;
-/// Where modern requests say what the client can do.
+/// The `_meta` key under which modern requests declare the client's capabilities.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What the user said.
+/// The user's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElicitResponse {
-    /// Yes, for so much.
+    /// Approved, with this scope.
     Yes(Scope),
-    /// No, or the question was closed without an answer.
+    /// Denied, or the form was closed without an answer.
     No,
-    /// The client could not put the question.
+    /// The client could not ask its user.
     Nothing,
 }
 
-/// What a client can put to its user.
+/// The elicitation modes that a client supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ElicitationSupport {
     pub(crate) form: bool,
-    /// Links (2025-11-25 and later).
+    /// URL mode (2025-11-25 and later).
     pub(crate) url: bool,
 }
 
-/// What a request says that its sender puts to its user: `initialize` of earlier revisions for a session, every request
-/// of 2026-07-28 for itself.
+/// Returns the elicitation modes that a request declares: `initialize` of earlier revisions for a
+/// session, every request of 2026-07-28 for itself.
 pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> ElicitationSupport {
     let nothing = ElicitationSupport::default();
     let Some(params) = message.body(envelope) else {
@@ -54,14 +55,14 @@ pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> Elici
         return nothing;
     }
     let url = elicitation.get("url").is_some();
-    // Without modes it is form mode (2025-11-25, Elicitation, Capabilities).
+    // An empty capability means form mode (2025-11-25, Elicitation, Capabilities).
     ElicitationSupport {
         form: elicitation.members().next().is_none() || elicitation.get("form").is_some() || !url,
         url,
     }
 }
 
-/// The params of `elicitation/create`.
+/// Returns the params of `elicitation/create`.
 pub(crate) fn form(matter: &ApprovalRequest) -> String {
     let (ApprovalRequest { title, why, .. }, shown) =
         (matter, render::within(&matter.shown, FORM_BYTES));
@@ -109,8 +110,9 @@ fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
     }
 }
 
-/// Reads an `ElicitResult`, be it an answer's result or one of `inputResponses`. Whatever is no plain yes is a no;
-/// a yes that names no scope is the narrowest.
+/// Parses an `ElicitResult`, whether it is the result of a response or one of `inputResponses`.
+/// Anything that is not a clear approval is a denial; an approval that names no scope has the
+/// narrowest.
 pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> ElicitResponse {
     let Some(result) = result else {
         return ElicitResponse::Nothing;

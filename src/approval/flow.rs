@@ -1,4 +1,4 @@
-//! From a question to what becomes of the call.
+//! From an approval request to the decision about its call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::{
     Answer, ApprovalRequest, Approvals, PendingQuestion, RestoredRequest, Settlement, notify,
 };
 
-/// The methods that may be answered with `input_required` (2026-07-28, MRTR).
+/// Methods that may be answered with `input_required` (2026-07-28, MRTR).
 const MAY_ASK_BACK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// Interval of progress notifications to a client whose call waits.
+/// Interval of progress notifications to a client whose call is waiting.
 pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 const DENIED: &str =
@@ -33,21 +33,21 @@ const TOO_MANY_REFUSALS: &str =
 /// How the agent can ask its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskMethod {
-    /// By a request of the gate's on the way back (until 2025-11-25).
+    /// By a request that the gate sends to the client (until 2025-11-25).
     Elicit,
-    /// By an answer that wants input, and the call once more (2026-07-28).
+    /// By an `input_required` result, after which the client repeats the call (2026-07-28).
     Input,
-    /// Not at all.
+    /// The agent cannot ask its user.
     None,
 }
 
-/// What comes of a question at once.
+/// The immediate outcome of an approval request.
 pub(crate) enum AskOutcome {
-    /// The call goes on, by the yes that was given now or before.
+    /// The call proceeds, by an approval given now or earlier.
     Go(Box<ApprovalRequest>),
-    /// It does not, and this is why.
+    /// The call is refused for this reason.
     Refused(answer::RefusalReason),
-    /// The agent is answered with this: it asks its user and calls again.
+    /// The agent receives this response, asks its user and repeats the call.
     Input(String),
     Wait(Box<OpenQuestion>),
 }
@@ -58,23 +58,24 @@ pub(crate) struct OpenQuestion {
     pub(crate) audit: AuditId,
 }
 
-/// What came of an open question.
+/// The outcome of an open request.
 pub(crate) enum WaitOutcome {
-    /// The call goes on.
+    /// The call proceeds.
     Go,
-    /// It does not, and this is why.
+    /// The call is refused for this reason.
     Refused(answer::RefusalReason),
-    /// It is still open, and the caller has stopped waiting.
+    /// The request is still open, and the caller has stopped waiting.
     Open(answer::RefusalReason),
-    /// The agent wants no answer any more.
+    /// The agent has cancelled the call.
     Cancelled,
 }
 
 impl Approvals {
-    /// Takes what is for the gate itself: answers to its own questions, known or not. They go no further.
+    /// Consumes messages that are for the gate itself: responses to its own requests, known or not.
+    /// They are not forwarded.
     ///
     /// # Errors
-    /// One stands in a batch with messages that are not for the gate.
+    /// A response for the gate is in a batch with other messages.
     pub(crate) fn take(&self, message: &Message, context: &Context) -> Result<bool, CallError> {
         if let Some(envelope) = message
             .single()
@@ -83,7 +84,8 @@ impl Approvals {
                 .body(envelope)
                 .and_then(|params| params.get("requestId"))
         {
-            // The server never heard of a call that still waits; the others are its own affair.
+            // Only a call that is still waiting is cancelled here, since the server has never
+            // received it; other cancellations concern only the server.
             self.cancelled(context, id.raw());
         }
         let own = |envelope: &&Envelope| {
@@ -107,7 +109,7 @@ impl Approvals {
         Ok(true)
     }
 
-    /// Whether a modern request can be answered with a question.
+    /// Returns whether a modern request can be answered with `input_required`.
     pub(crate) fn takes_input(message: &Message) -> bool {
         message
             .single()
@@ -115,10 +117,10 @@ impl Approvals {
             .is_some_and(|method| MAY_ASK_BACK.contains(&method))
     }
 
-    /// Puts a question about a call, unless it was answered before.
+    /// Requests approval for a call, unless it was already given.
     ///
     /// # Errors
-    /// There are too many questions, or it cannot be told.
+    /// There are too many open requests, or the audit log cannot be written.
     pub(crate) fn ask(
         self: &Arc<Self>,
         question: &Question,
@@ -175,7 +177,7 @@ impl Approvals {
             matter,
             audit,
         });
-        // The answer may be there already: it came with the call, or while nobody waited.
+        // The answer may already be there: it came with the call, or while no call was waiting.
         match asked.ticket.now() {
             Settlement::Open => {}
             waited => {
@@ -204,7 +206,7 @@ impl Approvals {
         Ok(AskOutcome::Input(answer::wants_input(id, &asks, &state)))
     }
 
-    /// What follows from an answer, or from there being none.
+    /// Returns the outcome that follows from an answer, or from the lack of one.
     pub(crate) fn settle(
         &self,
         waited: Settlement,
@@ -246,7 +248,7 @@ impl Approvals {
 }
 
 impl OpenQuestion {
-    /// Waits, and gives what came of it.
+    /// Waits for an answer and returns the outcome.
     pub(crate) async fn settle(&mut self, approvals: &Approvals, most: Duration) -> WaitOutcome {
         let waited = self.ticket.wait(most).await;
         match approvals.settle(waited, &self.matter, self.audit) {
@@ -258,7 +260,7 @@ impl OpenQuestion {
         }
     }
 
-    /// The question as the gate puts it to an agent until 2025-11-25.
+    /// Returns the request that the gate sends to an agent until 2025-11-25.
     pub(crate) fn question(&self) -> String {
         let wire = self.ticket.wire();
         let form = form(&self.matter);
@@ -280,7 +282,7 @@ fn reason(matter: &ApprovalRequest, audit: AuditId, next: &str) -> answer::Refus
     answer::RefusalReason { text, rule, audit }
 }
 
-/// What the sender of a request says that it puts to its user.
+/// Returns the elicitation modes that the sender of a request declares.
 pub(crate) fn asks(message: &Message, era: Era) -> ElicitationSupport {
     message
         .single()
@@ -288,12 +290,13 @@ pub(crate) fn asks(message: &Message, era: Era) -> ElicitationSupport {
         .unwrap_or_default()
 }
 
-/// Keeps a client from giving up a call that waits, if it wants to hear of progress.
+/// Returns a progress notification that keeps a client from timing out a waiting call, if the
+/// client requested progress.
 pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
     let token = message
         .body(message.single()?)?
         .at(&["_meta", "progressToken"])?;
-    // So small that whatever the server tells later is more.
+    // So small that any progress the server reports later is greater.
     let progress = f64::from(times) * 1e-6;
     Some(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{progress:.6},"message":"waiting for approval"}}}}"#,
@@ -301,7 +304,7 @@ pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
     ))
 }
 
-/// The gate's own id in an id as written; `None` if it is a server's.
+/// Extracts the gate's own id from an id as written; `None` if the id is a server's.
 fn wire(id: &str) -> Option<String> {
     let json = Json::parse(id.to_owned().into(), &ReadLimits::default()).ok()?;
     json.root()

@@ -1,4 +1,4 @@
-//! What people have said yes to for longer than once.
+//! Approvals that are valid for more than one call.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -18,16 +18,16 @@ use crate::rules::RuleId;
 use super::ApprovalRequest;
 use super::digest::CallDigest;
 
-/// Maximum number of grants of each kind that are kept; of those for a session the oldest makes room.
+/// Maximum number of stored grants of each kind; for sessions, the oldest is evicted.
 const GRANTS: usize = 4096;
-/// Longest file of grants that is read, in bytes.
+/// Maximum number of bytes read from the file of grants.
 const FILE_BYTES: u64 = 8 << 20;
 
-/// Grants in force.
+/// The grants in effect.
 pub(super) struct Grants {
     held: Mutex<GrantTable>,
     file: Option<PathBuf>,
-    /// How long one for a session lasts: where there are sessions, and where there are none.
+    /// How long a session grant lasts: with MCP sessions, and without.
     lasts: (Duration, Duration),
 }
 
@@ -36,22 +36,22 @@ struct GrantTable {
     sessions: HashMap<SessionGrant, Instant>,
     calls: HashMap<CallDigest, Vec<RuleId>>,
     always: HashMap<CallDigest, StoredGrant>,
-    /// Calls that were approved and that the server has asked back about: good for one more time.
+    /// Approved calls to which the server responded with a question: they pass one more time.
     rounds: HashMap<CallDigest, (Vec<RuleId>, Instant)>,
 }
 
-/// Calls of one tool that one rule asks about, in one session.
+/// Calls of one tool that match one rule, in one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct SessionGrant {
     holder: Holder,
     upstream: UpstreamName,
     session: Option<SessionId>,
     rule: RuleId,
-    /// Empty where any tool is meant.
+    /// Empty if the grant covers any tool.
     tool: Box<str>,
 }
 
-/// A yes for good, as the file has it.
+/// A permanent approval as stored in the file.
 #[derive(Clone)]
 struct StoredGrant {
     agent: String,
@@ -62,10 +62,10 @@ struct StoredGrant {
 }
 
 impl Grants {
-    /// With those of the file, if there is one.
+    /// Loads the grants of the file, if there is one.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     pub(super) fn new(file: Option<PathBuf>, lasts: (Duration, Duration)) -> io::Result<Self> {
         let always = file.as_deref().map(load).transpose()?.unwrap_or_default();
         Ok(Self {
@@ -78,7 +78,8 @@ impl Grants {
         })
     }
 
-    /// The widest scope by which everything that is asked was granted before; `None` if something was not.
+    /// Returns the widest scope of the earlier approvals that cover every rule of the request;
+    /// `None` if a rule is not covered.
     pub(super) fn covers(&self, matter: &ApprovalRequest) -> Option<Scope> {
         let mut held = self.held.lock();
         let now = Instant::now();
@@ -114,7 +115,7 @@ impl Grants {
         widest
     }
 
-    /// Lets the same call pass once more.
+    /// Allows the same call once more.
     pub(super) fn next_round(&self, matter: &ApprovalRequest, until: Instant) {
         let mut held = self.held.lock();
         if held.rounds.len() < GRANTS {
@@ -123,14 +124,14 @@ impl Grants {
         }
     }
 
-    /// Remembers a yes.
+    /// Stores an approval.
     ///
     /// # Errors
-    /// One for good cannot be written down; it then holds until the gate ends.
+    /// A permanent approval cannot be written to the file; it is then valid until the gate stops.
     pub(super) fn add(&self, matter: &ApprovalRequest, scope: Scope) -> io::Result<()> {
         let mut held = self.held.lock();
         for rule in &matter.rules {
-            // Whoever lets a first one pass lets the later ones pass.
+            // An approval of a first use also covers later ones.
             let first = [FIRST_WRITE, FIRST_USE].contains(&rule.as_str());
             if scope == Scope::Session || first {
                 if held.sessions.len() >= GRANTS {
@@ -190,7 +191,8 @@ fn in_session(matter: &ApprovalRequest, rule: &RuleId) -> SessionGrant {
     }
 }
 
-/// Reads the file: one JSON object a line. A line that cannot be read is a fault, not a yes that is forgotten.
+/// Reads the file: one JSON object per line. A line that cannot be parsed is an error, so that no
+/// approval is silently dropped.
 fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
     let mut text = String::new();
     match File::open(path) {
@@ -236,7 +238,8 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
     Ok(out)
 }
 
-/// Writes the file anew beside the old one and puts it in its place: a reader sees one or the other, whole.
+/// Writes a new file next to the old one and renames it over it: a reader sees one or the other,
+/// complete.
 fn save(path: &Path, all: &HashMap<CallDigest, StoredGrant>) -> io::Result<()> {
     let mut lines: Vec<String> = all
         .iter()
@@ -257,10 +260,10 @@ fn save(path: &Path, all: &HashMap<CallDigest, StoredGrant>) -> io::Result<()> {
     private(path, lines.concat().as_bytes())
 }
 
-/// Puts a file that is its owner's alone in its place.
+/// Writes a file that only its owner can access, and replaces an existing one atomically.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub(crate) fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path
         .parent()
@@ -271,7 +274,7 @@ pub(crate) fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
-    // Never through a link that somebody put there.
+    // Never write through a link that somebody put there.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,7 +1,7 @@
 //! Notifies people of approval requests: by a program (`notify_command`) and by a webhook.
 //!
-//! Each of the two has a queue of its own and delivers one notification at a time. No call waits for a notification: one
-//! that finds its queue full is dropped and counted.
+//! Each of the two has its own queue and delivers one notification at a time. No call waits for a
+//! notification: if the queue is full, the notification is dropped and counted.
 
 use std::io;
 use std::process::Stdio;
@@ -20,18 +20,18 @@ use crate::message::{Envelope, Message, quote};
 use crate::record::{NotificationCounts, Recorder, Redactor};
 use crate::upstream::{Service, ServiceError};
 
-/// Notifications that wait for one way.
+/// Maximum number of queued notifications per channel.
 const QUEUED: usize = 64;
-/// Attempts of the webhook for one notification.
+/// Maximum number of attempts to call the webhook for one notification.
 const ATTEMPTS: u32 = 3;
-/// Time before the second attempt; before each further one it is twice as long.
+/// Delay before the second attempt; it doubles before each further one.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// While notifications keep failing, the log has one warning within this time.
+/// Minimum interval between warnings in the log while notifications keep failing.
 const WARN_EVERY: Duration = Duration::from_secs(600);
-/// Longest answer of a webhook that is read, in bytes.
+/// Maximum length of a webhook's response that is read, in bytes.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// The queues of all ways.
+/// The queues of all channels.
 pub(crate) struct Notifier(Vec<(mpsc::Sender<Bytes>, NotificationCounts)>);
 
 enum NotifyChannel {
@@ -40,10 +40,10 @@ enum NotifyChannel {
 }
 
 impl Notifier {
-    /// Starts the thread that notifies; `None` where the config names no way to.
+    /// Starts the notification thread; returns `None` if the config names no channel.
     ///
     /// # Errors
-    /// What cannot be used of the config, in words for its user.
+    /// A config value that cannot be used, described for the user.
     pub(crate) fn start(
         config: &NotifyConfig,
         recorder: &Recorder,
@@ -82,7 +82,7 @@ impl Notifier {
         Ok(Some(Self(queues)))
     }
 
-    /// Notifies of a new request.
+    /// Queues a notification of a new request.
     pub(super) fn requested(&self, id: &str, matter: &ApprovalRequest, left: Duration) {
         let text = format!(
             "lychgate: {} requests approval for a call to {}: {} ({id})",
@@ -102,7 +102,8 @@ impl Notifier {
     }
 }
 
-/// The arguments of a call as the audit log shows them: bounded, with secrets masked, and so is what is found at `private`.
+/// Returns the arguments of a call as the audit log shows them: limited in length, with secrets and
+/// the values at the `private` places masked.
 pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String]) -> Option<String> {
     let is_call = envelope.method() == Some("tools/call");
     let params = message.body(envelope)?;
@@ -144,7 +145,7 @@ async fn deliver_all(
     }
 }
 
-/// Runs a program with a notification on its standard input; it is killed when its time is over.
+/// Runs a program with a notification on its standard input; it is killed when the timeout expires.
 #[allow(
     clippy::disallowed_methods,
     reason = "no MCP server: one message in, nothing out, killed when its time is over"
@@ -165,7 +166,7 @@ async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), Str
     let stdin = child.stdin.take();
     let ended = async {
         if let Some(mut stdin) = stdin {
-            // A program may notify without reading what of.
+            // A program may send its notification without reading the details.
             let _unread = stdin.write_all(body).await;
         }
         child.wait().await
@@ -181,7 +182,8 @@ async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), Str
     }
 }
 
-/// Calls a webhook, again where that may help. Its URL may be a secret and is in no error.
+/// Calls a webhook, with retries where they may help. Its URL may be a secret and appears in no
+/// error.
 async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), String> {
     let mut wait = RETRY_AFTER;
     let mut failed = String::new();

@@ -1,4 +1,4 @@
-//! A question that a call waits for.
+//! An approval request that a call waits for.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use tokio::sync::watch;
 
 use super::{Answer, Approvals, State};
 
-/// How waiting ended.
+/// How the wait ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Settlement {
     Answered(Answer),
-    /// The agent took its call back.
+    /// The agent cancelled its call.
     Cancelled,
-    /// The deadline has passed: no.
+    /// The deadline has passed, which counts as a denial.
     Expired,
-    /// It is still open.
+    /// The request is still open.
     Open,
 }
 
-/// A question that a call waits for. Dropped before there is an answer, the question stays until its deadline, and the
-/// same call finds it again.
+/// An approval request that a call waits for. If it is dropped before there is an answer, the
+/// request stays open until its deadline, and a repeated call resumes it.
 pub(crate) struct PendingQuestion {
     pub(super) approvals: Arc<Approvals>,
     pub(super) id: String,
@@ -30,30 +30,31 @@ pub(crate) struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// The name of the question, for people and programs.
+    /// Returns the name of the request, for people and programs.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// The id under which the agent is asked.
+    /// Returns the id with which the agent is asked.
     pub(crate) fn wire(&self) -> &str {
         &self.wire
     }
 
-    /// Waits for an answer, for no longer than `most` and the deadline. An answer is used up by being taken here.
+    /// Waits for an answer, until `most` has elapsed or the deadline has passed. Returning an
+    /// answer consumes it.
     pub(crate) async fn wait(&mut self, most: Duration) -> Settlement {
         let until = self.until.min(Instant::now() + most);
         let answered = self.state.wait_for(|state| *state != State::Open);
         let state = match tokio::time::timeout_at(until.into(), answered).await {
             Ok(Ok(state)) => state.clone(),
-            // The question is gone: nobody can answer any more.
+            // The request has been removed: it can no longer be answered.
             Ok(Err(_)) => State::Cancelled,
             Err(_) => State::Open,
         };
         self.conclude(state)
     }
 
-    /// What has come of it so far. An answer is used up.
+    /// Returns the current state without waiting. Returning an answer consumes it.
     pub(crate) fn now(&mut self) -> Settlement {
         let state = self.state.borrow().clone();
         self.conclude(state)

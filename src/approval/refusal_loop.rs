@@ -1,4 +1,5 @@
-//! Calls that are refused again and again: an agent in such a loop is told to stop, and judging it costs little.
+//! Calls that are refused repeatedly: an agent in such a loop is instructed to stop, and its calls
+//! are refused cheaply.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -13,10 +14,11 @@ use crate::message::{Envelope, Message};
 use crate::protocol::{Context, Holder, UpstreamName, answer, headers};
 use crate::record::{Event, Recorder};
 
-/// Maximum number of tools, and of calls, whose refusals are remembered; the one that was quiet for longest makes room.
+/// Maximum number of tools, and of calls, whose refusals are tracked; the least recently refused
+/// entry is evicted.
 const MAX_ENTRIES: usize = 4096;
 
-/// Refusals of late.
+/// Recent refusals.
 pub(crate) struct RefusalLoop {
     recent: Mutex<RecentRefusals>,
     most: usize,
@@ -27,13 +29,14 @@ pub(crate) struct RefusalLoop {
 struct RecentRefusals {
     tools: HashMap<ToolRefusals, Times>,
     calls: HashMap<CallDigest, CallRefusals>,
-    /// Who has been refused the same call too often, and until when that counts: only their calls are looked up.
+    /// Callers that were refused the same call too often, and until when that counts: only their
+    /// calls are looked up.
     loops: HashMap<(Holder, UpstreamName), Instant>,
 }
 
 type Times = VecDeque<Instant>;
 
-/// Refusals of one tool by one rule.
+/// Identifies the refusals of one tool by one rule.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ToolRefusals {
     holder: Holder,
@@ -45,7 +48,7 @@ struct ToolRefusals {
 struct CallRefusals {
     times: Times,
     rule: Box<str>,
-    /// The rule set that refused it: another one may not.
+    /// The rule set that refused the call: another one may allow it.
     rules: Box<str>,
 }
 
@@ -58,10 +61,11 @@ impl RefusalLoop {
         }
     }
 
-    /// The answer to a call that was refused just like this too often: it need not be judged again.
+    /// Returns the answer to a call that was already refused too often and need not be judged
+    /// again.
     ///
     /// # Errors
-    /// It cannot be told.
+    /// The audit log cannot be written.
     pub(crate) fn short_answer(
         &self,
         context: &Context,
@@ -112,14 +116,16 @@ impl RefusalLoop {
         }))
     }
 
-    /// Whether a tool was refused too often by a rule: then nobody is asked about it again for a while.
+    /// Returns whether a rule refused a tool too often: then no approval is requested for it for a
+    /// while.
     pub(crate) fn is_exhausted(&self, context: &Context, tool: &str, rule: &str) -> bool {
         let mut lately = self.recent.lock();
         let times = lately.tools.get_mut(&of_tool(context, tool, rule));
         times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.most)
     }
 
-    /// Notes the refusal of a message by a rule set. From some number on its words change.
+    /// Records the refusal of a message by a rule set. After the configured number of refusals, the
+    /// text of the reason instructs the agent to stop.
     pub(crate) fn note_verdict(
         &self,
         context: &Context,
@@ -141,7 +147,8 @@ impl RefusalLoop {
         );
     }
 
-    /// Notes a refusal of a tool: of one `call`, where the rules alone refuse it. From some number on its words change.
+    /// Records the refusal of a tool; `call` is set if the rules alone refuse that call. After the
+    /// configured number of refusals, the text of the reason instructs the agent to stop.
     pub(crate) fn note_refusal(
         &self,
         context: &Context,
@@ -164,7 +171,7 @@ impl RefusalLoop {
             return;
         }
         reason.text = stop_text(&reason.rule, times);
-        // The refusal itself has been told.
+        // The refusal itself has already been recorded.
         let event = Event::RefusedAgain {
             context,
             tool,
@@ -206,7 +213,8 @@ impl RefusalLoop {
         times
     }
 
-    /// How many refusals count now, with this one if it is `one_more`. No more are kept than matter.
+    /// Returns the number of refusals that currently count, including this one if it is `one_more`.
+    /// No more are stored than are needed.
     fn count(&self, times: &mut Times, now: Instant, one_more: bool) -> usize {
         while times
             .front()
@@ -247,7 +255,7 @@ fn of_tool(context: &Context, tool: &str, rule: &str) -> ToolRefusals {
     }
 }
 
-/// The tool, or the method of what calls none.
+/// Returns the tool; for other requests, the method.
 fn tool(message: &Message, envelope: &Envelope) -> String {
     let method = envelope.method().unwrap_or_default();
     let named = headers::named(message, envelope).filter(|_| method == "tools/call");
@@ -297,7 +305,7 @@ mod tests {
             )
         }
 
-        /// Whether the words of a refusal change.
+        /// Returns whether the text of a refusal changes.
         fn refuse(&self, agent: &str, message: &Message, rule: &str) -> bool {
             let mut reason = answer::RefusalReason {
                 text: "why".into(),

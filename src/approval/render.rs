@@ -1,16 +1,16 @@
-//! What a person is shown of a call: all that would be sent, laid out so that it can be read and nothing in it can
-//! pass for the gate's own words.
+//! Renders a call for an approver: everything that would be sent, laid out to be readable, so that
+//! nothing in it can be mistaken for the gate's own text.
 
 use std::borrow::Cow;
 
 use crate::message::{Envelope, Message, Role, Step, Value, ValueKind};
 use crate::text::{cut, shows};
 
-/// Stands before each line that is the agent's.
+/// Prefix of each line that comes from the agent.
 const MARGIN: &str = "| ";
 
-/// The request as lines with a margin: the tool or method, and all it is called with. No longer than `most` bytes
-/// and a note that says how much is not shown.
+/// Renders the request as lines with a margin: the tool or method, and all its arguments. Limited
+/// to `most` bytes and a note of how much is not shown.
 pub(super) fn render(message: &Message, envelope: &Envelope, most: usize) -> String {
     let mut out = String::from(MARGIN);
     let params = message.body(envelope);
@@ -42,7 +42,7 @@ pub(super) fn render(message: &Message, envelope: &Envelope, most: usize) -> Str
     out
 }
 
-/// As much of a page as `most` bytes hold, and a note that says how much is missing.
+/// Returns the first `most` bytes of a page, with a note of how much is missing.
 pub(super) fn within(page: &str, most: usize) -> Cow<'_, str> {
     let kept = cut(page, most);
     match page.len() - kept.len() {
@@ -53,7 +53,8 @@ pub(super) fn within(page: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// One line of visible text: a name that somebody else chose. What is too long is cut, and ends with `…`.
+/// Renders a name that somebody else chose as one line of visible text. Text that is too long is
+/// cut and ends with `…`.
 pub(super) fn line(text: &str, most: usize) -> String {
     let mut out = String::new();
     let mut page = TextPage {
@@ -97,7 +98,7 @@ impl TextPage<'_> {
         }
     }
 
-    /// A text with every character that does not show itself written by its number.
+    /// Appends a text; every invisible character is written as its code point.
     fn text(&mut self, text: &str) {
         for c in text.chars() {
             match c {
@@ -126,7 +127,7 @@ impl TextPage<'_> {
         self.push('"');
     }
 
-    /// Each member and element on a line of its own.
+    /// Appends a value, with each member and element on its own line.
     fn value(&mut self, root: Value<'_>) {
         root.walk(|path, value, role| {
             self.depth = path.len();

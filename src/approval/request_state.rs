@@ -1,5 +1,5 @@
-//! The gate's `requestState` (2026-07-28, MRTR): what came with a call before it was asked about, and whose call it is,
-//! authenticated, since it travels through the agent.
+//! The gate's `requestState` (2026-07-28, MRTR): what a call carried before approval was requested,
+//! and the identity of its caller; authenticated, since it travels through the agent.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -13,28 +13,29 @@ use crate::protocol::{CallError, Context};
 use super::digest::CallDigest;
 use super::elicit::INPUT_KEY;
 
-/// Marks a state as the gate's.
+/// Prefix of the gate's own states.
 const PREFIX: &str = "lychgate.1.";
-/// Longest state of a server, with the answers to its questions, that the gate's own state carries along, in bytes.
+/// Maximum length of a server's state, together with the answers to its questions, that the gate's
+/// own state carries, in bytes.
 const CARRIED_BYTES: usize = 64 << 10;
 
 /// The key of this process.
 pub(super) struct StateKey([u8; 32]);
 
-/// A retried request, as it was before the gate asked.
+/// A retried request, as it was before the gate requested approval.
 pub(crate) struct RestoredRequest {
     /// The call as it would be without the gate.
     pub(crate) message: Message,
-    /// The question that it answers.
+    /// The id of the approval request that it answers.
     pub(crate) id: String,
-    /// The call that was asked about.
+    /// The digest of the call that approval was requested for.
     pub(crate) digest: CallDigest,
     /// The answer, as JSON; `None` if there is none.
     pub(crate) answer: Option<Json>,
 }
 
 impl StateKey {
-    /// With a key that nobody else knows.
+    /// Creates a random key.
     pub(super) fn new() -> Self {
         let mut key = [0; 32];
         for (part, uuid) in key
@@ -47,7 +48,7 @@ impl StateKey {
     }
 
     fn mac(&self, payload: &str, context: &Context) -> Hmac<Sha256> {
-        // A key of any length is taken.
+        // HMAC accepts a key of any length.
         let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0)
             .unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
         let holder = context.holder().to_string();
@@ -58,7 +59,8 @@ impl StateKey {
         mac
     }
 
-    /// The state that goes out with the question `id`; `None` if what the call carried is too long to go along.
+    /// Returns the state that is sent with the question `id`; `None` if what the call carried is
+    /// too long to include.
     pub(super) fn seal(
         &self,
         id: &str,
@@ -87,10 +89,12 @@ impl StateKey {
         Some(format!("{PREFIX}{payload}.{mac}"))
     }
 
-    /// A retried request with the gate's parts taken out; `None` if it answers no question of the gate's.
+    /// Returns a retried request with the gate's parts removed; `None` if it answers no question of
+    /// the gate.
     ///
     /// # Errors
-    /// It claims to and does not: another agent's state, a changed one, or one of an earlier process.
+    /// Its state has the gate's prefix and is invalid: another agent's, modified, or from an
+    /// earlier process.
     pub(super) fn open(
         &self,
         context: &Context,

@@ -1,4 +1,5 @@
-//! A gate that runs, asked through its admin port with the token that it has written down.
+//! A client for the admin port of a running gate, authenticated with the token that the gate writes
+//! to a file.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -11,9 +12,9 @@ use crate::config;
 use crate::message::{Json, ReadLimits};
 use crate::record::table;
 
-/// How long the gate may take to answer.
+/// How long the gate may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest answer of the gate that is read, in bytes.
+/// Maximum length of a response that is read, in bytes.
 const ANSWER_BYTES: u64 = 64 << 20;
 
 /// Which gate to ask, and the token to show.
@@ -30,7 +31,7 @@ pub(super) struct AdminClient {
 }
 
 impl AdminClient {
-    /// Where to ask, and the token to show.
+    /// Returns the address of the admin port and the admin token.
     pub(super) fn target(&self) -> Result<(SocketAddr, String), Exit> {
         let usage = |text: String| Exit::Code(2, text);
         let (address, approval) = match (self.admin, &self.token_file) {
@@ -63,7 +64,7 @@ impl AdminClient {
     }
 }
 
-/// Where a program on this machine reaches a listener.
+/// Returns the address at which a program on this machine reaches a listener.
 pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -73,16 +74,17 @@ pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// How often a gate has reloaded its config.
+/// The number of config reloads of a gate, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Reloads {
-    /// The new one is in force.
+    /// Reloads after which the new config is in effect.
     pub(super) applied: f64,
-    /// The old one stays.
+    /// Reloads after which the old config remains in effect.
     pub(super) refused: f64,
 }
 
-/// How often the gate with this admin port has reloaded its config; `None` where none answers.
+/// Returns the number of config reloads of the gate with this admin port; `None` if no gate
+/// responds.
 pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
     let answer = exchange(address, None, "GET", "/metrics", "").ok()?;
     let series = format!("{}{{outcome=\"", table::RELOADS.name);

@@ -1,4 +1,4 @@
-//! `lychgate agent`: tokens for agents, made, listed and taken back.
+//! `lychgate agent`: creates, lists and revokes agent tokens.
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 
@@ -19,13 +19,13 @@ use crate::approval::private;
 use crate::config::{self, AgentToken, is_name};
 use crate::document::Fault;
 
-/// What tokens begin with, so that people and scanners know one when they see it.
+/// The prefix of tokens, by which people and secret scanners recognize them.
 const PREFIX: &str = "lychgate_";
-/// How much chance is in a token, in bytes.
+/// Size of the random part of a token, in bytes.
 const CHANCE: usize = 32;
-/// Length of the checksum of a token.
+/// Length of the checksum of a token, in characters.
 const CHECK: usize = 6;
-/// How long another process may hold the file.
+/// How long to wait for another process that has locked the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 const FILE_BYTES: u64 = 1 << 20;
 
@@ -72,7 +72,8 @@ enum Verb {
     },
 }
 
-/// Carries it out; 0 if that went well, 1 if there was nothing to take back, 2 if the file cannot be used.
+/// Runs the command; exit code 0 on success, 1 if there was nothing to revoke, 2 if the file cannot
+/// be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let outcome = args.file().and_then(|file| match &args.verb {
         Verb::Add { name } => add(&file, name),
@@ -94,7 +95,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-/// An exit code, what goes to standard output, and what goes beside it.
+/// An exit code, the text for standard output, and the text for standard error.
 type Output = (u8, String, String);
 
 impl Args {
@@ -167,7 +168,7 @@ fn listed(all: &[AgentToken], as_json: bool) -> String {
     lines.concat()
 }
 
-/// A new token: prefix, random part and checksum.
+/// Creates a token: prefix, random part and checksum.
 fn make() -> io::Result<String> {
     let mut chance = [0; CHANCE];
     SystemRandom::new()
@@ -200,7 +201,7 @@ fn read(file: &Path) -> Result<Vec<AgentToken>, Vec<Fault>> {
     AgentToken::read_all(&file.display().to_string(), &text)
 }
 
-/// Reads the file, changes it and puts it in its place, while no other process does.
+/// Reads the file, changes it and replaces it, while other processes are locked out.
 fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), Vec<Fault>> {
     let _held = hold(file).map_err(|error| fault(file, &error))?;
     let mut all = read(file)?;
@@ -219,7 +220,7 @@ fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), 
     private(file, text.as_bytes()).map_err(|error| fault(file, &error))
 }
 
-/// Locks the folder, since the file itself is replaced by each change.
+/// Locks the folder, since every change replaces the file itself.
 fn hold(file: &Path) -> io::Result<File> {
     let folder = file
         .parent()
@@ -237,7 +238,8 @@ fn hold(file: &Path) -> io::Result<File> {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(io::Error::other("another process has locked it"));
             }
-            // Some network file systems lock nothing; a file put in place whole is all that can be had there.
+            // Some network file systems do not support locks; there, replacing the file atomically
+            // is the only protection.
             Err(
                 rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL,
             ) => return Ok(folder),

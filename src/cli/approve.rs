@@ -1,4 +1,4 @@
-//! `lychgate approve`: lists the calls that wait for a person's yes, and answers.
+//! `lychgate approve`: lists the calls that wait for approval, and answers them.
 
 use std::io::{self, Write};
 
@@ -48,8 +48,8 @@ pub(super) struct Args {
     desk: AdminClient,
 }
 
-/// Lists or answers; 0 if that went well (a list with nothing in it too), 1 if the answer does not count, 2 if the gate
-/// cannot be asked.
+/// Lists or answers approval requests; exit code 0 on success (an empty list included), 1 if the
+/// answer does not take effect, 2 if the gate cannot be reached.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out) {
         Ok(code) => Ok(code),

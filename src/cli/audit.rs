@@ -43,7 +43,7 @@ enum Verb {
     Key(key::Args),
 }
 
-/// Runs the verb; 0 if verified, 1 if not, 2 on an error.
+/// Runs the command; exit code 0 if verified, 1 if not, 2 on an error.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let done = match &args.verb {
         Verb::Tail(tail) => tail::run(tail, args, out, err),
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 impl Args {
-    /// The audit section of the config; empty without a config file.
+    /// Returns the audit section of the config; the default without a config file.
     fn audit(&self) -> Result<AuditConfig, Vec<Fault>> {
         self.config.find_if_any().map_or_else(
             || Ok(AuditConfig::default()),
@@ -72,7 +72,7 @@ impl Args {
         )
     }
 
-    /// Opens the log that is named, or that of the config, for reading.
+    /// Opens the given log, or that of the config, for reading.
     fn open(&self, named: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
         let path = self.log(named)?;
         let log = Log::open(&path).map_err(|error| {
@@ -84,7 +84,7 @@ impl Args {
         Ok((path, log))
     }
 
-    /// The log that is named, or that of the config.
+    /// Returns the path of the given log, or that of the config.
     fn log(&self, named: Option<&PathBuf>) -> Result<PathBuf, Vec<Fault>> {
         if let Some(file) = named {
             return Ok(file.clone());

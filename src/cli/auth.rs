@@ -1,4 +1,4 @@
-//! `lychgate auth`: which logins are kept, and how they are doing.
+//! `lychgate auth`: lists the stored logins and their state.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -35,7 +35,8 @@ enum Verb {
     Rekey,
 }
 
-/// Runs the verb; 0 if all is well, 1 if a login is required or cannot be decrypted, 2 if the vault cannot be used.
+/// Runs the command; exit code 0 if all logins are valid, 1 if one is required or cannot be
+/// decrypted, 2 if the vault cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let config = match args
         .config
@@ -171,7 +172,7 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// How long a token lasts, and what comes then.
+/// Describes how long a token is valid, and what happens when it expires.
 pub(super) fn lasts(granted: &TokenGrant) -> String {
     let then = if granted.refresh.is_some() {
         "renewed automatically"
@@ -188,7 +189,7 @@ pub(super) fn lasts(granted: &TokenGrant) -> String {
 }
 
 fn span(seconds: u64) -> String {
-    // In minutes, where there are some: seconds tell nothing then.
+    // Above two minutes, seconds are irrelevant.
     let seconds = if seconds > 120 {
         seconds / 60 * 60
     } else {

@@ -1,4 +1,4 @@
-//! `lychgate check`: is the config, with all its rules, fit to be run?
+//! `lychgate check`: validates the config with all its rules.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -30,11 +30,11 @@ pub(super) struct Args {
     config: ConfigArg,
 }
 
-/// Tells every fault of the config file and of all rules that it names; exit code 1 if there are any.
-/// Nothing is started and no server is called.
+/// Reports all faults in the config file and in the rules that it names; exit code 1 if there are
+/// any. Starts nothing and contacts no server.
 pub(super) fn run(args: &Args) -> ExitCode {
     match check(args) {
-        // A reader that is gone needs no answer.
+        // A closed output needs no error message.
         Ok(report) => match writeln!(io::stdout(), "{report}") {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(2),
@@ -53,7 +53,7 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
         Ok(policies) => (policies, Vec::new()),
         Err(faults) => (Policies::new(), faults),
     };
-    // Certificates and keys are read as at the start; nothing is connected, and nothing written.
+    // Certificates and keys are read as at startup; nothing is connected, and nothing is written.
     let recorder = Recorder::new(&AuditConfig::default()).map(Arc::new);
     let recorder =
         recorder.map_err(|error| vec![Fault::of_file("audit", error.to_string(), None)])?;
@@ -115,7 +115,7 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     Ok(report)
 }
 
-/// The rules of the config's own folders that replace built-in ones, in sentences.
+/// Describes, in sentences, the rules in the config's own folders that replace built-in ones.
 fn replacements(config: &Config) -> Result<BTreeSet<String>, Vec<Fault>> {
     let mut all = BTreeSet::new();
     for policy in config
@@ -135,7 +135,7 @@ fn replacements(config: &Config) -> Result<BTreeSet<String>, Vec<Fault>> {
     Ok(all)
 }
 
-/// The suppressions for names that no upstream has, in sentences.
+/// Describes, in sentences, the suppressions for names that are not upstreams of the config.
 fn of_no_upstream(config: &Config) -> Vec<String> {
     let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
     let all = config.policies.values().flat_map(|policy| &policy.suppress);
@@ -199,7 +199,8 @@ fn counts(config: &Config, policies: &Policies) -> String {
     report
 }
 
-/// A number of things, in the singular or plural (`polic` becomes `policy` or `policies`).
+/// Formats a count with its noun in the singular or plural (`polic` becomes `policy` or
+/// `policies`).
 fn number(count: usize, what: &str) -> String {
     match (count, what.strip_suffix("polic").is_some()) {
         (1, true) => format!("1 {what}y"),

@@ -1,4 +1,5 @@
-//! `lychgate completions` and `lychgate man`, both generated from the command line's definition.
+//! `lychgate completions` and `lychgate man`, both generated from the definition of the command
+//! line.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,7 +30,7 @@ pub(super) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
-/// Further sections of the main page, in roff (man(7)).
+/// Additional sections of the main page, in roff (man(7)).
 const SECTIONS: &str = r#".SH EXAMPLES
 .TP
 \fBlychgate demo\fR
@@ -80,7 +81,7 @@ pub(super) fn completions(
     Ok(0)
 }
 
-/// Writes manual pages; 2 where the folder cannot be written.
+/// Writes the manual pages; exit code 2 if the folder cannot be written.
 pub(super) fn man(
     args: &ManArgs,
     command: Command,

@@ -1,4 +1,5 @@
-//! Which config file a verb uses: the one that is named, or the first one in the usual places.
+//! Selects the config file of a command: the one that is named, or the first one in the default
+//! locations.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::document::Fault;
 
-/// Names the config file of every verb.
+/// The environment variable that names the config file for all commands.
 const VARIABLE: &str = "LYCHGATE_CONFIG";
 const FILE: &str = "lychgate.toml";
 const OF_SYSTEM: &str = "/etc/lychgate/lychgate.toml";
@@ -29,37 +30,39 @@ impl ConfigArg {
         }
     }
 
-    /// The file that the command line names.
+    /// Returns the file that the command line names.
     pub(super) fn on_command_line(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// The file that the command line or the environment names. It need not exist.
+    /// Returns the file that the command line or the environment names. It need not exist.
     pub(super) fn named(&self) -> Option<PathBuf> {
         Search::here().named(self)
     }
 
-    /// The file for `wrap`: the named one, or that of the user or of the system. A
-    /// client starts `wrap` in the folder of a project, whose `./lychgate.toml` could switch the rules off: that one is not used.
+    /// Returns the file for `wrap`: the named one, or that of the user or the system. Clients start
+    /// `wrap` in a project folder, whose `./lychgate.toml` could disable the rules; that file is
+    /// therefore ignored.
     pub(super) fn find_for_wrap(&self) -> Option<WrapConfig> {
         Search::here().find_for_wrap(self)
     }
 
-    /// The file to use, for verbs that work without one.
+    /// Returns the file to use, for commands that also work without one.
     pub(super) fn find_if_any(&self) -> Option<PathBuf> {
         Search::here().find(self).ok()
     }
 
-    /// The file to use.
+    /// Returns the file to use.
     ///
     /// # Errors
-    /// No file is named, and none is in the usual places.
+    /// No file is named, and there is none in the default locations.
     pub(super) fn find(&self) -> Result<PathBuf, Vec<Fault>> {
         Search::here().find(self).map_err(|fault| vec![fault])
     }
 }
 
-/// The config file of the user, which need not exist: in `$XDG_CONFIG_HOME/lychgate` or `~/.config/lychgate`.
+/// Returns the config file of the user, which need not exist: in `$XDG_CONFIG_HOME/lychgate` or
+/// `~/.config/lychgate`.
 pub(super) fn user_file() -> Option<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -73,7 +76,7 @@ pub(super) fn user_file() -> Option<PathBuf> {
 /// The config file of `lychgate wrap`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WrapConfig {
-    /// By the command line or the environment.
+    /// The file named on the command line or in the environment.
     Named(PathBuf),
     User(PathBuf),
     System(PathBuf),
@@ -87,7 +90,7 @@ impl WrapConfig {
     }
 }
 
-/// Where a config file may be.
+/// The locations in which to look for a config file.
 struct Search {
     variable: Option<OsString>,
     folder: PathBuf,
@@ -154,8 +157,9 @@ impl Search {
     }
 }
 
-/// Why a file is passed over; `None` if it is the one to use. A file that its user cannot read is used, so that the error is
-/// reported: the next one might protect less. The system's may be for the user of a service alone.
+/// Returns why a file is skipped; `None` if it is the one to use. The user's own file is used even
+/// if it cannot be read, so that the error is reported: the next file might protect less. The
+/// system's file is skipped then, since it may be for the user of a service only.
 fn passed_over(path: &Path, is_own: bool) -> Option<&'static str> {
     match probe(path).err()?.kind() {
         ErrorKind::PermissionDenied if !is_own => Some(" (permission denied)"),
@@ -165,7 +169,7 @@ fn passed_over(path: &Path, is_own: bool) -> Option<&'static str> {
 }
 
 fn probe(path: &Path) -> io::Result<()> {
-    // A named pipe would block an open without a writer.
+    // Opening a named pipe would block until there is a writer.
     if std::fs::metadata(path)?.is_file() {
         File::open(path).map(drop)
     } else {

@@ -1,13 +1,14 @@
-//! Asks the person at the terminal before something is changed.
+//! Asks for confirmation on the terminal before a change.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use super::exit::Exit;
 
-/// Longest answer that is read, in bytes.
+/// Maximum length of an answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 64;
 
-/// Refuses to go on where no person is at the terminal, unless `yes` was given. `act` completes "pass --yes to …".
+/// Returns an error if there is no terminal, unless `yes` is set. `act` completes "pass --yes to
+/// …".
 pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Exit> {
     if yes || io::stdin().is_terminal() {
         return Ok(());
@@ -18,7 +19,8 @@ pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Exit> {
     ))
 }
 
-/// Asks on the terminal; anything but `y` is a no, and without a terminal the answer is no.
+/// Asks for confirmation on the terminal. Any answer other than `y` or `yes` means no; so does the
+/// absence of a terminal.
 ///
 /// # Errors
 /// The question cannot be written or the answer cannot be read.
@@ -31,7 +33,7 @@ pub(super) fn confirm(question: &str, err: &mut dyn Write) -> io::Result<bool> {
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
-/// Asks on the terminal for a line of text; `None` at the end of the input.
+/// Asks for a line of text on the terminal; `None` at the end of the input.
 ///
 /// # Errors
 /// The question cannot be written, or the answer cannot be read or is longer than `limit_bytes`.

@@ -1,4 +1,4 @@
-//! `lychgate console`: a link to the page on which people see what the gate does.
+//! `lychgate console`: prints and opens a link to the web console.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -26,7 +26,7 @@ pub(super) struct Args {
     desk: AdminClient,
 }
 
-/// Prints a link, and opens it; 0 if there is one, 2 if not.
+/// Prints a link and opens it; exit code 0 if there is one, 2 if not.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let link = match args.link() {
         Ok(link) => link,

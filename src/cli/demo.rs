@@ -1,4 +1,4 @@
-//! `lychgate demo`: the gate at work between an agent and a server that it brings along.
+//! `lychgate demo`: shows the gate at work between a sample agent and a sample server.
 
 #![allow(
     clippy::disallowed_types,
@@ -30,9 +30,9 @@ use client::Agent;
 use sample::Sample;
 use show::Screen;
 
-/// Ports of the gate and of its admin side, where they are free.
+/// The ports of the gate and of its admin listener, if they are free.
 const PORTS: [u16; 2] = [8800, 8801];
-/// The counters that the tour raises.
+/// The counters that the tour increments.
 const COUNTERS: [&str; 3] = [
     "lychgate_messages_total",
     "lychgate_commands_blocked_total",
@@ -50,8 +50,8 @@ pub(super) struct Args {
     oauth: bool,
 }
 
-/// Shows the gate in action, then keeps it running for an agent until interrupted. Exit codes: 0 all as expected,
-/// 1 not, 2 it could not be shown.
+/// Shows the gate in action, then keeps it running for an agent until interrupted. Exit codes: 0 if
+/// all calls went as expected, 1 if not, 2 if the demo could not run.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
     let shown = tokio::runtime::Builder::new_multi_thread()
@@ -123,7 +123,7 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
             },
         )?;
     } else {
-        // Heard from before the words that say how to end it.
+        // The handlers are installed before the instructions for stopping the demo are printed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         invite(&mut screen, &gate, &metrics, &audit)?;
@@ -160,7 +160,7 @@ fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
     config
 }
 
-/// The loopback address with this port, or with any other where it is taken.
+/// Returns the loopback address with this port, or with any free port if it is in use.
 fn address(port: u16) -> SocketAddr {
     let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if TcpListener::bind(wanted).is_ok() {
@@ -170,7 +170,7 @@ fn address(port: u16) -> SocketAddr {
     }
 }
 
-/// A private folder.
+/// Creates a private folder.
 fn folder() -> io::Result<PathBuf> {
     let folder =
         std::env::temp_dir().join(format!("lychgate-demo-{}", uuid::Uuid::new_v4().simple()));
@@ -196,7 +196,7 @@ async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bo
     Ok(well)
 }
 
-/// Shows what the tour left in the audit log and in the counters.
+/// Shows the audit lines of the tour and the counters that it incremented.
 async fn evidence(
     screen: &mut Screen,
     running: &Running,

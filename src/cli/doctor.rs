@@ -1,4 +1,4 @@
-//! `lychgate doctor`: checks the installation, and names the command that fixes each finding.
+//! `lychgate doctor`: checks the installation and gives the command that fixes each finding.
 
 #![allow(clippy::disallowed_types, reason = "the report is JSON")]
 
@@ -25,14 +25,15 @@ use crate::document::Fault;
 use crate::inspect::Mode;
 use crate::message::Direction;
 
-/// Time for one check; they run side by side.
+/// Time limit of one check; the checks run concurrently.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// The same for the rules, which wait for nothing and try all of their cases.
+/// Time limit of the check of the rules, which does not wait for I/O but runs all rule tests.
 const RULES_PATIENCE: Duration = Duration::from_secs(120);
 
-/// A check under way.
+/// A running check.
 type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, CheckResult)>>>;
-/// Longest sentence that is shown, in characters: parts of it may be a server's, the last lines of its standard error among them.
+/// Maximum length of a sentence that is shown, in characters: parts of it may come from a server,
+/// such as the last lines of its standard error.
 const SENTENCE: usize = 2000;
 
 /// Arguments of `lychgate doctor`.
@@ -54,14 +55,14 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
-    /// Worth knowing.
+    /// For information.
     Note,
-    /// It works, and should be otherwise.
+    /// It works, but should be changed.
     Warning,
-    /// It does not work, or protects nothing.
+    /// It does not work, or does not protect.
     Error,
 }
 
@@ -75,7 +76,6 @@ impl Level {
     }
 }
 
-/// Something that was found.
 #[derive(Debug)]
 struct Finding {
     level: Level,
@@ -84,7 +84,7 @@ struct Finding {
     fix: String,
 }
 
-/// What one check came to.
+/// The result of one check.
 #[derive(Debug, Default)]
 struct CheckResult {
     found: Vec<Finding>,
@@ -125,7 +125,8 @@ impl CheckResult {
     }
 }
 
-/// A command with the `--config` of the command line; without one, every verb finds the same file.
+/// Adds the `--config` option of the command line to a command. Without that option, every command
+/// finds the same file by itself.
 fn of_config(fix: &str, named: Option<&Path>) -> String {
     let Some(config) = named.filter(|_| fix.starts_with("lychgate ")) else {
         return fix.to_owned();
@@ -138,10 +139,11 @@ fn of_config(fix: &str, named: Option<&Path>) -> String {
     format!("{command} --config '{}'{rest}", config.display())
 }
 
-/// What was found, by what was checked.
+/// The results by name of the check.
 type Report = Vec<(&'static str, CheckResult)>;
 
-/// Checks; 0 if nothing is wrong, 1 if something is, 2 if the config cannot be read.
+/// Runs all checks; exit code 0 if there are no problems, 1 if there are, 2 if the config cannot be
+/// read.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let file = match args.config.find() {
         Ok(file) => file,
@@ -176,7 +178,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     {
         finding.fix = of_config(&finding.fix, args.config.on_command_line());
     }
-    // What hangs is not waited for.
+    // Checks that hang are not awaited.
     runtime.shutdown_timeout(Duration::from_millis(100));
     if progress {
         write!(err, "\r\x1b[K")?;
@@ -260,7 +262,7 @@ async fn check(file: PathBuf) -> Report {
     report
 }
 
-/// A check that may wait for a disk.
+/// Runs a check that may block on disk I/O.
 async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
     tokio::task::spawn_blocking(check)
         .await
@@ -297,7 +299,7 @@ async fn within(
     (name, checked)
 }
 
-/// Whether the rules loaded; all rule tests pass, and whether they are enforced.
+/// Checks that the rules load, that all their tests pass, and that they are enforced.
 fn rules(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     let policies = match app::policies(config) {

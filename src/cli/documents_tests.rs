@@ -1,5 +1,5 @@
-//! The documents are true of the tree: links lead to files and headings that exist, paths in the map exist, commands parse, and the
-//! figures of the README are those of the page that they come from.
+//! Verifies the documents against the tree: links lead to files and headings that exist, paths in
+//! the map exist, commands parse, and the figures of the README match those of their source page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use clap::error::ErrorKind;
 
 use super::Cli;
 
-/// Folders with documents, beside the README at the top.
+/// Folders with documents, in addition to the README at the root.
 const FOLDERS: [&str; 5] = [".github", "deploy", "rules", "src", "tests/bench"];
-/// Documents whose inline code names paths of this tree, from the top or from `src`.
+/// Documents whose inline code names paths of this tree, relative to the root or to `src`.
 const MAPS: [&str; 3] = [
     "src/README.md",
     "src/DECISIONS.md",
@@ -37,7 +37,7 @@ fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// All documents, by their paths from the top.
+/// Returns all documents with their paths relative to the root.
 fn documents() -> Vec<(String, String)> {
     let root = root();
     let mut paths = vec![root.join("README.md")];
@@ -49,7 +49,7 @@ fn documents() -> Vec<(String, String)> {
     paths.iter().map(|path| (name(path), read(path))).collect()
 }
 
-/// The lines of a document with their numbers and, in a fenced block, its language.
+/// Returns the lines of a document with their numbers and, in a fenced block, its language.
 fn lines(text: &str) -> Vec<(usize, Option<&str>, &str)> {
     let mut block = None;
     let mut out = Vec::new();
@@ -63,7 +63,7 @@ fn lines(text: &str) -> Vec<(usize, Option<&str>, &str)> {
     out
 }
 
-/// A line without its inline code, and the inline code.
+/// Separates a line into its text without inline code, and its inline code.
 fn split_code(line: &str) -> (String, Vec<&str>) {
     let parts: Vec<&str> = line.split('`').collect();
     (
@@ -72,7 +72,7 @@ fn split_code(line: &str) -> (String, Vec<&str>) {
     )
 }
 
-/// The anchor of a heading, as GitHub makes it.
+/// Returns the anchor of a heading, as GitHub generates it.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()
@@ -90,7 +90,7 @@ fn has_anchor(text: &str, wanted: &str) -> bool {
     })
 }
 
-/// What is wrong with a link in a document.
+/// Returns what is wrong with a link in a document.
 fn link_fault(document: &str, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -111,7 +111,7 @@ fn link_fault(document: &str, link: &str) -> Option<String> {
     (!has_anchor(&read(&target), wanted)).then(|| format!("`{link}`: no such heading"))
 }
 
-/// The words of a line of shell, with quotes and comments, as far as the documents use it.
+/// Splits a shell line into words, with quotes and comments as far as the documents use them.
 fn words(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();
@@ -130,7 +130,7 @@ fn words(line: &str) -> Vec<String> {
     out
 }
 
-/// The command lines of this program in a line of shell, as `clap` takes them.
+/// Returns the lychgate command lines in a shell line, in the form that `clap` accepts.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = words(line);
     let ends = |word: &String| matches!(word.as_str(), "|" | "&&" | ";") || word.starts_with('>');
@@ -144,7 +144,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     words.split(ends).filter_map(of_program).collect()
 }
 
-/// What is wrong with a command line. Inline code may leave out arguments and name values by placeholders.
+/// Returns what is wrong with a command line. Inline code may omit arguments and use placeholders
+/// for values.
 fn command_fault(command: &[String], inline: bool) -> Option<String> {
     let error = Cli::try_parse_from(command).err()?;
     let wrong = match error.kind() {

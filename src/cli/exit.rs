@@ -1,11 +1,11 @@
-//! Errors that end a verb: an exit code with its message.
+//! Errors that end a command: an exit code with its message.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use crate::document::Fault;
 
-/// Why a verb ends.
+/// The reason why a command ends.
 pub(super) enum Exit {
     /// The output cannot be written.
     Io(io::Error),
@@ -13,12 +13,12 @@ pub(super) enum Exit {
     Code(u8, String),
 }
 
-/// An error with exit code 2.
+/// Returns an error with exit code 2.
 pub(super) fn error(text: impl Display) -> Exit {
     Exit::Code(2, format!("error: {text}"))
 }
 
-/// Faults of a config or of rules as one text, a fault per paragraph.
+/// Formats the faults of a config or of rules as one text, one fault per paragraph.
 pub(super) fn fault_text(faults: impl AsRef<[Fault]>) -> String {
     faults
         .as_ref()

@@ -1,4 +1,4 @@
-//! `lychgate explain AUDIT-ID`
+//! `lychgate explain AUDIT-ID`: explains a verdict and how to allow the message.
 
 mod print;
 
@@ -31,17 +31,17 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// The config file, if one is named or found.
+    /// Returns the config file, if one is named or found.
     pub(super) fn config(&self) -> Option<PathBuf> {
         self.config.find_if_any()
     }
 
-    /// The config file that `lychgate wrap` uses, if one is named or found.
+    /// Returns the config file that `lychgate wrap` uses, if one is named or found.
     pub(super) fn config_of_wrap(&self) -> Option<WrapConfig> {
         self.config.find_for_wrap()
     }
 
-    /// That no message has the id.
+    /// Returns the message for an id that matches no message.
     pub(super) fn not_found(&self) -> String {
         format!(
             "the audit log contains no message with the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
@@ -75,20 +75,21 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// One line, explained.
+/// The explanation of one line.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum One {
-    /// Of a message that was judged.
+    /// The line of a judged message.
     Judged(Box<Explanation>),
-    /// Of a call that was refused unjudged.
+    /// The line of a call that was refused without being judged.
     Again(Box<RepeatedRefusal>),
 }
 
-/// Explains; 0 if the message is found, 2 if the id is unknown or something cannot be read.
+/// Explains the lines; exit code 0 if the message is found, 2 if the id is unknown or something
+/// cannot be read.
 ///
 /// # Errors
-/// What cannot be written.
+/// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match patiently("searching the audit log", err, || explained(&args.query))? {
         Ok(all) if all.is_empty() => {
@@ -121,7 +122,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-/// The lines with that id, explained.
+/// Explains the lines with that id.
 pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
     let named = AuditIds::read(&args.audit)?;
     let config = review_args::config(&args.config).map_err(fault_text)?;

@@ -1,4 +1,4 @@
-//! The help of every verb, as a snapshot of the words that a user reads.
+//! A snapshot of the help of every command, as users read it.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn snapshot() -> String {
     built.build();
     let mut path = Vec::new();
     append(&mut built, &mut path, &mut text);
-    // The only default that depends on the machine.
+    // The version is the only text that depends on the build.
     text.replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
 

@@ -1,4 +1,4 @@
-//! `lychgate init`: writes a first config file.
+//! `lychgate init`: creates a config file.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -13,7 +13,7 @@ use super::run::claude_command;
 use crate::config::{self, is_name};
 use crate::seal::state_folder;
 
-/// Longest answer on the terminal, in bytes: a terminal passes no longer lines.
+/// Maximum length of an answer on the terminal, in bytes; terminals do not pass longer lines.
 const ANSWER_BYTES: u64 = 4096;
 
 /// Arguments of `lychgate init`.
@@ -50,7 +50,7 @@ pub(super) struct Args {
     command: Vec<String>,
 }
 
-/// A server behind the gate.
+/// An upstream to write into the config.
 #[derive(Clone, Debug, PartialEq)]
 struct Upstream {
     name: String,
@@ -63,7 +63,7 @@ enum Transport {
     Stdio(Vec<String>),
 }
 
-/// Writes the file; 0 if it is written, 1 if it is not, 2 on errors.
+/// Writes the file; exit code 0 if it is written, 1 if not, 2 on errors.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
@@ -127,7 +127,8 @@ impl Args {
         Ok(0)
     }
 
-    /// Refuses a path that is in use, unless `--force` was given. A link that leads nowhere is in use too.
+    /// Rejects a path that is in use, unless `--force` is given. A dangling symbolic link counts as
+    /// in use.
     fn require_free(&self, path: &Path) -> Result<(), Exit> {
         match path.symlink_metadata() {
             Err(found)
@@ -149,7 +150,7 @@ impl Args {
         }
     }
 
-    /// The servers of the flags, or the one that the terminal names.
+    /// Returns the servers given by the flags, or the one entered on the terminal.
     fn upstreams(&self, err: &mut dyn Write) -> Result<Vec<Upstream>, Exit> {
         let stdio = self.stdio.clone().map(|name| {
             let command = self.command.clone();
@@ -183,7 +184,7 @@ impl Args {
                     .first_mut()
                     .filter(|program| program.contains('/') && !program.starts_with("~/"))
             {
-                // In the config a path starts at the file's folder.
+                // Paths in the config are relative to the folder of the config file.
                 *program = std::path::absolute(&*program)
                     .map_err(error)?
                     .display()
@@ -217,7 +218,7 @@ fn transport(written: &str) -> Result<Transport, String> {
     if written.starts_with("http://") || written.starts_with("https://") {
         return Ok(Transport::Http(written.to_owned()));
     }
-    // No shell reads the command, so quotes would reach the server as they are.
+    // The command is not run by a shell, so quotes would reach the server literally.
     if written.contains(['\'', '"', '\\']) {
         return Err(
             "quotes are not supported here: run `lychgate init --stdio NAME -- COMMAND ARGUMENTS`"
@@ -260,7 +261,7 @@ fn ask_for<T>(
     }
 }
 
-/// The config, with the files of the gate in the folder `state`.
+/// Returns the config text, with the files of the gate in the folder `state`.
 fn config_text(state: &Path, upstreams: &[Upstream]) -> String {
     let mut text = new_config("init", state);
     text.push_str(&format!(

@@ -1,4 +1,4 @@
-//! `lychgate inspect`: judges messages from a file, as the gate would.
+//! `lychgate inspect`: judges messages from a file like the gate does.
 
 mod shape;
 
@@ -36,8 +36,8 @@ pub(super) struct Args {
     /// Apply the suppressions of this upstream
     #[arg(long, value_name = "NAME")]
     upstream: Option<String>,
-    /// Read one message, call or text per line, and write one verdict per line. A text may name the call that returned it:
-    /// `{"text": …, "tool_name": …, "arguments": {…}}`
+    /// Read one message, call or text per line, and write one verdict per line. A text may name the
+    /// call that returned it: `{"text": …, "tool_name": …, "arguments": {…}}`
     #[arg(long)]
     jsonl: bool,
     /// Add the byte range and length of each match to its finding
@@ -53,7 +53,7 @@ enum JudgeDirection {
     Outbound,
 }
 
-/// Judges; 0 if everything passes unmodified, 1 if something does not, 2 if it cannot be judged.
+/// Judges the messages; exit code 0 if all pass unmodified, 1 if not, 2 if they cannot be judged.
 #[allow(clippy::print_stderr, reason = "a verb tells its errors there")]
 pub(super) fn run(args: &Args) -> ExitCode {
     match judge(args, &mut BufWriter::new(io::stdout().lock())) {
@@ -143,7 +143,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     Ok(clean)
 }
 
-/// The lines of a file, none exceeds the limit `message_bytes`.
+/// The lines of a file, each limited by `message_bytes`.
 struct Lines {
     read: BufReader<Box<dyn Read>>,
     limit: usize,
@@ -152,7 +152,7 @@ struct Lines {
 impl Lines {
     fn next(&mut self) -> io::Result<Option<Bytes>> {
         let mut line = Vec::new();
-        // JSON escapes can make a line several times as long as the text in it.
+        // JSON escapes can make a line several times as long as its text.
         let most = self.limit.saturating_mul(6);
         self.read
             .by_ref()
@@ -331,7 +331,7 @@ impl Judge {
         Ok(matches!(inspection.verdict, Verdict::Pass))
     }
 
-    /// What the receiver gets: the text, or for a message the whole of it, as a JSON value.
+    /// Returns what the receiver gets as a JSON value: the text, or the entire message.
     fn given(
         &self,
         message: &Message,
@@ -364,8 +364,8 @@ impl Judge {
     }
 }
 
-/// What a line says of where its call may reach: `allowed_roots`, a list of folders, and `fs_links`, the symbolic links
-/// there, as an object from link to target or a list of pairs.
+/// Returns the roots that a line defines for its call: `allowed_roots`, a list of folders, and
+/// `fs_links`, their symbolic links, as an object from link to target or as a list of pairs.
 fn roots(line: Value<'_>) -> Option<Roots> {
     let text = |value: Value<'_>| value.str().map(Cow::into_owned);
     let folders = line
@@ -408,7 +408,8 @@ fn written(finding: &Finding, spans: bool) -> String {
     )
 }
 
-/// The range of a match in the reading that it was found in, `null` for the whole of it, and its length.
+/// Formats the range of a match in the reading in which it was found (`null` for all of it), and
+/// its length.
 fn span(finding: &Finding) -> String {
     let span = finding
         .trace

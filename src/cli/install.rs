@@ -1,4 +1,5 @@
-//! `lychgate install` and `uninstall`: moves the servers of an agent's own config behind the gate, and puts them back.
+//! `lychgate install` and `uninstall`: moves the servers of a client's config behind the gate, and
+//! restores them.
 
 mod client;
 mod diff;
@@ -39,7 +40,7 @@ use super::config_file::{ConfigArg, user_file};
 use super::{confirm, program, service};
 use crate::seal::state_folder;
 
-/// Longest config of a client that is read, in bytes.
+/// Maximum size of a client's config that is read, in bytes.
 const FILE_BYTES: u64 = 64 << 20;
 
 /// Arguments of `lychgate install`.
@@ -67,13 +68,15 @@ pub(super) struct InstallArgs {
     /// Edit this file, in the client's format
     #[arg(long, value_name = "FILE", requires = "client")]
     file: Option<PathBuf>,
-    /// The gateway's config, created if missing [default: $LYCHGATE_CONFIG, or ~/.config/lychgate/lychgate.toml]
+    /// The gateway's config, created if missing [default: $LYCHGATE_CONFIG, or
+    /// ~/.config/lychgate/lychgate.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Policy for `wrap`
     #[arg(long, value_name = "NAME", requires = "client")]
     policy: Option<String>,
-    /// Audit log of `wrap`; defaults to that of the gateway's config, or `lychgate/audit.jsonl` in the state folder
+    /// Audit log of `wrap`; defaults to that of the gateway's config, or `lychgate/audit.jsonl` in
+    /// the state folder
     #[arg(long, value_name = "FILE", requires = "client")]
     audit: Option<PathBuf>,
     /// Show the changes without applying them
@@ -98,7 +101,8 @@ pub(super) struct UninstallArgs {
     /// Only this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Keep the client's file unchanged and drop its records; upstreams it does not use are removed from the gateway's config
+    /// Keep the client's file unchanged and drop its records; upstreams it does not use are removed
+    /// from the gateway's config
     #[arg(long)]
     forget: bool,
     /// Show the changes without applying them
@@ -109,28 +113,29 @@ pub(super) struct UninstallArgs {
     yes: bool,
 }
 
-/// Where things are, and who answers.
+/// The paths, the output and the source of the user's confirmation.
 struct InstallContext<'a> {
     places: Places,
-    /// Records of what was moved.
+    /// The folder with the records of moved servers.
     state: PathBuf,
     /// The folder for all state of lychgate.
     state_root: PathBuf,
-    /// The gate's config where the command line names none.
+    /// The gate's config if the command line names none.
     gate_config: PathBuf,
-    /// The config that `wrap` finds by itself.
+    /// The config that `wrap` finds by default.
     user_config: PathBuf,
-    /// The path of this program that clients start.
+    /// The path of this program that clients run.
     program: String,
-    /// The gate's config, where a server needs a gate and none answers.
+    /// The gate's config, if a server needs a running gate and none responds.
     unserved: Option<PathBuf>,
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
-    /// Answers a question.
+    /// Asks for confirmation.
     yes: &'a mut dyn FnMut(&mut dyn Write) -> io::Result<bool>,
 }
 
-/// Runs `install`; 0 if all is done, 1 if something was left unchanged or declined, 2 on errors.
+/// Runs `install`; exit code 0 if all is done, 1 if something was left unchanged or declined, 2 on
+/// errors.
 pub(super) fn install(
     args: &InstallArgs,
     out: &mut dyn Write,
@@ -160,7 +165,8 @@ pub(super) fn install(
 /// Asks a question on the terminal.
 type Ask<'a> = dyn FnMut(&str, &mut dyn Write) -> io::Result<bool> + 'a;
 
-/// Whether to run the gate as a service: as `--service` says, else as the person at the terminal answers.
+/// Returns whether to run the gate as a service: as set by `--service`, or else by the user's
+/// answer on the terminal.
 fn is_service_wanted(
     args: &InstallArgs,
     ask: Option<&mut Ask<'_>>,
@@ -173,7 +179,7 @@ fn is_service_wanted(
     }
 }
 
-/// Carries `uninstall` out; exit codes as of `install`.
+/// Runs `uninstall`, with the exit codes of `install`.
 pub(super) fn uninstall(
     args: &UninstallArgs,
     out: &mut dyn Write,
@@ -234,7 +240,7 @@ fn with_desk(
     }
 }
 
-/// What a file holds, without a byte order mark; `None` where it is not there.
+/// Returns the contents of a file without a byte order mark; `None` if the file does not exist.
 fn read(file: &ConfigFile) -> io::Result<Option<String>> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("`{}`: {error}", file.path.display()))

@@ -1,4 +1,4 @@
-//! Whether a gate answers.
+//! Checks whether a gate is running.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,13 +8,14 @@ use std::time::Duration;
 use super::admin_client::reachable;
 use crate::config;
 
-/// Time for a gate that runs to answer.
+/// How long a running gate may take to respond.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Longest answer that is read, in bytes.
+/// Maximum length of a response that is read, in bytes.
 const ANSWER_BYTES: u64 = 4096;
 
-/// Where agents reach the gate of a config, and whether it answers: at its admin port, or where there is none, whether
-/// anything accepts connections at its address. `None` where the config cannot be read.
+/// Returns the address at which agents reach the gate of a config, and whether it is running:
+/// whether its admin port responds or, without an admin port, whether its address accepts
+/// connections. `None` if the config cannot be read.
 pub(super) fn of_config(path: &Path) -> Option<(SocketAddr, bool)> {
     let (listen, admin, _) = config::load_listen(path).ok()?;
     let is_running = match admin.address {
@@ -24,7 +25,7 @@ pub(super) fn of_config(path: &Path) -> Option<(SocketAddr, bool)> {
     Some((listen.address, is_running))
 }
 
-/// Whether a gate answers at an admin port.
+/// Reports whether a gate responds at an admin port.
 pub(super) fn is_gate(address: SocketAddr) -> bool {
     let address = reachable(address);
     let ask = || -> io::Result<String> {

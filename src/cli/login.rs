@@ -1,4 +1,4 @@
-//! `lychgate login`: a whole login at a server, without a gate that runs.
+//! `lychgate login`: performs an entire login at a server, without a running gate.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -17,11 +17,12 @@ use crate::oauth::grant::Answer;
 use crate::oauth::{Authorizer, LoginError, Plan, Principal, Shared, StartedLogin, browser};
 use crate::record::Recorder;
 
-/// Addresses that may be pasted before it is given up, each of which must be of this login.
+/// Maximum number of URLs that may be pasted before the login fails; only one that belongs to this
+/// login is accepted.
 const PASTES: usize = 10;
-/// Longest line that is read from standard input, in bytes.
+/// Maximum length of a line that is read from standard input, in bytes.
 const PASTE_BYTES: u64 = 64 << 10;
-/// The port of the address that a pasted login ends at where none is named: nothing needs to listen there.
+/// The default port of the redirect URL for a pasted login; nothing needs to listen there.
 const PASTE_PORT: u16 = 8723;
 
 /// Arguments of `lychgate login`.
@@ -62,7 +63,7 @@ pub(super) struct Args {
     config: ConfigArg,
 }
 
-/// Carries it out; 0 if the login is made, 1 if it is not, 2 if it cannot be begun.
+/// Runs the login; exit code 0 if it succeeds, 1 if it fails, 2 if it cannot be started.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let made = args
         .prepare()
@@ -73,7 +74,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-/// Nothing was begun.
+/// Returns an error from before the login was started.
 fn before(text: impl Into<String>) -> Exit {
     Exit::Code(2, text.into())
 }
@@ -107,7 +108,7 @@ impl Args {
         }
         let who = self.principal(login)?;
         let runtime = runtime()?;
-        // What is made here is told here: the audit log is the gate's.
+        // The outcome is printed here instead of logged: the audit log belongs to the gate.
         let recorder = Arc::new(Recorder::new(&AuditConfig::default())?);
         let shared =
             Arc::new(Shared::new(&config, recorder).map_err(|error| before(error.to_string()))?);
@@ -143,7 +144,7 @@ impl Args {
     }
 }
 
-/// A login that is to be made.
+/// A login to be performed.
 struct Login {
     authorizer: Arc<Authorizer>,
     config: OAuthConfig,
@@ -308,7 +309,7 @@ impl Login {
     }
 }
 
-/// Lines of standard input, read by a detached thread: a read may never return.
+/// Reads lines from standard input on a detached thread, since a read may never return.
 fn lines() -> mpsc::Receiver<String> {
     let (to, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -323,7 +324,7 @@ fn lines() -> mpsc::Receiver<String> {
     lines
 }
 
-/// A runtime for a verb that asks servers.
+/// Creates a runtime for a command that sends requests to servers.
 pub(super) fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -331,7 +332,7 @@ pub(super) fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Text of others as a terminal may show it.
+/// Replaces control characters in untrusted text, so that a terminal can display it.
 pub(super) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

@@ -1,4 +1,4 @@
-//! `lychgate logout`: gives tokens back to the server, and forgets them.
+//! `lychgate logout`: revokes tokens at the server and erases them.
 
 use std::io::{self, Write};
 
@@ -36,8 +36,8 @@ pub(super) struct Args {
     config: ConfigArg,
 }
 
-/// Carries it out; 0 if all tokens were given back and erased, 1 if some were erased only, or there were none, 2 if something
-/// could not be erased.
+/// Runs the command; exit code 0 if all tokens were revoked and erased, 1 if some were only erased
+/// or there were none, 2 if something could not be erased.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let (config, transport) = match args
         .config
@@ -119,10 +119,10 @@ impl Args {
     }
 }
 
-/// How it went with one login.
+/// The outcome for one login.
 enum LogoutOutcome {
     GivenBack,
-    /// Revocation at the server failed, and why.
+    /// The tokens were erased, but revocation at the server failed for this reason.
     Erased(String),
     Nobody,
     Kept(VaultError),
@@ -139,7 +139,8 @@ impl LogoutOutcome {
 }
 
 async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) -> LogoutOutcome {
-    // Prevents a concurrent renewal from storing new tokens. Without the lock, logging out continues.
+    // Prevents a concurrent renewal from storing new tokens. Without the lock, logging out
+    // continues.
     let lease = vault.lease(upstream, who).await;
     let revoked = match vault.read(upstream, who).await {
         Ok(Some(account)) => revoker.revoke(&account).await,
@@ -156,7 +157,7 @@ async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) 
     }
 }
 
-/// Who gives tokens back.
+/// Revokes tokens at a server.
 struct Revoker {
     fetcher: Fetcher,
     key: Option<SigningKey>,
@@ -186,7 +187,7 @@ impl Revoker {
     }
 
     async fn revoke(&self, account: &Account) -> Result<(), String> {
-        // A registration without a login has nothing that could be given back.
+        // A registration without a login has no tokens to revoke.
         let Some(granted) = &account.granted else {
             return Ok(());
         };

@@ -1,12 +1,14 @@
-//! `lychgate metrics`: the reference of metrics and alerts, the dashboard and the alert rules of this version.
+//! `lychgate metrics`: prints the reference of metrics and alerts, the dashboard and the alert
+//! rules of this version.
 
 mod reference;
 
 use std::io::{self, Write};
 
-/// A Grafana dashboard. Edit it in Grafana and export it; the tests hold its queries to the table of metrics.
+/// A Grafana dashboard. Edit it in Grafana and export it; tests verify its queries against the
+/// table of metrics.
 const DASHBOARD: &str = include_str!("../../deploy/grafana/lychgate.json");
-/// Alert rules of Prometheus, held to the table of metrics as well.
+/// Alert rules for Prometheus, also verified against the table of metrics.
 const ALERTS: &str = include_str!("../../deploy/alerts.yml");
 
 /// Arguments of `lychgate metrics`.
@@ -26,7 +28,7 @@ enum Verb {
     Alerts,
 }
 
-/// Prints it; always 0.
+/// Prints the selected output; the exit code is always 0.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> io::Result<u8> {
     match args.verb {
         Verb::Reference => out.write_all(

@@ -73,7 +73,8 @@ struct SelectedPins {
     all: bool,
 }
 
-/// Carries it out; 0 if that went well and nothing waits, 1 if something does or nothing fits, 2 if the file cannot be used.
+/// Runs the command; exit code 0 on success without held changes, 1 if changes are held or nothing
+/// matches, 2 if the file cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let outcome = match args.file() {
         Ok(file) => match &args.verb {
@@ -124,7 +125,7 @@ impl Args {
     }
 }
 
-/// What a name on the command line means.
+/// Reports whether a pin matches the names given on the command line.
 fn fits(upstream: Option<&str>, name: Option<&str>, of: &str, key: &Key) -> bool {
     upstream.is_none_or(|upstream| upstream == of) && name.is_none_or(|name| name == &*key.name)
 }
@@ -220,7 +221,7 @@ fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
     Ok(u8::from(any))
 }
 
-/// The result, by upstream and name.
+/// The changed pins: upstream, kind and name.
 type ChangedPins = Vec<(String, Kind, String)>;
 
 fn approve(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
@@ -318,7 +319,7 @@ fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// A server's name for something, on a terminal that obeys what it is written.
+/// Escapes a name from a server for display on a terminal.
 pub(super) fn shown(name: &str) -> String {
     name.chars()
         .flat_map(|c| {

@@ -1,11 +1,12 @@
-//! The path of this program that stays valid over updates.
+//! Finds the path of this program that remains valid after updates.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The path to write into files that start this program later: where `PATH` leads to it by a link (Homebrew's `bin`, a
-/// version manager), that link, since the file behind it has another path after an update.
+/// Returns the path to write into files that start this program later. If `PATH` leads to it
+/// through a symbolic link (Homebrew's `bin`, a version manager), this is the link, since the path
+/// of the file behind it changes with an update.
 ///
 /// # Errors
 /// The path of this program is unknown.
@@ -15,7 +16,7 @@ pub(super) fn stable() -> io::Result<PathBuf> {
     Ok(on_path(&program, &path).unwrap_or(program))
 }
 
-/// The first program of this name on `PATH`, if it is this one.
+/// Returns the first program of this name on `PATH`, if it is this one.
 fn on_path(program: &Path, path: &OsStr) -> Option<PathBuf> {
     let real = program.canonicalize().ok()?;
     let names = ["lychgate".as_ref(), program.file_name()?];
@@ -49,10 +50,10 @@ mod tests {
         let bin = path(&["relative".into(), at("missing"), at("bin")]);
         assert_eq!(on_path(&real, &bin), Some(at("bin/lychgate")));
         assert_eq!(on_path(&real, &path(&[at("missing")])), None);
-        // Another program of the name comes first: a shell would start that one.
+        // Another program of that name comes first, and a shell would run that one.
         fs::write(at("other/lychgate"), "").unwrap();
         assert_eq!(on_path(&real, &path(&[at("other"), at("bin")])), None);
-        // A program of another name is found by its own.
+        // A program under another name is found by that name.
         let versioned = at("cellar/1.0/bin/lychgate-1.0");
         fs::write(&versioned, "").unwrap();
         symlink(&versioned, at("bin/lychgate-1.0")).unwrap();

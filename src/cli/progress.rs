@@ -1,4 +1,4 @@
-//! A sign of life of what takes long.
+//! Reports the progress of long operations.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -9,10 +9,11 @@ use std::time::Duration;
 /// Work that takes longer than this reports its progress.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Runs `act`, and prints `what` it does if it takes more than a second and standard error is a terminal.
+/// Runs `act`, and prints `what` it does if it takes more than a second and standard error is a
+/// terminal.
 ///
 /// # Errors
-/// It cannot be said.
+/// The message cannot be written.
 pub(super) fn patiently<T: Send>(
     what: impl Display,
     err: &mut dyn Write,
@@ -30,7 +31,8 @@ fn patiently_for<T: Send>(
 ) -> io::Result<T> {
     let (done, wait) = sync_channel::<()>(0);
     std::thread::scope(|scope| {
-        // Standard error is locked by whoever called this, and written to by nobody else: so the work moves, not the words.
+        // The caller holds the lock on standard error and only it writes there, so the work moves
+        // to another thread, not the message.
         let acting = scope.spawn(move || {
             let acted = act();
             drop(done);

@@ -1,4 +1,5 @@
-//! `lychgate prove`: sends canaries through a gate, and reports which ones it caught, and why others were missed.
+//! `lychgate prove`: sends canaries through a gate and reports which ones it caught, and why it
+//! missed others.
 
 #![allow(
     clippy::disallowed_types,
@@ -51,7 +52,8 @@ pub(super) struct Args {
     /// Start a gateway in this process instead of testing the running one
     #[arg(long, conflicts_with_all = ["url", "token_file"])]
     offline: bool,
-    /// URL of the running gateway, such as `https://gate.example.org`; defaults to that of the config
+    /// URL of the running gateway, such as `https://gate.example.org`; defaults to that of the
+    /// config
     #[arg(long, value_name = "URL", requires = "token_file")]
     url: Option<String>,
     /// File with the gateway's admin token; defaults to that of the config
@@ -60,7 +62,8 @@ pub(super) struct Args {
     /// PEM file of CA certificates to trust for `--url` instead of the system's
     #[arg(long, value_name = "FILE", requires = "url")]
     ca: Option<PathBuf>,
-    /// Client certificate, if the listener requires one: a PEM file; its key is given by `--client-key`
+    /// Client certificate, if the listener requires one: a PEM file; its key is given by
+    /// `--client-key`
     #[arg(long, value_name = "FILE", requires = "client_key")]
     client_cert: Option<PathBuf>,
     /// Private key of the client certificate: a PEM file
@@ -83,7 +86,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Why the gate could not be tried, for its operator.
+/// The reason why the gate could not be tested, for its operator.
 struct NotTried(String);
 
 impl From<Vec<Fault>> for NotTried {
@@ -98,7 +101,8 @@ impl From<io::Error> for NotTried {
     }
 }
 
-/// Tries; 0 if all went as expected, 1 if not, 2 if it could not be tried.
+/// Tests the gate; exit code 0 if all results are as expected, 1 if not, 2 if it could not be
+/// tested.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let of_listener = |id: &str| {
         listener_checks::CHECKS
@@ -166,8 +170,9 @@ impl Args {
     }
 }
 
-/// The gate of a config in this process: its listener, agents, limits and policies, on a port of its own, with nothing on
-/// disk. Certificates of agents are not asked for: those who have them are not here.
+/// Starts the gate of a config in this process: its listener, agents, limits and policies, on its
+/// own port, with nothing on disk. Client certificates are not required, since the agents that have
+/// them are not here.
 async fn start(config: Config) -> Result<(Running, GateClient), NotTried> {
     let mut config = Config {
         audit: AuditConfig::default(),

@@ -1,4 +1,4 @@
-//! `lychgate quarantine`: what was taken out of messages, and what a person does with it.
+//! `lychgate quarantine`: lists, shows, releases and deletes quarantined messages.
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 #![allow(
@@ -27,7 +27,7 @@ use super::confirm::require_terminal;
 use super::exit::Exit;
 use super::pins::shown as visible;
 
-/// Longest reason, in bytes.
+/// Maximum length of a reason, in bytes.
 const REASON_BYTES: usize = 500;
 
 /// Arguments of `lychgate quarantine`.
@@ -77,7 +77,8 @@ enum Verb {
         #[arg(long)]
         yes: bool,
     },
-    /// Deliver a message to its agent once, as the answer to the next identical call or as `lychgate://quarantine/ID`
+    /// Deliver a message to its agent once, as the answer to the next identical call or as
+    /// `lychgate://quarantine/ID`
     Release {
         /// Audit id, or its last 8 characters
         id: String,
@@ -98,8 +99,8 @@ enum Verb {
     },
 }
 
-/// Runs the verb; 0 on success, 1 if a message cannot be decrypted, 2 if the id is unknown or the quarantine
-/// cannot be used.
+/// Runs the command; exit code 0 on success, 1 if a message cannot be decrypted, 2 if the id is
+/// unknown or the quarantine cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
@@ -159,7 +160,7 @@ impl Args {
                         format!("raw bytes are not written to a terminal\n  hint: {hint}"),
                     ));
                 }
-                // On the record before it is seen.
+                // The access is recorded before the content is shown.
                 quarantine.shown(&kept, by(None))?;
                 match (raw, json) {
                     (true, _) => out.write_all(&kept.message)?,
@@ -229,7 +230,7 @@ impl Args {
     }
 }
 
-/// The message with the given id.
+/// Returns the id of the message that `id` identifies.
 fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
     let usage = |message: String| Exit::Code(2, message);
     let named = AuditIds::read(id).map_err(usage)?;
@@ -257,7 +258,7 @@ fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
     }
 }
 
-/// The user who runs this: the name according to the environment, and the real user id.
+/// Returns the user who runs this command: the name from the environment, and the real user id.
 pub(super) fn by(reason: Option<String>) -> Actor {
     let set = |name: &str| {
         std::env::var(name)
@@ -401,7 +402,7 @@ fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "UNTRUSTED content ends.")
 }
 
-/// JSON pretty-printed, with line feeds in texts unescaped; other text unchanged.
+/// Returns JSON pretty-printed, with line feeds in texts unescaped; other content unchanged.
 fn laid_out(kept: &StoredMessage) -> String {
     let limits = ReadLimits {
         message_bytes: usize::MAX,
@@ -418,7 +419,7 @@ fn laid_out(kept: &StoredMessage) -> String {
     )
 }
 
-/// JSON with the line feeds of its texts as such.
+/// Returns the JSON with the line feeds in its texts unescaped.
 fn with_lines(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut chars = json.chars();

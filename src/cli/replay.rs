@@ -1,4 +1,4 @@
-//! `lychgate replay --rules CANDIDATE [AUDIT…]`
+//! `lychgate replay --rules CANDIDATE [AUDIT…]`: tests rule changes against recorded messages.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -16,7 +16,7 @@ use crate::review::replay::{Class, Replay, Report};
 use crate::review::{AuditIds, Log, PolicySet};
 use crate::rules::Library;
 
-/// Time between two signs of life.
+/// Interval between progress reports.
 const TELL: Duration = Duration::from_secs(1);
 
 /// What to judge, and by which rules.
@@ -69,11 +69,11 @@ enum FailOn {
     Any,
 }
 
-/// Replays; 0 without changes, 1 with changes selected by `--fail-on`, 2 if nothing was tested or something
-/// cannot be read.
+/// Replays the messages; exit code 0 if there are no changes, 1 if there are changes selected by
+/// `--fail-on`, 2 if nothing was tested or something cannot be read.
 ///
 /// # Errors
-/// What cannot be written.
+/// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let (report, took) = match replayed(args, err) {
         Ok(report) => report,
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     Ok(u8::from(failed))
 }
 
-/// Why no message was judged, if none was.
+/// Returns why no message was judged, if none was.
 fn untested(report: &Report, args: &Args) -> Option<String> {
     let none_read = report.messages == 0 && report.bad_lines > 0;
     match report {
@@ -146,7 +146,7 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     let shows = io::stderr().is_terminal();
     let stores = review_args::stores(&config)?;
     let mut evidence = EvidenceReader::of(&stores)?;
-    // Loading rules runs their test cases: arguments and the log are checked before.
+    // Loading rules runs their test cases, so arguments and the log are checked first.
     let current = review_args::judges(&config, &args.policy).map_err(fault_text)?;
     let candidate = candidate(args, &config, err)?;
     let mut replay = Replay::new(&current, &candidate);
@@ -185,7 +185,7 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     }
 }
 
-/// The id of a judged message from an argument.
+/// Returns the id of the judged message that an argument identifies.
 fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
     let named = AuditIds::read(id)?;
     let judged = log

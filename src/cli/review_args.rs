@@ -1,4 +1,5 @@
-//! What the verbs that look back share: policies of a config, its audit log, and what was kept of messages.
+//! Shared by the commands that review the past: the policies of a config, its audit log, and its
+//! stored messages.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -18,22 +19,22 @@ use crate::review::{Entry, PolicySet};
 use crate::rules::Library;
 use crate::seal::state_folder;
 
-/// Kept messages that are held before they are asked for.
+/// Maximum number of stored messages that are read ahead.
 const EARLY: usize = 64;
 
-/// The stores of a config.
+/// Opens the stores of a config.
 pub(super) fn stores(config: &Config) -> Result<Stores, String> {
     Stores::open(&config.quarantine, &config.evidence).map_err(|error| error.to_string())
 }
 
-/// The id of a line.
+/// Returns the audit id of a line.
 pub(super) fn id(entry: &Entry) -> Option<AuditId> {
     uuid::Uuid::try_parse(&entry.get(member::audit)?)
         .ok()
         .map(AuditId)
 }
 
-/// The config that a verb is given or finds, or what counts without any.
+/// Loads the given or default config file, or the default config if there is none.
 pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
     let mut config = match file.find_if_any() {
         Some(path) => config::load_policies(&path)?.keeping_at_home(state_folder()),
@@ -43,7 +44,7 @@ pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
     Ok(config)
 }
 
-/// The policies of a config, and the one named for upstreams that it does not name.
+/// Returns the policies of a config, and the named one for upstreams that are not in it.
 pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fault>> {
     let named = app::policies(config)?;
     let Some(other) = config.policies.get(policy) else {
@@ -60,7 +61,7 @@ pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fau
     })
 }
 
-/// The audit log: the file that a verb was given, or that of the config.
+/// Returns the path of the audit log: the given file, or that of the config.
 pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, String> {
     match (given, &config.audit.to) {
         (Some(file), _) => Ok(file.to_owned()),
@@ -71,7 +72,8 @@ pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, Stri
     }
 }
 
-/// The whole message of a judgement, if it was stored as evidence or in quarantine, where each access is recorded.
+/// Returns the entire message of a judgement if it was stored as evidence or in quarantine. Access
+/// to the quarantine is recorded there.
 pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
     let evidence = stores
         .evidence
@@ -99,15 +101,16 @@ pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, Str
     Ok(kept.map(|kept| kept.message))
 }
 
-/// What is kept of messages as evidence, for who asks in the order of the log.
+/// Reads messages stored as evidence, for callers that ask in the order of the log.
 pub(super) struct EvidenceReader<'s> {
     records: Option<Records<'s>>,
-    /// What was read before it was asked for: messages that were judged at the same time may be kept in another order.
+    /// Messages that were read ahead: those judged concurrently may be stored
+    /// in a different order.
     early: VecDeque<StoredMessage>,
 }
 
 impl<'s> EvidenceReader<'s> {
-    /// From the oldest on.
+    /// Reads from the oldest message on.
     pub(super) fn of(stores: &'s Stores) -> Result<Self, String> {
         let records = stores
             .evidence
@@ -120,19 +123,20 @@ impl<'s> EvidenceReader<'s> {
         })
     }
 
-    /// The message of this judgement, if it was kept.
+    /// Returns the message of this judgement, if it was stored.
     pub(super) fn get(&mut self, audit: AuditId) -> Option<Bytes> {
         if let Some(found) = self.early.iter().find(|kept| kept.audit == audit) {
             return Some(found.message.clone());
         }
-        // Ids begin with the time: what is much later than the one asked for can wait.
+        // Ids begin with the time, so messages much later than the requested one need not be read
+        // yet.
         let later = |early: &VecDeque<StoredMessage>| {
             early.iter().filter(|kept| kept.audit.0 > audit.0).count()
         };
         while later(&self.early) < EARLY / 2 {
             let kept = match self.records.as_mut()?.next()? {
                 Ok(kept) => kept,
-                // One that cannot be opened is as one that was not kept.
+                // A message that cannot be decrypted is treated as not stored.
                 Err(_) => continue,
             };
             let message = (kept.audit == audit).then(|| kept.message.clone());

@@ -1,4 +1,5 @@
-//! `lychgate rules test | list | explain ID | export DIR`
+//! `lychgate rules test | list | explain ID | export DIR`: tests, lists, explains and exports
+//! rules.
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 
@@ -29,7 +30,8 @@ enum Verb {
     Test {
         /// Rule files, or folders of them
         paths: Vec<PathBuf>,
-        /// Report what each rule costs on an ordinary text: how often its regexes run, and how many bytes they look at
+        /// Report what each rule costs on an ordinary text: how often its regexes run, and how many
+        /// bytes they look at
         #[arg(long = "cost", value_name = "TEXT")]
         texts: Vec<PathBuf>,
         /// Fail if a rule's regexes look at more bytes than this for each kilobyte of the texts
@@ -63,10 +65,11 @@ enum Verb {
     },
 }
 
-/// Runs the verb; data goes to `out`, everything else to `err`. Gives the exit code: 0 if nothing is wrong, 1 if something is.
+/// Runs the command; data goes to `out`, everything else to `err`. Returns the exit code: 0 on
+/// success, 1 if there are failures.
 ///
 /// # Errors
-/// What cannot be written.
+/// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match &args.verb {
         Verb::Test { paths, texts, .. } if texts.is_empty() => test(paths, out, err),
@@ -160,7 +163,7 @@ fn list(
     Ok(0)
 }
 
-/// A rule in the table of `lychgate rules list`.
+/// Returns the columns of a rule in the table of `lychgate rules list`.
 fn columns(rule: &Rule) -> [String; 7] {
     let ships = if rule.enabled { "on" } else { "off" };
     let pack = if rule.packs.is_empty() {
@@ -265,7 +268,7 @@ fn switched(rule: &Rule) -> String {
     }
 }
 
-/// The lines of a rule: from its `[[rule]]` to the next.
+/// Returns the lines of a rule: from its `[[rule]]` to the next.
 fn source(text: &str, line: usize) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().skip(line.saturating_sub(1)).collect();
     let next = lines
@@ -280,7 +283,7 @@ fn source(text: &str, line: usize) -> Vec<&str> {
     lines
 }
 
-/// What to write into the config to change a rule, gentlest first.
+/// Writes the config settings that change a rule, the mildest first.
 fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     let id = &rule.id;
     writeln!(

@@ -61,7 +61,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// Reads the config of a gate that keeps in the `state` folder what the config gives no place.
+/// Reads the config of a gate that stores its files in the folder `state`, unless the config sets a
+/// place for them.
 fn load(file: &Path, state: Option<PathBuf>) -> Result<Config, Vec<Fault>> {
     let mut config = config::load_to_run(file)?;
     config.pins = config.pins.of_config(state.clone(), file);
@@ -95,7 +96,7 @@ async fn serve(config: Config, source: PathBuf, named: Option<&Path>) -> Result<
     Ok(())
 }
 
-/// Starts the gate, logs that it serves, and prints how to use it on `terminal`.
+/// Starts the gate, logs that it is serving, and prints how to use it if `terminal` is set.
 async fn start(
     config: Config,
     source: PathBuf,
@@ -125,7 +126,8 @@ async fn start(
     Ok(running)
 }
 
-/// The command that adds an upstream to Claude Code. A token is named by a variable, never by its value.
+/// Returns the command that adds an upstream to Claude Code. A token is given as a variable, never
+/// by its value.
 pub(super) fn claude_command(name: &str, base: &str, needs_token: bool) -> String {
     let header = if needs_token {
         " --header \"Authorization: Bearer $LYCHGATE_TOKEN\""
@@ -135,19 +137,20 @@ pub(super) fn claude_command(name: &str, base: &str, needs_token: bool) -> Strin
     format!("claude mcp add --transport http {name} {base}/mcp/{name}{header}")
 }
 
-/// How agents and people reach a gate, for a person at its terminal.
+/// The addresses of a gate for agents and people, to be shown on the terminal.
 struct Summary {
     public_url: Option<String>,
     upstreams: Vec<String>,
     needs_token: bool,
-    /// The command that opens the console, if it is on. A link with a code is a credential and is not printed.
+    /// The command that opens the console, if it is enabled. A link with a login code is a
+    /// credential and is not printed.
     console: Option<String>,
     /// The URL of the console behind a proxy.
     console_url: Option<String>,
 }
 
 impl Summary {
-    /// `named` is the config file that the command line names.
+    /// `named` is the config file given on the command line.
     fn new(config: &Config, named: Option<&Path>) -> Self {
         let option = named
             .map(|file| format!(" --config {}", file.display()))
@@ -155,7 +158,7 @@ impl Summary {
         Self {
             public_url: config.listen.public_url.clone(),
             upstreams: config.upstreams.keys().cloned().collect(),
-            // Clients log in by themselves where an issuer is named.
+            // If an issuer is configured, clients log in by themselves.
             needs_token: config.agents_file.file.is_some()
                 || config.agents.iter().any(|agent| !agent.tokens.is_empty()),
             console: config

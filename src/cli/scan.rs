@@ -29,7 +29,7 @@ pub(super) use ask::{Client, RequestError};
 pub(super) use show::plain;
 pub(super) use target::login_free;
 
-/// Servers that are asked at the same time.
+/// Maximum number of servers that are scanned concurrently.
 const AT_ONCE: usize = 4;
 
 /// A scan that takes longer than this reports its progress, at this interval.
@@ -87,25 +87,24 @@ pub(super) struct Args {
     sarif: Option<PathBuf>,
 }
 
-/// What a look at servers came to.
+/// The result of a scan.
 struct Report {
     servers: Vec<Server>,
 }
 
-/// One server.
 struct Server {
     name: String,
-    /// How it is reached, in words without secrets.
+    /// A description of how the server is reached, without secrets.
     reached: String,
     policy: String,
     observed: bool,
-    /// Where it stands in a file, with the line from 1.
+    /// The file and the line, from 1, in which it is configured.
     stands: Option<(PathBuf, usize)>,
     looked: Result<ServerReport, String>,
 }
 
 impl Server {
-    /// Whether all that it has was looked at.
+    /// Reports whether everything that the server offers was scanned.
     fn is_whole(&self) -> bool {
         self.looked
             .as_ref()
@@ -113,7 +112,7 @@ impl Server {
     }
 }
 
-/// What was seen of it.
+/// What the scan read from a server.
 struct ServerReport {
     version: String,
     capabilities: Vec<String>,
@@ -147,14 +146,15 @@ impl Report {
     }
 }
 
-/// Looks; 0 if nothing was found, 1 if something was, 2 if a server could not be looked at, or not to its end.
+/// Scans the servers; exit code 0 if there are no findings, 1 if there are, 2 if a server could not
+/// be scanned completely.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let report = runtime.block_on(async { args.look(err).await });
-    // A child that does not end is not waited for.
+    // A child process that does not exit is not awaited.
     runtime.shutdown_timeout(Duration::from_millis(200));
     let report = match report {
         Ok(report) => report,
@@ -198,7 +198,7 @@ impl Args {
                 Err(_) => {}
             }
             if progress && began.elapsed() >= LONG {
-                // A terminal that cannot be written to shows nothing.
+                // Failure to write progress to the terminal is ignored.
                 let done = all.len();
                 let of = targets.len();
                 let _shown = write!(err, "\r\x1b[Kscanning: {done} of {of} done …")
@@ -253,7 +253,7 @@ impl Args {
             let mut client =
                 Client::new(upstream, &target.name, self.agent.as_deref(), &limits.read);
             let looked = tokio::time::timeout(time, client.look(target.is_child())).await;
-            // A server that does not end its session in time is left behind.
+            // A server that does not end its session in time is abandoned.
             let _left = tokio::time::timeout(Duration::from_secs(2), client.close()).await;
             let ended = tokio::time::timeout(Duration::from_secs(4), upstream.shutdown()).await;
             if ended.is_err() {
@@ -275,7 +275,7 @@ impl Args {
     }
 }
 
-/// The tools of all scanned servers, and all pinned tools.
+/// Collects the names of the tools of all scanned servers, and of all pinned tools.
 fn names(all: &[(&Target, Result<ServerLists, String>)], lock: &Lock) -> Names {
     let mut names = Names::default();
     for (target, said) in all {

@@ -1,7 +1,8 @@
-//! `lychgate service`: runs the gate in the background as the user who installs it, under systemd or launchd.
+//! `lychgate service`: runs the gate in the background as the installing user, under systemd or
+//! launchd.
 //!
-//! The file and the commands are shown first and carried out after a yes. Only a file that this verb wrote is replaced or
-//! removed.
+//! The file and the commands are shown first and applied after confirmation. Only a file that this
+//! command wrote is replaced or removed.
 
 mod manager;
 #[cfg(test)]
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     })
 }
 
-/// Installs the service for a config; exit codes as of [`run`].
+/// Installs the service for a config, with the exit codes of [`run`].
 pub(super) fn install(
     config: &Path,
     yes: bool,
@@ -84,14 +85,14 @@ pub(super) fn install(
     with_host(out, err, |host| host.install(config, false, yes))
 }
 
-/// The machine, and where to write.
+/// The machine on which the service is installed, and the output streams.
 struct Host<'a> {
     home: PathBuf,
     /// `XDG_CONFIG_HOME`, or `~/.config`.
     config: PathBuf,
     manager: Manager,
     program: String,
-    /// `XDG_CONFIG_HOME` and `XDG_STATE_HOME`, where they are set.
+    /// `XDG_CONFIG_HOME` and `XDG_STATE_HOME`, if they are set.
     folders: Vec<(String, String)>,
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
@@ -268,7 +269,7 @@ impl Host<'_> {
         Ok(u8::from(!is_active))
     }
 
-    /// Why there is no config that the service could start with.
+    /// Reports why the service could not start with the config.
     fn faults(&mut self, faults: &[Fault]) -> io::Result<u8> {
         faults
             .iter()
@@ -280,7 +281,7 @@ impl Host<'_> {
         Ok(2)
     }
 
-    /// The service's file, and what it holds if it is there.
+    /// Returns the path of the service's file, and its contents if it exists.
     fn found(&self) -> io::Result<(PathBuf, Option<String>)> {
         let file = self.manager.file(&self.home, &self.config);
         match fs::read_to_string(&file) {
@@ -293,8 +294,9 @@ impl Host<'_> {
         }
     }
 
-    /// What the file will hold. Upstreams that the gate starts are looked for on the `PATH` of whoever installs the service:
-    /// that of a service manager has no version managers of Node or Python.
+    /// Returns the contents of the file. Upstreams that the gate starts are looked up on the `PATH`
+    /// of the installing user, since that of a service manager does not contain version managers
+    /// for Node or Python.
     fn text(&self, config: &Path, has_child: bool) -> io::Result<String> {
         let mut variables = self.folders.clone();
         if has_child {

@@ -1,4 +1,4 @@
-//! `lychgate suppress AUDIT-ID`
+//! `lychgate suppress AUDIT-ID`: suppresses a false positive.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::text::visible;
 
 /// How long a running gate may take to apply a changed config.
 const RELOAD: Duration = Duration::from_secs(10);
-/// Time between two looks at whether it has.
+/// Interval at which to check whether it has.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What to suppress, and why.
@@ -46,7 +46,8 @@ pub(super) struct Args {
     /// Last day on which it applies, at most a year ahead; defaults to 90 days from today
     #[arg(long, value_name = "YYYY-MM-DD")]
     until: Option<String>,
-    /// Also suppress findings without a digest (secrets, personal data): this covers everything the rule finds there
+    /// Also suppress findings without a digest (secrets, personal data): this covers everything the
+    /// rule finds there
     #[arg(long)]
     wide: bool,
     /// Write without asking
@@ -54,7 +55,8 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Writes it; 0 if it is written, 1 if it is not or a gate refuses it, 2 if it cannot be.
+/// Writes the suppressions; exit code 0 if they are written, 1 if they are not or a gate rejects
+/// them, 2 if they cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
@@ -136,7 +138,7 @@ impl Args {
         applied(admin, before, out, err)
     }
 
-    /// The config to write to.
+    /// Returns the config file to write to.
     fn file(&self) -> Result<PathBuf, Exit> {
         let file = match self.query.config() {
             Some(file) if file.is_file() => return Ok(file),
@@ -147,7 +149,7 @@ impl Args {
         Err(error(format!("no {file} to write to\n  hint: {hint}")))
     }
 
-    /// The findings to suppress.
+    /// Returns the findings to suppress.
     fn chosen<'e>(
         &self,
         messages: &[&'e Explanation],
@@ -201,7 +203,7 @@ impl Args {
     }
 }
 
-/// Of a call that was refused without being judged.
+/// Returns the error for a call that was refused without being judged.
 fn repeat(earlier: Option<&str>) -> String {
     let hint = earlier.map_or(
         "suppress the earlier call, by its id in the audit log".to_owned(),
@@ -212,10 +214,12 @@ fn repeat(earlier: Option<&str>) -> String {
     )
 }
 
-/// What to know where a message is of a server that the config does not name: `lychgate wrap` started it.
+/// Returns a note for messages of a server that is not in the config: it was started by `lychgate
+/// wrap`.
 ///
 /// # Errors
-/// The config was found in a place where `wrap` does not look, so that nothing written to it would apply.
+/// The config was found in a place where `wrap` does not look, so that an edit of it would have no
+/// effect.
 fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Option<String>, Exit> {
     let config = config::load_policies(file).map_err(|faults| error(fault_text(&faults)))?;
     let known = |one: &&&Explanation| config.upstreams.contains_key(&one.upstream);
@@ -244,7 +248,7 @@ fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Opti
     )))
 }
 
-/// What becomes of the message.
+/// Describes the effect on the message.
 fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
     if only_one {
         "Other findings of the message still apply."
@@ -260,7 +264,7 @@ fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
     }
 }
 
-/// Where the gate of a config can be asked.
+/// Returns the admin address of a config's gate.
 fn admin(file: &Path) -> Option<SocketAddr> {
     config::load_admin(file)
         .ok()?
@@ -269,7 +273,7 @@ fn admin(file: &Path) -> Option<SocketAddr> {
         .map(admin_client::reachable)
 }
 
-/// Reports when it is in force.
+/// Reports when the change is in effect.
 fn applied(
     admin: Option<SocketAddr>,
     before: Option<Reloads>,

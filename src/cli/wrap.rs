@@ -1,4 +1,4 @@
-//! `lychgate wrap`: runs a stdio server behind the gate, in its place.
+//! `lychgate wrap`: runs a stdio server behind the gate.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ pub(super) struct Args {
     policy: String,
     #[command(flatten)]
     config: ConfigArg,
-    /// Server name in audit lines, metrics and pins: up to 64 of a-z, 0-9, `_` and `-`; defaults to the program's name
+    /// Server name in audit lines, metrics and pins: up to 64 of a-z, 0-9, `_` and `-`; defaults to
+    /// the program's name
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     name: Option<String>,
     /// Audit log file; defaults to `file` under `[audit]` of the config
@@ -50,8 +51,8 @@ pub(super) struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs the server with its standard input and output judged. The exit code is the server's; 2 if lychgate is at
-/// fault, 126 and 127 as a shell gives them for a command that cannot be started.
+/// Runs the server and judges its standard input and output. The exit code is that of the server; 2
+/// if lychgate itself fails, 126 and 127 as in a shell for a command that cannot be started.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
     record::start_log();
@@ -67,7 +68,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         .build()
         .and_then(|runtime| {
             let served = runtime.block_on(stdio::serve(session.clone(), &args.command));
-            // Standard input may still be waited for.
+            // A read of standard input may still be pending.
             runtime.shutdown_background();
             served
         });
@@ -169,8 +170,9 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
     ))
 }
 
-/// Reads the config. Of a file that nobody named, an audit log on standard output does not apply, which belongs to the server
-/// here; of the system's, policies and limits alone do: its logs and stores are those of the user of a service.
+/// Reads the config. If the file was not named explicitly, an audit log on standard output does not
+/// apply, since standard output belongs to the server here. Of the system's file, only policies and
+/// limits apply: its logs and stores are those of a service's user.
 fn load(found: &WrapConfig) -> Result<Config, Vec<Fault>> {
     let mut config = config::load_policies(found.path())?;
     match found {
@@ -198,8 +200,9 @@ fn load(found: &WrapConfig) -> Result<Config, Vec<Fault>> {
     Ok(config)
 }
 
-/// The name by which a server without a name is pinned: that of its program with a digest of the command, since one program
-/// (`npx`) starts many servers. Arguments may hold secrets and are not written down.
+/// Returns the name under which an unnamed server is pinned: that of its program with a digest of
+/// the command, since one program (`npx`) starts many servers. Arguments may contain secrets and
+/// are not written down.
 pub(super) fn pin_name<S: AsRef<OsStr>>(command: &[S]) -> String {
     let mut hash = Sha256::new();
     for word in command {
@@ -240,7 +243,7 @@ fn server_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a server's program.
+/// Returns the name of a server's program.
 pub(super) fn program_name<S: AsRef<OsStr>>(command: &[S]) -> String {
     let program = command
         .first()

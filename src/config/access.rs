@@ -1,21 +1,22 @@
-//! Who may use what: `[access.NAME]`.
+//! Which callers may use what: `[access.NAME]`.
 
-/// What some of the callers may use. What several tables say of one caller adds up as [`crate::protocol::Access`] has it.
+/// What a set of callers may use. [`crate::protocol::Access`] defines how several tables for one
+/// caller are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessConfig {
-    /// Its name, for the audit log.
+    /// The name of the table, for the audit log.
     pub name: String,
-    /// The agents it is for, as globs: `agents`.
+    /// The agents that the table applies to, as globs: `agents`.
     pub agents: Vec<String>,
-    /// The users it is for: `users`.
+    /// The users that the table applies to: `users`.
     pub users: Vec<String>,
-    /// The groups it is for: `groups`.
+    /// The groups that the table applies to: `groups`.
     pub groups: Vec<String>,
-    /// What may be used; `None` for all of its kind: `allow_upstreams` and so on.
+    /// What may be used; `None` for everything of a kind: `allow_upstreams` and so on.
     pub allow: Lists<Option<Vec<String>>>,
     /// Denials, which override allowances: `deny_upstreams` and so on.
     pub deny: Lists<Vec<String>>,
-    /// Whether only tools may be called that only read: `read_only`.
+    /// Whether only read-only tools may be called: `read_only`.
     pub read_only: bool,
     /// Tools that are read-only; overrides their annotations: `reading_tools`.
     pub reading_tools: Vec<String>,
@@ -25,7 +26,8 @@ pub struct AccessConfig {
     pub trust_annotations: Vec<String>,
 }
 
-/// One of something for each kind of thing that can be used. All but upstreams are named `UPSTREAM/NAME`, as globs.
+/// One value for each kind of thing that can be used. All kinds except upstreams are named
+/// `UPSTREAM/NAME`, as globs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists<T> {
     /// Upstreams, by name.
@@ -34,6 +36,6 @@ pub struct Lists<T> {
     pub tools: T,
     /// Prompts, by name.
     pub prompts: T,
-    /// Resources and their templates, by address.
+    /// Resources and resource templates, by URI.
     pub resources: T,
 }

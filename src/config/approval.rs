@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How people are asked about calls.
+/// How approval is requested for calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalConfig {
-    /// Requests that are not answered in time are denied: `deadline_seconds`.
+    /// Time after which requests without an answer are denied: `deadline_seconds`.
     pub deadline: Duration,
-    /// How long a call waits whose agent cannot ask its user itself: `wait_seconds`.
+    /// How long a call waits if its agent cannot ask its user itself: `wait_seconds`.
     pub wait: Duration,
-    /// How long a yes for a session lasts where agents have no sessions: `session_seconds`.
+    /// How long an approval for a session lasts for agents without sessions: `session_seconds`.
     pub session: Duration,
-    /// Where a yes for good is kept: `file`.
+    /// The file in which permanent approvals are stored: `file`.
     pub file: Option<PathBuf>,
-    /// Where the token is written that `lychgate approve` shows: `token_file`.
+    /// The file for the token with which `lychgate approve` authenticates: `token_file`.
     pub token_file: Option<PathBuf>,
 }
 
@@ -31,8 +31,9 @@ impl Default for ApprovalConfig {
 }
 
 impl ApprovalConfig {
-    /// The file with the token that `lychgate approve` shows to the admin port at `port`: the one that is named, or one
-    /// in the runtime folder of the gate's user, if there is one.
+    /// Returns the file for the token with which `lychgate approve` authenticates to the admin port
+    /// at `port`: the configured one, or one in the runtime or state folder of the gate's user, if
+    /// there is one.
     pub fn token_file(&self, port: u16) -> Option<PathBuf> {
         let set = |name: &str| {
             std::env::var_os(name)
@@ -54,21 +55,22 @@ impl ApprovalConfig {
     }
 }
 
-/// What a yes is for, the narrowest first.
+/// The scope of an approval, narrowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// This call, now.
+    /// This call only.
     Once,
-    /// Calls of the same tool that the same rules ask about, for the rest of the session.
+    /// Calls of the same tool for which the same rules require approval, for the rest of the
+    /// session.
     Session,
-    /// The same tool with the same arguments, until the gate ends.
+    /// The same tool with the same arguments, until the gate stops.
     Call,
-    /// The same, for good.
+    /// The same tool with the same arguments, permanently.
     Always,
 }
 
 impl Scope {
-    /// Words of the config file, of questions and of answers.
+    /// The names used in the config file, in approval requests and in the answers to them.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("once", Self::Once),
         ("session", Self::Session),
@@ -76,7 +78,7 @@ impl Scope {
         ("always", Self::Always),
     ];
 
-    /// The word for it.
+    /// Returns the name of the scope.
     pub fn name(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -84,7 +86,7 @@ impl Scope {
             .map_or("", |(word, _)| word)
     }
 
-    /// The scope of this word.
+    /// Returns the scope with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::WORDS
             .iter()
@@ -96,16 +98,16 @@ impl Scope {
 /// Which calls of a tool require approval, independent of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskTool {
-    /// The first of each session.
+    /// The first call of each session.
     First,
-    /// Each.
+    /// Every call.
     Always,
-    /// None for its being a write; rules may still ask.
+    /// No call just because it is a write; rules may still require approval.
     Never,
 }
 
 impl AskTool {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("first", Self::First),
         ("always", Self::Always),

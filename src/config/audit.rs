@@ -3,57 +3,59 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The audit log. In the file each bound has its unit in its name.
+/// The audit log. In the file, the name of each limit includes its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
-    /// Where lines go; nowhere if not set.
+    /// The destination of audit lines; none are written if not set.
     pub to: Option<AuditTo>,
-    /// No audit, no traffic: a line is on the disk before its message goes on.
+    /// Whether a message is held until its audit line is on disk; if it cannot be written, the
+    /// message is refused.
     pub required: bool,
-    /// The key that checkpoints are signed with; beside the log if not set.
+    /// The file of the key that checkpoints are signed with; beside the log if not set.
     pub key_file: Option<PathBuf>,
-    /// A checkpoint is written after so many lines.
+    /// Number of lines after which a checkpoint is written.
     pub checkpoint_lines: u64,
-    /// And after so much time, if there are new lines: `checkpoint_seconds`.
+    /// Time after which a checkpoint is written, if there are new lines: `checkpoint_seconds`.
     pub checkpoint_time: Duration,
     /// Destinations of each checkpoint.
     pub anchor: Anchor,
-    /// When the file is put aside, and what becomes of it.
+    /// When the file is rotated, and what is done with rotated files.
     pub rotation: Rotation,
 }
 
 /// Destinations of each checkpoint outside of this machine's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// A program and its arguments; it gets the checkpoint, one line of JSON, on its standard input. Empty for none.
+    /// A program and its arguments, which receives the checkpoint as one line of JSON on its
+    /// standard input. Empty for none.
     pub command: Vec<String>,
-    /// An address that the checkpoint is sent to with POST.
+    /// A URL that the checkpoint is sent to with POST.
     pub url: Option<String>,
-    /// Longest time for one of these: `anchor_seconds`.
+    /// Maximum time for each of these: `anchor_seconds`.
     pub timeout: Duration,
 }
 
-/// When the file is put aside, and what becomes of it.
+/// When the file is rotated, and what is done with rotated files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Longest file; zero for no bound: `rotate_bytes`.
+    /// Maximum size of the file; zero for no limit: `rotate_bytes`.
     pub bytes: u64,
-    /// Oldest file; zero for no bound: `rotate_hours`.
+    /// Maximum age of the file; zero for no limit: `rotate_hours`.
     pub age: Duration,
-    /// Whether files that were put aside are packed with gzip.
+    /// Whether rotated files are compressed with gzip.
     pub compress: bool,
-    /// How many of them are kept: `keep_files`.
+    /// Maximum number of rotated files: `keep_files`.
     pub keep_files: Option<u64>,
-    /// How old they may get: `keep_days`.
+    /// Maximum age of rotated files: `keep_days`.
     pub keep_age: Option<Duration>,
-    /// How large they may get together: `keep_bytes`.
+    /// Maximum total size of rotated files: `keep_bytes`.
     pub keep_bytes: Option<u64>,
 }
 
-/// Where audit lines go.
+/// The destination of audit lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditTo {
-    /// Appended to a file.
+    /// A file to which lines are appended.
     File(PathBuf),
     /// Standard output.
     Stdout,
@@ -85,7 +87,7 @@ impl Default for AuditConfig {
 }
 
 impl AuditConfig {
-    /// The file that the key is in: the one that is named, or the one beside the log.
+    /// Returns the file of the signing key: the configured one, or the one beside the log.
     pub fn key(&self) -> Option<PathBuf> {
         let beside = |to: &AuditTo| match to {
             AuditTo::File(log) => Some(Self::key_beside(log)),
@@ -96,7 +98,7 @@ impl AuditConfig {
             .or_else(|| self.to.as_ref().and_then(beside))
     }
 
-    /// Where the key of a log is if the config names no other place.
+    /// Returns the file of a log's signing key for configs that name no other.
     pub fn key_beside(log: &std::path::Path) -> PathBuf {
         let mut name = log.as_os_str().to_owned();
         name.push(".key");

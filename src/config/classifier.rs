@@ -5,45 +5,48 @@ use std::time::Duration;
 use super::HttpTransport;
 use crate::rules::Action;
 
-/// Whom to ask, about what, and what to do about the answer. In the file each bound has its unit in its name.
+/// An external classifier: where it is, which texts are sent to it, and what is done with its
+/// verdict. In the file, the name of each limit includes its unit.
 #[derive(Clone, Debug)]
 pub struct ClassifierConfig {
-    /// Where it is: `url`, and `bearer`, `headers`, `ca`, `client_cert` as of an upstream.
+    /// The server: `url`, and `bearer`, `headers`, `ca`, `client_cert` as for an upstream.
     pub server: HttpTransport,
-    /// Time for an answer, of which half may be spent on waiting for a place among `calls_at_once`: `timeout_ms`.
+    /// Maximum time for a response, of which half may be spent waiting for one of the
+    /// `calls_at_once`: `timeout_ms`.
     pub timeout: Duration,
-    /// Texts of one message, all together, in bytes: `text_bytes`. A message with more is not asked about, which is a failure.
+    /// Maximum total length of the texts of one message, in bytes: `text_bytes`. A message with
+    /// more is not sent to the classifier, which counts as a failure.
     pub text_bytes: usize,
-    /// Requests at once: `calls_at_once`.
+    /// Maximum number of concurrent requests: `calls_at_once`.
     pub calls_at_once: usize,
-    /// Shorter texts are not asked about: `least_bytes`.
+    /// Minimum length of a text to be classified, in bytes: `least_bytes`.
     pub least_bytes: usize,
-    /// Which texts it is asked about: `ask_about`.
+    /// Which texts are classified: `ask_about`.
     pub ask_about: ClassifierScope,
-    /// The score from which on a text counts as an attack, from 0 to 1: `threshold`.
+    /// The minimum score, from 0 to 1, at which a text counts as an attack: `threshold`.
     pub threshold: f64,
-    /// What is done about one then: `action`.
+    /// The action for texts that count as an attack: `action`.
     pub action: Action,
-    /// Whether a message passes that it could not be asked about: `on_failure`.
+    /// Whether a message passes if the classifier fails: `on_failure`.
     pub passes_on_failure: bool,
 }
 
-/// Which texts a classifier is asked about.
+/// Which texts are sent to a classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassifierScope {
-    /// All that rules have left.
+    /// All texts that remain after the rules were applied.
     All,
     /// Texts with at least one signal, even if the signals are not sufficient for a finding.
     Signals,
 }
 
 impl ClassifierScope {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 2] = [("all", Self::All), ("signals", Self::Signals)];
 }
 
 impl ClassifierConfig {
-    /// What `action` may be: what an answer may become without anybody's yes.
+    /// Possible values of `action`: the actions on responses that need no approval.
     pub const ACTIONS: [(&'static str, Action); 5] = [
         ("log", Action::Log),
         ("wrap", Action::Wrap),
@@ -51,10 +54,10 @@ impl ClassifierConfig {
         ("withhold", Action::Withhold),
         ("block", Action::Block),
     ];
-    /// Words of `on_failure`: whether the message passes.
+    /// Values of `on_failure`: whether the message passes.
     pub const ON_FAILURE: [(&'static str, bool); 2] = [("block", false), ("pass", true)];
 
-    /// The classifier at `server`, all else at its default.
+    /// Returns the config of the classifier at `server`, with defaults for everything else.
     pub fn new(server: HttpTransport) -> Self {
         Self {
             server,

@@ -1,27 +1,28 @@
-//! Which tools give and take what: `flow` of policies and upstreams.
+//! Data flow labels of tools: `flow` of policies and upstreams.
 
 use crate::detect::flow::{Here, Session, Sides};
 use crate::text::glob_fits;
 
-/// Which tools are sources of private data, which give anybody's words, and which send out of the house: by globs.
+/// Globs of the tools that return private data, of those that return untrusted content, and of
+/// those that send data out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowConfig {
-    /// What they answer is private (`private`).
+    /// Tools that return private data (`private`).
     pub private: Vec<String>,
-    /// What they answer may be anybody's words (`untrusted`).
+    /// Tools that return content from untrusted authors (`untrusted`).
     pub untrusted: Vec<String>,
-    /// What they are called with leaves the house (`outward`).
+    /// Tools whose arguments leave the organisation (`outward`).
     pub outward: Vec<String>,
 }
 
 impl FlowConfig {
-    /// Whether nothing is set.
+    /// Reports whether no labels are set.
     pub fn is_empty(&self) -> bool {
         self.private.is_empty() && self.untrusted.is_empty() && self.outward.is_empty()
     }
 
-    /// Where a tool stands in the flow of data; `None` stands for what is no tool, such as resources. What is guessed counts
-    /// only where nothing is said of any tool.
+    /// Returns the data flow context of a tool; `tool` is `None` for anything that is not a tool,
+    /// such as resources. Guessed labels are used only if no labels are declared for any tool.
     pub fn here<'s>(
         &self,
         session: &'s Session<'s>,

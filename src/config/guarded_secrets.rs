@@ -2,9 +2,10 @@
 
 use crate::detect::secret::Own;
 
-/// `[[policy.NAME.secret]]`: what a policy guards. The values were wiped when the file had been read.
+/// `[[policy.NAME.secret]]`: the secrets that a policy guards. The values were erased from memory
+/// after the file was read.
 #[derive(Clone, Debug, Default)]
 pub struct OwnConfig {
-    /// Fingerprints of the values and of their encodings.
+    /// Fingerprints of the values and of their encoded forms.
     pub guarded: Own,
 }

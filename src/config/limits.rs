@@ -1,4 +1,4 @@
-//! Bounds on everything: `[limits]`.
+//! Limits on resource use: `[limits]`.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,77 +8,86 @@ use crate::detect::flow::TraceLimits;
 use crate::detect::work::{self, WorkLimits};
 use crate::message::ReadLimits;
 
-/// Bounds on everything. In the file each has its unit in its name.
+/// Limits on resource use. In the file, the name of each limit includes its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What is read as one message: `message_bytes`, `strings_per_message`, `depth`.
+    /// Limits on parsing one message: `message_bytes`, `strings_per_message`, `depth`.
     pub read: ReadLimits,
-    /// What judging one message may cost beyond its own bytes: `unpacked_bytes_per_message`, `judged_bytes_per_message`.
+    /// Limits on the work of inspecting one message, beyond its own bytes:
+    /// `unpacked_bytes_per_message`, `judged_bytes_per_message`.
     pub work: WorkLimits,
-    /// A judgement that takes longer than this on a thread that carries traffic is counted and logged:
+    /// Duration above which an inspection on a thread that carries traffic is counted and logged:
     /// `judging_milliseconds`.
     pub judging: Duration,
-    /// Longest request head, in bytes: `header_bytes`.
+    /// Maximum length of a request head, in bytes: `header_bytes`.
     pub header_bytes: usize,
-    /// Open connections from agents: `connections`.
+    /// Maximum number of open connections from agents: `connections`.
     pub connections: usize,
-    /// Those among them that have not shown a valid credential, where agents have one: `unauthenticated_connections`.
+    /// Maximum number of these that have not presented a valid credential, if agents have
+    /// credentials: `unauthenticated_connections`.
     pub unauthenticated_connections: usize,
-    /// Open connections from one remote address: `connections_per_address`. See [`Limits::per_address`].
+    /// Maximum number of open connections from one remote address: `connections_per_address`. See
+    /// [`Limits::per_address`].
     pub connections_per_address: Option<usize>,
-    /// Open connections to the admin port: `admin_connections`.
+    /// Maximum number of open connections to the admin port: `admin_connections`.
     pub admin_connections: usize,
-    /// Different wrong tokens that are checked from one remote address: `wrong_tokens_per_minute`.
+    /// Maximum number of different wrong tokens that are checked per minute from one remote
+    /// address: `wrong_tokens_per_minute`.
     pub wrong_tokens_per_minute: usize,
-    /// Tokens of one issuer whose verification is cached while they are valid: `verified_tokens`.
+    /// Maximum number of tokens of one issuer whose verification is cached while they are valid:
+    /// `verified_tokens`.
     pub verified_tokens: usize,
-    /// Bytes of requests and answers in flight, of all agents: `bytes_in_flight`.
+    /// Maximum number of bytes of requests and responses in flight, of all agents:
+    /// `bytes_in_flight`.
     pub bytes_in_flight: usize,
-    /// The same of one agent: `bytes_in_flight_per_agent`.
+    /// The same for one agent: `bytes_in_flight_per_agent`.
     pub bytes_in_flight_per_agent: usize,
-    /// Calls in flight for one agent: `calls_per_agent`.
+    /// Maximum number of calls in flight for one agent: `calls_per_agent`.
     pub calls_per_agent: usize,
-    /// Calls in flight to one upstream: `calls_per_upstream`.
+    /// Maximum number of calls in flight to one upstream: `calls_per_upstream`.
     pub calls_per_upstream: usize,
-    /// Calls of tools: how many, how fast, how large.
+    /// Limits on tool calls: number, rate and size.
     pub calls: CallLimits,
-    /// Legacy sessions remembered: `sessions`.
+    /// Maximum number of legacy sessions that are remembered: `sessions`.
     pub sessions: usize,
-    /// A session not used for this long is forgotten: `session_idle_seconds`.
+    /// Time after which an unused session is forgotten: `session_idle_seconds`.
     pub session_idle: Duration,
-    /// A stream on which nothing came for this long ends: `stream_idle_seconds`.
+    /// Time without any data after which a stream is ended: `stream_idle_seconds`.
     pub stream_idle: Duration,
-    /// An event stream to an agent gets a comment after this long a silence; zero for none: `keep_alive_seconds`.
+    /// Idle time after which a comment is sent on an event stream to an agent; zero for never:
+    /// `keep_alive_seconds`.
     pub keep_alive: Duration,
-    /// Time for an agent to send its request head and, again, its body: `request_read_seconds`.
+    /// Maximum time for an agent to send its request head and, separately, its body:
+    /// `request_read_seconds`.
     pub request_read: Duration,
-    /// Child processes of one upstream: `children_per_upstream`.
+    /// Maximum number of child processes of one upstream: `children_per_upstream`.
     pub children_per_upstream: usize,
-    /// Server messages queued for a stream without a reader, by count: `queued_messages`.
+    /// Maximum number of server messages queued for a stream without a reader: `queued_messages`.
     pub queued_messages: usize,
-    /// Calls of one agent that wait for a person: `pending_approvals`.
+    /// Maximum number of one agent's calls that wait for approval: `pending_approvals`.
     pub pending_approvals: usize,
-    /// Bytes of all calls that a person is asked about: `pending_approval_bytes`.
+    /// Maximum number of bytes of all calls that wait for approval: `pending_approval_bytes`.
     pub pending_approval_bytes: usize,
-    /// Definitions of each kind that are pinned of one upstream: `pinned_definitions`.
+    /// Maximum number of pinned definitions of each kind for one upstream: `pinned_definitions`.
     pub pinned_definitions: usize,
-    /// Bytes of them: `pinned_definition_bytes`.
+    /// Maximum number of bytes of these: `pinned_definition_bytes`.
     pub pinned_definition_bytes: usize,
-    /// So many refusals of one tool by one rule, or of one call, and further ones are cut short: `repeated_refusals`.
+    /// Number of refusals of one tool by one rule, or of one call, after which further ones are
+    /// shortened: `repeated_refusals`.
     pub repeated_refusals: usize,
-    /// Within this time: `repeated_refusal_seconds`.
+    /// The period in which they are counted: `repeated_refusal_seconds`.
     pub repeated_refusal: Duration,
-    /// What is remembered of what came in to an agent: `flow_pieces`, `flow_quarantined_pieces`, `flow_message_bytes`,
-    /// `flow_age_seconds`.
+    /// Limits on what is remembered of content that an agent received: `flow_pieces`,
+    /// `flow_quarantined_pieces`, `flow_message_bytes`, `flow_age_seconds`.
     pub flow: TraceLimits,
-    /// What is kept of results that were too long.
+    /// Limits on stored results that were too long to deliver.
     pub kept: StoredResultLimits,
-    /// Time that open calls get to end after SIGTERM: `drain_seconds`.
+    /// Time for open calls to finish after SIGTERM: `drain_seconds`.
     pub drain: Duration,
 }
 
 impl Limits {
-    /// Every limit, by its name in the file.
+    /// The name of every limit in the config file.
     pub const NAMES: [&'static str; 45] = [
         "message_bytes",
         "strings_per_message",
@@ -127,11 +136,12 @@ impl Limits {
         "drain_seconds",
     ];
 
-    /// Connections from one remote address that are allowed when `connections_per_address` is not set. Loopback addresses
-    /// are not limited then: local agents and reverse proxies on the same host share them.
+    /// Maximum number of connections from one remote address if `connections_per_address` is not
+    /// set. Loopback addresses are then not limited: local agents and reverse proxies on the same
+    /// host share them.
     const CONNECTIONS_PER_ADDRESS: usize = 1024;
 
-    /// The limit on open connections from a remote address.
+    /// Returns the limit on open connections from a remote address.
     pub fn per_address(&self, address: IpAddr) -> usize {
         let unset = if address.is_loopback() {
             usize::MAX

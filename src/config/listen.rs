@@ -1,22 +1,24 @@
-//! The side that faces agents.
+//! The listener for agents: `[listen]`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The side that faces agents.
+/// The listener for agents.
 #[derive(Clone, Debug)]
 pub struct Listen {
     pub address: SocketAddr,
-    /// TLS, if wanted.
+    /// TLS settings; plain HTTP if not set.
     pub tls: Option<ListenTls>,
-    /// Browser origins allowed, besides the listener's own.
+    /// Browser origins that are allowed, in addition to the listener's own.
     pub origins: Vec<String>,
-    /// Host names by which agents may reach the listener, besides loopback names and its own address.
+    /// Host names by which agents may reach the listener, in addition to loopback names and its own
+    /// address.
     pub hosts: Vec<String>,
-    /// The URL by which agents reach the listener, without a path: `public_url`. If not set, as in the request.
+    /// The URL by which agents reach the listener, without a path: `public_url`. If not set, it is
+    /// taken from the request.
     pub public_url: Option<String>,
-    /// Off loopback the gate refuses to start without agents; this permits it
-    /// (`allow_unauthenticated_agents_off_loopback`).
+    /// Whether the gate may listen on addresses other than loopback without any agents, which it
+    /// otherwise refuses (`allow_unauthenticated_agents_off_loopback`).
     pub allow_anyone: bool,
 }
 
@@ -33,13 +35,14 @@ impl Default for Listen {
     }
 }
 
-/// Certificate and key of the listener, PEM files.
+/// Certificate and private key of the listener, PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenTls {
     /// Certificate chain.
     pub cert: PathBuf,
     /// Private key.
     pub key: PathBuf,
-    /// If set, agents must show a certificate signed by one of these.
+    /// PEM file of CA certificates; if set, agents must present a certificate signed by one of
+    /// them.
     pub client_ca: Option<PathBuf>,
 }

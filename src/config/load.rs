@@ -1,4 +1,5 @@
-//! Reads the config file: every fault at once, each with its place and what to do about it.
+//! Loading of the config file: all faults are reported at once, each with its location and a hint
+//! on how to fix it.
 
 mod access;
 mod agents;
@@ -42,45 +43,47 @@ use super::{
 pub use edit::load_edited;
 use values::Reader;
 
-/// Least `header_bytes`: the HTTP/1 parser keeps a buffer of at least this size, so that a smaller limit would have no effect.
+/// Minimum value of `header_bytes`: the HTTP/1 parser keeps a buffer of at least this size, so a
+/// smaller limit would have no effect.
 const HEADER_BYTES: u64 = 8192;
-/// Longest config file, in bytes.
+/// Maximum length of a config file, in bytes.
 const CONFIG_BYTES: u64 = 1 << 20;
 
 /// Reads a config file. Secrets are read from the sources that it references, relative paths are
-/// resolved against the file's folder, and every file and folder that is named must be there.
+/// resolved against the file's folder, and every file and folder that is named must exist.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the file.
+/// Returns all faults, in the order of the file.
 pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
     load_in(path, &Machine, LoadScope::Upstreams)
 }
 
-/// As [`load`], for a gate that serves: what is missing for one upstream, a variable, a secret or a file, is no error and among
-/// the faults of that upstream.
+/// Like [`load`], for a gate that serves traffic: a variable, secret or file that is missing for
+/// one upstream is not an error but is listed in that upstream's faults.
 ///
 /// # Errors
-/// As [`load`].
+/// See [`load`].
 pub fn load_to_run(path: &Path) -> Result<Config, Vec<Fault>> {
     let config = |root: &Table<'_>, reader: &Reader<'_>| config(root, reader, LoadScope::Upstreams);
-    // With an error that ends it, all faults are listed together.
+    // If another error is fatal anyway, all faults are reported together.
     read_with(path, Reader::new(path, &Machine).sparing_others(), config).or_else(|_| load(path))
 }
 
-/// As [`load`], for a caller that brings the server along: the file need not name an upstream, and what is missing for the listener,
-/// for agents or for an upstream is no error.
+/// Like [`load`], for callers that supply the server themselves: the file need not name an
+/// upstream, and variables, secrets and files that are missing for the listener, for agents or for
+/// an upstream are not an error.
 ///
 /// # Errors
-/// As [`load`].
+/// See [`load`].
 pub fn load_policies(path: &Path) -> Result<Config, Vec<Fault>> {
     load_in(path, &Machine, LoadScope::Policies)
 }
 
-/// Reads only where the admin port is and how people are asked: nothing of the rest has to be in order, or within reach
-/// of whoever asks.
+/// Reads only the sections of the admin port and of approvals: the rest need not be valid, nor
+/// readable by the caller.
 ///
 /// # Errors
-/// What is wrong with these two sections.
+/// Returns the faults in these two sections.
 pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
         let listen = listen::listen(root, reader);
@@ -91,10 +94,10 @@ pub fn load_admin(path: &Path) -> Result<(Admin, ApprovalConfig), Vec<Fault>> {
     })
 }
 
-/// Reads only that, and where agents reach the gate.
+/// Reads only what [`load_admin`] reads, and the listener for agents.
 ///
 /// # Errors
-/// What is wrong with these sections.
+/// Returns the faults in these sections.
 pub fn load_listen(path: &Path) -> Result<(Listen, Admin, ApprovalConfig), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
         let listen = listen::listen(root, reader);
@@ -103,18 +106,18 @@ pub fn load_listen(path: &Path) -> Result<(Listen, Admin, ApprovalConfig), Vec<F
     })
 }
 
-/// Reads only where definitions are pinned, as [`load_admin`] does.
+/// Reads only the section of pins, like [`load_admin`].
 ///
 /// # Errors
-/// What is wrong with that section.
+/// Returns the faults in that section.
 pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
     read(path, &Machine, pins::pins)
 }
 
-/// Reads only where messages are kept, as [`load_admin`] does.
+/// Reads only the sections of stored messages, like [`load_admin`].
 ///
 /// # Errors
-/// What is wrong with these two sections.
+/// Returns the faults in these two sections.
 pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
         (
@@ -124,34 +127,34 @@ pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<
     })
 }
 
-/// Reads only the section of the audit log, as [`load_admin`] does.
+/// Reads only the section of the audit log, like [`load_admin`].
 ///
 /// # Errors
-/// What is wrong with that section.
+/// Returns the faults in that section.
 pub fn load_audit(path: &Path) -> Result<AuditConfig, Vec<Fault>> {
     read(path, &Machine, audit::audit)
 }
 
-/// Reads only where the file of agents is, as [`load_admin`] does.
+/// Reads only the path of the agents file, like [`load_admin`].
 ///
 /// # Errors
-/// What is wrong with that section.
+/// Returns the faults in that section.
 pub fn load_agents(path: &Path) -> Result<AgentsFile, Vec<Fault>> {
     read(path, &Machine, agents::file)
 }
 
-/// Reads only how logins at servers are kept, as [`load_admin`] does.
+/// Reads only the section of logins at servers, like [`load_admin`].
 ///
 /// # Errors
-/// What is wrong with that section.
+/// Returns the faults in that section.
 pub fn load_oauth(path: &Path) -> Result<OAuthConfig, Vec<Fault>> {
     read(path, &Machine, oauth::oauth)
 }
 
-/// Reads only that, and how one upstream is reached, if that is by HTTP.
+/// Reads only what [`load_oauth`] reads, and the transport of one upstream, if that is HTTP.
 ///
 /// # Errors
-/// What is wrong with these two sections.
+/// Returns the faults in these two sections.
 pub fn load_login(
     path: &Path,
     upstream: &str,
@@ -167,26 +170,27 @@ pub fn load_login(
     })
 }
 
-/// What a config file is read for.
+/// The purpose for which a config file is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LoadScope {
     Upstreams,
     Policies,
 }
 
-/// What a config file may refer to outside itself.
+/// What a config file may reference outside itself.
 trait Environment {
-    /// An environment variable; `None` if it is not set, or not UTF-8.
+    /// Returns an environment variable; `None` if it is not set or not UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
-    /// A file's text, up to a number of bytes.
+    /// Returns the text of a file of at most `most` bytes.
     fn read(&self, path: &Path, most: u64) -> io::Result<String>;
-    /// What a program prints, up to [`own::VALUE_BYTES`], if it ends well within this time.
+    /// Runs a program and returns its output, up to [`guarded_secrets::VALUE_BYTES`], if it exits
+    /// successfully within this time.
     fn run(&self, command: &[String], within: Duration) -> io::Result<String>;
     fn is_file(&self, path: &Path) -> bool;
     fn is_folder(&self, path: &Path) -> bool;
 }
 
-/// The machine this runs on.
+/// The machine that the gate runs on.
 struct Machine;
 
 impl Environment for Machine {
@@ -255,7 +259,8 @@ fn read_with<T>(
     document::read(&file, &text, |root| Some(make(root, &reader)))
 }
 
-/// Reads all sections. What has a fault is filled in somehow: with a fault noted, nothing of it is used.
+/// Reads all sections. Values with a fault are replaced by some value: once a fault is recorded,
+/// the result is not used.
 fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
     let entrance = || {
         (
@@ -343,7 +348,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
     }
 }
 
-/// Reads every `[section.NAME]`, in the order of names.
+/// Reads every `[section.NAME]`, ordered by name.
 fn named<T>(
     root: &Table<'_>,
     section: &str,

@@ -1,4 +1,5 @@
-//! How people are notified that a call waits for approval: `notify_command`, `webhook` and `notify_seconds` of `[approval]`.
+//! How people are notified of calls that wait for approval: `notify_command`, `webhook` and
+//! `notify_seconds` of `[approval]`.
 
 use std::time::Duration;
 
@@ -7,11 +8,13 @@ use super::HttpTransport;
 /// How people are notified of approval requests: by a command, a webhook, or not at all.
 #[derive(Clone)]
 pub struct NotifyConfig {
-    /// A program and its arguments; it gets the request as JSON on its standard input: `notify_command`.
+    /// A program and its arguments, which receives the request as JSON on its standard input:
+    /// `notify_command`.
     pub command: Vec<String>,
-    /// Where the same JSON is sent with POST: `webhook`. Its URL may be a secret.
+    /// The URL that the same JSON is sent to with POST: `webhook`. It may be a secret.
     pub webhook: Option<HttpTransport>,
-    /// Time for one run of the program, and for one attempt of the webhook: `notify_seconds`.
+    /// Maximum time for one run of the program, and for one attempt to call the webhook:
+    /// `notify_seconds`.
     pub timeout: Duration,
 }
 

@@ -1,44 +1,48 @@
-//! How the gate logs in to servers: `[oauth]` for all, `[upstream.NAME.http.oauth]` for one.
+//! How the gate logs in to upstream servers: `[oauth]` for all, `[upstream.NAME.http.oauth]` for
+//! one.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Secret;
 
-/// What counts for all upstreams: `[oauth]`.
+/// Settings for all upstreams: `[oauth]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuthConfig {
-    /// The folder of stored logins: `vault`. `None`: the default of the gate's user.
+    /// The folder of stored logins: `vault`. If `None`, the default folder of the gate's user.
     pub vault: Option<PathBuf>,
-    /// Where the key of the vault is: `vault_key`.
+    /// The source of the vault's key: `vault_key`.
     pub vault_key: VaultKey,
-    /// Previous keys, for logins that are not re-encrypted yet: `earlier_vault_keys`.
+    /// Previous keys, for logins that are not yet re-encrypted: `earlier_vault_keys`.
     pub earlier_vault_keys: Vec<VaultKey>,
-    /// Where authorization servers send people back to: `callback`.
+    /// Where authorization servers redirect users after a login: `callback`.
     pub callback: Callback,
-    /// The port of the loopback callback, 0 for any that is free: `callback_port`.
+    /// The port of the loopback callback, 0 for any free port: `callback_port`.
     pub callback_port: u16,
     /// Whether the gate opens a browser, once for each required login: `open_browser`.
     pub open_browser: bool,
-    /// How long a call waits for a login that it is the reason of: `login_wait_seconds`, 0 for not at all.
+    /// How long a call waits for the login that it requires: `login_wait_seconds`, 0 for not at
+    /// all.
     pub login_wait: Duration,
-    /// How long a person has for a login: `login_seconds`.
+    /// Maximum time for a user to complete a login: `login_seconds`.
     pub login: Duration,
-    /// How long before its end a token is renewed: `renew_before_seconds`.
+    /// How long before its expiry a token is renewed: `renew_before_seconds`.
     pub renew_before: Duration,
-    /// How long one process may be the one that renews a token, before another may: `lease_seconds`.
+    /// How long one process may hold the exclusive right to renew a token: `lease_seconds`.
     pub lease: Duration,
-    /// Time for one request to an authorization server: `request_seconds`.
+    /// Maximum time for one request to an authorization server: `request_seconds`.
     pub request: Duration,
     /// Maximum number of pending logins: `pending_logins`.
     pub pending_logins: usize,
-    /// Whether `http://` on loopback will do for authorization servers: `allow_loopback_http`.
+    /// Whether authorization servers may use `http://` on loopback: `allow_loopback_http`.
     pub allow_loopback_http: bool,
-    /// Hosts of authorization servers and metadata that may lie at private addresses: `private_hosts`.
+    /// Hosts of authorization servers and metadata that may have private addresses:
+    /// `private_hosts`.
     pub private_hosts: Vec<String>,
-    /// Where the gate's metadata document lies, if not on its own listener: `client_document`.
+    /// The URL of the gate's client metadata document, if not on its own listener:
+    /// `client_document`.
     pub client_document: Option<String>,
-    /// The name that authorization servers show to people: `client_name`.
+    /// The client name that authorization servers show to users: `client_name`.
     pub client_name: String,
 }
 
@@ -65,67 +69,67 @@ impl Default for OAuthConfig {
     }
 }
 
-/// Where the key of the vault is: 32 bytes, in hex or base64, or as they are in a file.
+/// The source of the vault's key: 32 bytes, in hex or base64, or as raw bytes in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VaultKey {
     /// Default: a private file beside the vault's folder, created when first needed.
     OfUser,
-    /// This file, made when first needed: `{ file = … }`.
+    /// This file, created when first needed: `{ file = … }`.
     File(PathBuf),
-    /// This value, read from the environment: `{ env = … }`.
+    /// This value, from an environment variable: `{ env = … }`.
     Value(Secret),
-    /// The keyring of the system, under this name: `{ keyring = … }`.
+    /// The entry of this name in the system's keyring: `{ keyring = … }`.
     Keyring(String),
 }
 
-/// Where authorization servers send people back to.
+/// Where authorization servers redirect users after a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Callback {
-    /// A listener on loopback for this one login (RFC 8252, section 7.3).
+    /// A loopback listener for this one login (RFC 8252, section 7.3).
     Loopback,
-    /// The gate's own listener, under this public `https` URL of it: `callback = "https://gate.example"`.
+    /// The gate's own listener, at this public `https` URL: `callback = "https://gate.example"`.
     Hosted(String),
 }
 
 /// How the gate logs in to one server. Settings that are missing are discovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoginConfig {
-    /// Whose the login is: `token_of`.
+    /// Whether the login belongs to the gate, the agent or the user: `token_of`.
     pub token_of: TokenOf,
-    /// How tokens are got: `grant`.
+    /// The grant by which tokens are obtained: `grant`.
     pub grant: Grant,
-    /// The authorization server; needed with `client_id`, which belongs to it alone: `issuer`.
+    /// The authorization server; required with `client_id`, which is valid only there: `issuer`.
     pub issuer: Option<String>,
-    /// The resource identifier that the server's metadata names, where it is not the server's URL: `resource`.
+    /// The resource identifier in the server's metadata, if it is not the server's URL: `resource`.
     pub resource: Option<String>,
-    /// The id that the gate was registered with: `client_id`.
+    /// The client id that the gate was registered with: `client_id`.
     pub client_id: Option<String>,
-    /// Its secret: `client_secret`.
+    /// The client secret: `client_secret`.
     pub client_secret: Option<Secret>,
     /// PEM of the private key for `private_key_jwt`: `client_key`.
     pub client_key: Option<Secret>,
-    /// The id of that key, for the header of what it signs: `client_key_id`.
+    /// The id of that key, for the header of the JWTs it signs: `client_key_id`.
     pub client_key_id: Option<String>,
-    /// How the client proves who it is, where the server leaves a choice: `client_auth`.
+    /// The client authentication method, if the server supports several: `client_auth`.
     pub client_auth: Option<String>,
     /// Scopes to request instead of those that the server requires: `scopes`.
     pub scopes: Option<Vec<String>>,
 }
 
-/// Whose login at a server it is.
+/// Whose login at a server is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenOf {
-    /// The gate's: all agents share it.
+    /// The gate's login, which all agents share.
     #[default]
     Gate,
-    /// Each agent's own.
+    /// One login per agent.
     Agent,
-    /// One per user, as identified by the agent's token.
+    /// One login per user, as identified by the agent's token.
     User,
 }
 
 impl TokenOf {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("gate", Self::Gate),
         ("agent", Self::Agent),
@@ -133,16 +137,17 @@ impl TokenOf {
     ];
 }
 
-/// How tokens are got.
+/// The grant by which tokens are obtained.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
-    /// A person logs in (`authorization_code`), in a browser or with a device code.
+    /// A user logs in (`authorization_code`), in a browser or with a device code.
     #[default]
     Person,
-    /// The client by itself (`client_credentials`).
+    /// The client authenticates as itself (`client_credentials`).
     Client,
-    /// By the organisation's own login server: an ID token is exchanged there for an ID-JAG, and that for a token
-    /// (extension `enterprise-managed-authorization`): `grant = { … }`.
+    /// Through the organisation's own login server: an ID token is exchanged there for an ID-JAG,
+    /// which is then exchanged for a token (extension `enterprise-managed-authorization`): `grant =
+    /// { … }`.
     Enterprise(EnterpriseConfig),
 }
 
@@ -151,14 +156,15 @@ pub enum Grant {
 pub struct EnterpriseConfig {
     /// Its issuer identifier: `issuer`.
     pub issuer: String,
-    /// Its token endpoint, where its metadata is not to be asked: `token_endpoint`.
+    /// Its token endpoint, if its metadata is not to be fetched: `token_endpoint`.
     pub token_endpoint: Option<String>,
-    /// The gate's id there: `client_id`.
+    /// The gate's client id there: `client_id`.
     pub client_id: String,
-    /// Its secret there, if any: `client_secret`.
+    /// The gate's client secret there, if any: `client_secret`.
     pub client_secret: Option<Secret>,
-    /// The file that the ID token (or SAML assertion) is read from each time: `id_token_file`.
+    /// The file that the ID token (or SAML assertion) is read from for each exchange:
+    /// `id_token_file`.
     pub subject_token_file: PathBuf,
-    /// Whether that is a SAML assertion: `saml`.
+    /// Whether the file contains a SAML assertion: `saml`.
     pub saml: bool,
 }

@@ -1,47 +1,50 @@
-//! Where logs, traces and metrics go over OTLP: `[otlp]`.
+//! Export of logs, traces and metrics over OTLP: `[otlp]`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A collector, and what it gets. In the file each bound has its unit in its name.
+/// A collector, and what is exported to it. In the file, the name of each limit includes its unit.
 #[derive(Clone, PartialEq)]
 pub struct OtlpConfig {
-    /// Where it is; `/v1/logs`, `/v1/traces` and `/v1/metrics` are added: `endpoint`.
+    /// The base URL, to which `/v1/logs`, `/v1/traces` and `/v1/metrics` are appended: `endpoint`.
     pub endpoint: String,
     /// Headers to send, by name. Values may be secrets.
     pub headers: Vec<(String, String)>,
-    /// PEM file of authorities to trust instead of the system's.
+    /// PEM file of CA certificates to trust instead of the system's.
     pub ca: Option<PathBuf>,
-    /// Whether it gets the audit lines.
+    /// Whether audit lines are exported.
     pub logs: bool,
-    /// Whether it gets spans of calls.
+    /// Whether spans of calls are exported.
     pub traces: bool,
-    /// Whether it gets the metrics.
+    /// Whether metrics are exported.
     pub metrics: bool,
-    /// Of the traces that begin at the gate, how many are recorded: `sample_ratio`, from 0 to 1.
+    /// The fraction of the traces beginning at the gate that is recorded, from 0 to 1:
+    /// `sample_ratio`.
     pub sample_ratio: f64,
-    /// Attributes of the gate, such as `service.name`: `resource`.
+    /// Resource attributes of the gate, such as `service.name`: `resource`.
     pub resource: BTreeMap<String, String>,
-    /// How long lines and spans are gathered: `interval_ms`.
+    /// How long lines and spans are collected before they are sent: `interval_ms`.
     pub interval: Duration,
-    /// Time between two looks at the metrics: `metrics_interval_ms`.
+    /// Interval at which metrics are read: `metrics_interval_ms`.
     pub metrics_interval: Duration,
-    /// Time for one request, from connecting to the last byte of the answer: `timeout_ms`.
+    /// Maximum time for one request, from connecting to the last byte of the response:
+    /// `timeout_ms`.
     pub timeout: Duration,
-    /// Lines, and spans, that wait to be sent: `queue_records`. More are dropped and counted.
+    /// Maximum number of lines, and of spans, that wait to be sent: `queue_records`. Further ones
+    /// are dropped and counted.
     pub queue_records: usize,
     /// The same in bytes: `queue_bytes`.
     pub queue_bytes: usize,
-    /// Lines or spans of one request: `batch_records`.
+    /// Maximum number of lines or spans in one request: `batch_records`.
     pub batch_records: usize,
-    /// The same in bytes, as far as they are known before they are written: `batch_bytes`.
+    /// The same in bytes, as estimated before they are encoded: `batch_bytes`.
     pub batch_bytes: usize,
 }
 
 impl OtlpConfig {
-    /// The collector at `endpoint`, all else at its default.
+    /// Returns the config of the collector at `endpoint`, with defaults for everything else.
     pub fn new(endpoint: String) -> Self {
         Self {
             endpoint,

@@ -1,4 +1,4 @@
-//! Where definitions are pinned, and how changes are handled.
+//! Pinning of definitions: the lock file, and how changes are handled.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use sha2::{Digest, Sha256};
 
 use crate::message::hex;
 
-/// Where definitions are pinned: `[pins]`.
+/// Where pinned definitions are stored: `[pins]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinsConfig {
     /// The lock file; without one, pins last as long as the process: `file`.
     pub file: Option<PathBuf>,
-    /// Whether a lock file in the state folder is used where none is named: `persistent`.
+    /// Whether a lock file in the state folder is used if none is named: `persistent`.
     pub persistent: bool,
 }
 
@@ -25,8 +25,8 @@ impl Default for PinsConfig {
 }
 
 impl PinsConfig {
-    /// The lock file of `lychgate wrap` where the config names none: one in the state folder of the user who runs it, if
-    /// there is one.
+    /// Returns the lock file of `lychgate wrap` for configs that name none: one in the state folder
+    /// of the user who runs it, if there is one.
     pub fn of_user() -> Option<PathBuf> {
         let set = |name: &str| {
             std::env::var_os(name)
@@ -37,14 +37,14 @@ impl PinsConfig {
         Some(folder.join("lychgate").join("lychgate.lock"))
     }
 
-    /// With a lock file in the `state` folder where none is named and pins are persistent. Each config has its own file: two
-    /// gates may give the same name to different servers.
+    /// Fills in a lock file in the `state` folder if none is named and pins are persistent. Each
+    /// config has its own file, since two gates may use the same name for different servers.
     #[must_use]
     pub fn of_config(self, state: Option<PathBuf>, config: &Path) -> Self {
         let Some(state) = state.filter(|_| self.file.is_none() && self.persistent) else {
             return self;
         };
-        // Links are not followed: Kubernetes replaces what they lead to with each change.
+        // Symbolic links are not followed: Kubernetes replaces their targets with each change.
         let path = std::path::absolute(config).unwrap_or_else(|_| config.to_owned());
         let digest = hex(Sha256::digest(path.as_os_str().as_encoded_bytes())
             .get(..4)
@@ -55,7 +55,8 @@ impl PinsConfig {
         }
     }
 
-    /// Whether this is what `old` was made of.
+    /// Reports whether this is the config that `old` was derived from, where `old` may have the
+    /// default file filled in.
     pub fn is_as(&self, old: &Self) -> bool {
         Self {
             file: self
@@ -67,29 +68,29 @@ impl PinsConfig {
     }
 }
 
-/// How a definition differs from the one that is pinned. The gravest last.
+/// How a definition differs from the pinned one, in ascending order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChangeClass {
     /// The server no longer lists it.
     Gone,
-    /// Case, white space, punctuation, a title.
+    /// Case, white space, punctuation or a title has changed.
     Cosmetic,
-    /// New parameters, or looser ones.
+    /// New parameters, or less restrictive ones.
     WiderInput,
-    /// Seen for the first time, on a server whose list is known.
+    /// First seen, on a server whose list is already known.
     New,
-    /// Anything else: other words, tighter parameters.
+    /// Anything else, such as a different text or more restrictive parameters.
     Other,
-    /// It may do more than before: by its hints, or by verbs that modify something.
+    /// The definition permits more than before: by its hints, or by verbs that modify something.
     CapabilityGrown,
-    /// Instructions to the reader, or text in which an inbound rule matches.
+    /// Instructions to the reader, or text that an inbound rule matches.
     NewImperativeText,
-    /// A parameter that asks for keys, tokens, the environment, the conversation, or anything at all beside.
+    /// A parameter that asks for keys, tokens, the environment, the conversation or side notes.
     NewSecretLikeParameter,
 }
 
 impl ChangeClass {
-    /// The words of the config file, the lock file, the audit log and metrics.
+    /// The names used in the config file, the lock file, the audit log and metrics.
     pub const WORDS: [(&'static str, Self); 8] = [
         ("gone", Self::Gone),
         ("cosmetic", Self::Cosmetic),
@@ -101,7 +102,7 @@ impl ChangeClass {
         ("new-secret-like-parameter", Self::NewSecretLikeParameter),
     ];
 
-    /// The word for it.
+    /// Returns the name of the class.
     pub fn name(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -109,7 +110,7 @@ impl ChangeClass {
             .map_or("", |(word, _)| word)
     }
 
-    /// The class of this word.
+    /// Returns the class with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::WORDS
             .iter()
@@ -118,21 +119,21 @@ impl ChangeClass {
     }
 }
 
-/// What is done about a definition that has changed. The strictest last.
+/// What is done about a definition that has changed, in ascending order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChangeAction {
-    /// The new one is pinned and passes.
+    /// The new definition is pinned and passes.
     Pass,
-    /// The old one stays in the list; the new one waits for approval.
+    /// The old definition stays in the list; the new one waits for approval.
     Hold,
-    /// The same, and until then a person is asked about each call.
+    /// The same, and until then each call requires approval.
     Ask,
-    /// Neither is listed, and calls are refused, until the new one is approved.
+    /// Neither definition is listed, and calls are refused, until the new one is approved.
     Refuse,
 }
 
 impl ChangeAction {
-    /// Words of the config file, the audit log and metrics.
+    /// The names used in the config file, the audit log and metrics.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("pass", Self::Pass),
         ("hold", Self::Hold),
@@ -140,7 +141,7 @@ impl ChangeAction {
         ("refuse", Self::Refuse),
     ];
 
-    /// The word for it.
+    /// Returns the name of the action.
     pub fn name(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -149,7 +150,7 @@ impl ChangeAction {
     }
 }
 
-/// What a policy does about each class of change: `[policy.NAME.pins]`.
+/// The action of a policy for each class of change: `[policy.NAME.pins]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangesConfig(Vec<(ChangeClass, ChangeAction)>);
 
@@ -172,7 +173,7 @@ impl Default for ChangesConfig {
 }
 
 impl ChangesConfig {
-    /// What is done about a change of this class.
+    /// Returns the action for a change of this class.
     pub fn of(&self, class: ChangeClass) -> ChangeAction {
         self.0
             .iter()
@@ -180,13 +181,13 @@ impl ChangesConfig {
             .map_or(ChangeAction::Hold, |(_, action)| *action)
     }
 
-    /// Does something else about a class.
+    /// Sets the action for a class.
     pub fn set(&mut self, class: ChangeClass, action: ChangeAction) {
         self.0.retain(|(known, _)| *known != class);
         self.0.push((class, action));
     }
 
-    /// What is done about a change of several classes: the strictest that any of them calls for.
+    /// Returns the action for a change of several classes: the strictest of their actions.
     pub fn of_all(&self, classes: &[ChangeClass]) -> ChangeAction {
         classes
             .iter()

@@ -1,17 +1,17 @@
-//! Where calls may reach: `roots` and `urls` of a policy.
+//! The files and hosts that calls may reach: `roots` and `urls` of a policy.
 
 use std::time::Duration;
 
 use crate::detect::url::HostList;
 
-/// Where calls may reach.
+/// The files and hosts that calls may reach.
 #[derive(Clone, Debug, Default)]
 pub struct PlacesConfig {
-    /// Folders that paths must stay in; without any, nothing is outside (`roots`).
+    /// Folders that paths must stay in; without any, all paths are allowed (`roots`).
     pub roots: Vec<String>,
-    /// Hosts that may be reached even though they are internal, and such that may not (`urls`).
+    /// Internal hosts that may be reached nevertheless, and hosts that may not (`urls`).
     pub urls: HostList,
-    /// Names of hosts are looked up before a call is sent, which takes so long at the most (`urls.resolve`,
-    /// `urls.resolve_ms`).
+    /// Maximum time for resolving host names before a call is sent; not resolved if not set
+    /// (`urls.resolve`, `urls.resolve_ms`).
     pub resolve: Option<Duration>,
 }

@@ -1,15 +1,15 @@
-//! Limits of stored results that were too long to be delivered at once.
+//! Limits on stored results that were too long to be delivered at once.
 
 use std::time::Duration;
 
-/// For each agent on its own. In the file each has its unit in its name.
+/// Limits for each agent. In the file, the name of each limit includes its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredResultLimits {
-    /// How many texts: `kept_results`. None at all if it is 0.
+    /// Maximum number of texts: `kept_results`. None are stored if it is 0.
     pub count: usize,
-    /// How many bytes, all together: `kept_result_bytes`.
+    /// Maximum total number of bytes: `kept_result_bytes`.
     pub bytes: usize,
-    /// How long: `kept_result_seconds`.
+    /// Maximum age: `kept_result_seconds`.
     pub age: Duration,
 }
 

@@ -12,11 +12,11 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// So much of a name is looked at.
+/// Maximum number of characters of a name that are examined.
 const NAME_CHARS: usize = 256;
 
-/// Whether the name of a header, variable or argument indicates that its value is a secret: such a
-/// value must not be in the config file, and is not shown in the audit log.
+/// Reports whether the name of a header, variable or argument indicates that its value is a secret:
+/// such a value must not be in the config file, and is not shown in the audit log.
 pub fn names_a_secret(name: &str) -> bool {
     let holds = [
         "token",
@@ -28,7 +28,7 @@ pub fn names_a_secret(name: &str) -> bool {
         "cookie",
         "authorization",
     ];
-    // One plain word, as most names are.
+    // Most names are a single lowercase word.
     if name.len() <= NAME_CHARS && name.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return holds.iter().any(|part| name.contains(part))
             || matches!(name, "auth" | "pat" | "pwd" | "otp");
@@ -37,11 +37,12 @@ pub fn names_a_secret(name: &str) -> bool {
     let joined = words.concat();
     holds.iter().any(|part| joined.contains(part))
         || words.iter().any(|word| matches!(word.as_str(), "auth" | "pat" | "pwd" | "otp"))
-        // A `key` by itself is more often that of a table than that of a door.
+        // A `key` by itself is more often a key in a table than a secret.
         || (words.len() > 1 && words.iter().any(|word| word == "key"))
 }
 
-/// The words of a name, in lower case, whichever way they are joined (`API_KEY`, `x-api-key`, `apiKey`).
+/// Splits a name into its words, in lower case, however they are joined (`API_KEY`, `x-api-key`,
+/// `apiKey`).
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;

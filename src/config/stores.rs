@@ -1,56 +1,57 @@
-//! What is kept of messages, sealed: `[quarantine]`, `[evidence]`, and `evidence` of a policy.
+//! Encrypted stores for messages: `[quarantine]`, `[evidence]`, and `evidence` of a policy.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::VaultKey;
 
-/// Where messages are kept that something was taken out of: `[quarantine]`.
+/// The store for messages from which content was removed: `[quarantine]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineConfig {
-    /// Whether they are kept at all: `enabled`.
+    /// Whether such messages are stored: `enabled`.
     pub enabled: bool,
-    /// The folder; none are kept without one: `folder`. `run` and `wrap` take [`Self::of_user`] where the config names none.
+    /// The folder: `folder`. Without one, nothing is stored. `run` and `wrap` use [`Self::of_user`]
+    /// if the config names none.
     pub folder: Option<PathBuf>,
-    /// Where the key is: `key`.
+    /// The source of the key: `key`.
     pub key: VaultKey,
-    /// Maximum number of messages; the oldest goes first: `max_items`.
+    /// Maximum number of messages; the oldest is removed first: `max_items`.
     pub items: usize,
-    /// Maximum number of bytes of all of them: `max_bytes`.
+    /// Maximum total size of the messages, in bytes: `max_bytes`.
     pub bytes: u64,
-    /// For how long: `max_age_days`.
+    /// Maximum age of a message: `max_age_days`.
     pub age: Duration,
-    /// How long what was released waits for its agent: `release_seconds`.
+    /// How long released content remains available to its agent: `release_seconds`.
     pub release: Duration,
 }
 
-/// Where whole messages are kept, for policies that want that: `[evidence]`.
+/// The store for complete messages, for policies that require it: `[evidence]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvidenceConfig {
-    /// The folder: `folder`. `run` and `wrap` take [`Self::of_user`] where the config names none.
+    /// The folder: `folder`. `run` and `wrap` use [`Self::of_user`] if the config names none.
     pub folder: Option<PathBuf>,
-    /// Where the key is: `key`.
+    /// The source of the key: `key`.
     pub key: VaultKey,
-    /// Maximum number of bytes; the oldest segment goes first: `max_bytes`.
+    /// Maximum number of bytes; the oldest segment is removed first: `max_bytes`.
     pub bytes: u64,
-    /// For how long: `max_age_days`.
+    /// Maximum age of a message: `max_age_days`.
     pub age: Duration,
 }
 
-/// What is kept of messages for later: `evidence` of a policy.
+/// What is stored of messages for later: `evidence` of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeps {
     /// Text in the audit log, with secrets masked.
     #[default]
     Redacted,
-    /// The same, and every message whole, sealed.
+    /// The same, and in addition every complete message, encrypted.
     Sealed,
-    /// Digests at the most.
+    /// At most digests.
     None,
 }
 
 impl Keeps {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("redacted", Self::Redacted),
         ("sealed", Self::Sealed),
@@ -86,14 +87,15 @@ impl Default for EvidenceConfig {
 }
 
 impl QuarantineConfig {
-    /// With the folder in the user's folder for `state` where none is named, if there is one.
+    /// Fills in a folder below the user's `state` folder, if there is one and no folder is named.
     #[must_use]
     pub fn of_user(self, state: Option<PathBuf>) -> Self {
         let folder = self.folder.or_else(|| Some(state?.join("quarantine")));
         Self { folder, ..self }
     }
 
-    /// Whether this is what `old` was made of.
+    /// Reports whether this is the config that `old` was derived from, where `old` may have the
+    /// default folder filled in.
     pub fn is_as(&self, old: &Self) -> bool {
         Self {
             folder: self.folder.clone().or_else(|| old.folder.clone()),
@@ -103,14 +105,15 @@ impl QuarantineConfig {
 }
 
 impl EvidenceConfig {
-    /// With the folder in the user's folder for `state` where none is named, if there is one.
+    /// Fills in a folder below the user's `state` folder, if there is one and no folder is named.
     #[must_use]
     pub fn of_user(self, state: Option<PathBuf>) -> Self {
         let folder = self.folder.or_else(|| Some(state?.join("evidence")));
         Self { folder, ..self }
     }
 
-    /// Whether this is what `old` was made of.
+    /// Reports whether this is the config that `old` was derived from, where `old` may have the
+    /// default folder filled in.
     pub fn is_as(&self, old: &Self) -> bool {
         Self {
             folder: self.folder.clone().or_else(|| old.folder.clone()),

@@ -1,32 +1,33 @@
-//! `[[policy.NAME.suppress]]`: findings that are known to be none.
+//! `[[policy.NAME.suppress]]`: findings that are known to be false positives.
 
 use crate::document::Day;
 
-/// A finding that is recorded and has no other consequence, until a day comes. Every name in it is exact: what it does not
-/// name, it does not care about.
+/// A set of findings that are recorded but have no other consequence, until an expiry date. Names
+/// match exactly; a field that is not set matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
     pub rules: Box<[Box<str>]>,
-    /// The server that the message goes to or comes from.
+    /// The server that the message is sent to or received from.
     pub upstream: Option<Box<str>>,
-    /// The tool that is called, or that answers, or that is described.
+    /// The tool that is called, that responds, or that is described.
     pub tool: Option<Box<str>>,
-    /// The argument of a call: names joined by dots, indices left out.
+    /// The argument of a call: names joined by dots, without indices.
     pub argument: Option<Box<str>>,
-    /// The places, as JSON pointers (RFC 6901) from the root of the message, where `*` matches any one step. Empty for any place.
+    /// The places, as JSON pointers (RFC 6901) from the root of the message, where `*` matches any
+    /// single step. Empty for any place.
     pub at: Box<[Box<str>]>,
-    /// The matched texts, by the digests in the audit line (`evidence`). Empty for any text.
+    /// The matched texts, by their digests in the audit line (`evidence`). Empty for any text.
     pub sha256: Box<[Box<str>]>,
-    /// Who decided it and why. Recorded in the audit line.
+    /// Who made the decision and why. Recorded in the audit line.
     pub reason: Box<str>,
-    /// The last day on which it counts.
+    /// The last day on which it applies.
     pub until: Day,
-    /// File, line and column, for faults.
+    /// File, line and column, for fault messages.
     pub place: (Box<str>, usize, usize),
 }
 
 impl Suppression {
-    /// Whether two cover the same findings, regardless of reason and date.
+    /// Reports whether two suppressions cover the same findings, regardless of reason and date.
     pub fn is_for_the_same(&self, other: &Self) -> bool {
         let names = |one: &Self| {
             let Self {
@@ -43,7 +44,7 @@ impl Suppression {
         names(self) == names(other)
     }
 
-    /// What it covers, in words for people.
+    /// Describes what it covers, for people.
     pub fn named(&self) -> String {
         let list = |names: &[Box<str>]| {
             names

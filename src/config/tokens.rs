@@ -1,11 +1,12 @@
-//! The file of agents' tokens that `lychgate agent` keeps: names and hashes, never a token.
+//! The file of agent tokens that `lychgate agent` maintains: names and hashes, never the tokens
+//! themselves.
 
 use std::fmt::Write as _;
 
 use crate::document::{self, Fault, Located, Place, Table};
 use crate::message::{hex, unhex};
 
-/// Longest file, in bytes.
+/// Maximum length of the file, in bytes.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
 const HEAD: &str = "\
 # Agent tokens, maintained by `lychgate agent`: only their SHA-256 hashes are stored here, never the tokens.
@@ -14,11 +15,11 @@ const HEAD: &str = "\
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentToken {
-    /// Whose it is.
+    /// The agent that the token belongs to.
     pub agent: String,
-    /// Its SHA-256.
+    /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// When it was made (RFC 3339).
+    /// When the token was created (RFC 3339).
     pub made: String,
 }
 
@@ -29,15 +30,15 @@ impl std::fmt::Debug for AgentToken {
 }
 
 impl AgentToken {
-    /// What names it among others: the start of its hash.
+    /// Returns an identifier for the token: the start of its hash.
     pub fn id(&self) -> String {
         hex(self.sha256.get(..4).unwrap_or_default())
     }
 
-    /// Reads the text of a file. `file` is its name in faults.
+    /// Parses the text of a tokens file. `file` is its name in faults.
     ///
     /// # Errors
-    /// Everything that is wrong, with line and column.
+    /// Returns all faults, with line and column.
     pub fn read_all(file: &str, text: &str) -> Result<Vec<Self>, Vec<Fault>> {
         document::read(file, text, |root| {
             let mut all: Vec<Self> = Vec::new();
@@ -59,7 +60,7 @@ impl AgentToken {
         })
     }
 
-    /// The text of a file with these.
+    /// Returns the text of a file with these tokens.
     pub fn written(all: &[Self]) -> String {
         let mut out = HEAD.to_owned();
         for Self {
@@ -68,7 +69,8 @@ impl AgentToken {
             made,
         } in all
         {
-            // Writing to a `String` cannot fail. Names are letters, digits, `_` and `-`.
+            // Writing to a `String` cannot fail. Names consist of letters, digits, `_` and `-`, so
+            // nothing needs escaping.
             let _infallible = write!(
                 out,
                 "\n[[token]]\nagent = \"{agent}\"\nsha256 = \"{}\"\nmade = \"{made}\"\n",
@@ -123,7 +125,7 @@ fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
     fits
 }
 
-/// Whether something can be a name in the config.
+/// Reports whether a string is a valid name in the config.
 pub fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name
@@ -131,7 +133,7 @@ pub fn is_name(name: &str) -> bool {
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 }
 
-/// A SHA-256 from its 64 hexadecimal digits.
+/// Parses a SHA-256 from its 64 hexadecimal digits.
 pub(super) fn read_hash(written: &str) -> Option<[u8; 32]> {
     unhex(&written.to_ascii_lowercase())
 }

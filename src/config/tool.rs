@@ -6,33 +6,33 @@ use super::{AskTool, PolicyConfig, ToolLimits};
 use crate::detect::url::HostList;
 use crate::text::glob_fits;
 
-/// The settings of a tool. Settings that are missing come from the policy.
+/// The settings of a tool. Settings that are missing are taken from the policy.
 #[derive(Clone, Debug, Default)]
 pub struct ToolConfig {
-    /// Whether agents neither see it nor may call it (`hidden`).
+    /// Whether the tool is hidden from agents and may not be called (`hidden`).
     pub hidden: Option<bool>,
-    /// What agents read in place of the server's words (`description`).
+    /// The description that agents get in place of the server's (`description`).
     pub description: Option<String>,
-    /// Its arguments, by names joined by dots.
+    /// Settings of arguments, by names joined by dots.
     pub arguments: BTreeMap<String, ArgumentConfig>,
-    /// Hosts that it may reach even though they are internal, and such that it may not (`urls`).
+    /// Internal hosts that the tool may reach nevertheless, and hosts that it may not (`urls`).
     pub urls: HostList,
-    /// Which of its calls a person is asked about (`ask`).
+    /// Which of its calls require approval (`ask`).
     pub ask: Option<AskTool>,
-    /// Whether of SQL only queries may pass in its arguments (`sql_read_only`).
+    /// Whether SQL in its arguments may contain only queries (`sql_read_only`).
     pub sql_read_only: Option<bool>,
-    /// Which of the texts that it returns are rendered as pages (`render_pages`).
+    /// Which of the texts that it returns are rendered as HTML pages (`render_pages`).
     pub render_pages: Option<RenderPages>,
-    /// Whether what it returns is judged as instruction files (`instruction_files`).
+    /// Whether the texts that it returns are treated as instruction files (`instruction_files`).
     pub instruction_files: Option<InstructionFiles>,
-    /// How many of its calls, how fast, how large.
+    /// Limits on the number, rate and size of its calls.
     pub limits: ToolLimits,
 }
 
-/// Which texts an agent gets as a person would see them, without markup.
+/// Which HTML texts are rendered for agents as a person would see them, without markup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RenderPages {
-    /// Every text with HTML in it, source files included.
+    /// Every text that contains HTML, including source files.
     Always,
     /// A text that is an HTML page from its beginning and does not come from a file.
     #[default]
@@ -41,14 +41,15 @@ pub enum RenderPages {
 }
 
 impl RenderPages {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("always", Self::Always),
         ("pages", Self::Pages),
         ("never", Self::Never),
     ];
 
-    /// Whether a text with HTML in it is rendered; `whole` if it is a page from its beginning.
+    /// Reports whether a text that contains HTML is rendered; `whole` is whether it is a page from
+    /// its beginning.
     pub fn renders(self, whole: bool) -> bool {
         match self {
             Self::Always => true,
@@ -58,21 +59,20 @@ impl RenderPages {
     }
 }
 
-/// Which texts are judged as files that instruct agents (`AGENTS.md`): orders pass, unless they hide something from the user
-/// or send data away.
+/// Which texts are treated as files that instruct agents (`AGENTS.md`): instructions pass, unless
+/// they hide something from the user or send data away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InstructionFiles {
     /// Every text.
     Always,
-    /// A text that was asked for by the path or URI of such a file.
+    /// A text that was requested by the path or URI of such a file.
     #[default]
     Named,
-    /// None.
     Never,
 }
 
 impl InstructionFiles {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("always", Self::Always),
         ("named", Self::Named),
@@ -83,42 +83,43 @@ impl InstructionFiles {
 /// The settings of one argument of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentConfig {
-    /// What agents read in place of the server's words (`description`).
+    /// The description that agents get in place of the server's (`description`).
     pub description: Option<String>,
-    /// Whether a call must have it (`required`).
+    /// Whether a call must include it (`required`).
     pub required: bool,
-    /// An absolute path is wanted (`format = "absolute-path"`), or one that stays below a folder (`relative-path`).
+    /// The path format that is required: absolute (`format = "absolute-path"`), or relative without
+    /// leaving the folder (`relative-path`).
     pub format: Option<PathFormat>,
-    /// Keywords of JSON Schema by name, values as JSON: `minimum`, `maximum`, `minLength`, `maxLength`, `maxItems`,
-    /// `pattern`, `enum`, `const`, `default`.
+    /// Keywords of JSON Schema by name, with their values as JSON: `minimum`, `maximum`,
+    /// `minLength`, `maxLength`, `maxItems`, `pattern`, `enum`, `const`, `default`.
     pub keywords: BTreeMap<&'static str, String>,
-    /// Who reads it (`read_as`).
+    /// How it is interpreted (`read_as`).
     pub read_as: Option<ReadsAs>,
 }
 
-/// Which paths an argument may be.
+/// The format of paths that an argument accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFormat {
-    /// From the root, without `..`.
+    /// A path from the root, without `..`.
     Absolute,
-    /// From some folder, without `..`.
+    /// A path relative to some folder, without `..`.
     Relative,
 }
 
 impl PathFormat {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 2] = [
         ("absolute-path", Self::Absolute),
         ("relative-path", Self::Relative),
     ];
 }
 
-/// Whether the tools' own schemas are enforced: `[policy.NAME.schema]`.
+/// Whether the input schemas of tools are enforced: `[policy.NAME.schema]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchemaConfig {
-    /// A call that breaks the `inputSchema` its server listed is refused (`enforce`).
+    /// Whether a call that violates the `inputSchema` listed by its server is refused (`enforce`).
     pub enforce: bool,
-    /// A tool that no list had may be called (`unlisted = "pass"`).
+    /// Whether a tool that was in no list may be called (`unlisted = "pass"`).
     pub unlisted: bool,
 }
 
@@ -131,22 +132,22 @@ impl Default for SchemaConfig {
     }
 }
 
-/// How an argument is interpreted, as in the config file.
+/// How an argument is interpreted, as set in the config file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsAs {
     Shell,
-    /// A file system.
+    /// As a path in a file system.
     Path,
-    /// A client that connects to it.
+    /// As a URL that a client connects to.
     Url,
-    /// A database.
+    /// As SQL that a database executes.
     Sql,
-    /// Nothing that acts on it.
+    /// As plain text that nothing acts on.
     Text,
 }
 
 impl ReadsAs {
-    /// Words of the config file.
+    /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("sql", Self::Sql),
         ("shell", Self::Shell),
@@ -157,7 +158,8 @@ impl ReadsAs {
 }
 
 impl PolicyConfig {
-    /// The settings of a tool, most specific first: its exact name, then matching globs, longest first.
+    /// Returns the settings of a tool, most specific first: its exact name, then matching globs,
+    /// longest first.
     pub fn of_tool<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
         self.tools
             .iter()

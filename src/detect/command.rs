@@ -1,9 +1,11 @@
-//! Rules of the kind `command`: a shell command is read as a shell reads it, and rules match what it comes down to.
+//! Rules of the kind `command`. They read a shell command as a shell does, and match the commands
+//! that it results in.
 //!
-//! `clean` resolves control characters and look-alikes, `lex` and `expand` do what a shell does to words,
-//! `reader` runs through the script without running it, `unwrap`, `hand_over` and `code` open what is wrapped, and
-//! each command becomes `facts`, which the clauses of `spec` match. Every step is bounded; a bound that is hit
-//! is a fact of its own (`does = "unreadable"`), so that what cannot be read is not waved through.
+//! `clean` resolves control characters and look-alikes, `lex` and `expand` process words as a shell
+//! does, `reader` follows the script without running it, `unwrap`, `hand_over` and `code` read
+//! nested commands, and each command becomes `facts`, which the clauses of `spec` match. Every step
+//! is bounded. A bound that is exceeded is a fact of its own (`does = "unreadable"`), so that
+//! content that cannot be read is not let through.
 
 mod assign;
 #[cfg(test)]
@@ -94,9 +96,9 @@ use crate::document::Table;
 use crate::text::Text;
 use crate::text::quick::{QuickMap, QuickSet};
 
-/// Programs that one pattern is taken to name.
+/// Maximum number of programs that one pattern is assumed to name.
 const MAX_SPELT: usize = 16;
-/// Characters of a pattern at which the end of a name may begin.
+/// Number of characters of a pattern at which the end of a name may begin.
 const MAX_NAME: usize = 32;
 
 /// The kind `command`.
@@ -115,27 +117,28 @@ impl Kind for Command {
     }
 }
 
-/// All rules of the kind, by the program they name.
+/// All rules of the kind, indexed by the programs that they name.
 #[derive(Debug, Default)]
 struct Commands {
     clauses: Vec<(usize, spec::Clause)>,
-    /// What each clause needs of a command to be worth a look.
+    /// The kinds of facts that a command must have to be compared with each clause.
     needs: Vec<Kinds>,
     by_program: QuickMap<String, Vec<usize>>,
-    /// Clauses whose programs are named by a glob; how much of it is no glob.
+    /// Clauses whose programs are named by a glob, with the length of the part before its first
+    /// star.
     by_glob: Vec<(String, usize, usize)>,
     /// Clauses that name no program.
     any_program: Vec<usize>,
     raw: Raw,
-    /// Programs of PowerShell and cmd.exe that some clause names.
+    /// Programs of PowerShell and cmd.exe that are named by a clause.
     windows: QuickSet<String>,
 }
 
-/// Which clauses a reading is judged by.
+/// The clauses that a reading is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clauses {
     All,
-    /// Those that name programs of PowerShell and cmd.exe.
+    /// Clauses that name programs of PowerShell and cmd.exe.
     OfWindows,
 }
 
@@ -236,7 +239,8 @@ impl Commands {
 }
 
 impl Commands {
-    /// A command whose program is named by a pattern, as each program that the pattern names.
+    /// Returns a command whose program is named by a pattern, once for each program that the
+    /// pattern matches.
     fn spelt(&self, facts: &Facts, programs: &Programs) -> Vec<Facts> {
         let pattern = facts
             .fields
@@ -262,7 +266,8 @@ impl Commands {
     }
 }
 
-/// A name that a pattern matches and that begins with `start`: the end is taken from the pattern.
+/// Returns a name that a pattern matches and that begins with `start`; its end is taken from the
+/// pattern.
 fn common_name(pattern: &str, start: &str) -> Option<String> {
     let ends = pattern
         .char_indices()

@@ -1,8 +1,9 @@
-//! Rules of the kind `flow`: what came in may not go out unseen.
+//! Rules of the kind `flow`: detect data that came in and is about to go out again.
 //!
-//! Of what was quarantined, and of what untrusted and private servers send, pieces are remembered that would be known again
-//! ([`Piece`]), by keyed hashes alone. What an agent sends is taken to pieces in the same way, in several readings, and
-//! compared. What the agent itself said before anyone else did is nobody else's.
+//! From quarantined content, and from the messages of untrusted and private servers, recognizable
+//! pieces are remembered ([`Piece`]), as keyed hashes only. An agent's message is split into pieces
+//! in the same way, in several readings, and compared. A piece that the agent itself sent before
+//! any server did counts as the agent's own.
 
 mod engine;
 mod hash;

@@ -1,21 +1,23 @@
-//! Rules of the kind `hidden`: characters that a reader does not see, beyond what honest texts hold.
+//! Rules of the kind `hidden`: characters that a reader does not see, beyond those that ordinary
+//! texts contain.
 
 use super::{Detector, Kind, Match, Place};
 use crate::document::{Table, suggest};
 use crate::text::invisible::{Invisible, find_invisible};
 use crate::text::{Text, Way};
 
-/// Words spelt oddly, from which on it is a message and no heading.
+/// Minimum number of words with odd spelling; a text with fewer is more likely a heading than a
+/// message.
 const ODD_WORDS: usize = 6;
 
 /// The kind `hidden`.
 #[derive(Debug)]
 pub struct Hidden;
 
-/// What a rule of this kind looks for.
+/// Settings of a rule of this kind.
 #[derive(Debug)]
 pub struct Spec {
-    /// Ways to hide, of which any is enough.
+    /// Ways to hide text, any of which is a match.
     pub any: Vec<Invisible>,
 }
 
@@ -59,7 +61,7 @@ impl Kind for Hidden {
     }
 }
 
-/// All hidden rules of a set.
+/// All hidden rules of a rule set.
 #[derive(Debug)]
 struct Ways {
     rules: Vec<(usize, Vec<Invisible>)>,

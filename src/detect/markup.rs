@@ -9,10 +9,10 @@ use crate::text::Text;
 #[derive(Debug)]
 pub struct Markup;
 
-/// What a rule of this kind looks for.
+/// Settings of a rule of this kind.
 #[derive(Debug)]
 pub struct Spec {
-    /// Only markup that hides text from a person.
+    /// Whether only markup that hides text from a person matches.
     pub hides: bool,
 }
 
@@ -35,7 +35,7 @@ impl Kind for Markup {
     }
 }
 
-/// All markup rules of a set: index, and whether the markup must hide something.
+/// All markup rules of a rule set: the index of each, and whether the markup must hide something.
 #[derive(Debug)]
 struct Pages {
     rules: Vec<(usize, bool)>,

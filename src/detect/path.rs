@@ -1,7 +1,8 @@
-//! Rules of the kind `path`: where a call's paths lead, whoever opens them.
+//! Rules of the kind `path`: where a call's paths lead, whichever program opens them.
 //!
-//! `decode` makes every reading of a path, `start` says where one starts, `walk` follows it as a kernel does, `roots` are
-//! the folders it must stay in, and `judge` puts together what rules ask for.
+//! `decode` produces every reading of a path, `start` determines where a path starts, `walk`
+//! follows it as a kernel does, `roots` are the folders that it must stay in, and `judge` combines
+//! the results into the facts that rules test.
 
 mod commands;
 mod decode;
@@ -64,7 +65,8 @@ impl Detector for Paths {
             {
                 self.judge(&Seen::argument(text.raw(), place), "path", found);
             }
-            // Without roots nothing that a command touches is outside; keys and the like are for rules of commands.
+            // Without roots, no path of a command is outside; keys and the like are covered by the
+            // rules for commands.
             ReadAs::Shell | ReadAs::Code(_)
                 if place
                     .ground

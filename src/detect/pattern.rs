@@ -55,7 +55,7 @@ impl Kind for Pattern {
     }
 }
 
-/// Whether all keywords can be found; notes a fault for each that cannot.
+/// Reports whether all keywords are long enough, and adds a fault for each that is not.
 pub(super) fn long_enough(table: &Table<'_>, keywords: &[Located<ByteString>]) -> bool {
     let short = keywords
         .iter()

@@ -1,4 +1,5 @@
-//! Rules of the kind `personal`: data of people, by its form and, where there is one, its checksum.
+//! Rules of the kind `personal`: personal data, recognized by its form and, if it has one, its
+//! checksum.
 
 mod form;
 
@@ -8,7 +9,8 @@ use crate::text::Text;
 
 pub use form::Form;
 
-/// Most spans told of one text and rule; beyond, the text as a whole is meant.
+/// Maximum number of spans reported for one text and rule; beyond it, the finding is for the whole
+/// text.
 const SPANS: usize = 256;
 
 /// The kind `personal`.

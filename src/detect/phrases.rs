@@ -1,4 +1,5 @@
-//! The detector of the kinds `pattern` and `signal`: one pass over each reading of a text for the rules of both.
+//! The detector of the kinds `pattern` and `signal`: one pass over each reading of a text for the
+//! rules of both.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,27 +10,29 @@ use super::{Detector, Match, Place, Surface, work};
 use crate::message::Direction;
 use crate::text::Text;
 
-/// A pattern rule: its number, what it looks for, and the surfaces that it is limited to, if any.
+/// A pattern rule: its number, its regexes, and the surfaces that it is limited to, if any.
 pub(crate) type PatternRule<'s> = (usize, &'s Spec, &'s [Surface]);
 
-/// All rules of both kinds of a set.
+/// All rules of both kinds in a rule set.
 #[derive(Debug)]
 pub(crate) struct Phrases {
     tables: Vec<Table>,
 }
 
-/// The rules that look in the same places: those of definitions cost other texts nothing.
+/// The rules that apply to the same surfaces. Separate tables keep rules for definitions from
+/// costing time on other texts.
 #[derive(Debug)]
 struct Table {
-    /// Where; empty for everywhere.
+    /// The surfaces; empty for all of them.
     surfaces: Vec<Surface>,
     engine: Engine,
-    /// Signals may add up with those that look elsewhere: all of them are in the table for everywhere.
+    /// The signals. All of them are in the table for all surfaces, since a signal can add up with
+    /// any other.
     signals: Option<Signals>,
 }
 
 impl Phrases {
-    /// Prepares the rules.
+    /// Prepares the rules for searching.
     pub(crate) fn new(patterns: Vec<PatternRule<'_>>, signals: &[(usize, &signal::Spec)]) -> Self {
         let mut places: Vec<&[Surface]> = vec![&[]];
         for (_, _, surfaces) in &patterns {
@@ -163,7 +166,7 @@ impl Table {
             });
     }
 
-    /// What is only found in the text as it came.
+    /// Reports matches that are only found in the text as received.
     fn match_raw(&self, text: &Text<'_>, found: &mut Vec<Match>) {
         let raw = text.raw();
         if std::ptr::eq(text.plain(), raw) {
@@ -206,7 +209,8 @@ impl Table {
     }
 }
 
-/// The reading that is reported: without a place, the text was too much to look at.
+/// Returns the reading to report: a match without a span means that the text exceeded the work
+/// limit.
 fn read_as(span: &Option<Range<usize>>, usual: &'static str) -> &'static str {
     if span.is_some() { usual } else { work::PATTERN }
 }

@@ -28,30 +28,31 @@ pub(super) use scan::Scan;
 pub use spec::Spec;
 pub(super) use spec::needles;
 
-/// Shortest keyword, in bytes: shorter words are not found.
+/// Minimum length of a keyword, in bytes: shorter words are not found.
 pub(super) const KEYWORD_BYTES: usize = 2;
-/// Bytes that regexes may look at for any text, whatever its size.
+/// Bytes that regexes may examine in any text, whatever its size.
 const BUDGET_BYTES: usize = 32 << 10;
 
-/// Rules that are searched for together and within the same bounds.
+/// A set of rules that are searched for together and within the same bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Rules of the kind `pattern`.
     Pattern,
-    /// Signals without which nothing adds up.
+    /// Strong signals. No sum is reached without one of them.
     Anchor,
-    /// All other signals, which count around anchors.
+    /// All other signals, which are only searched for around anchors.
     Other,
 }
 
-/// How much a search may cost and report.
+/// Limits on the cost and the output of a search.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Matches of one rule that are reported of one text, at most; beyond, the text as a whole is meant.
+    /// Maximum number of matches of one rule reported for one text; beyond it, the match is for the
+    /// whole text.
     spans: usize,
-    /// Bytes that regexes may look at for each byte of a text.
+    /// Bytes that regexes may examine for each byte of a text.
     budget_per_byte: usize,
-    /// How far a regex looks on each side of a keyword, in bytes.
+    /// Maximum distance from a keyword that a regex examines on each side, in bytes.
     reach: usize,
 }
 
@@ -65,7 +66,7 @@ impl Class {
                 budget_per_byte: 32,
                 reach: 512,
             },
-            // Signals are common words: more of them are looked at than of patterns.
+            // Signals are common words, so more of them are examined than of patterns.
             Self::Anchor | Self::Other => Bounds {
                 spans: usize::MAX,
                 budget_per_byte: 32,
@@ -76,7 +77,7 @@ impl Class {
 }
 
 impl Bounds {
-    /// Bytes that regexes may look at in a text of so many bytes.
+    /// Returns the number of bytes that regexes may examine in a text of `length` bytes.
     fn budget(&self, length: usize) -> usize {
         length
             .saturating_mul(self.budget_per_byte)

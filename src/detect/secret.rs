@@ -1,9 +1,9 @@
-//! Rules of the kind `secret`: keys and passwords by their shape, by the company they keep, because the operator named them,
-//! or because they came from another server.
+//! Rules of the kind `secret`. They find keys and passwords by their shape, by the names that they
+//! are assigned to, because the operator listed them, or because another server sent them.
 //!
-//! One scan of a text, past the blanks, quotes and signs that may be between the pieces of a secret, finds the literals that
-//! shapes begin with, forwards and backwards, and the words that names of secrets hold. What is encoded is opened and looked at
-//! in turn.
+//! One scan of a text finds the literals that shapes begin with, forwards and backwards, and the
+//! words that names of secrets contain. It skips blanks, quotes and signs that may separate the
+//! pieces of a secret. Encoded data is decoded and scanned in turn.
 
 mod begin;
 mod budget;

@@ -1,4 +1,4 @@
-//! Rules of the kind `shadow`: tools of one server that pass for another's, or speak of them.
+//! Rules of the kind `shadow`: tools of one server that imitate or mention the tools of another.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use crate::document::Table;
 use crate::message::Role;
 use crate::text::{Text, skeleton};
 
-/// Longest name that is looked up, in bytes.
+/// Maximum length of a name that is looked up, in bytes.
 const NAME_BYTES: usize = 200;
-/// Most words of a text that are looked up.
+/// Maximum number of words of a text that are looked up.
 const WORDS: usize = 20_000;
 
 /// The kind `shadow`.
 #[derive(Debug)]
 pub struct Shadow;
 
-/// What a rule of this kind looks for.
+/// Settings of a rule of this kind.
 #[derive(Debug)]
 pub struct Spec {
     how: How,
@@ -24,14 +24,15 @@ pub struct Spec {
     names: Vec<String>,
 }
 
-/// What a server does with another's name.
+/// What a server does with the name of another server's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// Its tool has the same.
+    /// One of its tools has the same name.
     Same,
-    /// Its tool has one that looks like it, or like that of another tool of its own.
+    /// One of its tools has a similar-looking name, or one that looks like that of another of its
+    /// own tools.
     Alike,
-    /// It speaks of it.
+    /// One of its texts mentions the name.
     Named,
 }
 
@@ -41,11 +42,11 @@ const HOWS: [(&str, How); 3] = [
     ("named", How::Named),
 ];
 
-/// Names of tools, and whose they are, by what they look like.
+/// Names of tools and the servers that have them, indexed by their look-alike form.
 #[derive(Clone, Debug, Default)]
 pub struct Names(HashMap<Box<str>, Vec<Named>>);
 
-/// A server, and the name of a tool of its own.
+/// A server and the name of one of its tools.
 type Named = (Box<str>, Box<str>);
 
 impl Names {
@@ -65,14 +66,14 @@ impl Names {
     }
 }
 
-/// The tools around a definition.
+/// The tools that a definition is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'n> {
-    /// Those of all servers.
+    /// The tools of all servers.
     pub all: &'n Names,
-    /// Those that stand in the same list.
+    /// The tools in the same list.
     pub here: &'n Names,
-    /// The server whose list it is.
+    /// The server that sent the list.
     pub server: &'n str,
 }
 
@@ -107,7 +108,7 @@ impl Kind for Shadow {
     }
 }
 
-/// All shadow rules of a set.
+/// All shadow rules of a rule set.
 #[derive(Debug)]
 struct Shadows(Vec<Rule>);
 
@@ -115,7 +116,7 @@ struct Shadows(Vec<Rule>);
 struct Rule {
     rule: usize,
     how: How,
-    /// As if a server without a name had them.
+    /// The names from the rule, under a server without a name.
     own: Names,
 }
 
@@ -128,7 +129,8 @@ impl Detector for Shadows {
         if !lists && !place.trial {
             return;
         }
-        // A case that is one word is a name; in a list it is the name of what is described.
+        // A test case of one word is a name. In a list, a string is a name if it is that of the
+        // tool described.
         let is_name = if place.trial {
             !raw.contains(' ')
         } else {
@@ -163,7 +165,7 @@ impl Detector for Shadows {
     }
 }
 
-/// Tools whose names look like this one.
+/// Returns the known tools whose names look like `name`.
 fn known<'n>(own: &'n Names, place: &Place<'n>, name: &str) -> impl Iterator<Item = &'n Named> {
     let around = place
         .inbound()
@@ -174,7 +176,8 @@ fn known<'n>(own: &'n Names, place: &Place<'n>, name: &str) -> impl Iterator<Ite
         .chain(around.into_iter().flatten().flatten())
 }
 
-/// Where a text speaks of a tool that another server has and its own has not.
+/// Returns the place where a text mentions a tool that another server has and its own server does
+/// not have.
 fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Range<usize>> {
     let mut at = 0;
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -208,7 +211,8 @@ fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Rang
     None
 }
 
-/// Whether a word is a name and no word of a language: joined, or with a capital inside.
+/// Reports whether a word can only be a name and not an ordinary word: joined, or with a capital
+/// inside.
 fn distinct(name: &str) -> bool {
     let joined = name.trim_matches('_').contains('_') || (name.contains('-') && name.len() > 8);
     joined

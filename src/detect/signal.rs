@@ -1,4 +1,5 @@
-//! Rules of the kind `signal`: phrases that alone prove nothing, and what they come to together.
+//! Rules of the kind `signal`: phrases that prove nothing on their own, and the sums that they
+//! reach together.
 
 mod engine;
 mod ordered;
@@ -18,25 +19,26 @@ use crate::document::Table;
 #[derive(Debug)]
 pub struct Signal;
 
-/// What a rule of this kind looks for.
+/// Settings of a rule of this kind.
 #[derive(Debug)]
 pub enum Spec {
-    /// A phrase, and how much it weighs.
+    /// A phrase and its weight.
     Phrase(Phrase),
     /// Sentences that the model of wording scores high.
     Wording(Wording),
-    /// Signals that stand close together and come to so much.
+    /// Signals close together whose weights add up to a minimum.
     Sum(Sum),
 }
 
 /// A signal.
 #[derive(Debug)]
 pub struct Phrase {
-    /// What a writer of it is after; of one intent, the weightiest signal counts.
+    /// The intent that the phrase indicates. Of several signals with one intent, only the one with
+    /// the highest weight counts.
     pub intent: String,
-    /// Points; less than nothing for what tells of mention rather than use.
+    /// Points; negative for phrases that indicate a mention rather than a use.
     pub weight: i32,
-    /// It counts only if the command after it is one that rules about commands refuse.
+    /// Whether the phrase counts only if the command after it is one that command rules refuse.
     pub orders_command: bool,
     pub(super) search: search::Spec,
 }
@@ -44,44 +46,44 @@ pub struct Phrase {
 /// A signal from the model of wording.
 #[derive(Debug)]
 pub struct Wording {
-    /// Intent of the signal, as for a phrase.
+    /// The intent of the signal, as for a phrase.
     pub intent: String,
-    /// Points.
+    /// The weight, in points.
     pub weight: i32,
     /// The signal applies to scores that at most this many of 100,000 ordinary documents reach.
     pub per_100k: u32,
 }
 
-/// What a rule that sums up asks for.
+/// The conditions of a rule that adds up signals.
 #[derive(Clone, Debug)]
 pub struct Sum {
-    /// Points in one window.
+    /// Minimum number of points in one window.
     pub points: i32,
-    /// Points for text in letters that nobody uses but to hide it.
+    /// Points added for text in disguised letters, which have no use other than to hide text.
     pub disguise: i32,
-    /// Points for text spelt as people do not write, or in a cipher.
+    /// Points added for text with odd spelling or in a cipher.
     pub odd: i32,
-    /// Points for text in an encoding of every day.
+    /// Points added for text in a common encoding.
     pub encoded: i32,
-    /// Points for text that markup hides from a person.
+    /// Points added for text that markup hides from a person.
     pub hidden: i32,
-    /// Only phrases of these intents count; of all, if there are none.
+    /// Intents whose phrases count; if empty, those of all intents do.
     pub intents: Vec<String>,
-    /// Phrases of these intents do not count.
+    /// Intents whose phrases do not count.
     pub except: Vec<String>,
 }
 
 /// Description of `intent` in errors.
 const INTENT: &str =
     "what a writer of it is after: `override`, `secrecy`, …; or `sum`, to add signals up";
-/// Most points that a rule may give or ask for.
+/// Maximum number of points that a rule may give or require.
 const POINTS: u64 = 1000;
 
 impl Spec {
-    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    /// Compiles the regexes, which otherwise happens when a text first needs them.
     ///
     /// # Errors
-    /// Which bound they break.
+    /// Returns the bound that a regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         match self {
             Self::Phrase(phrase) => phrase.search.compile(),
@@ -189,7 +191,8 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         .into_iter()
         .flatten()
         .map(|(at, message)| (*at, message.as_str(), None));
-    // Regexes run only near what is part of every match; most show themselves what that is.
+    // Regexes run only near literals that every match contains. Most regexes contain such literals
+    // themselves.
     let vague = made
         .as_ref()
         .ok()

@@ -1,8 +1,10 @@
-//! Rules of the kind `sql`: statements are read as a database would, and rules match what they do.
+//! Rules of the kind `sql`: statements are parsed as a database would, and rules match what they
+//! do.
 //!
-//! `lex` takes a text apart in each way that some database does, `statement` makes statements of it, also of the strings
-//! that a statement runs, `condition` knows when a `WHERE` narrows nothing, and `read_only` is the judge of arguments that
-//! may only read. SQL in shell commands (`psql -c '…'`) is read too. Every step is linear and bounded.
+//! `lex` splits a text into tokens in each way that some database does, `statement` builds
+//! statements from them, also from the strings that a statement runs, `condition` detects a `WHERE`
+//! that narrows nothing, and `read_only` judges arguments that may only read. SQL in shell commands
+//! (`psql -c '…'`) is read too. Every step is linear and bounded.
 
 mod condition;
 mod lex;

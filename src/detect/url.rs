@@ -1,7 +1,8 @@
-//! Rules of the kind `url`: where a call's URLs lead, whoever reads them.
+//! Rules of the kind `url`: where a call's URLs lead, whichever client reads them.
 //!
-//! `parse` finds every host that some client would connect to, `address` and `names` say where it leads, `hosts` holds
-//! what the policy allows and denies, `lookup` what names resolve to, `carried` looks at what a query takes along.
+//! `parse` finds every host that some client would connect to, `address` and `names` determine
+//! where it leads, `hosts` holds the policy's allow and deny lists, `lookup` the addresses that
+//! names resolve to, `carried` examines the data in a query.
 
 mod address;
 mod carried;
@@ -28,7 +29,8 @@ use crate::document::Table;
 use crate::text::Text;
 use judge::Seen;
 
-/// Most different URLs of one script that are judged; with more, it is too much to read.
+/// Maximum number of distinct URLs of one script that are judged; a script with more is too much to
+/// read.
 const URLS: usize = 2_000;
 
 /// The kind `url`.
@@ -62,7 +64,7 @@ impl Detector for Urls {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         match place.outbound().read_as {
             ReadAs::Url => self.judge(&Seen::argument(text.raw(), place), found),
-            // A tool that takes paths often takes addresses too.
+            // A tool that takes paths often accepts addresses too.
             ReadAs::Path if text.raw().contains(':') => {
                 self.judge(&Seen::path(text.raw(), place), found)
             }

@@ -1,27 +1,29 @@
-//! Readings by which rules say that a text was too much to look at. What was not looked at is not passed on, and each is
-//! counted as the limit of this name in `lychgate_limits_hit_total`. The numbers are constants beside what they bound.
+//! Names of the readings with which rules report that a text exceeded a work limit. Content that
+//! was not examined is not forwarded, and each case is counted under the name of the limit in
+//! `lychgate_limits_hit_total`. The values of the limits are constants beside the code that they
+//! bound.
 //!
-//! [`Budget`] bounds what a message can cost beyond its own bytes: one for all strings and blocks of the message, since a
-//! limit on each block does not bound a message of many blocks.
+//! [`Budget`] bounds what a message can cost beyond its own bytes: one for all strings and blocks
+//! of the message, since a limit on each block does not bound a message of many blocks.
 
 use std::cell::Cell;
 
-/// Commands: bytes, steps, depth, expansions.
+/// Limits on commands: bytes, steps, depth, expansions.
 pub const COMMAND: &str = "command_work";
-/// SQL: bytes, tokens.
+/// Limits on SQL: bytes, tokens.
 pub const SQL: &str = "sql_work";
-/// Secrets: bytes opened and looked at.
+/// Limits on secrets: bytes decoded and examined.
 pub const SECRET: &str = "secret_work";
-/// Patterns: bytes that regexes look at, matches of one rule.
+/// Limits on patterns: bytes that regexes examine, matches of one rule.
 pub const PATTERN: &str = "pattern_work";
-/// Paths: bytes, lines.
+/// Limits on paths: bytes, lines.
 pub const PATH: &str = "path_work";
-/// URLs: bytes, hosts of one.
+/// Limits on URLs: bytes, hosts of one URL.
 pub const URL: &str = "url_work";
-/// Checks of arguments against schemas: steps.
+/// Limits on checks of arguments against schemas: steps.
 pub const SCHEMA: &str = "schema_work";
 
-/// All of them.
+/// All of these names.
 pub const ALL: [&str; 7] = [COMMAND, SQL, SECRET, PATTERN, PATH, URL, SCHEMA];
 
 /// The limit on [`WorkLimits::unpacked_bytes`], by its name in the config.
@@ -34,8 +36,8 @@ pub const JUDGED: &str = "judged_bytes_per_message";
 pub struct WorkLimits {
     /// Bytes decompressed from all packed data of a message: `unpacked_bytes_per_message`.
     pub unpacked_bytes: usize,
-    /// Bytes of text found in packed and encoded data of a message that are judged, each reading counted:
-    /// `judged_bytes_per_message`.
+    /// Bytes of text found in packed and encoded data of a message that are judged, each reading
+    /// counted: `judged_bytes_per_message`.
     pub judged_bytes: usize,
 }
 
@@ -56,7 +58,7 @@ pub struct Budget {
     exceeded: Cell<Exceeded>,
 }
 
-/// Which limits of a [`Budget`] were exceeded.
+/// The limits of a [`Budget`] that were exceeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Exceeded {
     unpacked: bool,
@@ -70,7 +72,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The whole budget of a message.
+    /// Returns the full budget for one message.
     pub fn new(limits: WorkLimits) -> Self {
         Self {
             unpacked: Cell::new(limits.unpacked_bytes),
@@ -79,12 +81,12 @@ impl Budget {
         }
     }
 
-    /// Bytes that may still be unpacked.
+    /// Returns the number of bytes that may still be unpacked.
     pub fn unpacked_left(&self) -> usize {
         self.unpacked.get()
     }
 
-    /// Pays for unpacked bytes.
+    /// Deducts unpacked bytes from the budget.
     pub fn spend_unpacked(&self, bytes: usize) {
         self.unpacked.set(self.unpacked.get().saturating_sub(bytes));
     }
@@ -97,7 +99,8 @@ impl Budget {
         });
     }
 
-    /// Pays for judging a text; `false` if the remaining budget is too small, and then nothing is paid.
+    /// Deducts the bytes of a text that is to be judged. Returns `false`, and deducts nothing, if
+    /// the remaining budget is too small.
     pub fn spend_judged(&self, bytes: usize) -> bool {
         let left = self.judged.get().checked_sub(bytes);
         match left {
@@ -110,7 +113,7 @@ impl Budget {
         left.is_some()
     }
 
-    /// The limits that were exceeded, by their names in the config.
+    /// Returns the limits that were exceeded, by their names in the config.
     pub fn exceeded(&self) -> impl Iterator<Item = &'static str> {
         let Exceeded { unpacked, judged } = self.exceeded.get();
         [(unpacked, UNPACKED), (judged, JUDGED)]

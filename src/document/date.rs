@@ -1,4 +1,4 @@
-//! Days, written as TOML's local dates or as strings.
+//! Dates, written as TOML local dates or as strings.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,21 +7,21 @@ use toml::de::DeValue;
 use super::value::Content;
 use super::{Located, Table};
 
-/// A day of the calendar, in UTC.
+/// A day in UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Day {
-    /// As `YYYY-MM-DD`.
+    /// The date as `YYYY-MM-DD`.
     pub written: Box<str>,
-    /// When the next one begins.
+    /// When the day ends.
     pub ends: SystemTime,
 }
 
 impl Day {
-    /// Reads `YYYY-MM-DD`; `None` if there is no such day.
+    /// Parses `YYYY-MM-DD`; `None` if the day does not exist.
     pub fn read(written: &str) -> Option<Self> {
         let begins = humantime::parse_rfc3339(&format!("{written}T00:00:00Z")).ok()?;
         let ends = begins + Duration::from_secs(86_400);
-        // What is read and written back differs where the month has no such day.
+        // If the month has no such day, formatting the parsed time gives another date.
         let same = written.len() == 10
             && humantime::format_rfc3339_seconds(begins)
                 .to_string()
@@ -32,7 +32,7 @@ impl Day {
         })
     }
 
-    /// The day that so many days from `now` is.
+    /// Returns the day that is `days` days after `now`.
     pub fn after(now: SystemTime, days: u64) -> Option<Self> {
         let then = now.checked_add(Duration::from_secs(days.checked_mul(86_400)?))?;
         Self::read(

@@ -1,15 +1,15 @@
-//! Values of a TOML file as JSON.
+//! Converts values of a TOML file to JSON.
 
 use toml::de::DeValue;
 
 use super::value::{Content, Value};
 use super::{Located, Table};
 
-/// Deepest nesting that is taken over.
+/// Maximum depth of nested values.
 const DEPTH: usize = 16;
 
 impl Table<'_> {
-    /// A value of any kind but a date, as JSON, if there.
+    /// Returns a value of any kind but a date, as JSON, if the key exists.
     pub fn json(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
         let place = self.source.place(value.at);
@@ -25,7 +25,7 @@ impl Table<'_> {
         }
     }
 
-    /// A number as JSON, if there.
+    /// Returns a number as JSON, if the key exists.
     pub fn number(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
         if !matches!(

@@ -1,9 +1,10 @@
-//! Files that the build has parsed, in bytes that the gateway reads without a parser of TOML: a start reads two megabytes of
-//! rules.
+//! The format of files that the build has parsed. The gateway reads it without a TOML parser, since
+//! it reads two megabytes of rules at startup.
 //!
-//! A table is the tags of its keys, where the member of each begins, and the members: the key, its place and the value. A value
-//! is its kind, its place and its content. A list or a table within another begins with its length in bytes, and a list then
-//! has the number of its values. A place is a line and a column, in one number. A text is where it begins in [`Texts`], and its
+//! A table consists of the tags of its keys, the offset of each member, and the members: the key,
+//! its place and the value. A value consists of its kind, its place and its content. A list or a
+//! table within another one begins with its length in bytes, and a list then has the number of its
+//! values. A place is a line and a column, in one number. A text is its offset in [`Texts`] and its
 //! length.
 
 use std::collections::HashMap;
@@ -13,10 +14,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::bytes::{Reader, Writer};
 
-/// Bits of a place that are its column. A column beyond counts as the last.
+/// Number of bits of a place that contain its column. A larger column counts as the last one.
 const COLUMN_BITS: u32 = 10;
 
-/// The place where a file begins.
+/// The place at which a file begins.
 #[allow(dead_code, reason = "for the gateway")]
 pub(crate) const START: usize = 1 << COLUMN_BITS | 1;
 
@@ -27,8 +28,8 @@ pub(crate) const BOOLEAN: u8 = 2;
 pub(crate) const ARRAY: u8 = 3;
 pub(crate) const TABLE: u8 = 4;
 
-/// The texts of all files, one after the other. They are one string, which the compiler checks: a start would take
-/// milliseconds to find that they are UTF-8.
+/// The texts of all files, concatenated into one string, which the compiler checks: at startup, it
+/// would take milliseconds to check that they are UTF-8.
 #[derive(Default)]
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
 pub(crate) struct Texts {
@@ -38,7 +39,7 @@ pub(crate) struct Texts {
 
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
 impl Texts {
-    /// Adds a reference to a text.
+    /// Writes a reference to a text.
     pub(crate) fn write(&mut self, text: &str, to: &mut Writer) {
         let start = *self.known.entry(text.to_owned()).or_insert_with(|| {
             self.all.push_str(text);
@@ -56,7 +57,7 @@ pub(crate) fn read_text<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<&'t
     texts.get(start..start.checked_add(length)?)
 }
 
-/// A hash of a key. A search compares only keys with the same hash.
+/// Returns a hash of a key. A search compares only keys with the same hash.
 pub(crate) fn tag(key: &str) -> u32 {
     let key = key.as_bytes();
     let byte = |at: usize| key.get(at).copied().map_or(0, u32::from);
@@ -71,10 +72,10 @@ pub(crate) fn read_key<'t>(from: &mut Reader<'_>, texts: &'t str) -> Option<(&'t
     Some((read_text(from, texts)?, from.number()? as usize))
 }
 
-/// Writes a table. `place` gives the line and column of a byte of the file.
+/// Writes a table. `place` returns the line and column of a byte of the file.
 ///
 /// # Errors
-/// A kind of value that is not written.
+/// A value has a kind that cannot be written.
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
 pub(crate) fn write(
     table: &DeTable<'_>,
@@ -150,7 +151,7 @@ fn packed((line, column): (usize, usize)) -> usize {
     line << COLUMN_BITS | column.min((1 << COLUMN_BITS) - 1)
 }
 
-/// The line and the column of a place.
+/// Returns the line and the column of a place.
 pub(crate) fn unpacked(place: usize) -> (usize, usize) {
     (place >> COLUMN_BITS, place & ((1 << COLUMN_BITS) - 1))
 }

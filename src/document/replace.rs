@@ -1,15 +1,15 @@
-//! Writes a file that people edit.
+//! Replaces files that people edit.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// Replaces the text `before` of a file by `after`, in one step: the file holds one of the two at any time. It keeps its mode and
-/// its owner, and a symbolic link keeps its target.
+/// Atomically replaces the text `before` of a file with `after`: the file contains one of the two
+/// at any time. It keeps its mode and owner, and a symbolic link keeps its target.
 ///
 /// # Errors
-/// The file no longer holds `before`, or it cannot be written.
+/// The file no longer contains `before`, or it cannot be written.
 pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
     let target = fs::canonicalize(path)?;
     let about = fs::metadata(&target)?;
@@ -38,7 +38,7 @@ pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
         fs::rename(&new, &target)
     })();
     if written.is_err() {
-        // Nothing depends on it.
+        // Best effort: nothing depends on its removal.
         fs::remove_file(&new).unwrap_or_default();
     }
     written?;

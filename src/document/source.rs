@@ -1,4 +1,4 @@
-//! A file that is read: where its parts are, and what is wrong in it.
+//! A file that is being read: the places of its parts, and its faults.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,11 +8,11 @@ use bytestring::ByteString;
 use super::value::Members;
 use super::{Fault, PREPARED_TEXTS, Place, Table, prepared};
 
-/// How the spans of a parsed file say where its parts are.
+/// What the positions in a parsed file mean.
 pub(super) enum Positions<'t> {
-    /// They are bytes of this text; each of its lines but the first begins at one of these.
+    /// Bytes of this text; each of its lines but the first begins at one of the listed positions.
     Bytes(&'t str, Vec<usize>),
-    /// They are packed places (see [`prepared`]).
+    /// Packed places (see [`prepared`]).
     Packed,
 }
 
@@ -45,7 +45,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The place of the part that begins at `at`.
+    /// Returns the place of the part that begins at `at`.
     pub(super) fn place(&self, at: usize) -> Place {
         let (line, column) = match &self.positions {
             Positions::Bytes(text, lines) => {
@@ -73,26 +73,26 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Whether the file is part of the binary, as the build has parsed it.
+    /// Reports whether the file is part of the binary, as parsed by the build.
     pub(super) fn is_built_in(&self) -> bool {
         matches!(self.positions, Positions::Packed)
     }
 
-    /// A text of the file, to be used when that is gone. One of a built-in file is not copied.
+    /// Returns a text of the file that outlives the file. A text of a built-in file is not copied.
     pub(super) fn keep(&self, text: &str) -> ByteString {
-        // Its address says where among the texts of the binary it is, if it is one of them.
+        // If the text is one of those in the binary, its address gives its offset among them.
         let offset = (text.as_ptr() as usize).wrapping_sub(PREPARED_TEXTS.as_ptr() as usize);
         let built_in = PREPARED_TEXTS.get(offset..offset.saturating_add(text.len()));
         built_in.map_or_else(|| ByteString::from(text), ByteString::from_static)
     }
 
-    /// Notes a fault of the part that begins at `at`.
+    /// Reports a fault of the part that begins at `at`.
     pub(super) fn fault(&self, at: usize, message: impl Into<String>, hint: Option<String>) {
         let fault = self.place(at).fault(message, hint.as_deref());
         self.faults.borrow_mut().push(fault);
     }
 
-    /// Gives the root table, which begins at `at`, to `read`.
+    /// Passes the root table, which begins at `at`, to `read`.
     pub(super) fn read<T>(
         self,
         root: Members<'_>,

@@ -1,6 +1,6 @@
-//! Hints for misspelt words.
+//! Hints for misspelled words.
 
-/// A hint for a word that is not among the known ones: the nearest, or all of them.
+/// Returns a hint for an unknown word: the nearest known word, or all of them.
 pub fn suggest(word: &str, known: &[&str]) -> String {
     let near = known.iter().map(|name| (distance(word, name), *name)).min();
     match near {
@@ -13,7 +13,7 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// Levenshtein distance, for words short enough that its square does not matter.
+/// Returns the Levenshtein distance. Words are short enough that quadratic time does not matter.
 pub(super) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

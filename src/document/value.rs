@@ -1,4 +1,5 @@
-//! Values of a file, as a parser of TOML gives them or as the build has written them ([`prepared`](super::prepared)).
+//! Values of a file, either from the TOML parser or as written by the build
+//! ([`prepared`][super::prepared]).
 
 use std::{iter, slice};
 
@@ -9,7 +10,7 @@ use super::PREPARED_TEXTS;
 use super::bytes::Reader;
 use super::prepared;
 
-/// A value, and where it begins: a byte of the file or a packed place.
+/// A value and the position at which it begins: a byte of the file or a packed place.
 pub(super) struct Value<'s> {
     pub(super) at: usize,
     pub(super) content: Content<'s>,
@@ -22,15 +23,15 @@ pub(super) enum Content<'s> {
     Boolean(bool),
     List(List<'s>),
     Table(Members<'s>),
-    /// A float or a date, of which the build writes none.
+    /// A float or a date, which the build does not write.
     Other(&'s DeValue<'s>),
 }
 
-/// The values of a list, one after the other.
+/// An iterator over the values of a list.
 #[derive(Clone)]
 pub(super) enum List<'s> {
     Parsed(slice::Iter<'s, Spanned<DeValue<'s>>>),
-    /// With the number of those that are left.
+    /// With the number of remaining values.
     Prepared(Reader<'s>, usize),
 }
 
@@ -41,7 +42,7 @@ pub(super) enum Members<'s> {
     Prepared(&'s [u8]),
 }
 
-/// A member of a table: its key, where that begins, and its value.
+/// A member of a table: its key, the position at which that begins, and its value.
 pub(super) type Member<'s> = (&'s str, usize, Value<'s>);
 
 impl<'s> Value<'s> {
@@ -78,7 +79,7 @@ impl<'s> Value<'s> {
         Some(Self { at, content })
     }
 
-    /// What kind of value it is, with its article.
+    /// Returns the kind of the value, with an article.
     pub(super) fn kind(&self) -> &'static str {
         match self.content {
             Content::String(_) => "a string",
@@ -114,7 +115,7 @@ impl<'s> Iterator for List<'s> {
 }
 
 impl<'s> Members<'s> {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(self, key: &str) -> Option<Value<'s>> {
         match self {
             Self::Parsed(table) => table.get(key).map(Value::parsed),
@@ -138,7 +139,7 @@ impl<'s> Members<'s> {
         }
     }
 
-    /// The members, in an order that depends on the keys only.
+    /// Returns the members, in an order that depends on the keys only.
     pub(super) fn all(self) -> Box<dyn Iterator<Item = Member<'s>> + 's> {
         match self {
             Self::Parsed(table) => Box::new(table.iter().map(|(key, value)| {
@@ -147,7 +148,7 @@ impl<'s> Members<'s> {
             })),
             Self::Prepared(bytes) => {
                 let mut from = Reader(bytes);
-                // The members follow tags and starts, one after the other.
+                // The members follow the tags and starts, one after the other.
                 let _ = from.numbers().and_then(|_| from.numbers());
                 Box::new(iter::from_fn(move || {
                     let (name, at) = prepared::read_key(&mut from, PREPARED_TEXTS)?;

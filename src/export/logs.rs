@@ -1,4 +1,4 @@
-//! Audit lines, as OTLP has log records: what stands in the line, and nothing more.
+//! Encodes audit lines as OTLP log records, which contain the members of the line and nothing more.
 
 use std::time::SystemTime;
 
@@ -14,9 +14,9 @@ use super::send::Request;
 use crate::message::{Json, ReadLimits, Value, ValueKind};
 use crate::record::entry::member;
 
-/// Deepest part of a line that is taken apart; what is deeper stays JSON.
+/// Maximum depth to which a line is encoded as attributes; deeper values remain JSON.
 const DEPTH: usize = 8;
-/// Members that are fields of a record and stand nowhere else.
+/// Members that are fields of a record and therefore no attributes.
 const FIELDS: [&str; 4] = [
     member::time::NAME,
     member::event::NAME,
@@ -24,7 +24,7 @@ const FIELDS: [&str; 4] = [
     member::span::NAME,
 ];
 
-/// One request with these lines.
+/// Returns a request with these lines.
 pub(super) fn request(lines: &[Box<str>], origin: &ExportResource) -> Request {
     let log_records = lines.iter().map(|line| record(line)).collect();
     let scope_logs = vec![ScopeLogs {
@@ -55,7 +55,7 @@ fn record(line: &str) -> LogRecord {
         ..ReadLimits::default()
     };
     let Ok(line) = Json::parse(Bytes::copy_from_slice(line.as_bytes()), &limits) else {
-        // The gate's own lines can be read: whatever this is, it is not lost.
+        // All lines of the gate can be parsed. Anything else is at least not lost.
         record.body = Some(AnyValue {
             value: Some(Any::StringValue(line.to_owned())),
         });
@@ -90,7 +90,7 @@ fn record(line: &str) -> LogRecord {
     record
 }
 
-/// The line in a few words, for people.
+/// Returns a short summary of the line for readers.
 fn body_text(root: Value<'_>) -> String {
     let text = |name: &str| root.get(name).and_then(|value| value.str());
     let mut out = text(member::event::NAME)
@@ -114,7 +114,7 @@ fn body_text(root: Value<'_>) -> String {
     out
 }
 
-/// Of the words of OCSF.
+/// Converts a severity of OCSF.
 fn severity(word: &str) -> SeverityNumber {
     match word.to_ascii_lowercase().as_str() {
         "low" => SeverityNumber::Info2,
@@ -156,7 +156,7 @@ fn any(value: Value<'_>, depth: usize) -> Any {
     }
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// Decodes hexadecimal digits.
 fn bytes(hex: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = hex
         .chars()

@@ -1,4 +1,4 @@
-//! The metrics of the admin port, as OTLP has them: the same names, labels and numbers.
+//! Encodes the metrics of the admin port for OTLP, with the same names, labels and numbers.
 
 use std::time::SystemTime;
 
@@ -16,7 +16,8 @@ use prost::Message as _;
 use super::resource::{ExportResource, nanos, text};
 use super::send::Request;
 
-/// Requests with all families, each of at most so many points where one family has no more than that.
+/// Returns requests with all families. Each has at most `most` points, unless a single family has
+/// more.
 pub(super) fn requests(
     families: &[MetricFamily],
     origin: &ExportResource,
@@ -105,7 +106,8 @@ fn number(series: &Series, value: f64, began: u64, now: u64) -> NumberDataPoint 
     }
 }
 
-/// Buckets here count what lies between two bounds; those of Prometheus count all that lies below one.
+/// Encodes a histogram. Buckets of OTLP count values between two bounds; those of Prometheus count
+/// all values below one.
 fn histogram(series: &Series, began: u64, now: u64) -> HistogramDataPoint {
     let told = series.get_histogram();
     let count = told.get_sample_count();
@@ -143,7 +145,7 @@ fn labels(series: &Series) -> Vec<KeyValue> {
         .collect()
 }
 
-/// What a metric counts, as UCUM writes it: names tell it as Prometheus has it.
+/// Returns the UCUM unit of a metric, which its Prometheus name contains.
 fn unit(name: &str) -> &'static str {
     let base = name.strip_suffix("_total").unwrap_or(name);
     if base.ends_with("_seconds") {

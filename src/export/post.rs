@@ -1,4 +1,5 @@
-//! The way to the collector: one POST for each request, bounded in time and in the length of the answer.
+//! The HTTP client for the collector: one POST for each request, with limits for the time and the
+//! length of the response.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -17,56 +18,56 @@ use prost::Message as _;
 use crate::config::OtlpConfig;
 use crate::trust;
 
-/// Longest answer. A collector says how many records it does not want, and why.
+/// Maximum length of a response, which reports how many records were rejected, and why.
 const ANSWER_BYTES: usize = 64 << 10;
-/// Longest head of an answer.
+/// Maximum length of the head of a response.
 const HEAD_BYTES: usize = 32 << 10;
-/// How long a connection is kept that nobody uses.
+/// Time after which an idle connection is closed.
 const KEPT: Duration = Duration::from_secs(30);
 
 pub(super) struct Collector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    /// What stands before `/v1/…`.
+    /// The part of URLs before `/v1/…`.
     base: String,
     headers: HeaderMap,
     timeout: Duration,
 }
 
-/// What the collector has taken.
+/// A response of the collector to an accepted request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AcceptedCount {
-    /// Records that it does not want all the same.
+    /// Number of records that it rejected nevertheless.
     pub(super) rejected: u64,
 }
 
-/// Why it has not taken a request. Says nothing of headers, nor of its answer.
+/// Why a request was not accepted. Contains no headers and no part of the response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
-    /// It does not want it.
+    /// The collector rejected the request.
     #[error("it answers with status {0}")]
     Refused(StatusCode),
-    /// It cannot take it now.
+    /// The collector cannot accept the request now.
     #[error("it answers with status {status}")]
     Later {
-        /// How it says so.
+        /// The status of the response.
         status: StatusCode,
-        /// How long it wants to be left alone.
+        /// The time to wait before the next attempt.
         after: Option<Duration>,
     },
-    /// It says that it has taken it, in an answer that is none.
+    /// The status reports success, but the response is invalid.
     #[error("its answer is not one of OTLP")]
     Unreadable,
-    /// It did not answer in time.
+    /// The collector did not respond in time.
     #[error("it does not answer within {} ms", .0.as_millis())]
     Late(Duration),
-    /// There is no connection, or it broke off.
+    /// There is no connection, or it was interrupted.
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
 }
 
 impl Collector {
     /// # Errors
-    /// What is wrong with the config, in words for its user.
+    /// A description of the invalid setting, for the user.
     pub(super) fn new(config: &OtlpConfig) -> Result<Self, String> {
         let base = config.endpoint.trim_end_matches('/').to_owned();
         format!("{base}/v1/logs")
@@ -119,10 +120,10 @@ impl Collector {
         })
     }
 
-    /// Sends one request. Redirects are refusals.
+    /// Sends one request. Redirects count as rejections.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// Why the request was not accepted.
     pub(super) async fn post(&self, signal: &str, body: Bytes) -> Result<AcceptedCount, SendError> {
         let exchange = tokio::time::timeout(self.timeout, self.exchange(signal, body)).await;
         exchange.unwrap_or(Err(SendError::Late(self.timeout)))
@@ -163,7 +164,7 @@ impl Collector {
     }
 }
 
-/// How many records an answer does not want; `None` if it cannot be read.
+/// Returns the number of rejected records in a response; `None` if the response cannot be read.
 fn rejected(signal: &str, answer: Bytes) -> Option<u64> {
     let rejected = match signal {
         "logs" => ExportLogsServiceResponse::decode(answer)
@@ -182,7 +183,8 @@ fn rejected(signal: &str, answer: Bytes) -> Option<u64> {
     Some(rejected.unwrap_or_default().try_into().unwrap_or_default())
 }
 
-/// How long a collector wants to be left alone (RFC 9110, section 10.2.3).
+/// Returns the time that the collector asks clients to wait (`Retry-After`: RFC 9110, section
+/// 10.2.3).
 fn after(headers: &HeaderMap) -> Option<Duration> {
     let told = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = told.parse() {

@@ -1,4 +1,4 @@
-//! What waits to be sent: bounded in records and bytes.
+//! The queue of records to be sent, limited in records and bytes.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 
 use crate::config::OtlpConfig;
 
-/// Records that wait, the oldest first.
+/// Queued records, the oldest first.
 pub(super) struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
-    /// Woken when there is enough for one request.
+    /// Notified when there are enough records for one request.
     enough: Notify,
     queue_records: usize,
     queue_bytes: usize,
@@ -49,7 +49,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes a record of so many bytes, or drops it where there is no room.
+    /// Adds a record of `bytes` bytes, or drops it if there is no room.
     pub(super) fn push(&self, record: T, bytes: usize) {
         let mut waiting = self.waiting.lock();
         if waiting.records.len() >= self.queue_records
@@ -69,7 +69,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next records for one request, at least one; `None` if nothing waits.
+    /// Returns the next records for one request, at least one; `None` if the queue is empty.
     pub(super) fn take(&self) -> Option<Vec<T>> {
         let mut waiting = self.waiting.lock();
         let mut out = Vec::new();
@@ -87,7 +87,7 @@ impl<T> Queue<T> {
         (!out.is_empty()).then_some(out)
     }
 
-    /// Waits until there is enough for one request.
+    /// Waits until there are enough records for one request.
     pub(super) async fn enough(&self) {
         self.enough.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Who sends: the resource and the scope of every request.
+//! The resource and the scope of every request, which identify the sender.
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -6,16 +6,17 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::config::OtlpConfig;
 
-/// What is the same for every request.
+/// The part that is the same for every request.
 pub(super) struct ExportResource {
-    /// The process.
+    /// Identifies the process.
     pub(super) resource: Resource,
-    /// The program.
+    /// Identifies the program.
     pub(super) scope: InstrumentationScope,
 }
 
 impl ExportResource {
-    /// Of this process: what the config says before what is known (OpenTelemetry, semantic conventions, Service).
+    /// Describes this process. Attributes in the config take precedence over the built-in ones
+    /// (OpenTelemetry, semantic conventions, Service).
     pub(super) fn new(config: &OtlpConfig) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let instance = uuid::Uuid::new_v4().to_string();
@@ -48,7 +49,7 @@ impl ExportResource {
     }
 }
 
-/// An attribute that says a text.
+/// Returns an attribute with a text.
 pub(super) fn text(name: &str, value: &str) -> KeyValue {
     attribute(name, Value::StringValue(value.to_owned()))
 }
@@ -61,7 +62,7 @@ pub(super) fn attribute(name: &str, value: Value) -> KeyValue {
     }
 }
 
-/// A time as OTLP has it: nanoseconds since 1970.
+/// Converts a time to that of OTLP: nanoseconds since 1970.
 pub(super) fn nanos(time: std::time::SystemTime) -> u64 {
     let since = time
         .duration_since(std::time::UNIX_EPOCH)

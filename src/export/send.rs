@@ -1,4 +1,5 @@
-//! Sends the records of one signal: gathers them, tries again where that may help, and counts what became of them.
+//! Sends the records of one signal: batches them, retries where that may help, and counts the
+//! outcomes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,24 +12,24 @@ use super::post::{Collector, SendError};
 use super::queue::Queue;
 use crate::record::ExportCounts;
 
-/// How often one request is sent, at the most.
+/// Maximum number of attempts for one request.
 const TRIES: u32 = 5;
-/// Pause before the second try; each further one is twice as long.
+/// Pause before the second attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause, whatever the collector asks for.
+/// Maximum pause, including one that the collector asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Sends one signal.
+/// Sends the records of one signal.
 pub(super) struct Sender {
     signal: &'static str,
     post: Arc<Collector>,
     counts: ExportCounts,
     stop: watch::Receiver<bool>,
-    /// Whether the last request was taken: what goes wrong is said once for each time that it begins to.
+    /// Whether the last request was accepted. Only the first of consecutive failures is logged.
     well: AtomicBool,
 }
 
-/// A request, and how many records it holds.
+/// A request, and the number of records in it.
 pub(super) struct Request {
     pub(super) body: Bytes,
     pub(super) records: u64,
@@ -50,7 +51,7 @@ impl Sender {
         }
     }
 
-    /// Sends what comes into the queue until it is time to stop, and what is left then.
+    /// Sends queued records until the exporter is closed, and then the rest.
     pub(super) async fn all<T>(
         self,
         queue: Arc<Queue<T>>,
@@ -73,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// Sends what there is at each interval, and once more when it is time to stop.
+    /// Sends the current requests at each interval, and once more when the exporter is closed.
     pub(super) async fn regularly(self, interval: Duration, requests: impl Fn() -> Vec<Request>) {
         let mut stop = self.stop.clone();
         loop {
@@ -94,7 +95,7 @@ impl Sender {
         let mut stop = self.stop.clone();
         let mut pause = PAUSE;
         let mut tries = 1;
-        // Counted where this is given up on the way, too.
+        // Counts the records as failed even if this future is dropped.
         let mut fate = BatchOutcome {
             counts: &self.counts,
             failed: records,
@@ -141,14 +142,14 @@ impl Sender {
             pause = (pause * 2).min(LONGEST_PAUSE);
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                // One last try, at once.
+                // One last attempt, at once.
                 _ = stop.wait_for(|stop| *stop) => tries = TRIES,
             }
         }
     }
 }
 
-/// Counts records as failed unless something else became of them.
+/// Counts records as failed unless they have another outcome.
 struct BatchOutcome<'c> {
     counts: &'c ExportCounts,
     failed: u64,
@@ -160,7 +161,7 @@ impl Drop for BatchOutcome<'_> {
     }
 }
 
-/// Up to a quarter of a pause, so that many gates do not come back at once.
+/// Returns up to a quarter of a pause, so that many gates do not retry at the same time.
 fn jitter(pause: Duration) -> Duration {
     let [byte, ..] = *uuid::Uuid::new_v4().as_bytes();
     pause * u32::from(byte) / 1024

@@ -1,4 +1,4 @@
-//! Spans, as OTLP has them.
+//! Encodes spans for OTLP.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
@@ -11,13 +11,13 @@ use super::resource::{ExportResource, nanos, text};
 use super::send::Request;
 use crate::protocol::trace::{Attribute, Parent, Span, SpanEvent, SpanKind};
 
-/// The flags of W3C: recorded.
+/// The W3C trace flag `sampled`.
 const SAMPLED: u32 = 1;
-/// It is known whether the parent is in another process, and it is (OTLP, `SpanFlags`).
+/// OTLP `SpanFlags`: it is known whether the parent is in another process, and (`REMOTE`) it is.
 const KNOWN: u32 = 0x100;
 const REMOTE: u32 = 0x200;
 
-/// About how long a span is when it is written.
+/// Returns the approximate length of an encoded span.
 pub(super) fn bytes(span: &Span) -> usize {
     let of = |attributes: &[Attribute]| -> usize {
         attributes
@@ -36,7 +36,7 @@ pub(super) fn bytes(span: &Span) -> usize {
             .sum::<usize>()
 }
 
-/// One request with these spans.
+/// Returns a request with these spans.
 pub(super) fn request(spans: Vec<Span>, origin: &ExportResource) -> Request {
     let records = spans.len() as u64;
     let scope_spans = vec![ScopeSpans {

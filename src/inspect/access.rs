@@ -1,4 +1,4 @@
-//! What a caller may not use is not in its lists, and calls of it go nowhere.
+//! Items that a caller may not use are removed from its lists, and calls to them are refused.
 
 #![allow(
     clippy::disallowed_types,
@@ -13,7 +13,8 @@ use super::tools::{Tools, only_reads};
 use crate::message::{Envelope, Json, Message, ReadLimits, Value, ValueKind};
 use crate::protocol::{Access, Context, Denied, Thing};
 
-/// The lists that are kept to what a caller may use: method, member of the result, member that names each.
+/// Lists that are filtered by what a caller may use: method, member of the result, member that
+/// names each entry.
 const LISTS: [(&str, &str, &str, Thing); 4] = [
     ("tools/list", "tools", "name", Thing::Tool),
     ("prompts/list", "prompts", "name", Thing::Prompt),
@@ -26,20 +27,19 @@ const LISTS: [(&str, &str, &str, Thing); 4] = [
     ),
 ];
 
-/// Something that a caller asks for and may not use.
+/// An item that a caller requests and may not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Barred {
-    /// Which of the message's items asks for it.
+    /// The index in a batch of the message that requests it.
     pub item: usize,
-    /// What it is.
     pub thing: Thing,
-    /// Its name, or its address.
+    /// The name or the URI of the item.
     pub name: String,
-    /// Why.
+    /// The reason for the denial.
     pub why: Denied,
 }
 
-/// What of a message asks for something that its caller may not use.
+/// Returns the items that a message requests and its caller may not use.
 pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) -> Vec<Barred> {
     let Some(access) = &context.caller.access else {
         return Vec::new();
@@ -63,7 +63,8 @@ pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) 
     all.collect()
 }
 
-/// What a message asks for: a request, or a notification that a server may take for one.
+/// Returns the item that a message requests: a request, or a notification that a server may treat
+/// as one.
 fn asked_for(message: &Message, envelope: &Envelope) -> Option<(Thing, String)> {
     let params = message.body(envelope);
     let named = |key: &str| {
@@ -91,7 +92,8 @@ fn asked_for(message: &Message, envelope: &Envelope) -> Option<(Thing, String)> 
     })
 }
 
-/// What the pinned definition of a tool that no list had yet says of whether it only reads.
+/// Returns whether a tool that no list has contained yet is read-only according to its pinned
+/// definition.
 fn pinned(pins: &Pins, name: &str) -> Option<bool> {
     let pin = pins.get(&Key {
         kind: Kind::Tool,
@@ -105,7 +107,8 @@ fn pinned(pins: &Pins, name: &str) -> Option<bool> {
     )
 }
 
-/// The bytes of a message whose lists hold only what its caller may use; `None` if that is as it came.
+/// Returns the bytes of a message with its lists reduced to what its caller may use; `None` if
+/// nothing changes.
 pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
     let access = context.caller.access.as_ref()?;
     let mut patch = Patch::default();
@@ -119,7 +122,7 @@ pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
             continue;
         };
         for (method, member, key, thing) in LISTS {
-            // An answer to nothing that is known is kept to what may be used like any other.
+            // A response to no known request is filtered like any other.
             if asked.is_some_and(|asked| &*asked.method != method) {
                 continue;
             }

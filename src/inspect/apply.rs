@@ -1,4 +1,4 @@
-//! Carries out what rules want done about a string.
+//! Applies the actions of rules to a string.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,12 @@ use super::rewrite::{
 use super::string::{Judge, Site};
 use super::wrap::wrapped;
 
-/// A text in which cutting leaves something to cut after so many rounds is withheld whole.
+/// Maximum number of rounds of cuts; a text that still has something to cut after them is withheld
+/// whole.
 const ROUNDS: usize = 4;
 
 impl<'p> Judge<'p, '_> {
-    /// The block goes because of what was found in it.
+    /// Returns the outcome that withholds the whole block because of findings in it.
     pub(super) fn without_block<'h>(
         &self,
         hits: impl Iterator<Item = &'h Hit<'p>>,
@@ -35,7 +36,8 @@ impl<'p> Judge<'p, '_> {
         Outcome::Withhold(withheld.block_notice(place.surface, self.audit))
     }
 
-    /// What is left of a text. `fragment` where it has tags in it that are not rendered.
+    /// Rewrites a text according to its hits. `fragment` is set if the text contains tags that are
+    /// not rendered.
     pub(super) fn rewrite(
         &self,
         base: &str,
@@ -56,7 +58,7 @@ impl<'p> Judge<'p, '_> {
             .filter_map(|hit| self.rule(hit))
             .map(|rule| rule.id.as_str())
             .collect();
-        // What a page hides is gone once it is rendered, however many rules match it.
+        // Text that a page hides is already removed by rendering, however many rules match it.
         let hides = |hit: &Hit<'_>| hit.hidden && self.action(hit) == Action::Quarantine;
         withheld.passages = usize::from(!fragment && hits.iter().any(hides));
         let mut text = base.to_owned();

@@ -1,9 +1,11 @@
-//! What each string of a tool call is for who receives it: a command, code, a path, a URL, or a text.
+//! How the receiver of a tool call reads each string of its arguments: as a command, code, a path,
+//! a URL, or text.
 //!
-//! What the policy says decides, then the names of the tool and the argument, what the tool's definition says of it,
-//! and the look of the string itself. What belongs together (a program and its list of arguments, a folder, the
-//! variables and the standard input of a command) is put together, each word quoted, so that no word is made that
-//! the receiver would not see.
+//! The policy takes precedence, then the names of the tool and the argument, then what the tool's
+//! definition says about the argument, and then the look of the string itself. Strings that belong
+//! together (a program and its list of arguments, a folder, the variables and the standard input of
+//! a command) are joined, each word quoted, so that no word is created that the receiver would not
+//! see.
 
 mod base_path;
 mod forms;
@@ -33,11 +35,11 @@ use tool::{Runs, Tool};
 /// One string of the arguments, or several that the receiver reads as one.
 pub(super) struct Unit<'m> {
     pub(super) text: Cow<'m, str>,
-    /// Names joined by dots, indices left out.
+    /// Argument names joined by dots, without indices.
     pub(super) argument: String,
     pub(super) role: Role,
     pub(super) read_as: ReadAs,
-    /// Made of other units; not to be counted again.
+    /// Whether it is composed of other units and must not be counted again.
     pub(super) joined: bool,
     node: usize,
 }
@@ -58,42 +60,43 @@ struct Node {
 /// The object that an argument belongs to.
 struct Scope {
     tool: Rc<Tool>,
-    /// The language that a neighbour names.
+    /// The language that a sibling argument names.
     language: Option<String>,
-    /// Some argument is plainly what is run.
+    /// Whether some argument is clearly something to execute.
     executes: bool,
-    /// All that is in it is kept as it is.
+    /// Whether its values are stored as they are.
     kept: bool,
-    /// A folder is named beside it.
+    /// Whether one of its members names a folder.
     has_folder: bool,
-    /// Its paths are those of a container, not of this machine.
+    /// Whether its paths are those of a container, not of this machine.
     in_container: bool,
-    /// Its paths are routes of a server, or steps in a document.
+    /// Whether its paths are routes of a server, or steps in a document.
     is_routed: bool,
 }
 
-/// A value that is still to be looked at.
+/// A value that has not been visited yet.
 struct Frame<'j> {
     value: Value<'j>,
     node: Option<usize>,
     argument: String,
     head: Head,
-    /// The policy says so, or what is above it: looks do not matter.
+    /// Whether the policy determines the reading, here or above: then the look of the value does
+    /// not matter.
     pinned: bool,
-    /// The name it stands under says that it is an order rather than something to keep.
+    /// Whether the name of the value indicates something to act on rather than to store.
     order: bool,
     scope: Rc<Scope>,
-    /// A joined unit has it already.
+    /// Whether a joined unit already contains it.
     covered: bool,
-    /// It is an element of a list of commands.
+    /// Whether it is an element of a list of commands.
     listed: bool,
 }
 
-/// Longest dotted name; the rest of a longer one is left out.
+/// Maximum length of a dotted name; the rest of a longer one is omitted.
 const NAME_BYTES: usize = 256;
-/// Most steps that are put together.
+/// Maximum number of steps that are joined.
 const STEPS: usize = 64;
-/// Strings that hold JSON are opened this often.
+/// Maximum depth of JSON in strings that is parsed.
 const JSON_DEPTH: usize = 2;
 
 /// Finds the units of the arguments of a call of `tool`.
@@ -126,7 +129,7 @@ pub(super) fn place_arguments<'m>(
     });
     let readers = readers.of(tool, definition);
     if let Some(json) = opened {
-        // Some clients send the arguments as a string of JSON, and some servers take them so.
+        // Some clients send the arguments as a JSON string, and some servers accept that.
         let root = Frame::root(json.root(), scope);
         units.walk(root, &readers, 1, |text| Cow::Owned(text.into_owned()));
         return units;
@@ -136,7 +139,7 @@ pub(super) fn place_arguments<'m>(
 }
 
 impl<'j> Frame<'j> {
-    /// The arguments as a whole.
+    /// Creates the frame of the arguments as a whole.
     fn root(value: Value<'j>, scope: Scope) -> Self {
         Self {
             value,
@@ -153,7 +156,7 @@ impl<'j> Frame<'j> {
 }
 
 impl<'m> Units<'m> {
-    /// Where a unit stands, as a JSON pointer from the message's root.
+    /// Returns the place of a unit, as a JSON pointer from the message's root.
     pub(super) fn pointer(&self, unit: &Unit<'_>) -> String {
         let mut steps = Vec::new();
         let mut at = Some(unit.node);
@@ -232,7 +235,7 @@ impl<'m> Units<'m> {
             .and_then(|(_, value)| value.str());
         let in_notebook = cell.is_some() || frame.scope.tool.notebook;
         let head = |key: &str| match names::head(key) {
-            // What a cell of a notebook holds; a cell of text runs nothing.
+            // The source of a notebook cell; a text cell runs nothing.
             _ if names::is_source(key) && cell.as_deref().is_some_and(|cell| cell != "code") => {
                 Head::Text
             }
@@ -280,7 +283,8 @@ impl<'m> Units<'m> {
                 (Some(head), ..) => (child.head, child.pinned) = (head, true),
                 (None, true, Head::Text, _) => {}
                 (None, ..) if file => (child.head, child.order) = (Head::Loose, false),
-                // `command: { line: "…" }`: what has no name of its own is what it stands in.
+                // `command: { line: "…" }`: a member with a generic or unknown name is read as its
+                // parent is.
                 (None, _, Head::Shell | Head::Code | Head::Sql, Head::Unknown | Head::Loose) => {}
                 (None, ..) => {
                     (child.head, child.pinned) = (
@@ -332,7 +336,7 @@ impl<'m> Units<'m> {
             let lines: Vec<Cow<'_, str>> =
                 elements.iter().filter_map(|value| value.str()).collect();
             if lines.len() > 1 {
-                // The lines of a notebook's cell; some end in a line end and some do not.
+                // The lines of a notebook cell; some end with a line end and some do not.
                 let text: String = lines
                     .iter()
                     .map(|line| format!("{}\n", line.trim_end_matches('\n')))
@@ -378,7 +382,8 @@ impl<'m> Units<'m> {
         frames.get_mut(start..).unwrap_or_default().reverse();
     }
 
-    /// Steps that are a command each, as one script: `[{ "run": "cd /" }, { "run": "rm -rf *" }]`.
+    /// Joins steps that are one command each into one script: `[{ "run": "cd /" }, { "run": "rm -rf
+    /// *" }]`.
     fn steps(&mut self, frame: &Frame<'_>, elements: &[Value<'_>]) {
         let Some(node) = frame.node.filter(|_| {
             !frame.covered && !frame.scope.kept && frame.scope.tool.runs != Runs::Mentions
@@ -437,7 +442,7 @@ impl<'m> Units<'m> {
                 covered: false,
                 listed: false,
             };
-            // A shell would find `$(…)` in JSON, too.
+            // A shell would expand `$(…)` in JSON, too.
             opened = json.root().kind() == ValueKind::Object
                 && !frame.pinned
                 && frame.head != Head::Shell;
@@ -491,7 +496,7 @@ impl<'m> Units<'m> {
 }
 
 impl Scope {
-    /// The scope of an object's members.
+    /// Returns the scope of an object's members.
     fn within(
         &self,
         members: &[(Cow<'_, str>, Value<'_>)],
@@ -504,7 +509,7 @@ impl Scope {
                 .str()
                 .map(|text| text.chars().take(128).collect::<String>())
         };
-        // A call within a call names its own tool; a language is that of its neighbours.
+        // A nested call names its own tool; a language applies to the arguments next to it.
         let holds_call = |value: Value<'_>| {
             value.kind() == ValueKind::Object
                 || value
@@ -552,7 +557,7 @@ impl Scope {
     }
 }
 
-/// The last of the names that are joined by dots.
+/// Returns the last of the names that are joined by dots.
 fn last_name(argument: &str) -> &str {
     argument.rsplit('.').next().unwrap_or(argument)
 }

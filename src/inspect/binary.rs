@@ -1,5 +1,5 @@
-//! What stands in binary blocks: which type they are by their first bytes, and the text in them that a program would show.
-//! Bounded in bytes and members; what is not read is said to be.
+//! Contents of binary blocks: their type, determined by their first bytes, and the text in them
+//! that a program would display. Limited in bytes and members; what is not read is reported.
 
 mod archive;
 mod in_text;
@@ -18,26 +18,29 @@ use super::Unread;
 use crate::detect::work::Budget;
 use crate::message::{Path, Step, Value};
 
-/// Maximum text taken from one block, in bytes; [`Budget`] bounds the sum over a message.
+/// Maximum amount of text taken from one block, in bytes; [`Budget`] limits the sum over a message.
 const TEXT_BYTES: usize = 4 << 20;
-/// Maximum size of one compressed part of a block when unpacked, in bytes. Markup is kept twice: as written, and as text.
+/// Maximum size of one compressed part of a block when decompressed, in bytes. Markup is stored
+/// twice: as written, and as text.
 const PART_BYTES: usize = TEXT_BYTES / 2;
-/// Most texts of one block.
+/// Maximum number of texts of one block.
 const TEXTS: usize = 256;
-/// Most data that is read of `data:` addresses in one text, and how many of them.
+/// Maximum amount of data in `data:` URLs that is read in one text, in bytes, and maximum number of
+/// such URLs.
 const DATA_BYTES: usize = 4 << 20;
 const DATA_ADDRESSES: usize = 16;
-/// Shortest run of characters in data that counts as text.
+/// Minimum length of a run of characters in data that counts as text.
 const RUN: usize = 6;
 
-/// What is in a block.
+/// The contents of a block.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// Its type by its first bytes: `png`, `zip` and so on, `text`, or nothing if it is not known.
+    /// The type, determined by the first bytes: `png`, `zip` and so on, `text`, or empty if it is
+    /// not known.
     pub(super) kind: &'static str,
-    /// The texts in it.
+    /// The texts in the block.
     pub(super) texts: Vec<String>,
-    /// Why some of it was not read; nothing if all of it is text.
+    /// Why some of it was not read; `None` if all of it is text.
     pub(super) unread: Option<Unread>,
     bytes: usize,
 }
@@ -51,7 +54,7 @@ impl Contents {
         }
     }
 
-    /// Adds a text. `false` if there is no room left.
+    /// Adds a text. Returns `false` if there is no room left.
     fn add(&mut self, text: &str) -> bool {
         if text.trim().is_empty() {
             return true;
@@ -66,7 +69,7 @@ impl Contents {
         fits
     }
 
-    /// Whether the declared type is another than the actual one.
+    /// Returns whether the declared type differs from the actual one.
     pub(super) fn belies(&self, declared: &str) -> bool {
         let declared = declared
             .split(';')
@@ -108,8 +111,8 @@ impl Contents {
     }
 }
 
-/// The declared type of the binary block whose data stands at `path`, if it is one: `data` of images and audio, `blob` of
-/// resources.
+/// Returns the declared type of the binary block whose data is at `path`, if it is one: `data` of
+/// images and audio, `blob` of resources.
 pub(super) fn declared(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
     let Some(Step::Key(key)) = path.last() else {
         return None;
@@ -131,10 +134,12 @@ pub(super) fn declared(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
     })
 }
 
-/// Shortest line of base64 that goes on in another, in characters (RFC 2045 has 76, RFC 7468 has 64).
+/// Minimum length of a base64 line that is continued on the next, in characters (RFC 2045 uses 76,
+/// RFC 7468 uses 64).
 const LINE: usize = 60;
 
-/// The bytes that a text stands for in base64; `None` if it is none. Words on lines of their own are words.
+/// Decodes a base64 text; `None` if it is not base64. Words on separate lines are not taken for
+/// base64.
 pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -162,8 +167,8 @@ pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Decompresses data: at most `most` bytes, and no more than the budget has left. Returns what could be decompressed, and
-/// why that is not all of it.
+/// Decompresses data: at most `most` bytes, and no more than the budget has left. Returns the
+/// decompressed bytes, and the reason if they are incomplete.
 fn unpack(
     budget: &Budget,
     most: usize,
@@ -185,7 +190,7 @@ fn unpack(
     (bytes, incomplete)
 }
 
-/// The bytes that a text encodes for a decoder that skips characters outside base64, as many do.
+/// Decodes base64 as a decoder does that skips characters outside the alphabet, as many do.
 pub(super) fn lenient(text: &[u8]) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -252,7 +257,7 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
     }
 }
 
-/// A text, or what nobody knows.
+/// Returns the contents of a text, or of data of unknown type.
 fn text(bytes: &[u8]) -> Contents {
     let Some(text) = as_text(bytes) else {
         return media::runs("", bytes);
@@ -275,7 +280,8 @@ fn text(bytes: &[u8]) -> Contents {
     contents
 }
 
-/// What stands between the tags: a picture's words run on over the elements that place them.
+/// Returns the text between the tags: the words of a picture continue across the elements that
+/// position them.
 fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, part) in text.split('<').enumerate() {
@@ -289,7 +295,7 @@ fn without_tags(text: &str) -> String {
     out
 }
 
-/// What bytes say, if they are text: UTF-8, or UTF-16 by its mark.
+/// Decodes bytes that are text: UTF-8, or UTF-16 with a byte order mark.
 fn as_text(bytes: &[u8]) -> Option<String> {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let units = bytes.get(2..)?.chunks_exact(2).map(|pair| {
@@ -316,7 +322,8 @@ fn as_text(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// What stands in the `data:` addresses of a text, as far as it is no plain text, which other readings of it show.
+/// Returns the contents of the base64 `data:` URLs of a text; URLs with plain text are covered by
+/// other readings of it.
 pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents)> {
     let mut found = Vec::new();
     let mut at = 0;

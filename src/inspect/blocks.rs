@@ -1,4 +1,4 @@
-//! Blocks: parts of a result that can be taken out whole and leave the rest as it was.
+//! Blocks: parts of a result that can be removed whole without changing the rest.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,12 @@ use crate::message::{Edit, Path, Step, Value, quote};
 
 use super::tools::overlay::Patch;
 
-/// Members of results that hold lists of definitions.
+/// Members of results that contain lists of definitions.
 const LISTS: [&str; 4] = ["tools", "prompts", "resources", "resourceTemplates"];
 
-/// How deep in the message's object the block lies that holds the value at `path`: a content block of a tool's result or
-/// of a prompt's message (2025-11-25, `ContentBlock`), or one of the `contents` of a resource. `None` where there is none.
+/// Returns the depth, in the message's object, of the block that contains the value at `path`: a
+/// content block of a tool's result or of a prompt's message (2025-11-25, `ContentBlock`), or one
+/// of the `contents` of a resource. `None` if there is no block.
 pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
     let name = |at: usize| match path.get(at) {
         Some(Step::Key(key)) => &**key,
@@ -19,7 +20,7 @@ pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
     let listed = |at: usize| matches!(path.get(at), Some(Step::Index(_)));
     let depth = match (name(0), name(1)) {
         ("result", "content") if listed(2) => 3,
-        // What was read is known by its address.
+        // A resource is identified by its URI, which is kept.
         ("result", "contents") if listed(2) && name(3) != "uri" => 3,
         ("result", "messages") if listed(2) && name(3) == "content" => 4 + usize::from(listed(4)),
         _ => return None,
@@ -27,14 +28,15 @@ pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
     (path.len() > depth).then_some(depth)
 }
 
-/// How deep in the message's object the entry of a list of definitions lies that holds the value at `path`.
+/// Returns the depth, in the message's object, of the entry of a list of definitions that contains
+/// the value at `path`.
 pub(super) fn entry(path: &Path<'_>) -> Option<usize> {
     let lists = matches!(path.get(1), Some(Step::Key(key)) if LISTS.contains(&&**key));
     let is_entry = matches!((path.first(), path.get(2)), (Some(Step::Key(first)), Some(Step::Index(_))) if first == "result");
     (lists && is_entry && path.len() > 3).then_some(3)
 }
 
-/// The edits that take those entries out of a result's lists which begin there.
+/// Returns the edits that remove the entries of a result's lists that begin at `starts`.
 pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> Vec<Edit> {
     let mut patch = Patch::default();
     for list in LISTS
@@ -51,7 +53,7 @@ pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> V
     patch.cuts()
 }
 
-/// The edit that puts a notice in the place of a block.
+/// Returns the edit that replaces a block with a notice.
 pub(super) fn without(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
     let text = quote(notice.trim_end());
     let json = if matches!(path.get(1), Some(Step::Key(key)) if key == "contents") {
@@ -66,7 +68,7 @@ pub(super) fn without(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
     Edit::json(block.span(), json)
 }
 
-/// Drops the edits within blocks that go whole, and all but the first edit of a block.
+/// Drops the edits within blocks that are removed whole, and all but the first edit of a block.
 pub(super) fn settle(edits: &mut Vec<Edit>, first: usize) {
     let mut own = edits.split_off(first.min(edits.len()));
     own.sort_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));

@@ -1,5 +1,5 @@
-//! The budget of a message: shared by all its strings and blocks, reported where it is exceeded, and large enough for
-//! ordinary documents.
+//! The budget of a message: shared by all its strings and blocks, reported when it is exceeded, and
+//! large enough for ordinary documents.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;

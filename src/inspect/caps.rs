@@ -1,4 +1,4 @@
-//! How much text of a tool's result an agent gets at once.
+//! Limits on how much text of a tool's result an agent receives at once.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,16 +9,17 @@ use crate::protocol::AuditId;
 use super::portion::Portions;
 use super::wrap::{between_markers, unwrapped};
 
-/// The longest text of a result, and of one block of it, by tool.
+/// The maximum length of the text of a result, and of one block of it, by tool.
 #[derive(Clone, Debug)]
 pub(super) struct Caps {
     by_tool: BTreeMap<String, usize>,
     blocks: BTreeMap<String, usize>,
-    /// Tools that the policy names in `shell`: their output is a log more often than a document.
+    /// Tools that the policy names in `shell`: their output is usually a log rather than a
+    /// document.
     shell: Vec<String>,
 }
 
-/// How much of the texts of one tool is shown, in bytes.
+/// Limits on how much of one tool's texts is shown, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cap {
     pub(super) all: usize,
@@ -34,7 +35,7 @@ impl Caps {
         }
     }
 
-    /// What holds for a tool.
+    /// Returns the limits for a tool.
     pub(super) fn of(&self, tool: Option<&str>) -> Cap {
         let named = tool.and_then(|tool| self.by_tool.get(tool)).copied();
         let is_shell = |tool: &str| {
@@ -60,19 +61,19 @@ impl Caps {
     }
 }
 
-/// That what does not fit is kept for the agent to read on.
+/// Settings for storing text that does not fit, so that the agent can read the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Paging {
-    /// Longest text that is kept, in bytes.
+    /// Maximum length of a text that is stored, in bytes.
     pub most_bytes: usize,
-    /// Whether the agent's client knows links to resources (2025-06-18 on).
+    /// Whether the agent's client supports resource links (2025-06-18 and later).
     pub links: bool,
-    /// Few messages need one: it is drawn for the first text that does not fit.
+    /// Generated for the first text that does not fit, since few messages need it.
     id: OnceLock<String>,
 }
 
 impl Paging {
-    /// Keeps texts of at most `most_bytes`.
+    /// Creates settings that store texts of at most `most_bytes`.
     pub fn new(most_bytes: usize, links: bool) -> Self {
         Self {
             most_bytes,
@@ -81,37 +82,39 @@ impl Paging {
         }
     }
 
-    /// The first part of the addresses of everything that is kept of this message: 122 random bits.
+    /// Returns the first part of the URIs of everything that is stored for this message: 122 random
+    /// bits.
     pub(super) fn id(&self) -> &str {
         self.id
             .get_or_init(|| uuid::Uuid::new_v4().simple().to_string())
     }
 }
 
-/// A text that did not fit, from where it was cut.
+/// The rest of a text that did not fit, from the cut on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// Its name within [`AT`].
+    /// The id of the rest within [`AT`].
     pub id: String,
-    /// All that was not shown.
+    /// The text that was not shown.
     pub text: String,
-    /// How much of it is shown at a time, in bytes.
+    /// Number of bytes shown per page.
     pub page_bytes: usize,
-    /// How much was shown before it, in bytes.
+    /// Number of bytes shown before the rest.
     pub before_bytes: usize,
-    /// The id of the markers that it stands between.
+    /// The id of the markers that enclose the text.
     pub wrapped: Option<String>,
 }
 
-/// Where the gate serves what did not fit: an id follows, and the number of a page.
+/// Prefix of the URIs under which the gate serves text that did not fit: an id follows, and the
+/// number of a page.
 pub const AT: &str = "lychgate://result/";
 
-/// The address of a page of a rest; the first of a text is what the answer itself shows.
+/// Returns the URI of a page of a rest; the first page of a text is what the result itself shows.
 pub fn address(id: &str, page: usize) -> String {
     format!("{AT}{id}/{page}")
 }
 
-/// The line that tells that there is more, and where.
+/// Returns the line that reports that there is more text, and where to read it.
 pub fn footer(shown: usize, total: usize, at: Option<&str>) -> String {
     let kilo = |bytes: usize| (bytes + 500) / 1000;
     let sizes = if total < 10_000 {
@@ -127,7 +130,7 @@ pub fn footer(shown: usize, total: usize, at: Option<&str>) -> String {
     }
 }
 
-/// The text of a result that may still be shown.
+/// The amount of a result's text that may still be shown.
 pub(super) struct Budget<'p> {
     cap: Cap,
     total: usize,
@@ -135,16 +138,16 @@ pub(super) struct Budget<'p> {
     paging: Option<&'p Paging>,
     /// The id in the markers of texts that are wrapped: each page has its own pair of them.
     markers: String,
-    /// What does not fit.
+    /// The texts that do not fit.
     pub(super) rests: Vec<Rest>,
-    /// What comes now does not fit at all: it goes with the last rest, if that is kept.
+    /// Whether further text does not fit at all: it is added to the last rest, if that is stored.
     spent: bool,
-    /// A limit was hit: what is cut off is too long to be kept.
+    /// Whether a limit was exceeded: the text that is cut off is too long to be stored.
     pub(super) unkept: bool,
 }
 
 impl<'p> Budget<'p> {
-    /// For texts of `total` bytes together.
+    /// Creates a budget for texts of `total` bytes together.
     pub(super) fn new(cap: Cap, total: usize, paging: Option<&'p Paging>, audit: AuditId) -> Self {
         Self {
             cap,
@@ -158,13 +161,14 @@ impl<'p> Budget<'p> {
         }
     }
 
-    /// Whether nothing of what comes now is shown.
+    /// Returns whether no further text is shown.
     pub(super) fn is_spent(&self) -> bool {
         self.spent
     }
 
-    /// What is shown of the next text, if not all of it, and how many bytes of it are not. `number` counts the rests of a
-    /// message; `label` names the text where it is not shown at all.
+    /// Returns the part of the next text that is shown, if not all of it, and the number of bytes
+    /// that are not shown. `number` counts the rests of a message; `label` names the text if it is
+    /// not shown at all.
     pub(super) fn take(
         &mut self,
         text: &str,

@@ -1,5 +1,6 @@
-//! An external classifier's say: which texts it is asked about, and what its scores come to. Asking is done elsewhere, between
-//! two judgements; here its answer is data like all else that is known.
+//! The external classifier: which texts it scores, and the consequences of the scores. The request
+//! itself is made elsewhere, between two judgements of a message; here its result is an input like
+//! any other.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -16,66 +17,64 @@ use super::string::{Judge, Site};
 use super::wrap::{WARNING, wrapped};
 use super::{Evidence, Finding, Inspection, Refusal};
 
-/// The name under which its findings are told.
+/// The rule id of the classifier's findings.
 const RULE: &str = "classifier";
-/// The same where it could not be asked.
+/// The rule id of the finding when there are no scores.
 const FAILED: &str = "classifier-failed";
-/// Most texts of one message that it is asked about.
+/// Maximum number of texts of one message that are scored.
 const TEXTS: usize = 1024;
 
-/// Texts that a classifier is to be asked about, in the order of the message; none twice.
+/// Texts that a classifier has to score, in the order of the message, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Unclassified {
-    /// The texts.
     pub texts: Vec<ToScore>,
-    /// There are more than the bounds allow: none is asked about then.
+    /// Whether there are more texts than the limits allow: then none is scored.
     pub too_many: bool,
     bytes: usize,
 }
 
-/// A text that a classifier is to be asked about: what the rules leave of it.
+/// A text that a classifier has to score, after the rules have been applied to it.
 #[derive(Clone, Debug)]
 pub struct ToScore {
-    /// The text.
     pub text: String,
-    /// The part of the message.
+    /// The part of the message that contains the text.
     pub surface: Surface,
-    /// The tool that answers, or that is described.
+    /// The tool that returned the text, or whose definition contains it.
     pub tool: Option<String>,
     /// The place, as a JSON pointer.
     pub at: String,
 }
 
-/// What came of asking.
+/// The result of a request to the classifier.
 #[derive(Clone, Debug)]
 pub struct Classified {
-    /// What it calls itself.
+    /// The classifier's name, as it reports it.
     pub name: String,
-    /// Its version, as it says.
+    /// The classifier's version, as it reports it.
     pub version: Option<String>,
-    /// The score of each text; why there are none.
+    /// The score of each text, or the reason why there are no scores.
     pub scores: Result<HashMap<String, f64>, ClassifierFailure>,
-    /// Time that asking took.
+    /// The duration of the request.
     pub took: Duration,
 }
 
-/// Why there are no scores.
+/// The reason why there are no scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassifierFailure {
-    /// Not in time.
+    /// There was no response in time.
     Timeout,
-    /// All places were taken for as long as there was time.
+    /// All concurrency slots were in use until the timeout.
     Busy,
-    /// It could not be reached, or broke off.
+    /// The classifier could not be reached, or the connection broke.
     Unreachable,
-    /// It said something else than the scores that were asked for.
+    /// The response was not the requested scores.
     BadAnswer,
-    /// The message holds more text than it is asked about at once.
+    /// The message contains more text than is scored at once.
     TooLarge,
 }
 
 impl ClassifierFailure {
-    /// Every one.
+    /// All variants.
     pub const ALL: [Self; 5] = [
         Self::Timeout,
         Self::Busy,
@@ -84,7 +83,7 @@ impl ClassifierFailure {
         Self::TooLarge,
     ];
 
-    /// The name in the audit log and metrics.
+    /// Returns the name in the audit log and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -107,7 +106,7 @@ impl ClassifierFailure {
 }
 
 impl Classified {
-    /// The highest score, if there is any.
+    /// Returns the highest score, if there is any.
     pub fn highest(&self) -> Option<f64> {
         self.scores
             .as_ref()
@@ -117,7 +116,8 @@ impl Classified {
             .reduce(f64::max)
     }
 
-    /// What came of it, in a word: `unflagged`, `flagged`, or why there are no scores.
+    /// Returns the outcome in a word: `unflagged`, `flagged`, or the reason why there are no
+    /// scores.
     pub fn outcome(&self, findings: &[Finding]) -> &'static str {
         match &self.scores {
             Err(failure) => failure.name(),
@@ -126,7 +126,7 @@ impl Classified {
         }
     }
 
-    /// What it calls itself, with its version.
+    /// Returns the classifier's name, with its version.
     pub fn by(&self) -> String {
         self.version.as_ref().map_or_else(
             || self.name.clone(),
@@ -139,16 +139,17 @@ impl Classified {
     }
 }
 
-/// A classifier, as far as judging one message is concerned.
+/// The classifier's config and scores for judging one message.
 #[derive(Clone, Copy)]
 pub(super) struct Classifier<'a> {
     pub(super) config: &'a ClassifierConfig,
-    /// What it said; `None` as long as it was not asked.
+    /// The result; `None` as long as no request was made.
     pub(super) said: Option<&'a Classified>,
 }
 
 impl Classifier<'_> {
-    /// Notes that it could not be asked, and says whether the message falls for that.
+    /// Records that there are no scores, and returns a refusal if the message is refused because of
+    /// it.
     pub(super) fn failed(&self, item: usize, inspection: &mut Inspection) -> Option<Refusal> {
         let failure = *self.said?.scores.as_ref().err()?;
         let own = Own {
@@ -173,7 +174,8 @@ impl Classifier<'_> {
         (action == Action::Block).then(|| own.refusal(why))
     }
 
-    /// What becomes of a text that the rules have left as `outcome` says. Before it was asked, the text is added to `open`.
+    /// Returns the outcome for a text that has the given `outcome` after the rules. Before the
+    /// classifier has been called, the text is added to `open`.
     pub(super) fn judge(
         &self,
         text: &Text<'_>,
@@ -258,7 +260,7 @@ impl Classifier<'_> {
     }
 }
 
-/// The refusal of what a classifier has blocked.
+/// Returns the refusal of a message that a classifier has blocked.
 pub(super) fn refusal(findings: &[Finding], item: usize) -> Option<Refusal> {
     let blocks =
         |finding: &&Finding| finding.rule.as_str() == RULE && finding.action == Action::Block;
@@ -293,13 +295,14 @@ impl Unclassified {
         });
     }
 
-    /// Whether there is nothing to ask about.
+    /// Returns whether there is nothing to score.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && !self.too_many
     }
 }
 
-/// Whether anything in a text is a signal of an attack, if signals of nothing by themselves.
+/// Returns whether a text contains any signal of an attack, even one that is not a finding by
+/// itself.
 fn signals(judge: &Judge<'_, '_>, text: &str, place: &Place<'_>) -> bool {
     let mut matches = Vec::new();
     judge.rules.scan(
@@ -313,7 +316,7 @@ fn signals(judge: &Judge<'_, '_>, text: &str, place: &Place<'_>) -> bool {
     matches.iter().any(|found| !judge.of_markup(found.rule))
 }
 
-/// A text without the lines that the gate has put above it: they name attacks and are none.
+/// Returns a text without the lines that the gate has put above it: they name attacks but are none.
 fn without_our_words(text: &str) -> &str {
     let warned = text.split_once('\n').filter(|_| text.starts_with(WARNING));
     without_notices(warned.map_or(text, |(_, rest)| rest))

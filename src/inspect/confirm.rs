@@ -1,4 +1,5 @@
-//! What a policy wants a person asked about whatever the rules say: a session's first write, or the use of a tool.
+//! Calls that require approval by policy, whatever the rules find: the first write of a session, or
+//! the use of a tool.
 
 use crate::config::{AskTool, PolicyConfig, Scope};
 use crate::message::{Direction, Envelope, Message};
@@ -8,19 +9,19 @@ use crate::text::glob_fits;
 use super::tools::Definition;
 use super::{InspectContext, Question};
 
-/// Stands in the place of a rule where the first write of a session is asked about.
+/// Used instead of a rule id if the first write of a session requires approval.
 pub const FIRST_WRITE: &str = "confirm-first-write";
-/// The same for the first use of a tool in a session.
+/// Used instead of a rule id if the first use of a tool in a session requires approval.
 pub const FIRST_USE: &str = "confirm-first-use";
-/// The same for each use of a tool.
+/// Used instead of a rule id if each use of a tool requires approval.
 pub const EVERY_USE: &str = "confirm-every-use";
 
-/// What a policy says of it.
+/// The settings of a policy.
 #[derive(Clone, Debug)]
 pub(super) struct Confirm {
     first_write: bool,
     through_agent: bool,
-    /// By tool, globs, the nearest first.
+    /// By tool glob, most specific first.
     tools: Vec<(String, AskTool)>,
 }
 
@@ -39,7 +40,8 @@ impl Confirm {
         }
     }
 
-    /// The question of the rules, if there is one, with what the policy itself wants asked about a call.
+    /// Returns the question of the rules, if there is one, extended by the approval that the policy
+    /// itself requires for a call.
     pub(super) fn add(
         &self,
         question: Option<Question>,
@@ -132,14 +134,15 @@ impl Confirm {
     }
 }
 
-/// Whether a tool may change something: its annotations say so, or else its name. What neither tells writes.
+/// Returns whether a tool may change something: by its annotations, or else by its name. If neither
+/// is conclusive, it counts as writing.
 fn writes(tool: &str, definition: Option<&Definition>) -> bool {
     definition
         .and_then(|definition| definition.only_reads)
         .map_or_else(|| !reads_by_name(tool), |only_reads| !only_reads)
 }
 
-/// Verbs of tools that only look.
+/// Verbs of read-only tools.
 const READS: [&str; 30] = [
     "browse",
     "check",
@@ -173,14 +176,15 @@ const READS: [&str; 30] = [
     "who",
 ];
 
-/// Whether the first verb of a tool's name is one that only looks, and no other follows it (`get_or_create`).
+/// Returns whether the first verb of a tool's name is read-only and no other follows it
+/// (`get_or_create`).
 fn reads_by_name(tool: &str) -> bool {
     let words = words(tool);
     let mut verbs = words.iter().map(|word| READS.contains(&word.as_str()));
     let joined = words
         .iter()
         .any(|word| matches!(word.as_str(), "and" | "or" | "then"));
-    // A server's name often stands before the verb: `github_list_issues`.
+    // The name of a server often precedes the verb: `github_list_issues`.
     match words.len() {
         0 => false,
         1 => verbs.next() == Some(true),
@@ -195,13 +199,15 @@ fn reads_by_name(tool: &str) -> bool {
     }
 }
 
-/// Verbs that change something even with a verb that looks behind them (`run_check`, `delete_search`).
+/// Verbs that change something even if a read-only verb follows them (`run_check`,
+/// `delete_search`).
 const WRITES: [&str; 20] = [
     "add", "apply", "create", "delete", "edit", "exec", "execute", "insert", "move", "patch",
     "post", "put", "remove", "rename", "run", "send", "set", "start", "update", "write",
 ];
 
-/// The words of a name, in lower case: split where it is not a letter or digit, and before a capital.
+/// Splits a name into words in lower case: at characters other than letters and digits, and before
+/// capitals.
 fn words(name: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut fresh = true;

@@ -1,16 +1,17 @@
-//! What the findings of one item of a message call for: its refusal, or a question to a person.
+//! The consequence of the findings in one item of a message: a refusal, or a request for approval.
 
 use crate::message::Direction;
 use crate::rules::{Action, Find, Rule, RuleSet};
 
 use super::{Detail, Finding, Policy, Question, Refusal};
 
-/// The refusal that the findings of one item call for: that of the gravest rule that blocks.
+/// Returns the refusal that the findings of one item require: that of the most severe rule that
+/// blocks.
 pub(super) fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Option<Refusal> {
     let rule = gravest(rules, findings, Action::Block)?;
     let why = match rules.direction() {
         Direction::Outbound if matches!(*rule.find, Find::Flow(_)) => {
-            // The agent may not recognize data that it was given: the refusal names the place.
+            // The agent may not recognize data that it received: the refusal names the place.
             let finding = findings.iter().find(|finding| finding.rule == rule.id);
             let at = finding.map_or("", |finding| finding.at.as_str());
             let source = finding
@@ -36,7 +37,8 @@ pub(super) fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Opt
     })
 }
 
-/// The question that the findings of one item call for: that of the gravest rule that has a person asked.
+/// Returns the request for approval that the findings of one item require: that of the most severe
+/// rule that asks.
 pub(super) fn question(
     rules: &RuleSet,
     findings: &[Finding],
@@ -71,10 +73,10 @@ pub(super) fn question(
     })
 }
 
-/// The gravest rule among those whose findings call for `action`.
+/// Returns the most severe of the rules whose findings have this `action`.
 fn gravest<'r>(rules: &'r RuleSet, findings: &[Finding], action: Action) -> Option<&'r Rule> {
     let calling = findings.iter().filter(|finding| finding.action == action);
-    // Of those that are as grave, the first: rule files begin with what is plainest.
+    // Of equally severe rules, the first: rule files begin with the clearest ones.
     let gravest = calling.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
     rules
         .rules()

@@ -1,4 +1,4 @@
-//! Judges what stands in binary data.
+//! Judges the contents of binary data.
 
 use crate::detect::Place;
 use crate::rules::{Action, RuleId, Severity};
@@ -9,12 +9,14 @@ use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::{Coverage, Evidence, Finding, Uninspected, Unread};
 
-/// Markup is judged as it is written and, again, as the visible and the hidden text of a page.
+/// Number of times that markup is judged: as it is written and, again, as the visible and the
+/// hidden text of a page.
 const MARKUP_READINGS: usize = 2;
 
 impl Judge<'_, '_> {
-    /// Judges the texts in data, which nobody can edit; notes what was not read, and a type that is not the declared one.
-    /// Gives the notice that takes the place of its block, where that must go.
+    /// Judges the texts in data, which cannot be edited; records what was not read, and a type that
+    /// is not the declared one. Returns the notice that replaces the block, if the block has to be
+    /// removed.
     pub(super) fn contents(
         &mut self,
         contents: &Contents,
@@ -67,7 +69,8 @@ impl Judge<'_, '_> {
             coverage.strings += 1;
             coverage.bytes += text.len();
             let text = Text::new(text.as_str());
-            // Of markup, what a person would see and what not are judged apart as well.
+            // For markup, the text that is visible to a person and the hidden text are also judged
+            // separately.
             let parts = text
                 .page()
                 .map(|page| [(page.visible.as_str(), false), (page.hidden.as_str(), true)]);

@@ -1,4 +1,5 @@
-//! What a server says of itself, its tools, prompts and resources, against what it said when that was pinned.
+//! What a server declares about itself, its tools, prompts and resources, compared with what it
+//! declared when that was pinned.
 
 mod change;
 mod compare;
@@ -21,23 +22,21 @@ pub use listed::{Listed, Seen};
 pub(super) use held::Held as HeldCalls;
 pub(super) use listed::Reader;
 
-/// What a definition is of.
+/// The kind of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// A tool.
     Tool,
-    /// A prompt.
     Prompt,
-    /// A resource.
     Resource,
-    /// A template of resources.
+    /// A resource template.
     Template,
-    /// The server itself: its instructions, and what it says it is. Named by the method that asks for it.
+    /// The server itself: its instructions and its own description. Named by the method that
+    /// requests it.
     Server,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Tool,
         Self::Prompt,
@@ -46,7 +45,7 @@ impl Kind {
         Self::Server,
     ];
 
-    /// The word in the lock file, the audit log and on the command line.
+    /// Returns the word used in the lock file, in the audit log and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -57,13 +56,13 @@ impl Kind {
         }
     }
 
-    /// The kind of this word.
+    /// Returns the kind with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == word)
     }
 
-    /// The method that lists it, the member of the result that holds the list, and the member that names each
-    /// (2025-11-25, `schema.ts`).
+    /// Returns the method that lists the kind, the member of the result that contains the list, and
+    /// the member that names each entry (2025-11-25, `schema.ts`).
     fn listed(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Tool => Some(("tools/list", "tools", "name")),
@@ -78,8 +77,9 @@ impl Kind {
         }
     }
 
-    /// The member by which lists of it are named in capabilities, subscriptions and notifications: templates go with
-    /// resources. What a server says of itself is no list, and nobody is told when it changes.
+    /// Returns the member that represents lists of the kind in capabilities, subscriptions and
+    /// notifications: templates belong to resources. A server's description of itself is not a
+    /// list, and there is no notification when it changes.
     pub fn list(self) -> Option<&'static str> {
         match self {
             Self::Tool => Some("tools"),
@@ -90,30 +90,29 @@ impl Kind {
     }
 }
 
-/// What names a definition within its upstream.
+/// Identifies a definition within its upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// What it is of.
     pub kind: Kind,
-    /// Its name, or its address.
+    /// The name or the URI.
     pub name: Box<str>,
 }
 
 /// A pinned definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// As it was approved, or first seen; `None` where it was held when first seen.
+    /// As approved, or as first seen; `None` if it was held when first seen.
     pub content: Option<Content>,
-    /// What waits for approval.
+    /// The definition that is waiting for approval, if any.
     pub held: Option<Held>,
 }
 
-/// A definition that waits for approval.
+/// A definition that is waiting for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// As the server says it now.
+    /// As the server currently declares it.
     pub content: Content,
-    /// How it differs from the pinned one.
+    /// The ways in which it differs from the pinned definition.
     pub classes: Vec<ChangeClass>,
 }
 
@@ -121,32 +120,32 @@ pub struct Held {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     pins: BTreeMap<Key, Pin>,
-    /// The kinds whose list was seen to its end: what comes later is new.
+    /// The kinds whose list was seen to its end: later definitions are new.
     complete: Vec<Kind>,
-    /// Bytes of the definitions of each kind.
+    /// Number of bytes of the definitions of each kind.
     bytes: [usize; 5],
-    /// How many wait for approval.
+    /// Number of definitions that are waiting for approval.
     waiting: usize,
 }
 
 impl Pins {
-    /// One of them.
+    /// Returns the pin of a definition.
     pub fn get(&self, key: &Key) -> Option<&Pin> {
         self.pins.get(key)
     }
 
-    /// All of them, in order.
+    /// Returns all pins, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Pin)> {
         self.pins.iter()
     }
 
-    /// How many there are of a kind, and their bytes.
+    /// Returns the number of pins of a kind, and their bytes.
     pub fn size(&self, kind: Kind) -> (usize, usize) {
         let count = self.pins.keys().filter(|key| key.kind == kind).count();
         (count, self.bytes.get(kind as usize).copied().unwrap_or(0))
     }
 
-    /// Puts one in its place.
+    /// Inserts or replaces a pin.
     pub fn insert(&mut self, key: Key, pin: Pin) {
         let kind = key.kind;
         let added = pin.bytes();
@@ -158,7 +157,7 @@ impl Pins {
         self.count(kind, added, removed);
     }
 
-    /// Forgets one.
+    /// Removes a pin.
     pub fn remove(&mut self, key: &Key) -> Option<Pin> {
         let gone = self.pins.remove(key)?;
         let removed = self.uncount(&gone);
@@ -166,7 +165,7 @@ impl Pins {
         Some(gone)
     }
 
-    /// Takes a pin out of those that wait, and gives its bytes.
+    /// Removes a pin from the count of waiting ones, and returns its bytes.
     fn uncount(&mut self, gone: &Pin) -> usize {
         self.waiting -= usize::from(gone.held.is_some());
         gone.bytes()
@@ -178,12 +177,12 @@ impl Pins {
         }
     }
 
-    /// Whether the list of a kind is known.
+    /// Returns whether the list of a kind is known completely.
     pub fn is_complete(&self, kind: Kind) -> bool {
         self.complete.contains(&kind)
     }
 
-    /// Notes that the list of a kind was seen to its end.
+    /// Records that the list of a kind was seen to its end.
     pub fn complete(&mut self, kind: Kind) {
         if !self.is_complete(kind) {
             self.complete.push(kind);
@@ -191,7 +190,8 @@ impl Pins {
         }
     }
 
-    /// Notes that the lists of all kinds were seen of which there are pins: a file of them says so.
+    /// Records that the lists of all kinds with pins were seen to their end, as is the case for
+    /// pins from a file.
     pub fn complete_all(&mut self) {
         let kinds: Vec<Kind> = Kind::ALL
             .into_iter()
@@ -200,7 +200,7 @@ impl Pins {
         kinds.into_iter().for_each(|kind| self.complete(kind));
     }
 
-    /// The kinds of which some wait for approval.
+    /// Returns the kinds with definitions that are waiting for approval.
     pub fn held_kinds(&self) -> Vec<Kind> {
         let waits = |kind: &Kind| {
             self.pins
@@ -210,14 +210,14 @@ impl Pins {
         Kind::ALL.into_iter().filter(waits).collect()
     }
 
-    /// How many wait for approval.
+    /// Returns the number of definitions that are waiting for approval.
     pub fn held(&self) -> usize {
         self.waiting
     }
 }
 
 impl Pin {
-    /// Bytes of what it holds.
+    /// Returns the number of bytes of the contents.
     pub fn bytes(&self) -> usize {
         let held = self.held.as_ref().map(|held| &held.content);
         self.content

@@ -1,32 +1,33 @@
-//! What an answer costs and keeps on its way to the agent.
+//! The size of a response on its way to the agent, and the text that is cut off and stored.
 
 use super::caps::Rest;
 use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind};
 
-/// What becomes of an answer besides what was found in it.
+/// What happens to a response in addition to its findings.
 #[derive(Clone, Debug, Default)]
 pub struct Delivery {
-    /// Text of results that the size cap cut off, in bytes.
+    /// Number of bytes of result text that the size cap cut off.
     pub cut_bytes: usize,
-    /// What was cut off and is kept, for the agent to read on.
+    /// Text that was cut off and is stored, for the agent to read on.
     pub rests: Vec<Rest>,
-    /// The limits that were hit, by name.
+    /// The names of the limits that were exceeded.
     pub hit: Vec<&'static str>,
-    /// Characters of the texts that the agent gets, counted by [`quarter_tokens`].
+    /// The size of the texts that the agent receives, computed by [`quarter_tokens`].
     pub(super) quarter_tokens: usize,
-    /// Digests in `_meta` that do not fit what is left, as JSON pointers.
+    /// Digests in `_meta` that no longer match the edited content, as JSON pointers.
     pub broken_digests: Vec<String>,
 }
 
 impl Delivery {
-    /// What the texts of an answer cost a model to read, about: for each four ASCII characters a token, and for each other
-    /// character one. Within a fifth or so of what current models count for English prose and JSON.
+    /// Returns about how many tokens a model needs to read the texts of a response: one for every
+    /// four ASCII characters, and one for each other character. Within a fifth or so of what
+    /// current models count for English prose and JSON.
     pub fn tokens(&self) -> usize {
         self.quarter_tokens.div_ceil(4)
     }
 }
 
-/// An estimate of what a text costs, in quarters of a token.
+/// Estimates the size of a text, in quarters of a token.
 pub(super) fn quarter_tokens(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
@@ -35,9 +36,9 @@ pub(super) fn quarter_tokens(text: &str) -> usize {
     ascii + 4 * (text.chars().count() - ascii)
 }
 
-/// Most broken digests that are named.
+/// Maximum number of broken digests that are reported.
 const DIGESTS: usize = 16;
-/// Words in the names of members that hold a digest, or a signature over one.
+/// Words in the names of members that contain a digest, or a signature over one.
 const WORDS: [&str; 9] = [
     "digest",
     "sha1",
@@ -50,8 +51,9 @@ const WORDS: [&str; 9] = [
     "integrity",
 ];
 
-/// The digests of parts of an answer that `edits` change: those in the `_meta` of whatever holds an edit. They are not
-/// touched; whoever checks them finds that the gate changed something, and the audit log says so.
+/// Returns the digests of parts of a response that `edits` change: those in the `_meta` of any
+/// object that contains an edit. They are not modified: a receiver that verifies them finds that
+/// the gate changed something, and the audit log records it.
 pub(super) fn broken_digests(
     message: &Message,
     envelope: &Envelope,

@@ -1,21 +1,24 @@
-//! An estimate of what judging a message costs, made before it is judged.
+//! An estimate of the cost of judging a message, made before it is judged.
 
 use crate::detect::work::WorkLimits;
 use crate::text::is_code;
 
-/// What a character that begins markup or an escape adds, in bytes of prose. An escape can stand for a bracket.
+/// Additional cost of a character that begins markup or an escape, in bytes of prose. An escape can
+/// represent a bracket.
 const SIGN_BYTES: usize = 16;
-/// Shortest run of base64 or hexadecimal characters that may be packed data.
+/// Minimum length of a run of base64 or hexadecimal characters that may be packed data.
 const RUN: usize = 24;
-/// What a byte of such a run adds, in bytes of prose: deflate expands data by a factor of up to 1,032.
+/// Additional cost of a byte of such a run, in bytes of prose: deflate expands data by a factor of
+/// up to 1,032.
 const EXPANSION: usize = 256;
-/// Bytes whose signs fit a counter of one byte.
+/// Number of bytes per block, so that the count of such characters fits one byte.
 const SIGN_BLOCK: usize = 128;
 const WORD: usize = size_of::<u64>();
 
-/// The expected cost of judging a message, in bytes of prose. One cheap pass; never less than the length of the message.
+/// Returns the expected cost of judging a message, in bytes of prose. One cheap pass; never less
+/// than the length of the message.
 pub fn expected_work(message: &[u8], limits: WorkLimits) -> usize {
-    // Without a branch for each byte, so that the compiler makes vector code of it.
+    // No branch per byte, so that the compiler can vectorize the loop.
     let in_block = |block: &[u8]| {
         block.iter().fold(0_u8, |signs, byte| {
             signs + u8::from((*byte == b'<') | (*byte == b'\\'))
@@ -32,8 +35,8 @@ pub fn expected_work(message: &[u8], limits: WorkLimits) -> usize {
     message.len() + signs * SIGN_BYTES + packed
 }
 
-/// Bytes in runs of at least [`RUN`] characters of base64. Such a run holds a second word of an aligned pair whole,
-/// wherever it begins: only there is it measured.
+/// Returns the number of bytes in runs of at least [`RUN`] base64 characters. Wherever such a run
+/// begins, it contains the second word of an aligned pair entirely: it is measured only there.
 fn packed_bytes(message: &[u8]) -> usize {
     let (pairs, _) = message.as_chunks::<{ 2 * WORD }>();
     let mut packed = 0;
@@ -65,7 +68,8 @@ fn packed_bytes(message: &[u8]) -> usize {
     packed
 }
 
-/// Whether all bytes of a word are between `+`, the lowest code character, and the end of ASCII.
+/// Returns whether all bytes of a word are between `+`, the lowest base64 character, and the end of
+/// ASCII.
 const fn may_be_code(word: u64) -> bool {
     const HIGH: u64 = u64::from_le_bytes([0x80; WORD]);
     const TO_HIGH: u64 = u64::from_le_bytes([0x80 - b'+'; WORD]);

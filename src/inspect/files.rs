@@ -1,7 +1,8 @@
-//! Files that a session's calls have written: what is in them is judged when a later call runs one.
+//! Files that a session's calls have written: their contents are judged when a later call runs one.
 //!
-//! Contents are kept, not verdicts: whether a text is a script, and in which language, only shows when it is run, and
-//! rules may have changed by then. Most files that an agent writes are never run, and none of those costs more than a copy.
+//! Contents are stored, not verdicts: whether a text is a script, and in which language, is only
+//! known when it is run, and the rules may have changed by then. Most files that an agent writes
+//! are never run, and each of those costs no more than a copy.
 
 use std::sync::Arc;
 
@@ -9,48 +10,49 @@ use crate::detect::command::{Content, Script, Written};
 
 use super::arguments::Units;
 
-/// Most files kept of a session, and bytes of them; the oldest is forgotten first.
+/// Maximum number of files stored for a session, and of their bytes; the oldest is removed first.
 const FILES: usize = 32;
 const KEPT_BYTES: usize = 512 << 10;
-/// Most files learnt from one message, and the longest name, in bytes.
+/// Maximum number of files recorded from one message, and maximum length of a path, in bytes.
 const LEARNT: usize = 16;
 const PATH_BYTES: usize = 1024;
 
-/// Files that earlier calls wrote, the newest last, and the folder that they left their shell in. Cheap to clone.
+/// Files that earlier calls wrote, newest last, and the folder in which they left their shell.
+/// Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     files: Vec<Arc<File>>,
     folder: Option<Box<str>>,
 }
 
-/// What a call leaves behind in the server's file system or shell.
+/// A change that a call makes to the server's file system or shell.
 #[derive(Clone, Debug)]
 pub enum Wrote {
-    /// A file that it writes.
+    /// A file that the call writes.
     File(File),
-    /// The folder that it goes to.
+    /// The folder that the call changes to.
     Folder(Box<str>),
 }
 
 /// A file that a call writes.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its folders and its name.
+    /// The folders and the name of the file.
     parts: Vec<Box<str>>,
-    /// Its path begins at the root.
+    /// Whether the path begins at the root.
     rooted: bool,
     content: Content,
-    /// It adds to what is there.
+    /// Whether the call adds to the existing content.
     adds: bool,
 }
 
 impl Files {
-    /// Whether nothing is known.
+    /// Returns whether nothing is recorded.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.folder.is_none()
     }
 
-    /// Adds a file, in place of what was known of the same path, or goes to a folder.
+    /// Adds a file, replacing an earlier one with the same path, or changes to a folder.
     pub fn add(&mut self, wrote: Wrote) {
         let mut file = match wrote {
             Wrote::File(file) => file,
@@ -85,7 +87,8 @@ impl Files {
 }
 
 impl Written for Files {
-    /// That of the newest file whose path may be this one: where one of them is relative, to no matter which folder.
+    /// Returns the content of the newest file whose path may be this one: if either path is
+    /// relative, it can be relative to any folder.
     fn content(&self, path: &str) -> Option<&Content> {
         if self.files.is_empty() || path.len() > PATH_BYTES {
             return None;
@@ -121,7 +124,7 @@ impl Wrote {
     }
 }
 
-/// Notes the files that a call writes by its own arguments.
+/// Records the files that a call writes according to its own arguments.
 pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<Wrote>) {
     for written in units.written(tool) {
         learnt.extend(Wrote::new(
@@ -137,7 +140,8 @@ pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<Wrote
     }
 }
 
-/// Notes the files that a command writes, and, where a shell `goes_on` from call to call, the folder that it ends in.
+/// Records the files that a command writes and, if a shell `goes_on` from call to call, the folder
+/// that it ends in.
 pub(super) fn of_script(script: &Script<'_>, goes_on: bool, learnt: &mut Vec<Wrote>) {
     for file in script.files() {
         learnt.extend(Wrote::new(&file.path, file.content.clone(), file.adds));
@@ -149,7 +153,8 @@ pub(super) fn of_script(script: &Script<'_>, goes_on: bool, learnt: &mut Vec<Wro
     learnt.extend(folder.map(|folder| Wrote::Folder(folder.into())));
 }
 
-/// The parts of a path, and whether it begins at the root. Homes and variables may be anywhere.
+/// Splits a path into its parts, and returns whether it begins at the root. Home folders and
+/// variables may be anywhere.
 fn parts(path: &str) -> (Vec<Box<str>>, bool) {
     let path = path.trim().strip_prefix("file://").unwrap_or(path.trim());
     let rooted = path.starts_with('/') || matches!(path.get(1..3), Some(":\\" | ":/"));

@@ -1,4 +1,4 @@
-//! What was found, told so that a reader can act and the match cannot leak.
+//! Findings, reported so that a reader can act on them and the match cannot leak.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,50 +15,49 @@ use super::{Refusal, Suppressed};
 /// A rule that matched a string of a message.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The rule.
     pub rule: RuleId,
-    /// Its title.
     pub title: String,
-    /// How bad.
     pub severity: Severity,
-    /// What is done about it, after overrides, and raised to `block` where the string cannot be edited.
+    /// The action taken, after overrides, and raised to `block` if the string cannot be edited.
     pub action: Action,
-    /// The part of the message.
+    /// The part of the message that contains the match.
     pub surface: Surface,
     /// The place, as a JSON pointer (RFC 6901) from the message's root.
     pub at: String,
-    /// Which message of a batch, from 0.
+    /// The index of the message in a batch, from 0.
     pub item: usize,
-    /// By which reading the match was reached.
+    /// The reading in which the match was found.
     pub reading: &'static str,
-    /// Enough of the match to recognise it.
+    /// Enough of the match to recognize it.
     pub evidence: Evidence,
-    /// What else is to be said of it.
+    /// Additional information.
     pub detail: Option<Detail>,
-    /// The argument of the call that it stands in: names joined by dots, indices left out.
+    /// The argument of the call that contains the match: names joined by dots, without indices.
     pub argument: Option<Box<str>>,
-    /// What matched is a secret, data of a person or what was quarantined: nothing of it may be shown.
+    /// Whether the match is a secret, personal data or quarantined content: nothing of it may be
+    /// shown.
     pub private: bool,
-    /// It has no consequence, and why.
+    /// Why the finding has no consequence, if it is suppressed.
     pub suppressed: Option<Suppressed>,
-    /// The text in which it was found, where [`InspectContext::trace`](super::InspectContext::trace) asks for it.
+    /// The text in which the match was found, if
+    /// [`InspectContext::trace`](super::InspectContext::trace) requests it.
     pub trace: Option<Box<Trace>>,
 }
 
-/// Where exactly a rule matched. Holds a text in clear.
+/// The exact location of a match. Contains text in the clear.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// The text that the rule was asked about.
+    /// The text that the rule was applied to.
     pub text: String,
-    /// What matched of it; `None` for all.
+    /// The span that matched; `None` for the whole text.
     pub span: Option<Range<usize>>,
-    /// Who would read it.
+    /// How the receiver would read the text.
     pub read_as: ReadAs,
     /// Whether markup hides it.
     pub hidden: bool,
 }
 
-/// Never the text.
+/// Omits the text.
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Trace")
@@ -67,33 +66,33 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// What is to be said of some findings besides.
+/// Additional information about some findings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
     /// An external classifier scored the text.
     Score {
         /// From 0 to 1.
         score: f64,
-        /// The classifier's name and version, as it says.
+        /// The classifier's name and version, as it reports them.
         by: String,
     },
-    /// Where what goes out came from.
+    /// The origin of outbound data.
     Source(Source),
 }
 
-/// Enough of a match to recognise it again, never enough to use it.
+/// Enough of a match to recognize it again, never enough to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// First half of the SHA-256 of the matched text, in hex. Of a secret, with a key of this process hashed before it: alike
-    /// for the same secret as long as the gate runs.
+    /// The first half of the SHA-256 of the matched text, in hex. For a secret, a key of this
+    /// process is hashed first: the value is the same for the same secret as long as the gate runs.
     pub sha256: String,
     /// Length of the matched text in bytes.
     pub length: usize,
 }
 
-/// What a message is refused for that no rule says: the gate's own word, told like a rule's.
+/// The gate's own reason for refusing a message, which is not from a rule but is reported like one.
 pub(super) struct Own {
-    /// Stands in the place of a rule.
+    /// Used instead of a rule id.
     pub(super) rule: &'static str,
     pub(super) title: &'static str,
     pub(super) severity: Severity,
@@ -104,7 +103,7 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// The finding, with what is done about what was `found`.
+    /// Returns the finding, with the action that is taken on what was `found`.
     pub(super) fn finding(&self, action: Action, found: &str) -> Finding {
         Finding {
             rule: RuleId::new(self.rule),
@@ -124,7 +123,7 @@ impl Own {
         }
     }
 
-    /// The refusal that goes with it.
+    /// Returns the refusal that belongs to the finding.
     pub(super) fn refusal(&self, why: String) -> Refusal {
         Refusal {
             item: self.item,
@@ -136,7 +135,7 @@ impl Own {
 }
 
 impl Detail {
-    /// In words, for whoever reads a refusal.
+    /// Returns the detail in words, for the reader of a refusal.
     pub(super) fn words(&self) -> String {
         let Self::Source(Source { servers, age }) = self else {
             return String::new();
@@ -153,7 +152,7 @@ impl Detail {
 }
 
 impl Evidence {
-    /// Of the text that matched.
+    /// Returns the evidence for a text that matched.
     pub(super) fn of(matched: &str) -> Self {
         let digest = Sha256::digest(matched.as_bytes());
         Self {
@@ -162,7 +161,8 @@ impl Evidence {
         }
     }
 
-    /// Of a secret: a short one could be guessed from its digest, so a key that only this process has goes into it.
+    /// Returns the evidence for a secret: a short one could be guessed from its digest, so the
+    /// digest includes a key that only this process has.
     pub(super) fn of_secret(matched: &str) -> Self {
         let digest = fingerprint(matched.as_bytes());
         Self {

@@ -1,6 +1,7 @@
-//! Judges a text that has tags in it and is not rendered: source code, Markdown, XML, mail, a page that a file tool returns.
-//! What a person would see and what markup hides are judged as readings; what is found there is cut out of the text as it
-//! came, and nothing else changes.
+//! Judges a text that contains tags and is not rendered: source code, Markdown, XML, mail, a page
+//! that a file tool returns. The text that a person would see and the text that markup hides are
+//! judged as readings; what is found there is cut out of the text as received, and nothing else
+//! changes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +15,8 @@ use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 
 impl<'p> Judge<'p, '_> {
-    /// Judges the readings of such a text besides the `hits` in the text as it came, and gives what is left.
+    /// Judges the readings of such a text in addition to the `hits` in the text as received, and
+    /// returns the outcome.
     pub(super) fn fragment(
         &mut self,
         raw: &str,
@@ -31,7 +33,7 @@ impl<'p> Judge<'p, '_> {
         self.rewrite(raw, place, site, hits, true)
     }
 
-    /// Adds what is found in the readings of a text, at its place in the text.
+    /// Adds the findings in the readings of a text, at their positions in the text.
     pub(super) fn add_hits_of_parts(
         &self,
         text: &str,
@@ -41,7 +43,8 @@ impl<'p> Judge<'p, '_> {
         hits: &mut Vec<Hit<'p>>,
     ) {
         let known: Vec<usize> = hits.iter().map(Hit::rule).collect();
-        // The evidence is of what matched, so that a suppression by its digest fits, and not of all that is hidden there.
+        // The evidence is for what matched, so that a suppression by its digest applies, and not
+        // for everything that is hidden there.
         let widened = std::mem::take(hits).into_iter().map(|hit| {
             let span = hit
                 .span
@@ -63,7 +66,7 @@ impl<'p> Judge<'p, '_> {
                     span: page.locate_visible(span),
                     ..hit
                 }),
-                // The rule has matched the text as a whole already.
+                // The rule has already matched the text as a whole.
                 None if known.contains(&hit.rule()) => {}
                 None => hits.push(hit),
             }
@@ -86,7 +89,8 @@ impl<'p> Judge<'p, '_> {
                 continue;
             };
             if parts.len() > 1 {
-                // A rule looks at a window of text: of the parts in it, those with no finding of their own stay.
+                // A rule is applied to a window of text: hidden parts in it that have no finding of
+                // their own are kept.
                 let mut says = |part: &Range<usize>| {
                     *alone
                         .entry(part.start)
@@ -123,7 +127,7 @@ impl<'p> Judge<'p, '_> {
                 .and_then(|last| cuts.get(last))
                 .is_some_and(|cut| cut.end > span.start)
         };
-        // What reaches over a hidden part is judged again once that part is gone.
+        // A hit that extends over a hidden part is judged again once that part has been removed.
         hits.retain(|hit| {
             hit.hidden
                 || self.action(hit) != Action::Quarantine
@@ -131,7 +135,8 @@ impl<'p> Judge<'p, '_> {
         });
     }
 
-    /// Whether a hidden part of a text has a finding of its own, recorded ones included.
+    /// Returns whether a hidden part of a text has a finding of its own, including one that is only
+    /// recorded.
     fn matches_alone(&self, text: &str, part: &Range<usize>, place: &Place<'_>) -> bool {
         let mut matches = Vec::new();
         let place = place.with_hidden(true);

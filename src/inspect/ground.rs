@@ -1,4 +1,4 @@
-//! From the config to where calls may reach.
+//! Derives the access scope of calls from the config.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::detect::url::Hosts;
 
 use super::Policy;
 
-/// What a policy alone says: its paths may be on any machine.
+/// Returns the access scope of a policy alone: its paths may be on any machine.
 pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
     let tools = config
         .tools
@@ -27,7 +27,8 @@ pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
 }
 
 impl Policy {
-    /// The same policy for one upstream: with its own roots and flow of data, and for a child process with what this machine knows of paths.
+    /// Returns the same policy for one upstream: with the roots and the data flow labels of the
+    /// upstream and, for a child process, with the links, home and working folder of this machine.
     pub fn for_upstream(
         &self,
         name: &str,
@@ -40,7 +41,7 @@ impl Policy {
         same.reaching(policy, upstream)
     }
 
-    /// The same policy for a gate with these files of its own.
+    /// Returns the same policy for a gate with these files of its own.
     pub fn with_gate_files(&self, gate: GateFiles) -> Self {
         self.with_ground(Ground {
             gate,
@@ -62,7 +63,8 @@ impl Policy {
         }
     }
 
-    /// The same policy for a child process that must stay in `folders`; `directory` is where it runs, if told.
+    /// Returns the same policy for a child process that must stay in `folders`; `directory` is its
+    /// working directory, if configured.
     pub fn for_child(&self, folders: &[String], directory: Option<&Path>) -> Self {
         let roots = Roots::new(folders.iter().cloned(), Links::Machine)
             .with_home(

@@ -1,4 +1,4 @@
-//! A match of a rule in a string, until it is told of.
+//! A match of a rule in a string, before it becomes a finding.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,31 +8,32 @@ use crate::config::Suppression;
 use crate::detect::Match;
 use crate::rules::{Find, Rule};
 
-/// A match in a text at hand.
+/// A match in the current text.
 pub(super) struct Hit<'p> {
-    /// Index of the rule in its set: short, so that it goes with `hidden` into one word.
+    /// Index of the rule in its set: a short type, so that it shares one word with `hidden`.
     pub(super) rule: u32,
-    /// Within the text at hand; `None` for all of it.
+    /// The span in the current text; `None` for all of it.
     pub(super) span: Option<Range<usize>>,
     pub(super) reading: &'static str,
-    /// In what markup hides: nothing of what is left need go.
+    /// Whether it is in text that markup hides: nothing of the visible text has to be removed.
     pub(super) hidden: bool,
-    /// What few have. A hostile text can make tens of thousands of hits, so that each is kept small.
+    /// Data that few hits have. A hostile text can cause tens of thousands of hits, so each of them
+    /// is kept small.
     pub(super) rare: Option<Box<Rare<'p>>>,
 }
 
-/// What is to be kept of some hits besides.
+/// Additional data of some hits.
 #[derive(Default)]
 pub(super) struct Rare<'p> {
-    /// What another reading than the text at hand holds there, if it was found in one.
+    /// The evidence from another reading than the current text, if the match was found in one.
     pub(super) evidence: Option<Evidence>,
     pub(super) trace: Option<Box<Trace>>,
-    /// Why it has no consequence, if it has none.
+    /// The suppression that removes its consequence, if any.
     pub(super) suppressed: Option<&'p Arc<Suppression>>,
 }
 
 impl<'p> Hit<'p> {
-    /// A match that shows.
+    /// Creates a hit for a visible match.
     pub(super) fn of(found: Match, rare: Option<Box<Rare<'p>>>) -> Self {
         let rule = u32::try_from(found.rule).unwrap_or(u32::MAX);
         Self {
@@ -44,18 +45,18 @@ impl<'p> Hit<'p> {
         }
     }
 
-    /// Index of the rule in its set.
+    /// Returns the index of the rule in its set.
     pub(super) fn rule(&self) -> usize {
         usize::try_from(self.rule).unwrap_or(usize::MAX)
     }
 
-    /// Why it has no consequence, if it has none.
+    /// Returns the suppression that removes its consequence, if any.
     pub(super) fn suppressed(&self) -> Option<&'p Arc<Suppression>> {
         self.rare.as_ref()?.suppressed
     }
 }
 
-/// What is told of a match.
+/// Returns the evidence that is reported for a match.
 pub(super) fn evidence(rule: &Rule, matched: &str) -> Evidence {
     let secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
     if secret {
@@ -65,7 +66,7 @@ pub(super) fn evidence(rule: &Rule, matched: &str) -> Evidence {
     }
 }
 
-/// Whether what a rule finds is itself what nobody may see.
+/// Returns whether what a rule finds is itself confidential.
 pub(super) fn is_private(rule: &Rule) -> bool {
     matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }

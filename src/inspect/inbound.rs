@@ -1,4 +1,4 @@
-//! Judges what a server says to an agent.
+//! Judges messages from a server to an agent.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -43,22 +43,23 @@ pub(super) struct Inbound<'a> {
     /// The server's tools, as far as they are known.
     pub(super) tools: Option<&'a Tools>,
     pub(super) flow: Option<&'a Session<'a>>,
-    /// How what does not fit is kept, if it is.
+    /// How text that does not fit is stored, if it is.
     pub(super) paging: Option<&'a Paging>,
     pub(super) names: Option<(&'a Names, &'a str)>,
-    /// Who else is asked about texts.
+    /// The external classifier, if one is configured.
     pub(super) classifier: Option<Classifier<'a>>,
-    /// What the agent got before on the same stream.
+    /// The last texts that the agent received on the same stream.
     pub(super) heard: &'a Heard,
-    /// Whether findings hold their texts.
+    /// Whether findings contain the text in which they were found.
     pub(super) trace: bool,
     /// The remaining work of the message.
     pub(super) budget: &'a Budget,
 }
 
 impl Inbound<'_> {
-    /// Judges every string of it; adds findings and coverage to `inspection`, and what changes to `edits`.
-    /// Gives a refusal where no edit leaves the answer what its server promised.
+    /// Judges every string of the message; adds findings and coverage to `inspection`, and changes
+    /// to `edits`. Returns a refusal if the edited response cannot conform to what its server
+    /// declared.
     pub(super) fn inspect(
         &self,
         inspection: &mut Inspection,
@@ -70,20 +71,21 @@ impl Inbound<'_> {
             .filter(|_| self.envelope.is_answer())
             .and_then(|id| self.context.open_request(id));
         let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
-        // What the operator guards may come back, too.
+        // Values that the operator guards may come back, too.
         let ground = Some(&*self.policy.ground);
         let asked_tool = asked.and_then(|asked| asked.tool.as_deref());
         let flow = self.flow.map(|session| self.here(session, asked_tool));
         let first_edit = edits.len();
         let mut content_bytes = 0;
         let mut structured_bytes = 0;
-        // The containers that hold the value at hand, and the name of the tool or the like that is described there.
+        // The containers of the current value, and the name of the tool or other item that is
+        // described there.
         let mut holders: Vec<Value<'_>> = Vec::new();
         let mut described: Option<Cow<'_, str>> = None;
         let mut joined = Joined::after(self.heard);
         let mut heard = self.heard.clone();
         let mut numbered = NumberedParts::default();
-        // Entries of lists that go whole, by where they begin.
+        // Entries of lists that are removed whole, by their start offset.
         let mut left_out = BTreeSet::new();
         let mut judge = Judge {
             rules: &self.policy.inbound,
@@ -262,7 +264,7 @@ impl Inbound<'_> {
             if let Some(classifier) = self.classifier {
                 outcome = classifier.judge(&text, outcome, &mut judge, (&place, &site), open);
             }
-            // What lists say of tools comes from who offers them, not from what they return.
+            // Lists of tools come from their provider, and are not data that the tools return.
             if let Some(here) =
                 flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions))
             {
@@ -273,7 +275,8 @@ impl Inbound<'_> {
                 }
             }
             if let Some(entry) = entry {
-                // Of a list only the entry is kept back: without the others the server would be of no use.
+                // Only the entry is removed from a list: without the other entries the server would
+                // be of no use.
                 let blocked = judge
                     .findings
                     .iter_mut()
@@ -411,7 +414,8 @@ impl Inbound<'_> {
         self.keep_promise(asked_tool, changed, inspection)
     }
 
-    /// Sees to it that what is left of `structuredContent` fits its schema. Where it cannot, the answer is refused.
+    /// Ensures that the edited `structuredContent` conforms to its schema. If it cannot, the
+    /// response is refused.
     fn keep_promise(
         &self,
         tool: Option<&str>,
@@ -449,14 +453,14 @@ impl Inbound<'_> {
         Some(own.refusal(why.to_owned()))
     }
 
-    /// Where the answer of a tool stands in the flow of data.
+    /// Returns the data flow context of a tool's response.
     fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> Here<'s> {
         let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.of(tool)));
         let guessed = definition.map_or_else(Sides::default, |definition| definition.sides());
         self.policy.flow.here(session, tool, guessed)
     }
 
-    /// The names of the tools that it lists, if it does.
+    /// Returns the names of the tools that the message lists, if it is a list of tools.
     fn listed(&self, method: Option<&str>) -> Option<Names> {
         let tools = self
             .message
@@ -481,8 +485,9 @@ impl Inbound<'_> {
     }
 }
 
-/// The declared type and the bytes of a binary block, if the string at `path` is one, and whether it is base64 to the letter.
-/// What only claims to be is text, and what a decoder that skips other characters makes of it.
+/// Returns the declared type and the bytes of a binary block, if the string at `path` is one, and
+/// whether the string is strictly valid base64. If it is not, it is judged both as text and as what
+/// a decoder that skips other characters returns.
 fn block_data(path: &Path<'_>, holder: Value<'_>, string: &str) -> Option<(String, Vec<u8>, bool)> {
     let declared = binary::declared(path, holder)?;
     match binary::decoded(string) {

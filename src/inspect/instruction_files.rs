@@ -1,16 +1,17 @@
-//! Which texts are judged as files that instruct agents. Their authors write orders on purpose, and the agent reads them to follow
-//! them: rules say by `only.instruction_files` whether they look there.
+//! Determines which texts are judged as files that instruct agents. Their authors write
+//! instructions on purpose, and the agent reads them to follow them: rules define by
+//! `only.instruction_files` whether they apply there.
 
 use crate::config::{InstructionFiles, PolicyConfig};
 use crate::detect::Surface;
 use crate::protocol::{CallTarget, OpenRequest};
 use crate::text::glob_fits;
 
-/// What a policy says of instruction files.
+/// The policy's settings for instruction files.
 #[derive(Clone, Debug)]
 pub(super) struct InstructionFileSettings {
     all: InstructionFiles,
-    /// By glob, the nearest first.
+    /// By tool glob, most specific first.
     by_tool: Vec<(Box<str>, InstructionFiles)>,
 }
 
@@ -26,7 +27,7 @@ impl InstructionFileSettings {
         }
     }
 
-    /// Whether the answer to a request is such a file.
+    /// Returns whether the response to a request is such a file.
     pub(super) fn is_answer_to(&self, asked: Option<&OpenRequest>) -> bool {
         let tool = asked.and_then(|asked| asked.tool.as_deref());
         let named =
@@ -41,7 +42,8 @@ impl InstructionFileSettings {
     }
 }
 
-/// Whether a file's text can be there: what servers say of themselves is none.
+/// Returns whether a surface may contain the text of a file: what servers declare about themselves
+/// is not one.
 pub(super) fn may_hold_file(surface: Surface) -> bool {
     matches!(
         surface,

@@ -1,5 +1,6 @@
-//! Texts that a model reads one after the other, judged as one: a sentence cut in two is still one, whether it was cut between
-//! the blocks of an answer or between the messages of a stream.
+//! Texts that a model reads one after the other, judged as one: a sentence that is split is still
+//! one sentence, whether it was split between the blocks of a response or between the messages of a
+//! stream.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,20 +15,21 @@ use super::rewrite::MARK;
 use super::string::{Across, Judge, Site};
 use super::wrap::wrapped;
 
-/// Of each text, so much of its beginning and of its end.
+/// Number of bytes used of the beginning and of the end of each text.
 const SEAM_BYTES: usize = 800;
-/// Of all texts together; what comes after is judged by itself only.
+/// Maximum number of bytes of all texts together; later texts are only judged individually.
 const JOINED_BYTES: usize = 64 << 10;
-/// Most texts of earlier messages of a stream, and their bytes.
+/// Maximum number of texts of earlier messages of a stream, and of their bytes.
 const HEARD: usize = 256;
 const HEARD_BYTES: usize = 2 * SEAM_BYTES;
 
-/// The last texts that an agent got on a stream, oldest first: what the next one may go on with. Bounded.
+/// The last texts that an agent received on a stream, oldest first, which the next text may
+/// continue. Limited in size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard(Vec<Box<str>>);
 
 impl Heard {
-    /// Adds a text that the agent gets.
+    /// Adds a text that the agent receives.
     pub(super) fn add(&mut self, text: &str) {
         let tail =
             (text.len().saturating_sub(HEARD_BYTES)..=text.len()).find_map(|at| text.get(at..));
@@ -45,13 +47,13 @@ impl Heard {
         self.0.drain(..self.0.len().saturating_sub(kept));
     }
 
-    /// Forgets all: what comes next goes on with nothing.
+    /// Removes all texts: the next text continues none of them.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// The texts of one result, in order, after those that came before it.
+/// The texts of one result, in order, after those that were received before it.
 #[derive(Default)]
 pub(super) struct Joined {
     parts: Vec<Part>,
@@ -60,12 +62,12 @@ pub(super) struct Joined {
 
 struct Part {
     text: String,
-    /// Where it stands in the message; `None` for what the agent has already.
+    /// The location in the message; `None` for text that the agent already has.
     span: Option<Range<usize>>,
 }
 
 impl Joined {
-    /// Nothing, after what was heard before.
+    /// Creates a list that begins with the texts received before.
     pub(super) fn after(heard: &Heard) -> Self {
         let parts = heard.0.iter().map(|text| Part {
             text: text.to_string(),
@@ -77,7 +79,7 @@ impl Joined {
         }
     }
 
-    /// Adds a text that stands at `span` of the message.
+    /// Adds the text at `span` of the message.
     pub(super) fn add(&mut self, text: &str, span: Range<usize>) {
         if self.bytes >= JOINED_BYTES {
             return;
@@ -95,8 +97,8 @@ impl Joined {
         });
     }
 
-    /// Judges them as one. Adds to `edits` what takes the place of texts that only together say what no rule lets pass, and
-    /// says whether there is any. `bytes` are those of the message.
+    /// Judges the texts as one. Adds to `edits` the replacements of texts that only together
+    /// violate a rule, and returns whether there are any. `bytes` are those of the message.
     pub(super) fn judge(
         &self,
         judge: &mut Judge<'_, '_>,
@@ -108,7 +110,7 @@ impl Joined {
         if self.parts.len() < 2 || self.parts.iter().all(|part| part.span.is_none()) {
             return false;
         }
-        // Between words it cannot be told whether one was cut or two met.
+        // It is unknown whether one word was split or two words meet.
         let meets = |pair: &[Part]| {
             let ends = |text: &str, last: bool| {
                 let mut chars = text.chars();
@@ -146,10 +148,11 @@ impl Joined {
     }
 }
 
-/// Part of a text, and its place in the message; `None` for text that the agent has already.
+/// Part of a text, and its location in the message; `None` for text that the agent already has.
 type Piece = (Range<usize>, Option<Range<usize>>);
 
-/// Judges what `text` says across its pieces, and adds the replacements of the affected pieces to `edits`.
+/// Judges `text` for matches that extend across its pieces, and adds the replacements of the
+/// affected pieces to `edits`.
 fn judge_pieces(
     text: &str,
     pieces: &[Piece],
@@ -211,8 +214,8 @@ fn judge_pieces(
     true
 }
 
-/// Judges what a JSON value says across its strings: words in the items of a list, or down the rows of a table. Adds the
-/// replacements of the affected strings to `edits`.
+/// Judges a JSON value for matches that extend across its strings: words in the items of a list, or
+/// down the rows of a table. Adds the replacements of the affected strings to `edits`.
 pub(super) fn judge_rows(
     value: Value<'_>,
     judge: &mut Judge<'_, '_>,
@@ -235,7 +238,7 @@ pub(super) fn judge_rows(
     judge_pieces(raw, &pieces, judge, (place, site), edits, bytes)
 }
 
-/// All that the string says between whose quotes a span is.
+/// Returns the whole text of the string that has the given span between its quotes.
 fn said(bytes: &Bytes, at: &Range<usize>) -> String {
     let quoted = bytes.slice(at.start.saturating_sub(1)..bytes.len().min(at.end + 1));
     let json = Json::parse(

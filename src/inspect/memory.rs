@@ -1,5 +1,6 @@
-//! What earlier messages of a session leave behind for judging later ones. Input to judging: whoever carries messages keeps
-//! it, within bounds, and adds to it when a message has been judged.
+//! State from earlier messages of a session, used to judge later ones. It is an input to judging:
+//! the component that forwards messages stores it, within limits, and updates it when a message has
+//! been judged.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,41 +12,46 @@ use super::files::{Files, Wrote};
 use crate::detect::flow::{self, Traces};
 use crate::detect::secret::{self, Prints};
 
-/// Shortest and longest end of an argument that is kept, in bytes: what may be one piece of a secret.
+/// Range of lengths, in bytes, of the end of an argument that is stored: it may be one piece of a
+/// secret.
 const PIECE_BYTES: std::ops::RangeInclusive<usize> = 3..=256;
-/// Longest value, in bytes, that is added to those of earlier calls in the same argument: a secret may leave by the letter.
+/// Maximum length of a value, in bytes, that is appended to those of earlier calls in the same
+/// argument: a secret may leave letter by letter.
 const SHORT_BYTES: usize = 4;
-/// A short value that came so often in a row is an option of the tool and not a letter of a secret.
+/// Number of occurrences in a row from which a short value counts as an option of the tool and not
+/// as a letter of a secret.
 const REPEATS: usize = 3;
-/// Most pieces kept of one call.
+/// Maximum number of pieces stored of one call.
 const PIECES: usize = 16;
 
-/// What is known of a session with one upstream. Cheap to clone.
+/// The state of a session with one upstream. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Fingerprints of the secrets that this agent's upstreams have sent; their owner says which.
+    /// Fingerprints of the secrets that this agent's upstreams have sent, each with the number of
+    /// the upstream that sent it.
     pub prints: Arc<Prints>,
     /// The number of the upstream that the message goes to or comes from.
     pub from: usize,
     /// Ends of the arguments of recent calls, oldest first.
     pub pieces: Arc<[Piece]>,
-    /// Files that its calls have written.
+    /// Files that the session's calls have written.
     pub files: Arc<Files>,
-    /// What came in to the agent, whichever upstream sent it.
+    /// Traces of what the agent received, whichever upstream sent it.
     pub traces: Arc<Traces>,
-    /// The names of the agent's upstreams, by their numbers.
+    /// The names of the agent's upstreams, indexed by their numbers.
     pub upstreams: Arc<[Box<str>]>,
-    /// What time it is.
+    /// The current time.
     pub now: Option<Instant>,
 }
 
-/// The end of an argument that may be one piece of a secret. Wiped when dropped, and never shown.
+/// The end of an argument that may be one piece of a secret. Wiped when dropped, and never
+/// displayed.
 #[derive(Clone)]
 pub struct Piece {
     /// The tool and the argument.
     argument: Box<str>,
     text: Zeroizing<String>,
-    /// Short values of several calls, concatenated.
+    /// Whether it consists of the short values of several calls, concatenated.
     accumulated: bool,
 }
 
@@ -55,28 +61,29 @@ impl fmt::Debug for Piece {
     }
 }
 
-/// What a message leaves behind.
+/// The state that a message adds.
 #[derive(Clone, Debug, Default)]
 pub struct Learnt {
-    /// Secrets that came in.
+    /// Secrets that were received.
     pub secrets: secret::Learnt,
-    /// Ends of arguments that go out.
+    /// Ends of arguments that are sent.
     pub pieces: Vec<Piece>,
-    /// Files that it writes.
+    /// Files that the message writes.
     pub files: Vec<Wrote>,
-    /// Pieces of what came in, and of what the agent said.
+    /// Pieces of what was received, and of what the agent sent.
     pub flow: flow::Learnt,
 }
 
 impl Memory {
-    /// The session as the flow of data sees it.
+    /// Returns the session as seen by data flow rules.
     pub(super) fn session(&self) -> flow::Session<'_> {
         flow::Session::new(&self.traces, self.from).at(&self.upstreams, self.now)
     }
 
-    /// The strings that the value of an argument may be put together with: what came before in the same argument of the same
-    /// tool, and then the first or the last word of the value. Nothing if nothing came before, or if the same came just before:
-    /// a call that is repeated adds no piece.
+    /// Returns the strings that the value of an argument may be combined with: earlier values of
+    /// the same argument of the same tool, and then the first or the last word of the value. Empty
+    /// if there are no earlier values, or if the previous one was the same: a repeated call adds no
+    /// piece.
     pub(super) fn joined<'t>(
         &'t self,
         tool: &str,
@@ -117,7 +124,7 @@ impl Memory {
         together
     }
 
-    /// The piece of an argument that was kept last.
+    /// Returns the piece of an argument that was stored last.
     fn latest(&self, tool: &str, argument: &str) -> Option<&str> {
         let kept = self
             .pieces
@@ -127,7 +134,7 @@ impl Memory {
         kept.map(|piece| piece.text.as_str())
     }
 
-    /// The short values of earlier calls in an argument.
+    /// Returns the short values of earlier calls in an argument.
     fn accumulated(&self, tool: &str, argument: &str) -> &str {
         let accumulated = self
             .pieces
@@ -138,7 +145,7 @@ impl Memory {
 }
 
 impl Learnt {
-    /// Keeps the end of an argument, if it may be a piece of a secret.
+    /// Stores the end of an argument, if it may be a piece of a secret.
     pub(super) fn keep(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
         let before = memory.accumulated(tool, argument);
         if let Some(short_end) =
@@ -178,7 +185,7 @@ impl Learnt {
         }
     }
 
-    /// Whether there is nothing.
+    /// Returns whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
             && self.pieces.is_empty()
@@ -188,7 +195,7 @@ impl Learnt {
 }
 
 impl Piece {
-    /// Whether it holds all that an older one held.
+    /// Returns whether it contains everything that an older piece contained.
     pub fn replaces(&self, old: &Self) -> bool {
         self.accumulated && old.accumulated && self.argument == old.argument
     }
@@ -201,10 +208,10 @@ impl Piece {
     }
 }
 
-/// What stands around a piece in prose.
+/// Characters that surround a piece in prose.
 const AROUND: [char; 10] = ['"', '\'', '`', ',', ';', '(', ')', '<', '>', '!'];
 
-/// A value of a few characters, or the few that a URL or a short text ends in.
+/// Returns a value of a few characters, or the few characters at the end of a URL or a short text.
 fn short_end(value: &str) -> Option<&str> {
     let value = value.trim();
     let fits = |text: &&str| {
@@ -221,7 +228,7 @@ fn short_end(value: &str) -> Option<&str> {
     last.filter(|_| ends).filter(fits)
 }
 
-/// Whether the last short values of an argument were this one.
+/// Returns whether the last short values of an argument were all this one.
 fn repeats(accumulated: &str, short_end: &str) -> bool {
     let ends = accumulated
         .as_bytes()

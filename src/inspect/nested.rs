@@ -1,4 +1,4 @@
-//! Judges JSON within a string, and numbers, so that what is left is JSON.
+//! Judges JSON within a string, and numbers, so that the result is still JSON.
 
 use bytes::Bytes;
 
@@ -11,14 +11,15 @@ use super::joined::Joined;
 use super::rewrite::{Outcome, field_value, without_notices};
 use super::string::{Judge, Site};
 
-/// Numbers that may be somebody's: of a card, an account, a telephone.
+/// Number of digits of numbers that may belong to a person: of a card, an account, a telephone.
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=19;
-/// Longest name of a member that says what its number is, in bytes.
+/// Maximum length of the name of a member that indicates what its number is, in bytes.
 const NAME_BYTES: usize = 40;
 
 impl Judge<'_, '_> {
-    /// Judges a JSON document that is the text of a string: its strings by themselves, so that what changes leaves
-    /// it JSON. `None` where it is none, or where something is found only in the text as a whole.
+    /// Judges a JSON document that is the text of a string: each of its strings individually, so
+    /// that the edited text is still JSON. `None` if it is not JSON, or if something is found only
+    /// in the text as a whole.
     pub(super) fn nested(
         &mut self,
         raw: &str,
@@ -32,7 +33,7 @@ impl Judge<'_, '_> {
         .ok()?;
         let mut edits = Vec::new();
         let mut gone = None;
-        // Within a text every string may change, keys too: nobody resolves them.
+        // Within a text every string may change, keys too: nothing resolves them.
         let site = Site {
             at: site.at,
             opaque: &|| false,
@@ -84,7 +85,7 @@ impl Judge<'_, '_> {
         })
     }
 
-    /// Whether a rule other than that of markup would still have something withheld.
+    /// Returns whether a rule other than a markup rule would still redact or withhold something.
     fn acts_on(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> bool {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
@@ -94,7 +95,8 @@ impl Judge<'_, '_> {
         })
     }
 
-    /// What takes the place of a number that a rule has taken out; the name of its member says what it is.
+    /// Returns the replacement of a number that a rule has redacted; the name of its member
+    /// indicates what it is.
     pub(super) fn number(
         &mut self,
         path: &Path<'_>,
@@ -114,7 +116,7 @@ impl Judge<'_, '_> {
             _ => String::new(),
         };
         match self.judge(&Text::new(format!("{name}{raw}")), place, site, false) {
-            // In the place of a number there is no room for a line.
+            // There is no room for a notice in place of a number.
             Outcome::Replace(with) => without_notices(&with)
                 .strip_prefix(&name)
                 .filter(|with| *with != raw)
@@ -124,7 +126,7 @@ impl Judge<'_, '_> {
     }
 }
 
-/// Whether a text may be a JSON document.
+/// Returns whether a text may be a JSON document.
 pub(super) fn is_json(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with('{') || text.starts_with('[')
@@ -140,7 +142,7 @@ mod tests {
     use crate::message::{Direction, splice};
     use crate::protocol::AuditId;
 
-    /// A leetspeak reading makes words of hexadecimal digits: `b45e` is `base`.
+    /// A leetspeak reading turns hexadecimal digits into words: `b45e` is `base`.
     #[test]
     fn no_audit_id_is_judged_as_part_of_the_text() {
         let policy = policy(|config| config.render_pages = RenderPages::Always);

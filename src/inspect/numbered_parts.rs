@@ -1,10 +1,11 @@
-//! Texts of definitions that call themselves parts of one (`Part 1 of 2: …`), judged as one in the order of their numbers.
+//! Texts of definitions that declare themselves parts of one (`Part 1 of 2: …`), judged as one in
+//! the order of their numbers.
 
 use std::ops::Range;
 
 use super::joined::Joined;
 
-/// Parts of one message that are judged together at most.
+/// Maximum number of parts of one message that are judged together.
 const PARTS: usize = 64;
 /// Words that name a part.
 const NAMES: [&str; 7] = [
@@ -17,13 +18,13 @@ pub(super) struct NumberedParts(Vec<Part>);
 
 struct Part {
     number: Number,
-    /// Without the number.
+    /// The text without the number.
     text: String,
-    /// Where it stands in the message.
+    /// The location in the message.
     span: Range<usize>,
 }
 
-/// The how manieth part of how many.
+/// The number of a part, and the total number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Number {
     of: u8,
@@ -31,7 +32,7 @@ struct Number {
 }
 
 impl NumberedParts {
-    /// Adds a text that stands at `span` of the message, if it calls itself a part.
+    /// Adds the text at `span` of the message, if it declares itself a part.
     pub(super) fn add(&mut self, text: &str, span: Range<usize>) {
         let Some((marker, number)) = number(text).filter(|_| self.0.len() < PARTS) else {
             return;
@@ -45,7 +46,7 @@ impl NumberedParts {
         });
     }
 
-    /// The parts of each whole, in order: of a whole of which there are several.
+    /// Returns the parts of each whole that has several, in order.
     pub(super) fn wholes(mut self) -> Vec<Joined> {
         self.0.sort_by_key(|part| part.number);
         let wholes = self
@@ -56,7 +57,7 @@ impl NumberedParts {
             .map(|parts| {
                 let mut whole = Joined::default();
                 for part in parts {
-                    // The words of two parts do not run together.
+                    // Keeps the words of two parts apart.
                     whole.add(&format!("{} ", part.text.trim()), part.span.clone());
                 }
                 whole
@@ -65,7 +66,7 @@ impl NumberedParts {
     }
 }
 
-/// Where a text calls itself a part, and which: `Part 1 of 2:`, `(2/3)`.
+/// Finds where a text declares itself a part, and which one: `Part 1 of 2:`, `(2/3)`.
 fn number(text: &str) -> Option<(Range<usize>, Number)> {
     let bytes = text.as_bytes();
     let value = |at: usize| match bytes.get(at) {
@@ -112,7 +113,8 @@ fn number(text: &str) -> Option<(Range<usize>, Number)> {
     })
 }
 
-/// Where the name of a part begins before its number, and whether a bracket that is closed behind it is all of it.
+/// Returns where the name of a part begins before its number, and whether the name is only an
+/// opening bracket, which has to be closed after the number.
 fn named(before: &str) -> Option<(usize, bool)> {
     let trimmed = before.trim_end_matches([' ', '#']);
     let word = trimmed.len()

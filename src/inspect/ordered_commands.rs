@@ -1,4 +1,4 @@
-//! Commands that a server's text orders to be run, judged as if the agent sent them.
+//! Commands that a server's text instructs the agent to run, judged as if the agent sent them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,15 +8,16 @@ use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs, Surface, si
 use crate::rules::{Action, Find, RuleSet};
 use crate::text::Text;
 
-/// Different commands of a message that are judged at most. They are only looked for beside other signs of an attack.
+/// Maximum number of different commands of a message that are judged. They are only searched for
+/// next to other signs of an attack.
 const COMMANDS: usize = 32;
 
-/// The rules for what agents send, asked about commands in one message from a server.
+/// The outbound rules, applied to commands in one message from a server.
 #[derive(Debug)]
 pub(super) struct OrderedCommands<'p> {
     rules: &'p RuleSet,
     ground: &'p Ground,
-    /// By command, the rule that refuses it.
+    /// The rule that refuses each command, by command.
     judged: RefCell<HashMap<Box<str>, Option<&'p str>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Judges what an agent says to a server. Nothing outbound is ever rewritten.
+//! Judges messages from an agent to a server. Outbound messages are never rewritten.
 
 use crate::detect::command::Script;
 use crate::detect::flow::{Here, Session, Sides};
@@ -31,7 +31,7 @@ pub(super) struct Outbound<'a> {
 }
 
 impl Outbound<'_> {
-    /// Judges every string of it; adds findings and coverage to `inspection`.
+    /// Judges every string of the message; adds findings and coverage to `inspection`.
     pub(super) fn inspect(&self, inspection: &mut Inspection) {
         if self.policy.outbound.rules().is_empty() && !self.policy.ground.roots.is_set() {
             return self.count(&mut inspection.coverage);
@@ -95,7 +95,7 @@ impl Outbound<'_> {
             if surface::is_fixed(path, found.role, &found.value) {
                 return;
             }
-            // What is read as a resource is a file more often than not.
+            // A resource that is read is usually a file.
             let resource =
                 matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
             let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
@@ -228,7 +228,8 @@ impl Outbound<'_> {
         }
     }
 
-    /// Counts the strings of a message that no rule asks about: nobody needs to know who reads which argument.
+    /// Counts the strings of a message to which no rule applies: how each argument is read does not
+    /// matter then.
     fn count(&self, coverage: &mut Coverage) {
         self.message.value(self.envelope).strings(|_, found| {
             coverage.strings += 1;
@@ -236,7 +237,7 @@ impl Outbound<'_> {
         });
     }
 
-    /// A string that something runs, after what earlier calls have written.
+    /// Parses a string that is executed, in view of what earlier calls have written.
     fn script<'t>(&self, text: &'t str, read_as: ReadAs) -> Script<'t>
     where
         Self: 't,
@@ -255,12 +256,12 @@ impl Outbound<'_> {
     }
 }
 
-/// Whether a string is the address of a resource.
+/// Returns whether a string is the URI of a resource.
 fn is_uri(path: &Path<'_>) -> bool {
     matches!(path, [Step::Key(params), Step::Key(uri)] if params == "params" && uri == "uri")
 }
 
-/// Whether a string is among the arguments of a tool call.
+/// Returns whether a string is among the arguments of a tool call.
 fn is_argument(path: &Path<'_>) -> bool {
     matches!(path, [Step::Key(params), Step::Key(arguments), _, ..] if params == "params" && arguments == "arguments")
 }

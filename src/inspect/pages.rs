@@ -1,16 +1,17 @@
-//! Which texts an agent gets as a person would see them: pages of the web. What a tool reads from a file or a repository is
-//! passed on as it is written, since an agent edits it and writes it back.
+//! Determines which texts an agent receives as a person would see them: web pages. What a tool
+//! reads from a file or a repository is forwarded as written, since an agent edits it and writes it
+//! back.
 
 use crate::config::{PolicyConfig, RenderPages};
 use crate::message::Value;
 use crate::protocol::{CallTarget, OpenRequest, is_web_url, names_source_file};
 use crate::text::glob_fits;
 
-/// What a policy says of rendering.
+/// The policy's settings for rendering.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
     all: RenderPages,
-    /// By glob, the nearest first.
+    /// By tool glob, most specific first.
     by_tool: Vec<(Box<str>, RenderPages)>,
 }
 
@@ -35,7 +36,7 @@ const WEB_WORDS: [&str; 12] = [
     "page", "pages", "url", "urls", "web", "website", "webpage", "site", "link", "html", "article",
     "browser",
 ];
-/// Types of text that are written in tags and are not pages.
+/// Types of text that contain tags and are not pages.
 const NOT_PAGES: [&str; 7] = [
     "text/xml",
     "application/xml",
@@ -58,7 +59,7 @@ impl Pages {
         }
     }
 
-    /// What is rendered of the answer to a request.
+    /// Returns what is rendered of the response to a request.
     pub(super) fn of(&self, asked: Option<&OpenRequest>) -> Rendering {
         let tool = asked.and_then(|asked| asked.tool.as_deref());
         let named =
@@ -71,16 +72,16 @@ impl Pages {
     }
 }
 
-/// What is rendered of one answer.
+/// What is rendered of one response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rendering {
     pages: RenderPages,
-    /// By the request, the answer is a file.
+    /// Whether the response is a file, judging by the request.
     returns_file: bool,
 }
 
 impl Rendering {
-    /// What is rendered of a string that `holder` contains.
+    /// Returns what is rendered of a string that `holder` contains.
     pub(super) fn within(self, holder: Option<Value<'_>>) -> RenderPages {
         match self.pages {
             RenderPages::Pages if is_file(holder, self.returns_file) => RenderPages::Never,
@@ -89,7 +90,7 @@ impl Rendering {
     }
 }
 
-/// Whether a string was read from a file or a repository.
+/// Returns whether a string was read from a file or a repository.
 fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
     let member = |name: &str| {
         holder
@@ -103,13 +104,14 @@ fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
         }
     }
     if let Some(uri) = member("uri") {
-        // Of a scheme of its own (`ui:`, `repo:`): the server's file.
+        // A URI with a scheme of its own (`ui:`, `repo:`) is a file of the server.
         return !is_web_url(&uri) || names_source_file(&uri);
     }
     returns_file
 }
 
-/// Whether the answer to a request is a file, by its arguments and the name of its tool.
+/// Returns whether the response to a request is a file, judging by its arguments and the name of
+/// its tool.
 fn returns_file(asked: &OpenRequest) -> bool {
     match asked.target {
         CallTarget::Web => false,
@@ -118,7 +120,8 @@ fn returns_file(asked: &OpenRequest) -> bool {
     }
 }
 
-/// Whether a tool returns files, by its name: `read_text_file`, `getFileContents`, `git_show`.
+/// Returns whether a tool returns files, judging by its name: `read_text_file`, `getFileContents`,
+/// `git_show`.
 fn names_file_tool(tool: &str) -> bool {
     let words = words(tool);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
@@ -128,7 +131,7 @@ fn names_file_tool(tool: &str) -> bool {
     has(&FILE_WORDS) || (reads && !has(&WEB_WORDS))
 }
 
-/// The words of a name, in lower case.
+/// Returns the words of a name, in lower case.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut lower = false;

@@ -1,4 +1,4 @@
-//! What one upstream's traffic is judged by.
+//! The policy by which one upstream's traffic is judged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,80 +40,81 @@ use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
 use super::{Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, unread};
 
-/// What one upstream's traffic is judged by. Immutable: a reload makes a new one.
+/// The policy by which one upstream's traffic is judged. Immutable: a reload creates a new one.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Its name in the config.
+    /// The name in the config.
     pub name: Box<str>,
-    /// Whether verdicts are carried out. Judging does not depend on it.
+    /// Whether verdicts are enforced. Judging does not depend on it.
     pub mode: Mode,
-    /// What is kept of messages for later.
+    /// What is stored of messages as evidence.
     pub evidence: Keeps,
     pub(super) outbound: RuleSet,
     pub(super) inbound: RuleSet,
-    /// What of their findings is to have no consequence.
+    /// The suppressions: findings that they match have no consequence.
     pub(super) suppressions: Suppressions,
     pub(super) caps: Caps,
     pub(super) pages: Pages,
     pub(super) instruction_files: InstructionFileSettings,
-    /// What the policy says of who reads an argument.
+    /// The policy's settings for how arguments are read.
     pub(super) readers: Readers,
     pub(super) read_only: ReadOnly,
-    /// Limits on calls of tools, by glob, the nearest first.
+    /// Limits on calls of tools, by glob, most specific first.
     tools: Vec<(Box<str>, ToolLimits)>,
     pub(super) ground: Arc<Ground>,
     confirm: Confirm,
-    /// What a person's yes may be for, the narrowest first.
+    /// The scopes that an approval may have, narrowest first.
     pub(super) scopes: Vec<Scope>,
     pub(super) through_agent: bool,
-    /// Which tools give and take what.
+    /// The data flow labels of tools.
     pub(super) flow: Arc<FlowConfig>,
-    /// Whether a rule asks for what came in before.
+    /// Whether a rule depends on what was received earlier.
     pub(super) follows: bool,
-    /// Whether a rule asks for data that may be a number.
+    /// Whether a rule searches for data that may be a number.
     pub(super) numbers: bool,
-    /// What the operator makes of the tools.
+    /// The operator's changes to the definitions of tools.
     overlays: Arc<Overlays>,
     schema: SchemaConfig,
-    /// What is done about definitions that change.
+    /// How changed definitions are handled.
     changes: ChangesConfig,
-    /// Time to look up the names of hosts that a call would reach; `None` if they are not looked up.
+    /// Timeout for resolving the names of hosts that a call would reach; `None` if they are not
+    /// resolved.
     resolve: Option<Duration>,
-    /// Who else is asked about what servers say.
+    /// The external classifier for what servers send.
     classifier: Option<Arc<ClassifierConfig>>,
     /// Reasons for not inspecting content that block its message.
     blocked: Vec<Unread>,
 }
 
-/// What judging a text that is no message gives.
+/// The result of judging a text that is not a message.
 #[derive(Clone, Debug)]
 pub struct TextInspection {
-    /// What the rules want done.
+    /// The decision of the rules.
     pub verdict: TextVerdict,
-    /// What was found, strongest first.
+    /// The findings, strongest first.
     pub findings: Vec<Finding>,
-    /// How much was looked at.
+    /// How much was inspected.
     pub coverage: Coverage,
-    /// What is worth remembering of it.
+    /// The state that the text adds for later messages.
     pub learnt: Learnt,
 }
 
-/// What becomes of a text that is no message.
+/// The decision about a text that is not a message.
 #[derive(Clone, Debug)]
 pub enum TextVerdict {
-    /// It goes on as it came.
+    /// The text is forwarded unchanged.
     Pass,
-    /// This goes on in its place.
+    /// This text is forwarded instead.
     Rewrite(String),
-    /// It does not go on.
+    /// The text is not forwarded.
     Block(Refusal),
 }
 
 impl Policy {
-    /// Chooses the rules of both directions.
+    /// Selects the rules of both directions.
     ///
     /// # Errors
-    /// Every override and pack that names nothing or cannot be carried out.
+    /// Every override and pack that names nothing or cannot be applied.
     pub fn new(name: &str, config: &PolicyConfig, library: &Library) -> Result<Self, Vec<Fault>> {
         let (outbound, inbound) = library.sets(config)?;
         let suppressions = Suppressions::new(&config.suppress, library)?;
@@ -164,7 +165,7 @@ impl Policy {
         })
     }
 
-    /// The limits on calls of a tool, and the glob that they stand with: the nearest that sets any.
+    /// Returns the limits on calls of a tool, with their glob: the most specific one that sets any.
     pub fn tool_limits(&self, tool: &str) -> Option<(&str, &ToolLimits)> {
         let mut fitting = self
             .tools
@@ -173,14 +174,16 @@ impl Policy {
         fitting.next().map(|(glob, limits)| (&**glob, limits))
     }
 
-    /// The time to look up the names that an inspection has left open, if there are any and it matters what they are.
+    /// Returns the timeout for resolving the names that an inspection has left open, if there are
+    /// any and their addresses matter.
     pub fn to_resolve(&self, inspection: &Inspection) -> Option<Duration> {
         let open =
             !inspection.wanted.names.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
         self.resolve.filter(|_| open)
     }
 
-    /// Whom to ask about which texts of a message that rules do not refuse anyway.
+    /// Returns the classifier, and the texts to be scored, of a message that the rules do not
+    /// already refuse.
     pub fn to_classify(
         &self,
         inspection: &mut Inspection,
@@ -191,12 +194,12 @@ impl Policy {
         Some((classifier, std::mem::take(&mut inspection.unclassified)))
     }
 
-    /// Whether there is any rule, so that what earlier messages left behind matters.
+    /// Returns whether there is any rule, so that the state from earlier messages matters.
     pub fn has_rules(&self) -> bool {
         !self.outbound.rules().is_empty() || !self.inbound.rules().is_empty()
     }
 
-    /// The same rules under another mode.
+    /// Returns the same rules with another mode.
     pub fn with_mode(&self, mode: Mode) -> Self {
         Self {
             mode,
@@ -204,7 +207,7 @@ impl Policy {
         }
     }
 
-    /// The same rules for calls that may reach elsewhere.
+    /// Returns the same rules with another access scope for calls.
     pub fn with_ground(&self, ground: Ground) -> Self {
         Self {
             ground: Arc::new(ground),
@@ -212,7 +215,7 @@ impl Policy {
         }
     }
 
-    /// The same rules for tools that give and take other data.
+    /// Returns the same rules with other data flow labels of tools.
     pub fn with_flow(&self, flow: FlowConfig) -> Self {
         Self {
             flow: Arc::new(flow),
@@ -220,12 +223,12 @@ impl Policy {
         }
     }
 
-    /// Where calls may reach.
+    /// Returns the access scope of calls.
     pub fn ground(&self) -> &Ground {
         &self.ground
     }
 
-    /// What a message lists against what is pinned.
+    /// Compares what a message lists with what is pinned.
     pub fn listed(
         &self,
         message: &Message,
@@ -244,17 +247,18 @@ impl Policy {
         .read(message, context)
     }
 
-    /// Whether lists of tools look the same by another policy, as far as the operator's words go.
+    /// Returns whether another policy shows lists of tools in the same way, as far as the
+    /// operator's changes are concerned.
     pub fn shows_tools_like(&self, other: &Self) -> bool {
         self.mode == other.mode && self.overlays.shown() == other.overlays.shown()
     }
 
-    /// Whether definitions that change are treated the same by another policy.
+    /// Returns whether another policy handles changed definitions in the same way.
     pub fn holds_like(&self, other: &Self) -> bool {
         (self.mode, &self.changes) == (other.mode, &other.changes)
     }
 
-    /// The bytes of a list of tools as agents are to see it; `None` if that is as it came.
+    /// Returns the bytes of a list of tools as shown to agents; `None` if it is unchanged.
     pub fn shown(&self, message: &Message, context: &Context) -> Option<Bytes> {
         if self.mode == Mode::Observe {
             None
@@ -263,12 +267,13 @@ impl Policy {
         }
     }
 
-    /// Whether agents neither see a tool nor may call it.
+    /// Returns whether a tool is hidden from agents and cannot be called by them.
     pub fn hides(&self, tool: &str) -> bool {
         self.mode == Mode::Enforce && self.overlays.hides(tool)
     }
 
-    /// Judges a message, each item of a batch by itself. `audit` names the quarantine in what it withholds.
+    /// Judges a message, each item of a batch individually. `audit` identifies the quarantined
+    /// content in notices.
     pub fn inspect(
         &self,
         direction: Direction,
@@ -409,7 +414,8 @@ impl Policy {
         inspection
     }
 
-    /// Judges a text that is no JSON-RPC message, such as the body of an HTTP error: always inbound.
+    /// Judges a text that is not a JSON-RPC message, such as the body of an HTTP error: always
+    /// inbound.
     pub fn inspect_text(
         &self,
         text: &str,
@@ -479,7 +485,7 @@ impl Policy {
         }
     }
 
-    /// The rules of one direction.
+    /// Returns the rules of one direction.
     pub fn rules(&self, direction: Direction) -> &RuleSet {
         match direction {
             Direction::Outbound => &self.outbound,
@@ -487,7 +493,7 @@ impl Policy {
         }
     }
 
-    /// Names the rule set of one direction in audit records.
+    /// Returns the digest that identifies the rule set of one direction in audit records.
     pub fn rules_digest(&self, direction: Direction) -> &str {
         self.rules(direction).digest()
     }

@@ -1,26 +1,28 @@
-//! Where a long text may be cut: never within a character, a JSON value or a row of a table, unless that alone is longer.
+//! Determines where a long text may be cut: never within a character, a JSON value or a row of a
+//! table, unless that alone is too long.
 
 use bytes::Bytes;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::message::{Json, ReadLimits, Role, ValueKind};
 
-/// Most characters that are put together for one, as far as cutting is concerned.
+/// Maximum number of characters that are treated as one when cutting.
 const CLUSTER: usize = 64;
-/// Lines by which a table is known whose fields stand between separators.
+/// Number of lines by which a table with separated fields is recognized.
 const HEAD_LINES: usize = 3;
 
-/// A text, and where it may be cut.
+/// A text, and the positions at which it may be cut.
 pub struct Portions<'t> {
     text: &'t str,
-    /// Ends of values, what separates them from the next included, and how deep they lie; sorted. Empty if it is no JSON.
+    /// Ends of values, including the separator before the next, with their depth; sorted. Empty if
+    /// the text is not JSON.
     values: Vec<(usize, usize)>,
-    /// It is a table of quoted fields.
+    /// Whether the text is a table of quoted fields.
     quoted: bool,
 }
 
 impl<'t> Portions<'t> {
-    /// Reads a text.
+    /// Analyzes a text.
     pub fn of(text: &'t str) -> Self {
         let values = values(text);
         Self {
@@ -30,8 +32,8 @@ impl<'t> Portions<'t> {
         }
     }
 
-    /// Where a portion ends that begins at `from`: at most `most` bytes on, and farther than `from` where `most` is as long
-    /// as a character.
+    /// Returns the end of a portion that begins at `from`: at most `most` bytes further on, and
+    /// beyond `from` if `most` is at least the length of a character.
     pub fn end(&self, from: usize, most: usize) -> usize {
         let limit = from.saturating_add(most);
         if limit >= self.text.len() {
@@ -58,7 +60,8 @@ impl<'t> Portions<'t> {
         }
     }
 
-    /// The end of the outermost value that lies well within, else of any.
+    /// Returns the end of the outermost value that ends in the second half of the portion, else of
+    /// any value.
     fn value_end(&self, from: usize, half: usize, limit: usize) -> Option<usize> {
         let within = |low: usize| {
             let start = self.values.partition_point(|(end, _)| *end <= low);
@@ -73,7 +76,8 @@ impl<'t> Portions<'t> {
             .map(|(end, _)| *end)
     }
 
-    /// A value alone is longer: between characters of it, and not within an escape.
+    /// Returns the end of a portion of a value that alone is too long: between characters of it,
+    /// and not within an escape.
     fn within_value(&self, from: usize, limit: usize) -> usize {
         let end = self.word_end(from, limit);
         let part = self.text.get(from..end).unwrap_or_default();
@@ -104,7 +108,7 @@ impl<'t> Portions<'t> {
         end
     }
 
-    /// After a blank, else between characters.
+    /// Returns an end after whitespace, else between characters.
     fn word_end(&self, from: usize, limit: usize) -> usize {
         let limit = self.text.floor_char_boundary(limit);
         let part = self.text.get(from..limit).unwrap_or_default();
@@ -135,7 +139,7 @@ impl<'t> Portions<'t> {
         end
     }
 
-    /// The line in which a portion would end.
+    /// Returns the line in which a portion would end.
     fn last_line(&self, from: usize, line: Option<usize>) -> &str {
         self.text
             .get(line.unwrap_or(from)..)
@@ -144,7 +148,7 @@ impl<'t> Portions<'t> {
     }
 }
 
-/// Whether two characters are read as one.
+/// Returns whether two characters are read as one.
 fn joins(before: char, after: char) -> bool {
     let modifies = |c: char| matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}');
     let region = |c: char| ('\u{1f1e6}'..='\u{1f1ff}').contains(&c);
@@ -155,7 +159,8 @@ fn joins(before: char, after: char) -> bool {
         || (before == '\r' && after == '\n')
 }
 
-/// The ends of all values of a JSON text, with how deep each lies. Nothing where it is none, or a lone scalar.
+/// Returns the ends of all values of a JSON text, with the depth of each. Empty if the text is not
+/// JSON, or a lone scalar.
 fn values(text: &str) -> Vec<(usize, usize)> {
     let mut ends = Vec::new();
     if !text.trim_start().starts_with(['{', '[']) {
@@ -187,7 +192,8 @@ fn values(text: &str) -> Vec<(usize, usize)> {
     ends
 }
 
-/// Whether a text is a table whose fields stand between commas, semicolons or tabs, with some of them quoted.
+/// Returns whether a text is a table whose fields are separated by commas, semicolons or tabs, with
+/// some of them quoted.
 fn separated(text: &str) -> bool {
     if !text.contains('"') {
         return false;
@@ -217,7 +223,7 @@ fn separated(text: &str) -> bool {
     })
 }
 
-/// The length of a table's first row, its line end included.
+/// Returns the length of a table's first row, its line end included.
 fn row(text: &str) -> usize {
     let mut quoted = false;
     let end = text.bytes().position(|byte| {
@@ -227,7 +233,7 @@ fn row(text: &str) -> usize {
     end.map_or(text.len(), |at| at + 1)
 }
 
-/// The end of the last whole row.
+/// Returns the end of the last complete row.
 fn rows_end(text: &str) -> Option<usize> {
     let mut quoted = false;
     let mut end = None;

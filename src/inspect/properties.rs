@@ -1,5 +1,5 @@
-//! What holds for any text that a server sends: the clean stays as it is, judging twice changes nothing more, a disguise
-//! saves nothing, and no shape costs more than its size.
+//! Properties of any text that a server sends: clean text is unchanged, judging twice changes
+//! nothing more, a disguise does not help, and no shape of text costs more than its size.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::message::Direction;
 use crate::protocol::AuditId;
 use crate::rules::{Action, Library};
 
-/// A stream of numbers, the same in each run.
+/// A sequence of numbers, the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Texts that rules against what servers send are to catch, each so-manieth.
+/// Returns every `each`-th text that inbound rules have to catch.
 fn attacks(each: usize) -> Vec<String> {
     let library = Library::builtin();
     let rules = library
@@ -119,7 +119,7 @@ fn judging_twice_changes_nothing_more() {
     }
 }
 
-/// A gate in front of another one reads its notices.
+/// A gate in front of another one receives its notices.
 #[test]
 fn notices_of_another_gate_pass() {
     let library = Library::builtin();
@@ -216,7 +216,8 @@ fn a_disguise_saves_nothing() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Time that this thread has had a processor, in nanoseconds: others who use the machine do not count.
+/// Returns the CPU time of this thread, in nanoseconds, so that other load on the machine does not
+/// count.
 fn time() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat")
         .ok()?
@@ -245,7 +246,8 @@ fn no_shape_costs_more_than_its_size() {
         ("backspaces", |n| "x\u{8}y\u{8}".repeat(n / 4)),
         ("zero-width", |n| "a\u{200b}".repeat(n / 4)),
     ];
-    // The clock ticks in milliseconds: eight small texts are held against one of eight times the size.
+    // The clock ticks in milliseconds: eight small texts are compared with one of eight times the
+    // size.
     let cost = |text: String, times: usize| -> Option<u64> {
         let began = time()?;
         (0..times).for_each(|_| drop(inbound(&content(&text))));
@@ -254,7 +256,8 @@ fn no_shape_costs_more_than_its_size() {
     for (name, make) in shapes {
         let ratio =
             || Some(cost(make(32_000), 1)? as f64 / cost(make(4_000), 8)?.max(8_000_000) as f64);
-        // What is made when first asked for, and what others leave in the caches, does not count.
+        // What is initialized on first use, and the effects of other load on the caches, do not
+        // count.
         let tries: Vec<f64> = (0..3).map_while(|_| ratio()).collect();
         assert!(
             tries.is_empty() || tries.iter().any(|ratio| *ratio < 4.0),

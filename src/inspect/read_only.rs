@@ -1,4 +1,4 @@
-//! Arguments in which a policy lets queries pass and nothing else: `sql_read_only`.
+//! Arguments that a policy restricts to queries: `sql_read_only`.
 
 use crate::config::PolicyConfig;
 use crate::detect::ReadAs;
@@ -9,29 +9,30 @@ use crate::text::glob_fits;
 
 use super::arguments::{Unit, Units};
 
-/// Which arguments they are.
+/// The restricted arguments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadOnly {
-    /// Whose arguments they are and what they are called, globs both.
+    /// Tool and argument, both as globs.
     arguments: Vec<(String, String)>,
-    /// Tools all of whose SQL is meant, or not, the nearest glob first.
+    /// Whether all SQL of a tool is restricted, by tool glob, most specific first.
     tools: Vec<(String, bool)>,
 }
 
-/// The same for one call.
+/// The restrictions for one call.
 pub(super) struct OfCall<'r> {
     arguments: &'r [(String, String)],
     tool: &'r str,
     whole_tool: bool,
-    /// Nothing in the call is known to be SQL: then all that may be is.
+    /// Whether nothing in the call is known to be SQL: then everything that may be SQL is
+    /// restricted.
     all: bool,
 }
 
 impl ReadOnly {
-    /// Those of a policy.
+    /// Reads the restrictions of a policy.
     ///
     /// # Errors
-    /// Arguments are named, and no rule in force would keep them to queries.
+    /// Arguments are named, and no rule in force would restrict them to queries.
     pub(super) fn new(
         name: &str,
         config: &PolicyConfig,
@@ -51,7 +52,7 @@ impl ReadOnly {
             let hint = "leave the built-in rule `sql-read-only` switched on, or take the key away";
             return Err(vec![Fault::of_file("policy", message, Some(hint))]);
         }
-        // `tool.argument` at each point, for either name may hold one.
+        // `tool.argument`, split at each dot, since either name may contain one.
         let split = |written: &String| {
             let at = |(at, _)| {
                 Some((
@@ -70,7 +71,7 @@ impl ReadOnly {
         })
     }
 
-    /// What is said of one call.
+    /// Returns the restrictions for one call.
     pub(super) fn of_call<'r>(&'r self, tool: &'r str, units: &Units<'_>) -> OfCall<'r> {
         let whole_tool = self
             .tools
@@ -88,12 +89,12 @@ impl ReadOnly {
 }
 
 impl OfCall<'_> {
-    /// Whether only queries may pass in this argument.
+    /// Returns whether only queries are allowed in this argument.
     pub(super) fn covers(&self, unit: &Unit<'_>) -> bool {
         let listed = |(tool, argument): &(String, String)| {
             glob_fits(tool, self.tool) && glob_fits(argument, &unit.argument)
         };
-        // A name or a number is no statement.
+        // A name or a number is not a statement.
         let words = || {
             unit.text
                 .contains(|c: char| c.is_whitespace() || matches!(c, '(' | ';'))
@@ -103,7 +104,7 @@ impl OfCall<'_> {
             ReadAs::Path | ReadAs::Url => false,
             _ => self.all && unit.role == Role::Value && words(),
         };
-        // The name of an argument is no statement either.
+        // The name of an argument is not a statement either.
         self.whole_tool && may_be_sql
             || unit.role == Role::Value && self.arguments.iter().any(listed)
     }
@@ -133,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Whether a call passes, by tool and arguments.
+    /// Returns whether a call passes, by tool and arguments.
     fn passes(config: &PolicyConfig) -> impl Fn(&str, &str) -> bool + use<> {
         let policy = Policy::new("p", config, &Library::load(true, &[]).unwrap()).unwrap();
         move |tool, arguments| {

@@ -1,4 +1,4 @@
-//! What a policy says of who reads an argument, whatever it is called.
+//! The policy's settings for how arguments are read, whatever they are called.
 
 use crate::config::{PolicyConfig, ReadsAs};
 use crate::text::glob_fits;
@@ -6,11 +6,11 @@ use crate::text::glob_fits;
 use super::arguments::Head;
 use super::tools::Definition;
 
-/// All that a policy says of it.
+/// All settings of a policy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers(Vec<Reader>);
 
-/// Whose argument it is and what it is called, globs both, and who reads it.
+/// Tool and argument, both as globs, and how the argument is read.
 #[derive(Clone, Debug)]
 struct Reader {
     tool: String,
@@ -18,14 +18,15 @@ struct Reader {
     head: Head,
 }
 
-/// What it says of one tool.
+/// The settings for one tool.
 pub(super) struct ToolReaders<'p> {
     readers: Vec<&'p Reader>,
     definition: Option<&'p Definition>,
 }
 
 impl Readers {
-    /// Those that stand with single tools first, then the lists; what nothing runs before what something does.
+    /// Collects the settings of single tools first, then the lists; arguments that nothing executes
+    /// precede those that something executes.
     pub(super) fn new(config: &PolicyConfig) -> Self {
         let of_tools = config.tools.iter().flat_map(|(tool, of_tool)| {
             of_tool
@@ -54,7 +55,7 @@ impl Readers {
         Self(of_tools.chain(listed).collect())
     }
 
-    /// Those of one tool.
+    /// Returns the settings for one tool.
     pub(super) fn of<'p>(
         &'p self,
         tool: &str,
@@ -72,7 +73,7 @@ impl Readers {
 }
 
 impl ToolReaders<'_> {
-    /// Who reads an argument, if the policy says so.
+    /// Returns how an argument is read, if the policy defines it.
     pub(super) fn kind(&self, argument: &str) -> Option<Head> {
         self.readers
             .iter()
@@ -80,13 +81,13 @@ impl ToolReaders<'_> {
             .map(|reader| reader.head)
     }
 
-    /// Who reads an argument, if the tool's definition says so.
+    /// Returns how an argument is read, if the tool's definition indicates it.
     pub(super) fn said(&self, argument: &str) -> Option<Head> {
         self.definition.and_then(|tool| tool.said(argument))
     }
 }
 
-/// `tool.argument` at each point, for either name may hold one.
+/// `tool.argument`, split at each dot, since either name may contain one.
 fn split(written: &str, head: Head) -> impl Iterator<Item = Reader> + '_ {
     written.match_indices('.').filter_map(move |(at, _)| {
         let tool = written.get(..at)?.to_owned();

@@ -1,4 +1,4 @@
-//! What a person has released from quarantine comes in after all.
+//! Content that an approver has released from quarantine and that reaches the agent after all.
 
 use crate::detect::flow::Sides;
 use crate::message::Message;
@@ -8,9 +8,10 @@ use super::Policy;
 use super::memory::{Learnt, Memory};
 
 impl Policy {
-    /// What an answer of this tool leaves behind that was withheld once and is given to its agent now: as pieces of quarantined
-    /// text all that could have been withheld of it, to be [forgotten](crate::detect::flow::Traces::release), and else what any
-    /// answer leaves behind.
+    /// Returns the state that a response of this tool adds if it was withheld before and is now
+    /// released to its agent: everything that could have been withheld of it, as pieces of
+    /// quarantined text, to be [forgotten](crate::detect::flow::Traces::release), and otherwise
+    /// what any response adds.
     pub fn released(&self, message: &Message, tool: Option<&str>, memory: &Memory) -> Learnt {
         if !self.follows {
             return Learnt::default();

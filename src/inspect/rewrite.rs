@@ -6,41 +6,42 @@ use std::ops::Range;
 use crate::detect::Surface;
 use crate::protocol::AuditId;
 
-/// What becomes of a string.
+/// What happens to a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It stays.
+    /// The string is unchanged.
     Keep,
-    /// This takes its place.
+    /// The string is replaced by this text.
     Replace(String),
-    /// The block that it stands in goes whole, and this notice takes its place.
+    /// The whole block that contains the string is replaced by this notice.
     Withhold(String),
 }
 
-/// Stands where a passage was.
+/// Replaces a passage that is withheld.
 pub(super) const MARK: &str = "[withheld]";
 
-/// How the mark of a redaction begins; the rule follows.
+/// Prefix of the mark of a redaction; the rule follows.
 const REDACTED: &str = "[redacted: ";
 
-/// Replaces a match that is redacted.
+/// Returns the mark that replaces a redacted match.
 pub(super) fn redaction_mark(rule: &str) -> String {
     format!("{REDACTED}{rule}]")
 }
 
-/// A line up to this long is withheld whole; of a longer one, the sentence.
+/// Maximum length of a line that is withheld whole, in bytes; of a longer one, the sentence is
+/// withheld.
 const LINE_BYTES: usize = 1000;
-/// How far a sentence reaches from the match to each side at most.
+/// Maximum distance that a sentence extends from the match on each side, in bytes.
 const SENTENCE_BYTES: usize = 300;
 
-/// A part of a text that goes, and what stands in its place.
+/// A part of a text that is removed, and the mark that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) span: Range<usize>,
     pub(super) mark: String,
 }
 
-/// Carries out cuts; those that touch become one, with the mark of the first.
+/// Applies cuts; cuts that touch are merged, with the mark of the first.
 pub(super) fn carry_out(text: &str, mut cuts: Vec<Cut>) -> String {
     cuts.sort_by_key(|cut| (cut.span.start, std::cmp::Reverse(cut.span.end)));
     let mut out = String::with_capacity(text.len());
@@ -56,10 +57,10 @@ pub(super) fn carry_out(text: &str, mut cuts: Vec<Cut>) -> String {
     out
 }
 
-/// The passage that a match belongs to: its line, or in a long line its sentence and what follows closely, for
-/// an order seldom comes in one sentence.
+/// Returns the passage that a match belongs to: its line, or in a long line its sentence and what
+/// follows closely, since an instruction is rarely one sentence.
 pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
-    // A text with many matches may be one line: no further than it matters.
+    // A text with many matches may be a single line: search no further than necessary.
     let low = span.start.saturating_sub(LINE_BYTES + 1);
     let high = text.len().min(span.end + LINE_BYTES + 1);
     let before = text.as_bytes().get(low..span.start).unwrap_or_default();
@@ -88,7 +89,7 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     first..last
 }
 
-/// How a line begins that tells of something withheld.
+/// Prefix of the line that reports withheld content.
 pub(super) const NOTICE: &str = "[lychgate withheld ";
 
 fn of(surface: Surface) -> &'static str {
@@ -107,7 +108,7 @@ pub(super) struct Withheld<'r> {
 }
 
 impl Withheld<'_> {
-    /// The line that tells of it, to stand in front of what is left.
+    /// Returns the notice that is placed before the remaining text.
     pub(super) fn notice(&self, surface: Surface, audit: AuditId) -> String {
         let (passages, they) = if self.passages == 1 {
             ("passage", "it reads")
@@ -121,7 +122,7 @@ impl Withheld<'_> {
         )
     }
 
-    /// The line that stands for a block that is gone.
+    /// Returns the notice that replaces a block.
     pub(super) fn block_notice(&self, surface: Surface, audit: AuditId) -> String {
         format!(
             "{NOTICE}a block of {} as a whole: {}, quarantine {audit}]\n",
@@ -141,7 +142,7 @@ fn named(rules: &BTreeSet<&str>) -> String {
     format!("{word} {}", quoted.join(", "))
 }
 
-/// The line above a page that was rendered.
+/// Returns the line above a page that was rendered.
 pub(super) fn rendered(rules: BTreeSet<&str>, bytes: usize, audit: AuditId) -> String {
     format!(
         "[lychgate rendered this HTML page of {bytes} bytes as text: {}, audit {audit}]\n",
@@ -149,7 +150,7 @@ pub(super) fn rendered(rules: BTreeSet<&str>, bytes: usize, audit: AuditId) -> S
     )
 }
 
-/// The line above a text from which characters were removed that nobody sees.
+/// Returns the line above a text from which invisible characters were removed.
 pub(super) fn removed(rules: &BTreeSet<&str>, characters: usize, audit: AuditId) -> String {
     let word = if characters == 1 {
         "character"
@@ -162,10 +163,11 @@ pub(super) fn removed(rules: &BTreeSet<&str>, characters: usize, audit: AuditId)
     )
 }
 
-/// How the line above a text with redactions begins.
+/// Prefix of the line above a text with redactions.
 const REDACTION_NOTICE: &str = "[lychgate redacted ";
 
-/// The line above a text, made of `base`, in which matches of these rules were redacted. `None` where no mark is left.
+/// Returns the line above a text, derived from `base`, in which matches of these rules were
+/// redacted. `None` if no mark is left.
 pub(super) fn redacted(
     base: &str,
     text: &str,
@@ -176,7 +178,8 @@ pub(super) fn redacted(
     if rules.is_empty() || marks == 0 {
         return None;
     }
-    // A text can contain marks of its own; a line without any redaction is never written, so there is one at least.
+    // A text can contain marks of its own; the line is never written without a redaction, so there
+    // is at least one.
     let count = marks.saturating_sub(base.matches(REDACTED).count()).max(1);
     let word = if count == 1 { "passage" } else { "passages" };
     Some(format!(
@@ -185,7 +188,7 @@ pub(super) fn redacted(
     ))
 }
 
-/// A text without the lines of notices above it.
+/// Returns a text without the notices above it.
 pub(super) fn without_notices(text: &str) -> &str {
     let notice = |text: &str| text.starts_with(NOTICE) || text.starts_with(REDACTION_NOTICE);
     let mut left = text;
@@ -195,8 +198,9 @@ pub(super) fn without_notices(text: &str) -> &str {
     left
 }
 
-/// A value of JSON data: where a redaction replaced the whole of it (an address, a card number), it is the mark alone, which
-/// names the rule. Programs read such a field, and a line in each of a thousand rows helps nobody.
+/// Returns a value of JSON data: if a redaction replaced the whole value (an address, a card
+/// number), it is the mark alone, which names the rule. Programs read such a field, and a notice in
+/// each of a thousand rows helps nobody.
 pub(super) fn field_value(text: String) -> String {
     let is_mark = |left: &str| {
         let rule = left
@@ -264,7 +268,7 @@ mod tests {
         );
         let two = line("a b", "[redacted: email-address] [redacted: email-address]").unwrap();
         assert!(two.starts_with("[lychgate redacted 2 passages: "), "{two}");
-        // A mark that the server wrote is not counted, and hides no redaction.
+        // A mark that the server wrote is not counted, and does not hide a redaction.
         let forged = line(
             "[redacted: x] a@b.example",
             "[redacted: x] [redacted: email-address]",

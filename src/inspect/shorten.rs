@@ -1,5 +1,5 @@
-//! What of a result is too long to be shown at once: texts are cut, long lists in `structuredContent` end early, and what is
-//! left over is kept for the agent to read on.
+//! Shortens results that are too long to be shown at once: texts are cut, long lists in
+//! `structuredContent` end early, and the rest is stored for the agent to read on.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,23 +12,25 @@ use super::delivery::{Delivery, quarter_tokens};
 use super::inbound::Inbound;
 use super::surface;
 
-/// Shorter strings of `structuredContent` are values that programs compare rather than texts, and are never cut.
+/// Minimum length of a string in `structuredContent` that is cut, in bytes: shorter ones are values
+/// that programs compare rather than texts.
 const CUTTABLE_BYTES: usize = 200;
 
 /// Maximum number of lists of a result that end early: each is compared with those before it.
 const LISTS: usize = 256;
 
-/// A list that ends early: its elements from the first that goes on.
+/// A list that ends early: its elements from the first removed one on.
 struct Cut<'j> {
     list: Value<'j>,
     at: String,
-    /// What goes, the comma before it included.
+    /// The range that is removed, including the comma before it.
     span: Range<usize>,
     stays: usize,
 }
 
 impl Inbound<'_> {
-    /// Cuts what is longer than the policy lets a result of this tool be. The texts of each surface are so many bytes.
+    /// Cuts the parts that exceed the policy's limits for a result of this tool. The byte counts
+    /// are those of the texts of each surface.
     pub(super) fn shorten(
         &self,
         tool: Option<&str>,
@@ -65,8 +67,8 @@ impl Inbound<'_> {
         self.tell_of_rests(note.as_deref(), edits, delivery);
     }
 
-    /// Ends the longest lists of `structuredContent` early, until it is no longer than `most` bytes or no list is left. Gives
-    /// the line that says so.
+    /// Ends the longest lists of `structuredContent` early, until it is no longer than `most` bytes
+    /// or no list is left. Returns the line that reports it.
     fn end_lists(
         &self,
         most: usize,
@@ -75,7 +77,7 @@ impl Inbound<'_> {
         delivery: &mut Delivery,
     ) -> Option<String> {
         let body = self.message.body(self.envelope)?;
-        // Without blocks there is nowhere to say it.
+        // Without blocks there is no place to report it.
         let structured = body
             .get("structuredContent")
             .filter(|structured| structured.raw().len() > most)?;
@@ -99,7 +101,7 @@ impl Inbound<'_> {
                 span: edit.span.start - span.start..edit.span.end - span.start,
                 ..edit
             });
-            // What goes is kept as the agent would have got it.
+            // The removed elements are stored as the agent would have received them.
             let raw = self.message.bytes().slice(span.clone());
             let moved: Vec<Edit> = moved.collect();
             let left = if moved.is_empty() {
@@ -115,7 +117,7 @@ impl Inbound<'_> {
                 "{lines}{} from {stays} on, of {total}:\n[",
                 self.pointer_to(at)
             );
-            // Written without a copy in between: a list can be as long as its message.
+            // Written without an intermediate copy: a list can be as long as its message.
             text.reserve_exact(before.len() + left.len() + 1);
             text.push_str(&before);
             text.push_str(left);
@@ -240,7 +242,8 @@ impl Inbound<'_> {
         delivery.rests.append(&mut budget.rests);
     }
 
-    /// Adds blocks that say what was left out, and links to what is kept for clients that know links.
+    /// Adds blocks that report what was left out and, for clients that support them, links to what
+    /// is stored.
     fn tell_of_rests(&self, note: Option<&str>, edits: &mut Vec<Edit>, delivery: &Delivery) {
         let content = self
             .message
@@ -279,7 +282,8 @@ impl Inbound<'_> {
     }
 }
 
-/// Which lists of a value end where, so that it is no longer than `most` bytes: the longest first, none within another.
+/// Returns which lists of a value end where, so that the value is no longer than `most` bytes: the
+/// longest first, none within another.
 fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
     let mut lists: Vec<Value<'_>> = Vec::new();
     structured.walk(|_, value, _| {
@@ -303,7 +307,7 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
             continue;
         }
         let end = list.elements().last().map_or(0, |last| last.span().end);
-        // The first element stays: it shows what the list is of.
+        // The first element is kept: it shows what the list contains.
         let mut stays = 0;
         let mut start = end;
         for element in list.elements() {
@@ -341,7 +345,7 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
     out
 }
 
-/// Whether a string counts as text of a tool's result, and on which budget.
+/// Returns which budget a string of a tool's result counts towards, if any.
 pub(super) fn counted(surface: Surface, path: &Path<'_>, role: Role) -> Option<Surface> {
     let is_text = || matches!(path.last(), Some(Step::Key(key)) if key == "text");
     match surface {

@@ -1,4 +1,4 @@
-//! Judges one string: every reading of it, then what becomes of it.
+//! Judges one string: scans every reading of it, then decides what happens to it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::nested::is_json;
 use super::rewrite::{Outcome, Withheld, passage, rendered};
 use super::{Detail, Finding, Suppressed, Suppressions, Trace};
 
-/// Most findings told of one message; more still act.
+/// Maximum number of findings reported for one message; further ones still take effect.
 const FINDINGS: usize = 500;
 
 /// Judges the strings of one item of a message.
@@ -27,39 +27,43 @@ pub(super) struct Judge<'p, 'f> {
     pub(super) findings: &'f mut Vec<Finding>,
     /// Names of the readings that were made.
     pub(super) readings: &'f mut BTreeSet<&'static str>,
-    /// Room for matches, kept from string to string.
+    /// Buffer for matches, reused from string to string.
     pub(super) matches: Vec<Match>,
-    /// Whether numbers are looked at as if they were texts: a rule asks for data that is written so.
+    /// Whether numbers are treated as texts, because a rule searches for data that is written as
+    /// numbers.
     pub(super) numbers: bool,
-    /// Whether findings hold the text in which they were found.
+    /// Whether findings contain the text in which they were found.
     pub(super) trace: bool,
     /// The remaining work of the message.
     pub(super) budget: &'p Budget,
 }
 
-/// Where a string stands, for its findings and its rewriting. Asked only when something is found.
+/// The location of a string, for its findings and its rewriting. Computed only when something is
+/// found.
 pub(super) struct Site<'s> {
-    /// Its JSON pointer.
+    /// The JSON pointer of the string.
     pub(super) at: &'s dyn Fn() -> String,
-    /// Whether it may not be edited.
+    /// Whether the string must not be edited.
     pub(super) opaque: &'s dyn Fn() -> bool,
-    /// Whether it stands in a block that can be taken out whole: then what may not be edited goes with its block.
+    /// Whether the string is in a block that can be removed whole: then a string that must not be
+    /// edited is withheld with its block.
     pub(super) in_block: bool,
 }
 
-/// What several texts say only together.
+/// A match that exists only in several texts taken together.
 pub(super) struct Across<'r> {
-    /// Where, in all of them.
+    /// The span in all texts together.
     pub(super) span: Range<usize>,
-    /// The line that says that it was withheld.
+    /// The notice that it was withheld.
     pub(super) notice: String,
-    /// It stays, and each text that it stands in is wrapped because of these rules.
+    /// Set if the match is kept and each text that contains it is wrapped because of these rules.
     pub(super) wraps: Option<BTreeSet<&'r str>>,
 }
 
 impl<'p> Judge<'p, '_> {
-    /// Judges a string and says what becomes of it; findings are noted. A string that may not be edited is withheld with
-    /// its block, or kept, and what would have changed it is noted as a refusal.
+    /// Judges a string and returns what happens to it; findings are recorded. A string that must
+    /// not be edited is withheld with its block, or kept, and an action that would have changed it
+    /// is recorded as a refusal.
     pub(super) fn string(
         &mut self,
         text: &Text<'_>,
@@ -69,7 +73,8 @@ impl<'p> Judge<'p, '_> {
         self.judge(text, place, site, true)
     }
 
-    /// Judges several strings as their receiver may put them together; findings are noted at a place that holds them all.
+    /// Judges several strings as their receiver may combine them; findings are recorded at a place
+    /// that contains all of them.
     pub(super) fn pieces(&mut self, parts: &[&str], place: &Place<'_>, site: &Site<'_>) {
         let mut matches = std::mem::take(&mut self.matches);
         matches.clear();
@@ -87,7 +92,7 @@ impl<'p> Judge<'p, '_> {
         self.matches = matches;
     }
 
-    /// Judges a call as such; findings are noted.
+    /// Judges a call as a whole; findings are recorded.
     pub(super) fn call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
         let mut matches = Vec::new();
         self.rules.scan_call(place, &mut matches);
@@ -98,8 +103,9 @@ impl<'p> Judge<'p, '_> {
         self.note(&hits, tool, place, site, (site.opaque)());
     }
 
-    /// Judges several texts that follow each other, put together in `text`; what lies `inside` one of them is not told again.
-    /// Findings are noted. Gives what of it must go, and the line that says so.
+    /// Judges several consecutive texts, joined in `text`; matches `inside` one of them are not
+    /// reported again. Findings are recorded. Returns the part that has to be removed or wrapped,
+    /// with its notice.
     pub(super) fn across(
         &mut self,
         text: &str,
@@ -187,7 +193,8 @@ impl<'p> Judge<'p, '_> {
             None
         };
         let json = whole && is_json(text.raw());
-        // Quotation marks of JSON quote nothing, and what stands in one string excuses nothing in another.
+        // Quotation marks of JSON do not quote anything, and text in one string does not exclude a
+        // match in another.
         let inside = json && (self.numbers || excused || text.raw().contains('\\'));
         if matches.is_empty() && page.is_none() && text.bare().is_none() && !inside {
             return Outcome::Keep;
@@ -206,20 +213,21 @@ impl<'p> Judge<'p, '_> {
         if let Some(bare) = text.bare() {
             self.scan_more(&Text::new(bare), place, site, "bare", &mut hits);
         }
-        // Markup of a name or an address is no page, and strips to nothing useful.
+        // Markup in a name or an address is not a page, and strips to nothing useful.
         let page = page.filter(|_| !opaque);
         let markup = hits
             .iter()
             .filter(|hit| self.is_markup(hit))
             .map(|hit| self.action(hit))
             .max();
-        // An operator may want more done about markup than to have it rendered.
+        // An operator may require a stronger action on markup than rendering it.
         let renders = page.is_some_and(|page| {
             place.inbound().render.renders(page.whole) || markup > Some(Action::Strip)
         });
         let strips = renders && markup >= Some(Action::Strip);
         if strips || opaque {
-            // What is left after stripping, and what went, are judged for themselves.
+            // The text that is left after stripping, and the text that was removed, are judged
+            // separately.
             hits.retain(|hit| self.is_markup(hit) == strips);
         }
         if let Some(page) = page.filter(|_| !strips) {
@@ -227,7 +235,8 @@ impl<'p> Judge<'p, '_> {
             return self.fragment(text.raw(), read.as_ref().unwrap_or(page), hits, place, site);
         }
         if strips {
-            // Markup is told by what it matched, not by what is left: a suppression is asked about the same.
+            // A markup finding reports what it matched, not what is left: a suppression is compared
+            // with the same.
             for hit in &mut hits {
                 let matched = hit
                     .span
@@ -258,7 +267,7 @@ impl<'p> Judge<'p, '_> {
                     .iter()
                     .any(|hit| hit.hidden && self.action(hit) >= Action::Redact)
             {
-                // What a person would have to unfold does not show then.
+                // Text that a person would have to unfold is not shown then.
                 folded = text.folded_page();
             }
             if strips {
@@ -328,7 +337,8 @@ impl<'p> Judge<'p, '_> {
                     reading
                 };
                 let hit = self.hit(Match { reading, ..found }, text.raw(), place, site);
-                // Once for each rule: others of its matches are looked at only because they may not be suppressed.
+                // Once for each rule: its other matches are examined only because they may not be
+                // suppressed.
                 let told = if hit.suppressed().is_some() {
                     &mut suppressed
                 } else {
@@ -347,7 +357,7 @@ impl<'p> Judge<'p, '_> {
         }
     }
 
-    /// A hit in another reading than the text at hand, with what that reading contains there.
+    /// Returns a hit in another reading than the current text, with the evidence from that reading.
     pub(super) fn with_evidence(&self, hit: Hit<'p>, text: &str, place: &Place<'_>) -> Hit<'p> {
         let matched = hit
             .span
@@ -364,7 +374,7 @@ impl<'p> Judge<'p, '_> {
         Hit { rare, ..hit }
     }
 
-    /// A match in `text`.
+    /// Creates the hit for a match in `text`.
     pub(super) fn hit(
         &self,
         found: Match,
@@ -430,7 +440,7 @@ impl<'p> Judge<'p, '_> {
         self.rules.rules().get(hit.rule()).map(AsRef::as_ref)
     }
 
-    /// What is done about it.
+    /// Returns the action that is taken on a hit.
     pub(super) fn action(&self, hit: &Hit<'_>) -> Action {
         if hit.suppressed().is_some() {
             Action::Log
@@ -474,7 +484,7 @@ impl<'p> Judge<'p, '_> {
             };
             let rare = hit.rare.as_deref();
             let action = match self.action(hit) {
-                // Cursors and ids are for programs, and look drawn at random: no model reads them.
+                // Cursors and ids are for programs, and look random: no model reads them.
                 Action::Redact if opaque && !site.in_block && is_private(rule) => Action::Log,
                 action if opaque && action.rewrites() => instead,
                 action => action,
@@ -484,7 +494,7 @@ impl<'p> Judge<'p, '_> {
             if self.findings.len() >= FINDINGS && !first {
                 continue;
             }
-            // That a limit was hit is told even where the rule matched before.
+            // An exceeded limit is reported even if the rule has matched before.
             let unread =
                 matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
             let mut same = hits
@@ -496,7 +506,7 @@ impl<'p> Judge<'p, '_> {
                 .clone()
                 .and_then(|span| base.get(span))
                 .unwrap_or(base);
-            // Which rule refuses the command that a text orders.
+            // The rule that refuses the command that a text orders.
             let orders = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
             let by = place
                 .inbound()
@@ -538,7 +548,8 @@ impl<'p> Judge<'p, '_> {
         }
     }
 
-    /// Has it remembered what gives orders: what the agent does not get, or gets marked.
+    /// For data flow rules, records passages with instructions that the agent does not receive, or
+    /// receives marked.
     pub(super) fn taken(
         &self,
         hits: &[Hit<'_>],
@@ -559,7 +570,7 @@ impl<'p> Judge<'p, '_> {
                 (Action::Quarantine | Action::Wrap | Action::Block, Some(span)) if !hit.hidden => {
                     passage(base, span)
                 }
-                // What markup hides in a text that is not rendered.
+                // Text that markup hides in a text that is not rendered.
                 (_, Some(span)) => span.clone(),
                 _ => 0..base.len(),
             };

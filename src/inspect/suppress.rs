@@ -1,4 +1,5 @@
-//! Which findings have no consequence, because somebody has said so for a time.
+//! Suppressions: findings that have no consequence, by an operator's decision and for a limited
+//! time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,32 +13,32 @@ use crate::rules::{Action, Find, Library, Rule, RuleId};
 
 use super::{Evidence, Policy};
 
-/// What to do about an id that no rule has.
+/// The hint for an id that no rule has.
 const OWN: &str = "`lychgate rules list` names the rules; what the gate refuses by itself is changed where its config says so";
 
-/// What a finding would have had done, had nobody suppressed it.
+/// The consequence that a finding would have had without a suppression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppressed {
-    /// By what.
+    /// The suppression.
     pub by: Arc<Suppression>,
-    /// The action that it would have called for.
+    /// The action that would have been taken.
     pub action: Action,
 }
 
 /// The suppressions of a policy.
 #[derive(Clone, Debug, Default)]
 pub struct Suppressions {
-    /// As the config has them, each with the current ids of its rules.
+    /// As configured, each with the current ids of its rules.
     all: Arc<[(Vec<RuleId>, Arc<Suppression>)]>,
-    /// Those that apply to the upstream at hand, by rule.
+    /// Those that apply to the current upstream, by rule.
     here: HashMap<RuleId, Vec<Arc<Suppression>>>,
 }
 
 impl Suppressions {
-    /// Finds the rules.
+    /// Resolves the rules.
     ///
     /// # Errors
-    /// Every one that could never count.
+    /// Every suppression that could never apply.
     pub(super) fn new(written: &[Arc<Suppression>], library: &Library) -> Result<Self, Vec<Fault>> {
         let mut all = Vec::new();
         let mut faults = Vec::new();
@@ -70,7 +71,8 @@ impl Suppressions {
         .at(None))
     }
 
-    /// The same for messages to and from one upstream; `None` for an upstream that has no name.
+    /// Returns the same suppressions for messages to and from one upstream; `None` for an upstream
+    /// that has no name.
     pub(super) fn at(&self, upstream: Option<&str>) -> Self {
         let mut here: HashMap<RuleId, Vec<Arc<Suppression>>> = HashMap::new();
         for (rules, one) in self
@@ -88,7 +90,7 @@ impl Suppressions {
         }
     }
 
-    /// The same with more.
+    /// Returns the same suppressions with additional ones.
     pub(super) fn with(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
         let mut made = self.clone();
         for one in more.into_iter().map(Arc::new) {
@@ -102,7 +104,8 @@ impl Suppressions {
         made
     }
 
-    /// Those that apply to the upstream at hand, whether or not they have expired. One that names several rules comes once.
+    /// Returns the suppressions that apply to the current upstream, whether or not they have
+    /// expired. One that names several rules is returned once.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Suppression>> {
         let mut all: Vec<&Arc<Suppression>> = self.here.values().flatten().collect();
         all.sort_by_key(|one| Arc::as_ptr(one).addr());
@@ -110,13 +113,14 @@ impl Suppressions {
         all.into_iter()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.here.is_empty()
     }
 
-    /// What suppresses a match of `rule` at `place`, if anything does. What was too much to look at is never suppressed: what
-    /// it is nobody knows. `audit` tells when it is.
+    /// Returns the suppression of a match of `rule` at `place`, if there is one. A finding that
+    /// there was too much to inspect is never suppressed: its content is unknown. The current time
+    /// is taken from `audit`.
     pub(super) fn of(
         &self,
         rule: &Rule,
@@ -146,27 +150,28 @@ impl Suppressions {
 }
 
 impl Policy {
-    /// The same rules for what goes to and comes from this upstream.
+    /// Returns the same rules for messages to and from this upstream.
     pub fn at(&self, upstream: &str) -> Self {
         let mut same = self.clone();
         same.suppressions = self.suppressions.at(Some(upstream));
         same
     }
 
-    /// The same rules with more suppressions.
+    /// Returns the same rules with additional suppressions.
     pub fn suppressing(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
         let mut same = self.clone();
         same.suppressions = self.suppressions.with(more);
         same
     }
 
-    /// What of findings is to have no consequence.
+    /// Returns the suppressions.
     pub fn suppressions(&self) -> &Suppressions {
         &self.suppressions
     }
 }
 
-/// Whether what was found is one of those that a suppression names. It is made only if there are any.
+/// Returns whether what was found is one of the values that a suppression names. It is computed
+/// only if there are any.
 fn is_one_of<T>(wanted: &[Box<str>], found: &dyn Fn() -> T, is: impl Fn(&str, &T) -> bool) -> bool {
     if wanted.is_empty() {
         return true;
@@ -175,13 +180,14 @@ fn is_one_of<T>(wanted: &[Box<str>], found: &dyn Fn() -> T, is: impl Fn(&str, &T
     wanted.iter().any(|wanted| is(wanted, &found))
 }
 
-/// When an audit line was made: its id begins with the time (UUID version 7, RFC 9562).
+/// Returns when an audit line was created: its id begins with the time (UUID version 7, RFC 9562).
 fn moment(audit: AuditId) -> Option<SystemTime> {
     let (seconds, nanos) = audit.0.get_timestamp()?.to_unix();
     SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }
 
-/// Whether a pointer fits one with stars. The number of a message in its batch does not count.
+/// Returns whether a pointer matches one with stars. The index of a message in its batch is
+/// ignored.
 fn leads_to(wanted: &str, at: &str) -> bool {
     let fits = |at: &str| {
         let mut wanted = wanted.split('/');
@@ -202,7 +208,7 @@ fn leads_to(wanted: &str, at: &str) -> bool {
             .is_some_and(|(first, rest)| first.bytes().all(|b| b.is_ascii_digit()) && fits(rest))
 }
 
-/// Whether a rule only ever says that something could not be judged.
+/// Returns whether a rule only ever reports that something could not be judged.
 fn tells_limits(rule: &Rule) -> bool {
     match rule.find.as_ref() {
         Find::Secret(spec) => spec.unread,
@@ -246,7 +252,8 @@ fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (
     Ok(rule.id.clone())
 }
 
-/// What a change of suppressions no longer protects from, in sentences: new ones, wider ones, later ends.
+/// Describes, in sentences, how a change of suppressions reduces protection: new ones, wider ones,
+/// later ends.
 pub fn more_suppressed(old: &Suppressions, new: &Suppressions, now: SystemTime) -> Vec<String> {
     let mut told: Vec<String> = new
         .iter()

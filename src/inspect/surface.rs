@@ -1,10 +1,11 @@
-//! Which part of a message a string belongs to.
+//! The part of a message that a string belongs to.
 
 use crate::detect::Surface;
 use crate::message::{Envelope, MessageKind, Path, Role, Step};
 use crate::protocol::OpenRequest;
 
-/// The surface of an inbound string. `path` starts at the message's object; `asked` is the request it answers.
+/// Returns the surface of an inbound string. `path` starts at the message's object; `asked` is the
+/// request that the message answers.
 pub(super) fn inbound(
     envelope: &Envelope,
     asked: Option<&OpenRequest>,
@@ -18,9 +19,10 @@ pub(super) fn inbound(
     }
 }
 
-/// Results say by their own shape what they are; the request they answer decides where they do not.
+/// Returns the surface of a string in a result. The result's own structure determines it; if it
+/// does not, the request that the result answers does.
 fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
-    // A task's result is a result within a result.
+    // The result of a task is a result within a result.
     let name = |at: usize| match path.get(at) {
         Some(Step::Key(key)) => &**key,
         _ => "",
@@ -54,8 +56,9 @@ fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
     }
 }
 
-/// Whether a string is a fixed part of an envelope or of a block of text (JSON-RPC 2.0, 4 and 5; MCP 2025-11-25, `TextContent`):
-/// its place and its spelling leave nothing to inspect, so it is compared and no detector reads it.
+/// Returns whether a string is a fixed part of an envelope or of a block of text (JSON-RPC 2.0,
+/// sections 4 and 5; MCP 2025-11-25, `TextContent`): its place and its spelling leave nothing to
+/// inspect, so it is compared and no detector reads it.
 pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
     let name = |at: usize| match path.get(at) {
         Some(Step::Key(key)) => &**key,
@@ -81,8 +84,8 @@ pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
     }
 }
 
-/// Whether a model may read the string at `path` as going on from the one before: text of results, and what is told while one
-/// is awaited.
+/// Returns whether a model may read the string at `path` as a continuation of the one before: text
+/// of results, and messages that arrive while a result is pending.
 pub(super) fn reads_on(surface: Surface, path: &Path<'_>) -> bool {
     let names = |at: usize, of: &[&str]| matches!(path.get(at), Some(Step::Key(key)) if of.contains(&&**key));
     match surface {
@@ -92,12 +95,12 @@ pub(super) fn reads_on(surface: Surface, path: &Path<'_>) -> bool {
     }
 }
 
-/// Whether the size caps of tool results hold for the answer to this request.
+/// Returns whether the size caps of tool results apply to the response to this request.
 pub(super) fn is_tool_result(asked: Option<&OpenRequest>) -> bool {
     asked.is_none_or(|asked| matches!(&*asked.method, "tools/call" | "tasks/result" | "tasks/get"))
 }
 
-/// The surface of an outbound string outside the arguments of a tool call.
+/// Returns the surface of an outbound string outside the arguments of a tool call.
 pub(super) fn outbound(envelope: &Envelope, path: &Path<'_>) -> Surface {
     let answers = matches!(path.get(1), Some(Step::Key(key)) if key == "inputResponses");
     if envelope.is_answer() || answers {

@@ -41,7 +41,8 @@ pub(super) fn message(text: &str) -> Message {
     .unwrap()
 }
 
-/// What judging an answer gives, and the bytes that go on (none if it is blocked).
+/// Judges a message and returns the inspection, and the bytes that are forwarded (none if it is
+/// blocked).
 fn judged(policy: &Policy, direction: Direction, text: &str) -> (Inspection, String) {
     let message = message(text);
     let inspection = policy.inspect(
@@ -548,7 +549,8 @@ fn text_that_is_no_message_is_judged_too() {
     assert!(text.contains("Error.") && !text.contains("wire"));
 }
 
-/// `tests/corpus`: one message a file, with the request it answers and, if hostile, the rules that must act.
+/// `tests/corpus`: one message per file, with the request that it answers and, if hostile, the
+/// rules that must act.
 #[test]
 fn the_corpus() {
     let policy = policy(|_| {});

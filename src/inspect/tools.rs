@@ -1,4 +1,4 @@
-//! What a server says of its tools, learnt from the lists that pass.
+//! A server's definitions of its tools, learned from the lists that are forwarded.
 
 #![allow(
     clippy::disallowed_types,
@@ -26,14 +26,15 @@ use super::Unread;
 use super::arguments::Head;
 use schema::Schema;
 
-/// Most tools remembered of one upstream.
+/// Maximum number of tools stored for one upstream.
 const TOOLS: usize = 4096;
-/// Longest definition that is remembered, in bytes.
+/// Maximum length of a definition that is stored, in bytes.
 const DEFINITION_BYTES: usize = 256 << 10;
-/// Most bytes of definitions remembered of one upstream.
+/// Maximum number of bytes of definitions stored for one upstream.
 const BYTES: usize = 4 << 20;
 
-/// The tools of one upstream, as its lists define them. What does not fit its bounds is as if it were never listed.
+/// The tools of one upstream, as its lists define them. A definition that exceeds the limits is
+/// treated as if it had never been listed.
 #[derive(Debug, Default)]
 pub struct Tools(RwLock<Known>);
 
@@ -41,43 +42,46 @@ pub struct Tools(RwLock<Known>);
 struct Known {
     tools: HashMap<Box<str>, Arc<Definition>>,
     bytes: usize,
-    /// The server says that its list has changed, and nobody has asked for it since.
+    /// Whether the server has announced that its list changed, and it has not been requested since.
     stale: bool,
 }
 
 /// A tool as its server defines it.
 #[derive(Debug)]
 pub struct Definition {
-    /// Its `inputSchema` as written, if there is one.
+    /// The `inputSchema` as written, if there is one.
     schema: Option<Box<str>>,
-    /// The same, made ready when a call first needs it.
+    /// The `inputSchema`, compiled when a call first needs it.
     compiled: OnceLock<Option<Result<Schema, Unread>>>,
-    /// Its `outputSchema`, in the same way.
+    /// The `outputSchema`, stored in the same way.
     output: Option<Box<str>>,
     compiled_output: OnceLock<Option<Result<Schema, Unread>>>,
-    /// Who reads which argument, by names joined by dots, as far as the definition says so.
+    /// How each argument is read, by names joined by dots, as far as the definition indicates it.
     said: HashMap<Box<str>, Head>,
-    /// It says that it runs commands.
+    /// Whether its description says that it runs commands.
     runs_commands: bool,
-    /// Whether its annotations say that it only reads (2025-03-26, `ToolAnnotations`): a hint of the server's.
+    /// Whether its annotations declare it read-only (2025-03-26, `ToolAnnotations`): a hint from
+    /// the server.
     pub(super) only_reads: Option<bool>,
-    /// Whether they say that it deals with whom it likes: `openWorldHint`.
+    /// Whether its annotations declare that it interacts with any external entity: `openWorldHint`.
     open_world: Option<bool>,
 }
 
 impl Tools {
-    /// The definition of a tool, if a list had it.
+    /// Returns the definition of a tool, if a list contained it.
     pub fn of(&self, tool: &str) -> Option<Arc<Definition>> {
         self.0.read().tools.get(tool).cloned()
     }
 
-    /// Whether the server has said that its list changed, and no newer one has passed.
+    /// Returns whether the server has announced that its list changed, and no newer one has been
+    /// forwarded.
     pub(super) fn is_stale(&self) -> bool {
         self.0.read().stale
     }
 
-    /// Learns from a message, if it is a list of tools that was asked for. Later pages add, and what is listed again
-    /// takes the place of what was. Gives whether there was more than is remembered.
+    /// Learns from a message, if it is a list of tools that was requested. Later pages add tools,
+    /// and a tool that is listed again replaces the earlier one. Returns whether there was more
+    /// than can be stored.
     pub fn learn(&self, message: &Message, context: &Context) -> bool {
         let mut full = false;
         for envelope in message.envelopes() {
@@ -105,7 +109,7 @@ impl Tools {
 }
 
 impl Known {
-    /// Whether it is remembered, or nameless.
+    /// Stores a tool. Returns whether it is stored, or has no name.
     fn learn(&mut self, tool: Value<'_>) -> bool {
         let Some(name) = tool.get("name").and_then(|name| name.str()) else {
             return true;
@@ -158,7 +162,8 @@ impl Known {
     }
 }
 
-/// What `readOnlyHint` says; a tool that is called destructive, or not, does write.
+/// Returns the value of `readOnlyHint`; a tool that declares `destructiveHint`, true or false, is
+/// not read-only.
 pub(super) fn only_reads(tool: Value<'_>) -> Option<bool> {
     let annotations = tool.get("annotations")?;
     let says = |hint: &str| annotations.get(hint).map(|value| value.raw() == "true");
@@ -166,17 +171,17 @@ pub(super) fn only_reads(tool: Value<'_>) -> Option<bool> {
 }
 
 impl Definition {
-    /// Who reads an argument, if the definition says so.
+    /// Returns how an argument is read, if the definition indicates it.
     pub(super) fn said(&self, argument: &str) -> Option<Head> {
         self.said.get(argument).copied()
     }
 
-    /// Whether the tool says that it runs commands.
+    /// Returns whether the tool's description says that it runs commands.
     pub(super) fn runs_commands(&self) -> bool {
         self.runs_commands
     }
 
-    /// What its annotations let one guess of the data that it gives and takes.
+    /// Returns the data flow labels that its annotations suggest.
     pub(super) fn sides(&self) -> Sides {
         let open = self.open_world;
         let reads = self.only_reads == Some(true);
@@ -187,12 +192,13 @@ impl Definition {
         }
     }
 
-    /// Its schema as written.
+    /// Returns the input schema as written.
     pub(super) fn schema(&self) -> Option<&str> {
         self.schema.as_deref()
     }
 
-    /// Its schema, or why there is none to check by; `None` if the server gave none.
+    /// Returns the input schema, or why there is none to validate with; `None` if the server
+    /// provided none.
     fn compiled(&self) -> Option<&Result<Schema, Unread>> {
         self.compiled
             .get_or_init(|| self.schema.as_deref().map(Schema::compile))

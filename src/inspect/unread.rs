@@ -1,4 +1,4 @@
-//! Why a part of a message was not looked at, and the policy's choice to block it.
+//! Reasons why a part of a message was not inspected, and the policy's choice to block it.
 
 use crate::detect::Surface;
 use crate::message::Message;
@@ -7,49 +7,50 @@ use crate::rules::{Action, Severity};
 use super::finding::Own;
 use super::{Coverage, Inspection, Refusal, Uninspected};
 
-/// Why a part of a message was not looked at: a label of metrics, and a word of the audit log.
+/// The reason why a part of a message was not inspected: a label of metrics, and a word in the
+/// audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unread {
-    /// It is drawn, spoken or compiled: no text can be read from it.
+    /// Image, audio or compiled data, from which no text can be read.
     Binary,
-    /// It is not encoded as it says.
+    /// Data that is not encoded as declared.
     Undecodable,
-    /// It is encrypted.
+    /// Encrypted data.
     Encrypted,
     /// An archive or document within an archive.
     Nested,
     /// An archive with more members than are opened.
     TooManyMembers,
-    /// A member of an archive that is longer than is unpacked.
+    /// A member of an archive that is longer than the limit for decompression.
     TooLong,
     /// More text in binary data than is judged.
     TooMuchText,
-    /// The message was over its budget of unpacked or judged bytes.
+    /// The message exceeded its budget of decompressed or judged bytes.
     OverBudget,
-    /// `data:` addresses, more or longer ones than are read.
+    /// Too many or too long `data:` URLs.
     DataAddress,
-    /// A path was judged by its words: where its links lead is known on another machine.
+    /// A path that was judged by its text only: where its links lead is known on another machine.
     Links,
     /// The tool's schema has more parts than are followed.
     SchemaTooLarge,
-    /// The tool's schema leads elsewhere.
+    /// The tool's schema refers to other documents.
     SchemaRemoteReference,
-    /// The tool's schema has references that move.
+    /// The tool's schema has dynamic references.
     SchemaDynamicReference,
-    /// The tool's schema holds another with an address of its own.
+    /// The tool's schema contains another one with its own URI.
     SchemaEmbedded,
-    /// The tool's schema is longer than is read.
+    /// The tool's schema exceeds the length limit.
     SchemaTooLong,
     /// The tool's schema is not JSON.
     SchemaUnreadable,
-    /// The tool's schema is of a dialect that is not known.
+    /// The tool's schema uses an unknown dialect.
     SchemaDialect,
-    /// The tool's schema is no schema.
+    /// The tool's schema is invalid.
     SchemaInvalid,
 }
 
 impl Unread {
-    /// Every reason with its word.
+    /// All reasons with their words.
     pub const WORDS: [(&'static str, Self); 18] = [
         ("binary", Self::Binary),
         ("undecodable", Self::Undecodable),
@@ -71,7 +72,7 @@ impl Unread {
         ("schema-invalid", Self::SchemaInvalid),
     ];
 
-    /// The word for it.
+    /// Returns the word for the reason.
     pub fn name(self) -> &'static str {
         Self::WORDS
             .iter()
@@ -80,8 +81,8 @@ impl Unread {
     }
 }
 
-/// The refusal of an item of which a part was not inspected for one of the `blocked` reasons. Parts before `from` belong to
-/// other items.
+/// Returns the refusal of an item of which a part was not inspected for one of the `blocked`
+/// reasons. Parts before `from` belong to other items.
 pub(super) fn refuse(
     blocked: &[Unread],
     item: usize,
@@ -112,7 +113,8 @@ pub(super) fn refuse(
     Some(own.refusal(why))
 }
 
-/// Records that an item exceeded the budget of its message, unless the parts from `from` on say so already.
+/// Records that an item exceeded the budget of its message, unless the parts from `from` on already
+/// record it.
 pub(super) fn note_over_budget(
     message: &Message,
     item: usize,
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_word_of_its_own() {
-        // The last variant: the table holds all that are before it.
+        // The last variant: the table contains all variants before it.
         assert_eq!(Unread::SchemaInvalid as usize + 1, Unread::WORDS.len());
         for (place, (word, reason)) in Unread::WORDS.iter().enumerate() {
             assert_eq!((*reason as usize, reason.name()), (place, *word));

@@ -1,4 +1,4 @@
-//! What becomes of a message.
+//! The decision about a message.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use super::joined::Heard;
 use super::memory::Learnt;
 use super::unread::Unread;
 
-/// Whether verdicts are carried out.
+/// Whether verdicts are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// They are only recorded; every message that can be read passes.
+    /// Verdicts are only recorded; every message that can be parsed passes.
     Observe,
-    /// They are carried out.
+    /// Verdicts are enforced.
     #[default]
     Enforce,
 }
 
 impl Mode {
-    /// Words of the config file.
+    /// The words used in the config file.
     pub const WORDS: [(&'static str, Self); 2] =
         [("observe", Self::Observe), ("enforce", Self::Enforce)];
 
-    /// The word for it.
+    /// Returns the word used in the config file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -39,22 +39,25 @@ impl Mode {
     }
 }
 
-/// What is to be done with a message, by the rules alone. [`Mode`] decides whether it is done.
+/// What should happen to a message, according to the rules alone. [`Mode`] decides whether it is
+/// enforced.
 #[derive(Clone, Debug, Default)]
 pub enum Verdict {
-    /// The bytes that came in go out.
+    /// The bytes are forwarded as received.
     #[default]
     Pass,
-    /// The same bytes with these strings replaced. Inbound only.
+    /// The bytes are forwarded with these strings replaced. Inbound only.
     Rewrite(Vec<Edit>),
-    /// It goes on once a person has said yes. Outbound only, and never where a message of the same batch is refused.
+    /// The message is forwarded once a person has approved it. Outbound only, and never if a
+    /// message of the same batch is refused.
     Ask(Vec<Question>),
-    /// It does not go on; whoever waits for it gets an answer that says why. One refusal per refused message of a batch.
+    /// The message is not forwarded; a sender that waits for a response receives one with the
+    /// reason. One refusal per refused message of a batch.
     Block(Vec<Refusal>),
 }
 
 impl Verdict {
-    /// The name in the audit log and metrics.
+    /// Returns the name in the audit log and metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -65,10 +68,10 @@ impl Verdict {
     }
 }
 
-/// Why a message is not passed on, in words for whoever reads the answer. Never the payload.
+/// Why a message is not forwarded, in words for the reader of the response. Never the payload.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// Which message of a batch, from 0.
+    /// The index of the message in a batch, from 0.
     pub item: usize,
     /// The rule that refused it.
     pub rule: RuleId,
@@ -78,42 +81,43 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// Why a person is asked about a message: one question for each message of a batch that needs one.
+/// Why a message requires approval: one question for each message of a batch that requires it.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Which message of a batch, from 0.
+    /// The index of the message in a batch, from 0.
     pub item: usize,
-    /// The rules that have a person asked, the gravest first; or what the policy has asked about, by a name of its own.
+    /// The rules that require approval, most severe first; or the policy's own requirement, by a
+    /// name of its own.
     pub rules: Vec<RuleId>,
     /// The rule's title.
     pub title: String,
     /// The rule's reason.
     pub why: String,
-    /// How grave it is.
+    /// The rule's severity.
     pub severity: Severity,
-    /// What a yes may be for, the narrowest first.
+    /// The scopes that an approval may have, narrowest first.
     pub scopes: Vec<Scope>,
-    /// Whether the agent may put it to its own user.
+    /// Whether the agent may ask its own user.
     pub through_agent: bool,
-    /// Where secrets were found in the message, as JSON pointers: they are masked outside the gate.
+    /// The places of secrets in the message, as JSON pointers: they are masked outside the gate.
     pub private: Vec<String>,
 }
 
-/// How much of a message was looked at. "Clean" may be said only where nothing is uninspected.
+/// How much of a message was inspected. A message is clean only if nothing is uninspected.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
-    /// Strings judged.
+    /// Number of strings judged.
     pub strings: usize,
-    /// Bytes of them.
+    /// Number of bytes of these strings.
     pub bytes: usize,
-    /// What was read of them besides how they came: names of readings.
+    /// The names of the readings that were judged in addition to the strings as received.
     pub readings: BTreeSet<&'static str>,
-    /// What was not, and why.
+    /// The parts that were not inspected, and why.
     pub uninspected: Vec<Uninspected>,
 }
 
 impl Coverage {
-    /// `full`, or `partial` where something was not looked at.
+    /// Returns `full`, or `partial` if something was not inspected.
     pub fn name(&self) -> &'static str {
         if self.uninspected.is_empty() {
             "full"
@@ -123,50 +127,50 @@ impl Coverage {
     }
 }
 
-/// A part of a message that no rule looked at.
+/// A part of a message that no rule was applied to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uninspected {
     /// The place, as a JSON pointer.
     pub at: String,
-    /// Why.
     pub reason: Unread,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: usize,
 }
 
-/// Everything that judging a message gives.
+/// The complete result of judging a message.
 #[derive(Clone, Debug, Default)]
 pub struct Inspection {
-    /// What the rules want done. In [`Mode::Observe`] it is recorded and not done.
+    /// The decision of the rules. In [`Mode::Observe`] it is recorded but not enforced.
     pub verdict: Verdict,
-    /// What was found, strongest first.
+    /// The findings, strongest first.
     pub findings: Vec<Finding>,
-    /// How much was looked at.
+    /// How much was inspected.
     pub coverage: Coverage,
-    /// Names of readings, while it is judged: at the end they are a part of the coverage.
+    /// The names of readings while the message is being judged; at the end they become a part of
+    /// the coverage.
     pub readings: BTreeSet<&'static str>,
-    /// What becomes of an answer besides.
+    /// What happens to a response in addition to its findings.
     pub delivery: Delivery,
-    /// What is worth remembering of it, if it goes on.
+    /// The state that the message adds, if it is forwarded.
     pub learnt: Learnt,
-    /// Names of hosts that should be looked up, and the message judged again with the answers: see
-    /// [`Policy::to_resolve`](super::Policy::to_resolve).
+    /// Names of hosts that should be resolved, after which the message is judged again with the
+    /// addresses: see [`Policy::to_resolve`](super::Policy::to_resolve).
     pub wanted: Wanted,
-    /// Texts that an external classifier should be asked about, and the message judged again with its scores: see
-    /// [`Policy::to_classify`](super::Policy::to_classify).
+    /// Texts that an external classifier should score, after which the message is judged again with
+    /// the scores: see [`Policy::to_classify`](super::Policy::to_classify).
     pub unclassified: Unclassified,
-    /// What it said, once it was asked.
+    /// The classifier's result, once it has been called.
     pub classified: Option<Arc<Classified>>,
     /// Limits of the message's work budget that were exceeded, by their names in the config.
     pub limits_hit: Vec<&'static str>,
-    /// The last texts of the stream that it came on, when it has gone on.
+    /// The last texts of the message's stream, once it has been forwarded.
     pub heard: Heard,
 }
 
 impl Question {
-    /// The gravest of the rules that ask.
+    /// Returns the most severe of the rules that require approval.
     pub fn rule(&self) -> &RuleId {
-        // A question is made with one rule at the least.
+        // A question is created with at least one rule.
         static NONE: std::sync::LazyLock<RuleId> =
             std::sync::LazyLock::new(|| RuleId::new("unknown"));
         self.rules.first().unwrap_or(&NONE)

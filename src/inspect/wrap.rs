@@ -1,17 +1,18 @@
-//! A text that is kept, told apart from all else by markers that it cannot forge.
+//! Wraps a text in markers that it cannot forge.
 
 use std::collections::BTreeSet;
 
 use crate::protocol::AuditId;
 
-/// What opens and closes a wrapped text, before the id.
+/// The markers before and after a wrapped text, up to the id.
 const OPEN: &str = "<<<untrusted ";
 const CLOSE: &str = "<<<end of untrusted ";
-/// How the warning begins.
+/// Prefix of the warning.
 pub(super) const WARNING: &str = "[lychgate warning: ";
 
-/// The text between markers, under a warning. The markers hold the id of the audit line, which is made when the message is
-/// judged: whoever wrote the text cannot know it. `None` if it does stand in the text: such a text is not passed on.
+/// Returns the text between markers, below a warning. The markers contain the id of the audit line,
+/// which is created when the message is judged, so that the author of the text cannot know it.
+/// `None` if the text does contain it: such a text is not forwarded.
 pub(super) fn wrapped(text: &str, rules: &BTreeSet<&str>, audit: AuditId) -> Option<String> {
     let id = audit.to_string();
     if text.contains(&id) {
@@ -27,12 +28,13 @@ pub(super) fn wrapped(text: &str, rules: &BTreeSet<&str>, audit: AuditId) -> Opt
     ))
 }
 
-/// A text between markers that hold an id.
+/// Returns a text between markers that contain an id.
 pub fn between_markers(text: &str, id: &str) -> String {
     format!("{OPEN}{id}>>>\n{text}\n{CLOSE}{id}>>>")
 }
 
-/// What stands before the markers that hold an id, and what between them.
+/// Splits a text with markers that contain an id into the part before them and the part between
+/// them.
 pub(super) fn unwrapped<'t>(text: &'t str, id: &str) -> Option<(&'t str, &'t str)> {
     let (head, rest) = text.split_once(&format!("{OPEN}{id}>>>\n"))?;
     Some((head, rest.strip_suffix(&format!("\n{CLOSE}{id}>>>"))?))

@@ -10,8 +10,8 @@ use super::json::{Json, Value, ValueKind};
 use super::scan::unescape;
 use super::{ParseError, ReadLimits};
 
-/// A body that holds one JSON-RPC message, or a batch of them. The bytes are what came in, and
-/// are what goes out unless a verdict edits them.
+/// A body that holds one JSON-RPC message or a batch of them. The bytes are those received, and
+/// they are forwarded unchanged unless a verdict edits them.
 #[derive(Clone)]
 pub struct Message(Arc<Parsed>);
 
@@ -28,17 +28,17 @@ enum Envelopes {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// Wants an answer.
+    /// Expects a response.
     Request { method: Box<str> },
-    /// Wants none.
+    /// Expects no response.
     Notification { method: Box<str> },
-    /// An answer that went well.
+    /// A successful response.
     Result,
-    /// An answer that did not.
+    /// An error response.
     Error,
 }
 
-/// One message of a body: its kind, and where its parts stand.
+/// One message of a body: its kind and the location of its parts.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     pub kind: MessageKind,
@@ -48,7 +48,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The method of a request or notification.
+    /// Returns the method of a request or notification.
     pub fn method(&self) -> Option<&str> {
         match &self.kind {
             MessageKind::Request { method } | MessageKind::Notification { method } => Some(method),
@@ -56,23 +56,23 @@ impl Envelope {
         }
     }
 
-    /// Whether it wants an answer.
+    /// Returns whether the message is a request and so expects a response.
     pub fn is_request(&self) -> bool {
         matches!(self.kind, MessageKind::Request { .. })
     }
 
-    /// Whether it answers a request.
+    /// Returns whether the message is a response to a request.
     pub fn is_answer(&self) -> bool {
         matches!(self.kind, MessageKind::Result | MessageKind::Error)
     }
 }
 
 impl Message {
-    /// Reads a body strictly: see [`Json::parse`], and on top of it the envelope of JSON-RPC 2.0
-    /// (an id is a string or an integer; null only in an error that answers nothing readable).
+    /// Parses a body strictly: as [`Json::parse`] does, and also checks the JSON-RPC 2.0 envelope
+    /// (an id is a string or an integer; null only in an error response to an unreadable request).
     ///
     /// # Errors
-    /// Whatever is not a message, or a batch of at least one.
+    /// The body is not a message, or not a batch of at least one.
     pub fn parse(bytes: Bytes, limits: &ReadLimits) -> Result<Self, ParseError> {
         let json = Json::parse(bytes, limits)?;
         let root = json.root();
@@ -97,22 +97,22 @@ impl Message {
         })))
     }
 
-    /// The bytes as they came.
+    /// Returns the bytes as received.
     pub fn bytes(&self) -> &Bytes {
         self.0.json.bytes()
     }
 
-    /// The whole body as JSON.
+    /// Returns the whole body as JSON.
     pub fn root(&self) -> Value<'_> {
         self.0.json.root()
     }
 
-    /// Whether the body is an array (legal in MCP 2025-03-26 only).
+    /// Returns whether the body is an array (allowed in MCP 2025-03-26 only).
     pub fn is_batch(&self) -> bool {
         matches!(self.0.envelopes, Envelopes::Batch(_))
     }
 
-    /// The messages in it: one, or those of a batch.
+    /// Returns the messages of the body: a single one, or those of the batch.
     pub fn envelopes(&self) -> &[Envelope] {
         match &self.0.envelopes {
             Envelopes::Single(envelope) => envelope,
@@ -120,7 +120,7 @@ impl Message {
         }
     }
 
-    /// The message, if it is not a batch.
+    /// Returns the message if the body is not a batch.
     pub fn single(&self) -> Option<&Envelope> {
         match &self.0.envelopes {
             Envelopes::Single([envelope]) => Some(envelope),
@@ -128,34 +128,36 @@ impl Message {
         }
     }
 
-    /// The object that is this message.
+    /// Returns the JSON object of a message.
     pub fn value(&self, envelope: &Envelope) -> Value<'_> {
         self.0.json.value(envelope.node)
     }
 
-    /// `params`, `result` or `error`, if there.
+    /// Returns `params`, `result` or `error`, if present.
     pub fn body(&self, envelope: &Envelope) -> Option<Value<'_>> {
         envelope.body.map(|node| self.0.json.value(node))
     }
 
-    /// The id as written (`1`, `"a"`), if there and not null.
+    /// Returns the id as written (`1`, `"a"`), if present and not null.
     pub fn id(&self, envelope: &Envelope) -> Option<&str> {
         envelope.id.map(|node| self.0.json.value(node).raw())
     }
 
-    /// The bytes of one message of the body.
+    /// Returns the byte range of one message of the body.
     pub fn span(&self, envelope: &Envelope) -> Range<usize> {
         self.value(envelope).span()
     }
 }
 
-/// Whether two ids, as written, name the same request for some client: `"\u0061"` is `"a"`, and `1` is `"1"`, because the
-/// TypeScript and Python SDKs convert the id of an answer to a number before they look its request up.
+/// Returns whether two ids, as written, name the same request for some client: `"\u0061"` equals
+/// `"a"`, and `1` equals `"1"`, because the TypeScript and Python SDKs convert the id of a response
+/// to a number before they look up its request.
 pub fn same_id(a: &str, b: &str) -> bool {
     a == b || id_text(a) == id_text(b)
 }
 
-/// The text of an id as written, the same for all spellings of [`same_id`].
+/// Returns the text of an id as written; it is the same for all spellings that [`same_id`] treats
+/// as equal.
 pub fn id_text(id: &str) -> Cow<'_, str> {
     match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
         Some(inner) if inner.contains('\\') => Cow::Owned(unescape(inner)),
@@ -165,8 +167,8 @@ pub fn id_text(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// Names that mean something in an envelope or in `params`. Some servers match keys without
-/// regard to case, so a key that differs from one of these in case only is read in two ways.
+/// Keys with a meaning in an envelope or in `params`. Some servers match keys case-insensitively,
+/// so a key that differs from one of these only in case is ambiguous.
 const ENVELOPE_KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 const PARAM_KEYS: [&str; 8] = [
     "name",
@@ -179,7 +181,8 @@ const PARAM_KEYS: [&str; 8] = [
     "task",
 ];
 
-/// The case folding that lenient readers apply to keys: ASCII, and the two other characters that fold into it.
+/// Applies the case folding that lenient parsers apply to keys: ASCII, and the two other characters
+/// that fold into ASCII.
 fn folds_to(key: &str, name: &str) -> bool {
     key != name
         && key.chars().count() == name.len()

@@ -1,6 +1,6 @@
-//! Bytes as hexadecimal digits, in lower case.
+//! Encodes bytes as lowercase hexadecimal digits, and decodes them.
 
-/// Two digits for each byte.
+/// Encodes bytes as two digits each.
 pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits
@@ -8,7 +8,7 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// The bytes of exactly `2 * N` digits.
+/// Decodes exactly `2 * N` digits.
 pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

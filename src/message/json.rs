@@ -1,8 +1,8 @@
-//! Strict JSON, read once and never changed.
+//! Strict JSON, parsed once and never changed.
 //!
-//! One iterative pass checks the grammar of RFC 8259 and notes where every value
-//! stands. It refuses what two parsers may read in two ways: doubled keys (compared
-//! after unescaping), lone surrogates, byte order marks, and nesting past a limit.
+//! One iterative pass checks the grammar of RFC 8259 and records the position of every value. It
+//! rejects what two parsers may interpret differently: duplicate keys (compared after unescaping),
+//! lone surrogates, byte order marks, and nesting deeper than a limit.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use bytestring::ByteString;
 use super::scan::{Scanner, unescape};
 use super::{ParseError, ReadLimits};
 
-/// A JSON text: its bytes as they came, and where each value in them stands.
+/// A JSON text: its bytes as received, and the position of each value in them.
 #[derive(Clone)]
 pub struct Json {
     text: ByteString,
@@ -36,12 +36,14 @@ pub enum ValueKind {
     Null,
 }
 
-/// Where one value or key stands. Twelve bytes: a message can hold a value for each two of its bytes.
+/// The position of one value or key. Twelve bytes, since a message can hold one value for every two
+/// of its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Node {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The index of the node after this one and all it holds, above four bits: whether it has escapes, and its kind.
+    /// The index of the node after this one and everything inside it, above four bits: whether it
+    /// has escapes, and its kind.
     packed: u32,
 }
 
@@ -66,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Ends a container.
+    /// Sets the end of a container.
     pub(super) fn close(&mut self, end: u32, next: u32) {
         self.end = end;
         self.packed = next << 4 | self.packed & 0xF;
@@ -79,12 +81,12 @@ impl Node {
             .unwrap_or(ValueKind::Null)
     }
 
-    /// Whether a string has escapes.
+    /// Returns whether a string has escapes.
     pub(super) fn escaped(self) -> bool {
         self.packed & 8 != 0
     }
 
-    /// The index of the node after this one and all it holds.
+    /// Returns the index of the node after this one and everything inside it.
     pub(super) fn next(self) -> u32 {
         self.packed >> 4
     }
@@ -97,21 +99,21 @@ pub struct Value<'j> {
     at: u32,
 }
 
-/// Room for nodes that is not worth an allocation to give back.
+/// Unused capacity for nodes that is too small to be worth a reallocation.
 const SPARE_NODES: usize = 64;
 
 impl Json {
-    /// Reads a JSON text strictly.
+    /// Parses a JSON text strictly.
     ///
     /// # Errors
-    /// Any text that is not one JSON value in UTF-8, or that passes a limit.
+    /// The text is not one JSON value in UTF-8, or it exceeds a limit.
     pub fn parse(bytes: Bytes, limits: &ReadLimits) -> Result<Self, ParseError> {
         if bytes.len() > limits.message_bytes.min(u32::MAX as usize) {
             return Err(ParseError::TooLarge {
                 limit: limits.message_bytes,
             });
         }
-        // Checked here once: every string handed out later is a slice of this text.
+        // Checked once here: every string returned later is a slice of this text.
         let text = ByteString::try_from(bytes).map_err(|error| ParseError::NotUtf8 {
             at: error.valid_up_to(),
         })?;
@@ -122,23 +124,23 @@ impl Json {
         Ok(Self { text, nodes })
     }
 
-    /// The bytes as they came.
+    /// Returns the bytes as received.
     pub fn bytes(&self) -> &Bytes {
         self.text.as_bytes()
     }
 
-    /// The outermost value.
+    /// Returns the outermost value.
     pub fn root(&self) -> Value<'_> {
         Value { json: self, at: 0 }
     }
 
-    /// The value that [`Value::handle`] named.
+    /// Returns the value with the given [`Value::handle`].
     pub(super) fn value(&self, at: u32) -> Value<'_> {
         Value { json: self, at }
     }
 
     fn slice(&self, span: Range<usize>) -> &str {
-        // Spans are made by the scanner at token borders, so this always holds.
+        // The scanner creates spans at token boundaries, so this always succeeds.
         self.text.get(span).unwrap_or("")
     }
 }
@@ -157,18 +159,18 @@ impl<'j> Value<'j> {
         self.node().kind()
     }
 
-    /// Its bytes, quotes or braces included, as offsets into the text.
+    /// Returns the range of the value's bytes, quotes or braces included, as offsets into the text.
     pub fn span(&self) -> Range<usize> {
         let node = self.node();
         node.start as usize..node.end as usize
     }
 
-    /// Its text as written.
+    /// Returns the text of the value as written.
     pub fn raw(&self) -> &'j str {
         self.json.slice(self.span())
     }
 
-    /// What a string says; `None` for other values.
+    /// Returns the unescaped content of a string; `None` for other values.
     pub fn str(&self) -> Option<Cow<'j, str>> {
         let node = self.node();
         (node.kind() == ValueKind::String).then(|| {
@@ -183,7 +185,7 @@ impl<'j> Value<'j> {
         })
     }
 
-    /// The members of an object, in order; nothing for other values.
+    /// Returns the members of an object, in order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'j, str>, Self)> + use<'j> {
         let json = self.json;
         let node = self.node();
@@ -206,7 +208,7 @@ impl<'j> Value<'j> {
         })
     }
 
-    /// The elements of an array, in order; nothing for other values.
+    /// Returns the elements of an array, in order; none for other values.
     pub fn elements(&self) -> impl Iterator<Item = Self> + use<'j> {
         let json = self.json;
         let node = self.node();
@@ -225,19 +227,19 @@ impl<'j> Value<'j> {
         })
     }
 
-    /// The member of an object by its name.
+    /// Returns the member of an object with the given name.
     pub fn get(&self, key: &str) -> Option<Self> {
         self.members()
             .find(|(name, _)| name == key)
             .map(|(_, value)| value)
     }
 
-    /// The member reached by following `keys` one after the other.
+    /// Returns the member reached by following `keys` one after the other.
     pub fn at(&self, keys: &[&str]) -> Option<Self> {
         keys.iter().try_fold(*self, |value, key| value.get(key))
     }
 
-    /// The value or key of the same text that this number names.
+    /// Returns the value or key of the same text with the given handle.
     pub(super) fn other(&self, at: u32) -> Self {
         Self {
             json: self.json,
@@ -245,7 +247,7 @@ impl<'j> Value<'j> {
         }
     }
 
-    /// A number that names this value within its text.
+    /// Returns a number that identifies this value within its text.
     pub(super) fn handle(&self) -> u32 {
         self.at
     }
@@ -417,7 +419,8 @@ mod tests {
             "{]",
             "{\"a\":[}]",
         ] {
-            // serde_json refuses numbers out of range only when it converts them; as raw text it takes them.
+            // serde_json rejects numbers out of range only when it converts them; as raw text it
+            // accepts them.
             let theirs = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
             assert_eq!(parse(text).is_ok(), theirs, "{text:?}");
         }

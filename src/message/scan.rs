@@ -1,4 +1,4 @@
-//! The grammar of JSON (RFC 8259), checked in one pass that notes where every value stands.
+//! The grammar of JSON (RFC 8259), checked in one pass that records the position of every value.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,9 +15,10 @@ pub(super) struct Scanner<'b> {
 }
 
 impl<'b> Scanner<'b> {
-    /// Stands before the first byte of a text that is UTF-8.
+    /// Creates a scanner at the first byte of a text that is UTF-8.
     pub(super) fn new(text: &'b str, limits: &'b ReadLimits) -> Self {
-        // Envelopes have a value for about sixteen bytes; the content of large messages has fewer.
+        // Envelopes have about one value per sixteen bytes; the content of large messages has
+        // fewer.
         let nodes = Vec::with_capacity(
             (text.len() / 16)
                 .clamp(24, 256)
@@ -37,12 +38,12 @@ impl<'b> Scanner<'b> {
 struct Open {
     node: usize,
     array: bool,
-    /// Members met so far, and their names once there are enough to need a set.
+    /// The members read so far, and their names once there are enough to need a set.
     members: usize,
     names: HashSet<String>,
 }
 
-/// Objects with more members than this look their keys up in a set.
+/// Maximum number of members whose keys are compared one by one; larger objects use a set.
 const FEW_MEMBERS: usize = 12;
 
 impl Scanner<'_> {
@@ -50,7 +51,7 @@ impl Scanner<'_> {
         let mut open: Vec<Open> = Vec::new();
         self.space();
         loop {
-            // A value stands here.
+            // At the start of a value.
             let at = self.nodes.len();
             match self.peek() {
                 Some(b @ (b'{' | b'[')) => {
@@ -93,7 +94,8 @@ impl Scanner<'_> {
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 _ => return Err(self.wrong("a value")),
             }
-            // A value has ended: close what closes, or go on to the next.
+            // At the end of a value: close the containers that end here, or continue with the next
+            // value.
             loop {
                 self.space();
                 let Some(last) = open.last() else {
@@ -233,7 +235,7 @@ impl Scanner<'_> {
             let Some(run) = memchr::memchr2(b'"', b'\\', rest) else {
                 return Err(self.wrong("the string's end"));
             };
-            // Without a branch for each byte, so that the compiler makes vector code of it.
+            // No branch per byte, so that the compiler can vectorize the loop.
             if rest
                 .get(..run)
                 .unwrap_or_default()
@@ -284,7 +286,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads `uXXXX`, standing on the `u`.
+    /// Parses `uXXXX`, starting at the `u`.
     fn hex(&mut self) -> Result<u32, ParseError> {
         let digits = self
             .bytes
@@ -298,7 +300,7 @@ impl Scanner<'_> {
         Ok(code)
     }
 
-    /// Reads `"key":` and the space after it; refuses a key the object already has.
+    /// Parses `"key":` and the whitespace after it; rejects a key that the object already has.
     fn key(&mut self, open: &mut [Open]) -> Result<(), ParseError> {
         if self.peek() != Some(b'"') {
             return Err(self.wrong("a key"));
@@ -346,7 +348,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Whether two keys name the same member, which one of them may spell with escapes.
+    /// Returns whether two keys name the same member, even if one of them is written with escapes.
     fn same_name(&self, one: usize, other: usize) -> bool {
         match (self.inner(one), self.inner(other)) {
             (Some((one, false)), Some((other, false))) => one == other,
@@ -364,7 +366,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What is between the quotation marks of a string, and whether it has escapes.
+    /// Returns the bytes between the quotation marks of a string, and whether it has escapes.
     fn inner(&self, node: usize) -> Option<(&[u8], bool)> {
         let node = self.nodes.get(node)?;
         Some((
@@ -375,11 +377,13 @@ impl Scanner<'_> {
     }
 }
 
-/// Undoes JSON escapes of text that the scanner accepted: copies what is between backslashes whole.
+/// Decodes the JSON escapes of text that the scanner accepted; runs without escapes are copied
+/// whole.
 pub(super) fn unescape(inner: &str) -> String {
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
-    // Escapes often follow each other: a long search for the next one would cost more than it saves.
+    // Escapes often follow each other: searching far ahead for the next one would cost more than it
+    // saves.
     let next = |rest: &str| {
         if rest.starts_with('\\') {
             Some(0)
@@ -407,7 +411,8 @@ pub(super) fn unescape(inner: &str) -> String {
     out
 }
 
-/// Reads the four digits after `\u`, and the second half of a surrogate pair (RFC 8259, 7).
+/// Parses the four digits after `\u`, and the second half of a surrogate pair (RFC 8259, section
+/// 7).
 fn unicode_escape(chars: &mut std::str::Chars<'_>) -> char {
     let hex = |chars: &mut std::str::Chars<'_>| {
         (0..4).fold(0u32, |n, _| {

@@ -1,4 +1,4 @@
-//! Replaces strings of a message and leaves every other byte as it was.
+//! Replaces strings of a message and leaves every other byte unchanged.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use bytes::Bytes;
 /// One replacement: the bytes at `span` (offsets into the message) become `with`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go.
+    /// The bytes to replace.
     pub span: Range<usize>,
-    /// What comes.
+    /// The replacement.
     pub with: String,
-    /// `span` holds whole values, and `with` is JSON. If not, `span` is what stands between the quotes of a string, and
-    /// `with` a text that is escaped as JSON needs.
+    /// Whether `span` covers whole values and `with` is JSON. If not, `span` is the range between
+    /// the quotes of a string, and `with` is text that is escaped as JSON requires.
     pub is_json: bool,
 }
 
 impl Edit {
-    /// Another text in a string, between whose quotes `span` is.
+    /// Replaces text in a string; `span` lies between its quotes.
     pub fn text(span: Range<usize>, with: impl Into<String>) -> Self {
         Self {
             span,
@@ -26,7 +26,7 @@ impl Edit {
         }
     }
 
-    /// Other JSON in the place of whole values.
+    /// Replaces whole values with other JSON.
     pub fn json(span: Range<usize>, with: String) -> Self {
         Self {
             span,
@@ -36,8 +36,8 @@ impl Edit {
     }
 }
 
-/// Carries out edits. Spans must not overlap; one that does, or that lies outside, is a fault in
-/// the caller and gives `None`: such a message is not passed on.
+/// Applies edits. Spans must not overlap; one that does, or that is out of range, is a bug in the
+/// caller and returns `None`: such a message is not forwarded.
 pub fn splice(bytes: &Bytes, mut edits: Vec<Edit>) -> Option<Bytes> {
     if edits.is_empty() {
         return Some(bytes.clone());
@@ -62,7 +62,7 @@ pub fn splice(bytes: &Bytes, mut edits: Vec<Edit>) -> Option<Bytes> {
     Some(out.into())
 }
 
-/// A text as a JSON string, quotes included.
+/// Returns a text as a JSON string, quotes included.
 pub fn quote(text: &str) -> String {
     let mut out = vec![b'"'];
     escape(text, &mut out);
@@ -71,7 +71,7 @@ pub fn quote(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Copies what is between characters that have to be escaped whole.
+/// Escapes a text; runs without characters to escape are copied whole.
 fn escape(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some((plain, found)) = rest
@@ -87,7 +87,7 @@ fn escape(text: &str, out: &mut Vec<u8>) {
             Some('\n') => out.extend_from_slice(b"\\n"),
             Some('\r') => out.extend_from_slice(b"\\r"),
             Some('\t') => out.extend_from_slice(b"\\t"),
-            // U+2028 and U+2029 end lines for some readers of event streams and scripts.
+            // U+2028 and U+2029 end lines for some parsers of event streams and scripts.
             Some(c) if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
                 out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes())
             }
@@ -99,7 +99,8 @@ fn escape(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(rest.as_bytes());
 }
 
-/// Whether a byte begins a character that may have to be escaped: of those beyond ASCII, U+0080 to U+00BF and U+2000 to U+2FFF do.
+/// Returns whether a byte begins a character that may have to be escaped: beyond ASCII, those that
+/// begin U+0080 to U+00BF and U+2000 to U+2FFF do.
 fn may_begin_escaped(byte: u8) -> bool {
     matches!(byte, ..b' ' | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }

@@ -1,11 +1,11 @@
-//! Every string of a JSON text, with its place.
+//! Iterates over every string of a JSON text, with its place.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::json::{Value, ValueKind};
 
-/// Whether a string names a member or is a value.
+/// Whether a string is the name of a member or a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// The name of an object's member.
@@ -14,29 +14,28 @@ pub enum Role {
     Value,
 }
 
-/// One string: what it says, and which bytes (between the quotes) say it.
+/// One string: its text, and the position of its bytes.
 pub struct Found<'j> {
     /// The unescaped text; borrowed when the string has no escapes.
     pub value: Cow<'j, str>,
     /// The bytes between the quotes, as offsets into the message.
     pub span: Range<usize>,
-    /// Key or value.
     pub role: Role,
 }
 
-/// One step from a value to one inside it.
+/// One step from a value to a value inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<'j> {
-    /// Into the member of this name.
+    /// To the member with this name.
     Key(Cow<'j, str>),
-    /// Into the element at this index.
+    /// To the element at this index.
     Index(usize),
 }
 
-/// The way from a root to a value. For a key it is the way to the key's value.
+/// The path from a root to a value. For a key it is the path to the key's value.
 pub type Path<'j> = [Step<'j>];
 
-/// Writes a path as a JSON pointer (RFC 6901).
+/// Formats a path as a JSON pointer (RFC 6901).
 pub fn pointer(path: &Path<'_>) -> String {
     let mut out = String::new();
     for step in path {
@@ -76,10 +75,11 @@ impl<'j> Value<'j> {
         });
     }
 
-    /// Calls `visit` with every value and key in this value (itself included), in the order of the text.
+    /// Calls `visit` with every value and key in this value (itself included), in the order of the
+    /// text.
     pub fn walk(&self, mut visit: impl FnMut(&Path<'j>, Self, Role)) {
         let mut path: Vec<Step<'j>> = Vec::new();
-        // One entry for each open container: where it ends, and whether it is an array.
+        // One entry for each open container: its end, and whether it is an array.
         let mut open: Vec<(u32, bool)> = Vec::new();
         let mut at = self.handle();
         let end = self.node().next();

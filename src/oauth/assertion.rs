@@ -1,7 +1,8 @@
-//! JWTs: those that the gate signs to prove who it is, and those that agents show.
+//! JWTs: those that the gate signs to authenticate itself, and those that agents present.
 //!
-//! `jsonwebtoken` has the format, `ring` the cryptography (`provider`). What a token claims is read by the project's own
-//! strict reader, so that a doubled key is no way to be two people at once.
+//! `jsonwebtoken` implements the format, `ring` the cryptography (`provider`). Claims are parsed by
+//! this project's own strict reader, so that a token cannot name two identities with a duplicate
+//! key.
 
 mod claims;
 mod keys;

@@ -1,8 +1,10 @@
-//! The gate's logins at one server: which token goes with a call, and where the next one comes from.
+//! The gate's logins at one server: which token is sent with a call, and how the next token is
+//! obtained.
 //!
-//! Whoever needs a new token waits for the one renewal that is under way: in this process by sharing its future, which
-//! runs by itself and does not end with the call that began it; among processes by the vault's lease, after which the
-//! account is read anew, since another one may have renewed it.
+//! Callers that need a new token wait for the renewal in progress. Within this process they share
+//! its future, which runs as a task and does not end with the call that started it. Between
+//! processes the vault's lease is used, after which the account is read again, since another
+//! process may have renewed it.
 
 mod interactive;
 mod login_slot;
@@ -33,22 +35,24 @@ use crate::record::{Event, Login};
 pub use interactive::{DeviceLogin, StartedLogin};
 pub use shared::Shared;
 
-/// Principals whose logins are held in memory at once; those of others are in the vault.
+/// Maximum number of principals whose logins are held in memory; those of others are only in the
+/// vault.
 const HELD: usize = 10_000;
-/// How long the stamp of a login is not read again: shorter than a person or a process needs from a logout to the next call. To
-/// read it takes another thread, which costs as much as the rest of a call.
+/// Minimum interval between reads of a login's stamp. It is shorter than the time that a person or
+/// a process needs from a logout to the next call. Reading the stamp requires another thread, which
+/// costs as much as the rest of a call.
 const STAMP_AGAIN: Duration = Duration::from_millis(5);
-/// How long the vault is not asked again whether somebody has logged in.
+/// Minimum interval between reads of the vault for a new login while there is no token.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The same where a token is at hand.
+/// The same while there is a token.
 const LOOK_AFTER: Duration = Duration::from_secs(5);
-/// How long after a failure no other renewal ahead of time is tried.
+/// Time after a failed renewal during which no other early renewal is attempted.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
 
 /// The gate's logins at one server.
 pub struct Authorizer {
     upstream: String,
-    /// The server's URL, as the config has it.
+    /// The server's URL, as in the config.
     url: String,
     login: LoginConfig,
     key: Option<SigningKey>,
@@ -57,23 +61,23 @@ pub struct Authorizer {
     held: Mutex<HashMap<Principal, Arc<LoginSlot>>>,
 }
 
-/// A token for one call.
+/// The token for one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bearer(Hidden);
 
 impl Bearer {
-    /// The token itself, for the header.
+    /// Returns the token itself, for the header.
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
 }
 
-/// How a server turned a call away.
+/// How a server refused a call.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// 401: it wants a token, or another one.
+    /// 401: the server requires a token, or another one.
     Token(Challenge),
-    /// 403 with `insufficient_scope`: it wants one that may do more.
+    /// 403 with `insufficient_scope`: the server requires a token with more scopes.
     Scope(Challenge),
 }
 
@@ -87,7 +91,7 @@ impl Refusal {
 
 impl Authorizer {
     /// # Errors
-    /// What is wrong with the config, in words for its user.
+    /// Returns what is wrong with the config, as a message for its user.
     pub fn new(
         upstream: &str,
         transport: &HttpTransport,
@@ -115,12 +119,13 @@ impl Authorizer {
         })
     }
 
-    /// The upstream's name in the config.
+    /// Returns the upstream's name in the config.
     pub fn upstream(&self) -> &str {
         &self.upstream
     }
 
-    /// Who has a login of their own there, in the config's word: `gate`, `agent` or `user`.
+    /// Returns who has a login of their own there, as named in the config: `gate`, `agent` or
+    /// `user`.
     pub fn token_of(&self) -> &'static str {
         TokenOf::WORDS
             .iter()
@@ -128,10 +133,10 @@ impl Authorizer {
             .map_or("", |(word, _)| word)
     }
 
-    /// Whose login a call takes.
+    /// Returns the principal whose login is used for a call.
     ///
     /// # Errors
-    /// The upstream wants a user's own, and nobody knows which user it is.
+    /// Fails if the upstream requires a user's own login and the user is unknown.
     pub fn principal(&self, context: &Context) -> Result<Principal, LoginError> {
         match self.login.token_of {
             TokenOf::Gate => Ok(Principal::Gate),
@@ -145,11 +150,12 @@ impl Authorizer {
         }
     }
 
-    /// The token for a call; `None` where there is none, so that the server says what it wants. One that ends soon is
-    /// renewed in the background, one that has ended before the call goes on.
+    /// Returns the token for a call; `None` if there is none, in which case the server responds
+    /// with what it requires. A token that expires soon is renewed in the background, an expired
+    /// one before the call is sent.
     ///
     /// # Errors
-    /// It has ended, and there is no new one.
+    /// Fails if the token has expired and there is no new one.
     pub async fn bearer(self: &Arc<Self>, who: &Principal) -> Result<Option<Bearer>, LoginError> {
         let held = self.slot(who);
         self.refresh_from_vault(&held, who).await;
@@ -172,26 +178,28 @@ impl Authorizer {
             Freshness::Good => Ok(Some(bearer)),
             Freshness::EndsSoon => {
                 if self.renews_alone(&granted) && !rests {
-                    // It goes on by itself.
+                    // The renewal continues in its own task.
                     drop(self.renewal(&held, who, None, None));
                 }
                 Ok(Some(bearer))
             }
-            // Without a way to a new one the server is asked: it says what it wants.
+            // If the token cannot be renewed, it is sent anyway: the server responds with what it
+            // requires.
             Freshness::Over if !self.renews_alone(&granted) => Ok(Some(bearer)),
             Freshness::Over => match self.renewal(&held, who, Some(bearer), None).await {
-                // Logged out meanwhile: the server is asked without a token, and says what it wants.
+                // Logged out in the meantime: the call is sent without a token, and the server
+                // responds with what it requires.
                 Err(LoginError::Owed { link: None }) if held.state().account.is_none() => Ok(None),
                 outcome => outcome.map(Some),
             },
         }
     }
 
-    /// Another token, after a server has turned `used` away. Where a person has to log in first, the call waits as long as
-    /// the config says.
+    /// Returns another token after a server has refused `used`. If a person has to log in first,
+    /// the call waits for as long as the config permits.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no other token.
     pub async fn refused(
         self: &Arc<Self>,
         who: &Principal,
@@ -216,8 +224,8 @@ impl Authorizer {
         }
     }
 
-    /// Who the gate is at the server of a plan, and the address that a person has to go to.
-    /// `known` is the client of an earlier attempt at the same login.
+    /// Returns the gate's client identity at the server of a plan, and an attempt with the URL that
+    /// a person has to visit. `known` is the client of an earlier attempt at the same login.
     pub(super) async fn begin(
         &self,
         plan: &Plan,
@@ -235,7 +243,7 @@ impl Authorizer {
         Ok((client, attempt.map_err(|error| login_error(&error))?))
     }
 
-    /// Who the gate is at the server of a plan.
+    /// Returns the gate's client identity at the server of a plan.
     async fn identified(
         &self,
         plan: &Plan,
@@ -263,7 +271,7 @@ impl Authorizer {
         client.map_err(|error| told_identity(&error))
     }
 
-    /// Turns an authorization server's answer into a token, and keeps it.
+    /// Redeems an authorization server's answer for a token, and stores it.
     pub(super) async fn end(
         self: &Arc<Self>,
         plan: &Plan,
@@ -293,7 +301,7 @@ impl Authorizer {
         self.granted(plan, client, granted).await
     }
 
-    /// Keeps what a login gave.
+    /// Stores the tokens that a login returned.
     async fn granted(
         self: &Arc<Self>,
         plan: &Plan,
@@ -323,7 +331,8 @@ impl Authorizer {
             Ok(kept) => kept.lease(&self.upstream, &who).await.map_err(vault),
             Err(error) => Err(error),
         };
-        // Kept even if another process holds the lease for too long: what was just granted is newer than all else.
+        // Stored even if another process holds the lease for too long: these tokens are newer than
+        // any others.
         let kept = self.write(&account).await;
         drop(lease);
         let held = self.slot(&who);
@@ -337,7 +346,7 @@ impl Authorizer {
         kept
     }
 
-    /// The renewal under way, or a new one. It runs on even if nobody waits for it.
+    /// Returns the renewal in progress, or starts one. It continues even if nobody waits for it.
     fn renewal(
         self: &Arc<Self>,
         held: &Arc<LoginSlot>,
@@ -367,8 +376,8 @@ impl Authorizer {
         shared
     }
 
-    /// Reads the vault where the login in it has changed, and now and then in any case: somebody may have logged in or out
-    /// by another process, or renewed there.
+    /// Reads the vault if the login in it has changed, and periodically in any case: the user may
+    /// have logged in or out through another process, or that process may have renewed the login.
     async fn refresh_from_vault(&self, held: &LoginSlot, who: &Principal) {
         let Some(kept) = &self.shared.vault else {
             return;
@@ -393,7 +402,7 @@ impl Authorizer {
         }
         let account = match kept.read(&self.upstream, who).await {
             Ok(account) => account,
-            // Whether it matters shows when the server wants a token.
+            // Whether this matters becomes clear when the server requires a token.
             Err(error) => {
                 return tracing::warn!(upstream = self.upstream, %error, "cannot read the vault");
             }
@@ -460,7 +469,7 @@ enum Freshness {
     Over,
 }
 
-/// A failure at the token endpoint, in words for the agent or a page.
+/// Converts a failure at the token endpoint into a message for the agent or a page.
 fn login_error(error: &GrantError) -> LoginError {
     if error.transient() {
         LoginError::Unreachable(error.to_string())

@@ -1,17 +1,18 @@
-//! How much of what servers say of themselves is taken. What is beyond is left out, or makes the whole unreadable where
-//! leaving it out would change what it says.
+//! Limits on the metadata that servers provide about themselves. Entries beyond a limit are left
+//! out; if leaving them out would change the meaning, the whole is treated as unreadable.
 
 use super::Scopes;
 
-/// Longest URL, in bytes.
+/// Maximum length of a URL, in bytes.
 pub(super) const URL_BYTES: usize = 2048;
-/// Longest scope, code of an error, name of a method, grant or algorithm, in bytes.
+/// Maximum length of a scope, an error code, or the name of a method, grant or algorithm, in bytes.
 const WORD_BYTES: usize = 256;
-/// Most of them in one list.
+/// Maximum number of these in one list.
 const WORDS: usize = 1000;
-/// All scopes of one list together, in bytes: they travel in a URL.
+/// Maximum total length of the scopes in one list, in bytes: they are sent in a URL.
 const SCOPE_BYTES: usize = 16 << 10;
-/// Codes of errors: RFC 6749, 6750, 7591, 8628, 8707, 9101, 9449 and OpenID Connect Core, and some that are common.
+/// Error codes of RFC 6749, 6750, 7591, 8628, 8707, 9101, 9449 and OpenID Connect Core, and some
+/// others in common use.
 const CODES: [&str; 33] = [
     "access_denied",
     "account_selection_required",
@@ -48,12 +49,13 @@ const CODES: [&str; 33] = [
     "use_dpop_nonce",
 ];
 
-/// A URL as it came, if it can be one: not too long, visible ASCII.
+/// Reports whether a string can be a URL: not too long, visible ASCII. The string itself is not
+/// changed.
 pub(super) fn url(text: &str) -> bool {
     !text.is_empty() && text.len() <= URL_BYTES && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
-/// Words of a list.
+/// Returns the words of a list, within the limits.
 pub(super) fn words(list: Vec<String>) -> Vec<String> {
     list.into_iter()
         .filter(|word| word.len() <= WORD_BYTES)
@@ -61,7 +63,7 @@ pub(super) fn words(list: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// The scopes among some words (RFC 6749, section 3.3).
+/// Returns the valid scopes among some words (RFC 6749, section 3.3).
 pub(super) fn scopes<'t>(words: impl Iterator<Item = &'t str>) -> Scopes {
     let letter = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
     let fits =
@@ -81,7 +83,8 @@ pub(super) fn scopes<'t>(words: impl Iterator<Item = &'t str>) -> Scopes {
     )
 }
 
-/// The code of an error, if it is a known one: answers, logs and pages repeat it, and any other could be a sentence.
+/// Returns an error code if it is a known one: codes are repeated in responses, logs and pages, and
+/// an unknown one could be a sentence.
 pub(super) fn code(text: String) -> Option<String> {
     CODES.contains(&text.as_str()).then_some(text)
 }

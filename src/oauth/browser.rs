@@ -1,20 +1,23 @@
-//! Opens a person's browser, by a program that the environment or the system names. No shell reads the address.
+//! Opens the user's browser with a program that the environment or the system names. The URL is not
+//! passed through a shell.
 
 use std::process::{Command, Stdio};
 
-/// Programs that open an address, where `$BROWSER` names none.
+/// Programs that open a URL, used if `$BROWSER` names none.
 #[cfg(target_os = "macos")]
 const OPENERS: [&str; 1] = ["open"];
 #[cfg(not(target_os = "macos"))]
 const OPENERS: [&str; 2] = ["xdg-open", "wslview"];
 
-/// Opens `http` and `https` addresses; says whether a program for it could be started. It runs on by itself.
+/// Opens an `http` or `https` URL and returns whether a program for it could be started. The
+/// program runs on its own.
 pub fn open(url: &str) -> bool {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return false;
     }
     let named = std::env::var("BROWSER").unwrap_or_default();
-    // A list, the first that can be started counts; `%s` stands for the address.
+    // `$BROWSER` is a list, of which the first program that starts is used; `%s` is replaced with
+    // the URL.
     let named = named
         .split(':')
         .filter(|program| !program.trim().is_empty());
@@ -39,7 +42,7 @@ fn started(program: &str, url: &str) -> bool {
     let Ok(mut child) = command.spawn() else {
         return false;
     };
-    // Somebody has to hear of its end, or it stays in the system's list.
+    // The child must be waited for, or it remains as a zombie process.
     std::thread::spawn(move || child.wait().is_ok_and(|status| status.success()));
     true
 }

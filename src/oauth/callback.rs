@@ -1,4 +1,4 @@
-//! Where the browser of one login comes back to: a listener on loopback, for that login alone (RFC 8252, section 7.3).
+//! The callback of one login: a loopback listener for that login alone (RFC 8252, section 7.3).
 
 use std::convert::Infallible;
 use std::io;
@@ -20,28 +20,28 @@ use tokio::time::timeout;
 
 use super::Hidden;
 
-/// The one path that is served; the same as on the gate's own listener.
+/// The only path that is served; the same as on the gate's own listener.
 const PATH: &str = "/oauth/callback";
-/// Connections at once: a browser opens several.
+/// Maximum number of concurrent connections: a browser opens several.
 const CONNECTIONS: usize = 16;
-/// How long one connection may last.
+/// Maximum duration of one connection.
 const CONNECTION: Duration = Duration::from_secs(10);
-/// Longest head of a request, in bytes: codes may be long.
+/// Maximum length of a request head, in bytes: authorization codes may be long.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// A listener for the answer of one login.
+/// A listener for the answer to one login.
 pub struct Loopback {
     v4: TcpListener,
-    /// Where the machine has it: a browser may prefer it for `localhost`.
+    /// Present if the machine has IPv6: a browser may prefer it for `localhost`.
     v6: Option<TcpListener>,
     port: u16,
 }
 
 impl Loopback {
-    /// Listens on this port of loopback, or on one that is free where it is 0.
+    /// Listens on this loopback port, or on any free port if it is 0.
     ///
     /// # Errors
-    /// The port is taken.
+    /// Fails if the port is in use.
     pub async fn bind(port: u16) -> io::Result<Self> {
         let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let port = v4.local_addr()?.port();
@@ -49,13 +49,14 @@ impl Loopback {
         Ok(Self { v4, v6, port })
     }
 
-    /// Where the authorization server is to send the browser.
+    /// Returns the URL to which the authorization server redirects the browser.
     pub fn redirect_uri(&self) -> String {
         redirect_uri(self.port)
     }
 
-    /// Waits for the browser, and gives the query that it brings. One that is not `ours` (by its `state`) is refused, and does
-    /// not end the wait. Listens no longer once one has come; `None` where none comes in this time.
+    /// Waits for the browser and returns the query of its request. A query that is not `ours` (by
+    /// its `state`) is refused and does not end the wait. Stops listening once an answer has
+    /// arrived; returns `None` if none arrives in time.
     pub async fn answer(
         self,
         within: Duration,
@@ -76,7 +77,8 @@ impl Loopback {
                         if let Ok(stream) = stream {
                             connections.spawn(serve(stream, door.clone()));
                         } else {
-                            // Out of file descriptors, say: others give some back.
+                            // For example, out of file descriptors, until other connections release
+                            // some.
                             tokio::time::sleep(Duration::from_millis(100)).await;
                         }
                     }
@@ -101,15 +103,16 @@ impl Loopback {
     }
 }
 
-/// The redirect URI of a listener on this port. An address and no name: names can be made to lead elsewhere.
+/// Returns the redirect URI of a listener on this port. It contains an address and not a name,
+/// since names can be made to resolve elsewhere.
 pub fn redirect_uri(port: u16) -> String {
     format!("http://127.0.0.1:{port}{PATH}")
 }
 
-/// Who may come in, and whom to tell.
+/// Which answers are accepted, and where they are delivered.
 struct CallbackState<F> {
     ours: F,
-    /// Taken by the first answer that is ours: there is no second.
+    /// Taken by the first answer that matches; there is no second.
     found: Mutex<Option<mpsc::Sender<Hidden>>>,
 }
 
@@ -130,7 +133,7 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(
         .header_read_timeout(CONNECTION)
         .max_buf_size(HEAD_BYTES)
         .keep_alive(false);
-    // What goes wrong on a connection is the browser's to show.
+    // Errors on a connection are shown by the browser.
     drop(
         timeout(
             CONNECTION,
@@ -138,10 +141,11 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(
         )
         .await,
     );
-    // Told only now: who waits for it may end the process, and the page has to get to the browser first.
+    // Delivered only now: the receiver may end the process, and the page has to reach the browser
+    // first.
     let found = answer.lock().take();
     if let Some((sender, query)) = found {
-        // Nobody waits any more: the time was over.
+        // Nobody is waiting if the time is over.
         drop(mpsc::Sender::send(&sender, query).await);
     }
 }
@@ -189,7 +193,8 @@ fn respond<F: Fn(&str) -> bool>(
     }
 }
 
-/// A page that keeps nothing, loads nothing, and passes its address (which holds the code) to nobody.
+/// Returns a page that must not be cached, loads nothing, and sends its URL (which contains the
+/// code) to nobody.
 fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     let html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>lychgate</title><p>{text}</p></html>\n"

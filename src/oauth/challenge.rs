@@ -1,22 +1,24 @@
-//! What a server says when it wants a login: `WWW-Authenticate` (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728,
-//! section 5.1).
+//! The `WWW-Authenticate` challenge with which a server requires a login (RFC 9110, section 11.6.1;
+//! RFC 6750, section 3; RFC 9728, section 5.1).
 
 use http::{HeaderMap, header};
 
 use super::{Scopes, bounds};
 
-/// What the `Bearer` challenge says. Nothing, where there is none.
+/// The content of the `Bearer` challenge; empty if there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
-    /// Where the metadata of the resource is, as it came. Whether it may be asked is another matter.
+    /// The URL of the resource's metadata, as received. Whether it may be fetched is decided
+    /// elsewhere.
     pub resource_metadata: Option<String>,
-    /// What a token must be good for.
+    /// The scopes that a token must have.
     pub scope: Option<Scopes>,
-    /// Why the one that was sent is not, as a code (RFC 6750, section 3.1).
+    /// Why the token that was sent is not accepted, as a code (RFC 6750, section 3.1).
     pub error: Option<String>,
 }
 
-/// Reads all challenges of all lines. Of several for `Bearer` the first counts that names metadata, else the first.
+/// Parses all challenges of all header lines. Of several for `Bearer`, returns the first that names
+/// metadata, otherwise the first.
 pub fn parse(headers: &HeaderMap) -> Challenge {
     let lines = headers
         .get_all(header::WWW_AUTHENTICATE)
@@ -42,7 +44,7 @@ pub fn parse(headers: &HeaderMap) -> Challenge {
     best.unwrap_or_default()
 }
 
-/// One challenge as it is read.
+/// One challenge while it is parsed.
 #[derive(Default)]
 struct ParsedChallenge {
     bearer: bool,
@@ -51,7 +53,8 @@ struct ParsedChallenge {
     error: Parameter,
 }
 
-/// A parameter. What is said twice is not said (RFC 9110, section 11.2: once only).
+/// A parameter of a challenge. One that occurs twice is ignored (RFC 9110, section 11.2: it must
+/// occur only once).
 #[derive(Default)]
 enum Parameter {
     #[default]
@@ -104,7 +107,7 @@ impl ParsedChallenge {
     }
 }
 
-/// Reads one line from left to right, each byte a bounded number of times.
+/// Parses one line from left to right, reading each byte a bounded number of times.
 struct Reader<'h> {
     rest: &'h [u8],
     read: Vec<ParsedChallenge>,
@@ -119,7 +122,8 @@ impl<'h> Reader<'h> {
             }
             let word = self.take(is_token);
             if word.is_empty() {
-                // No challenge and no parameter begins like this: on behind the next comma.
+                // Neither a challenge nor a parameter begins like this: continue after the next
+                // comma.
                 self.skip(|b| b != b',');
                 continue;
             }
@@ -138,7 +142,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Reads on behind the name of a parameter.
+    /// Parses the rest of a parameter after its name.
     fn parameter(&mut self, name: &[u8]) {
         self.rest = self.rest.get(1..).unwrap_or_default();
         self.skip(is_space);
@@ -152,7 +156,8 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// A quoted string without its quotes and escapes; `None`, and nothing left, where it has no end.
+    /// Returns a quoted string without its quotes and escapes. If it has no end, returns `None` and
+    /// skips the rest of the line.
     fn quoted(&mut self) -> Option<Vec<u8>> {
         let mut value = Vec::new();
         let mut bytes = self.rest.iter().enumerate().skip(1);
@@ -170,7 +175,7 @@ impl<'h> Reader<'h> {
         None
     }
 
-    /// Skips what a scheme may have in place of parameters, if that is what stands here.
+    /// Skips a token68, which a scheme may have in place of parameters, if there is one here.
     fn token68(&mut self) {
         let before = self.rest;
         self.skip(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));

@@ -1,5 +1,6 @@
-//! From the URL of a server to the authorization server that gives tokens for it (MCP 2026-07-28 and 2025-11-25,
-//! `basic/authorization`; RFC 9728; RFC 8414). All of it is what servers say of themselves, until it is checked.
+//! Discovery of the authorization server for the URL of a server (MCP 2026-07-28 and 2025-11-25,
+//! `basic/authorization`; RFC 9728; RFC 8414). Everything here is what servers claim about
+//! themselves, until it is checked.
 
 mod error;
 mod place;
@@ -18,25 +19,27 @@ use super::challenge::Challenge;
 use super::fetch::{FetchError, Fetcher};
 use super::{AuthorizationServer, Scopes, bounds};
 
-/// Authorization servers of one resource that are tried.
+/// Maximum number of authorization servers that are tried for one resource.
 const SERVERS: usize = 3;
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// Where tokens for a server come from, and what they are for.
+/// The authorization server that issues tokens for a server, and the resource that the tokens are
+/// for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovered {
-    /// What tokens are for: as the resource's metadata spells it, or the server's URL without its query.
+    /// The resource that tokens are for: as in the resource's metadata, or the server's URL without
+    /// its query.
     pub resource: String,
-    /// Who gives them.
+    /// The authorization server that issues them.
     pub server: AuthorizationServer,
-    /// Scopes that the resource's metadata names.
+    /// Scopes in the resource's metadata.
     pub scopes: Scopes,
-    /// Whether there is no metadata of the resource, so that the server is of 2025-03-26 or older, and its own
-    /// authorization server.
+    /// Whether the resource has no metadata, so that the server is of 2025-03-26 or older, and its
+    /// own authorization server.
     pub legacy: bool,
 }
 
-/// What a resource says of itself (RFC 9728, section 2), as far as a client needs it.
+/// The metadata of a resource (RFC 9728, section 2), as far as a client needs it.
 #[derive(Deserialize)]
 struct ResourceMetadata {
     resource: String,
@@ -44,19 +47,20 @@ struct ResourceMetadata {
     scopes_supported: Option<Vec<String>>,
 }
 
-/// What is known beforehand.
+/// What is known before discovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expected<'c> {
-    /// The issuer that credentials are at hand for, which is taken if the resource names it.
+    /// The issuer for which there are credentials, which is preferred if the resource names it.
     pub issuer: Option<&'c str>,
     /// The resource identifier that the operator has set.
     pub resource: Option<&'c str>,
 }
 
-/// Finds it out. `challenge` is what came with the 401.
+/// Discovers the authorization server. `challenge` is that of the 401 response.
 ///
 /// # Errors
-/// What is amiss, and with whom. Nothing was sent to an authorization server before the resource was checked.
+/// Returns what is wrong, and at which party. Nothing is sent to an authorization server before the
+/// resource was checked.
 pub async fn discover(
     fetcher: &Fetcher,
     mcp_url: &str,
@@ -94,8 +98,8 @@ pub async fn discover(
     }
 }
 
-/// From where the challenge says, and from nowhere else; or else from the well-known places (RFC 9728, section 3). With the
-/// URL that it was at.
+/// Fetches the metadata of a resource and returns it with its URL. If the challenge names a URL,
+/// only that is used; otherwise the well-known URLs (RFC 9728, section 3).
 async fn resource_metadata(
     fetcher: &Fetcher,
     mcp: &UrlParts<'_>,
@@ -114,7 +118,7 @@ async fn resource_metadata(
     }
     let root = format!("{}{WELL_KNOWN}", mcp.start);
     let path = mcp.metadata_url();
-    // Where the path form answers, the root is that of others.
+    // If there is a document for the path, the one at the root is for other resources.
     for url in [Some(&path), (path != root).then_some(&root)]
         .into_iter()
         .flatten()
@@ -128,7 +132,8 @@ async fn resource_metadata(
     Ok(None)
 }
 
-/// Whether an answer says that there is no such document. Sites that show their front page at whatever URL say so, too.
+/// Reports whether a response means that there is no such document. That includes responses that
+/// are not JSON, since some sites serve their front page at every URL.
 fn is_absent(error: &FetchError) -> bool {
     match error {
         FetchError::Status(status) => (300..500).contains(status) && *status != 429,
@@ -171,7 +176,8 @@ async fn by_metadata(
                     legacy: false,
                 });
             }
-            // The next one would be another party, with another login: not for a passing failure of this one.
+            // The next server would be another party with another login, so a temporary failure of
+            // this one is not a reason to use it.
             Err(error) if error.transient() => return Err(first.unwrap_or(error)),
             Err(error) => _ = first.get_or_insert(error),
         }
@@ -179,8 +185,9 @@ async fn by_metadata(
     Err(first.unwrap_or(DiscoverError::NoServers))
 }
 
-/// Servers of 2025-03-26 are their own authorization servers, with metadata at the root of their origin, or at least with
-/// endpoints under names that everybody knows (MCP 2025-03-26, `basic/authorization`, 2.3.2 and 2.3.3).
+/// Servers of 2025-03-26 are their own authorization servers, with metadata at the root of their
+/// origin, or at least with endpoints at the default paths (MCP 2025-03-26, `basic/authorization`,
+/// 2.3.2 and 2.3.3).
 async fn without_metadata(
     fetcher: &Fetcher,
     mcp: &UrlParts<'_>,
@@ -188,7 +195,7 @@ async fn without_metadata(
 ) -> Result<AuthorizationServer, DiscoverError> {
     let origin = mcp.start;
     match preferred {
-        // What another issuer has is asked of that issuer, never taken from the server's word.
+        // The metadata of another issuer is fetched from that issuer, never taken from this server.
         Some(issuer) if issuer.strip_suffix('/').unwrap_or(issuer) != origin => {
             server_metadata(fetcher, issuer).await
         }

@@ -1,34 +1,34 @@
-//! Why there is no token for a call.
+//! Errors for calls without a token.
 
-/// Why there is no token for a call. `Display` is a sentence's beginning for whoever reads the answer; nothing of what
-/// other parties wrote stands in it.
+/// Why there is no token for a call. `Display` is the beginning of a sentence for the reader of the
+/// response; it contains no text written by other parties.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// A person has to log in.
     #[error("authentication required")]
     Owed {
-        /// Where to; `None` where the gate has no page to show.
+        /// The URL of the login page; `None` if the gate has no page to show.
         link: Option<Box<str>>,
     },
-    /// The server wants a login and does not say where, as OAuth has it.
+    /// The server requires a login but does not name an authorization server as OAuth prescribes.
     #[error("the server requires authentication and names no authorization server")]
     NotOAuth,
-    /// The authorization server cannot be reached, or does not answer as it should: worth another try.
+    /// The authorization server cannot be reached or responds incorrectly; a retry may succeed.
     #[error("cannot query the authorization server: {0}")]
     Unreachable(String),
-    /// Something has to be put right by the operator first.
+    /// The operator has to fix something first.
     #[error("{0}")]
     Operator(String),
-    /// The server asks for more than the login gives, again and again.
+    /// The server repeatedly requires more than the login grants.
     #[error("the server rejects the call even with all requested scopes")]
     Denied,
-    /// The upstream wants each user's own login, and the agent's token names no user.
+    /// The upstream requires a login for each user, and the agent's token names no user.
     #[error("this server requires a per-user login, but the agent's token names no user")]
     NoUser,
-    /// The logins cannot be kept.
+    /// The logins cannot be stored.
     #[error("cannot use the login vault: {0}")]
     Vault(String),
-    /// A limit of the config was hit.
+    /// A limit in the config was reached.
     #[error("the limit `{0}` was reached")]
     Limit(&'static str),
 }

@@ -1,5 +1,6 @@
-//! Requests to authorization servers and for metadata. Whom they go to is chosen by others, servers and their documents,
-//! so every one of them passes the guard: it goes to a public address, or to one that the config allows.
+//! Requests to authorization servers and for metadata. Their targets are chosen by other parties,
+//! namely servers and their documents, so every request passes the guard: it is sent only to a
+//! public address or to one that the config allows.
 
 mod converse;
 mod guard;
@@ -29,48 +30,48 @@ use super::discover::shown_host;
 use crate::reach::Reach;
 use crate::trust;
 
-/// Why there is no answer. Holds nothing of what was answered but a status and the code of an error.
+/// Why a request failed. Contains nothing of the response except a status and an error code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The URL is none, holds a login or a fragment, or is too long.
+    /// The URL is invalid, contains credentials or a fragment, or is too long.
     #[error("its URL cannot be used")]
     Url,
-    /// The URL is not `https`, and not `http` on loopback where that is allowed.
+    /// The URL is not `https`, nor `http` on loopback where that is allowed.
     #[error("`{}` is not asked without TLS (for `http` on loopback, set `allow_loopback_http` in `[oauth]`)", shown_host(.0))]
     Plain(String),
-    /// The host leads where nothing is to be asked.
+    /// The host leads to a network to which requests are not allowed.
     #[error("`{}` leads to {}, where nothing is asked{}", shown_host(.host), network(*.reach), advice(*.reach))]
     Forbidden {
-        /// The host as the URL has it.
+        /// The host as in the URL.
         host: String,
-        /// Where it leads.
+        /// Where the host leads.
         reach: Reach,
     },
     /// The name has no address, nothing listens there, or TLS failed.
     #[error("cannot reach `{}`: {why}", shown_host(.host))]
     Unreachable {
-        /// The host as the URL has it.
+        /// The host as in the URL.
         host: String,
-        /// What the system or TLS says.
+        /// The error reported by the system or by TLS.
         why: String,
     },
-    /// No whole answer came in time.
+    /// No complete response arrived in time.
     #[error("no answer came within {} s", .0.as_secs_f32())]
     Late(Duration),
-    /// The answer is longer than is read.
+    /// The response exceeds the maximum length.
     #[error("the answer is longer than {} bytes", converse::BODY_BYTES)]
     Long,
-    /// The answer has another status than it should.
+    /// The response has an unexpected status.
     #[error("the answer has the status {0}")]
     Status(u16),
-    /// The request was refused, with the code of an error.
+    /// The request was refused with an error code.
     #[error("refused: `{error}` (status {status})")]
     Refused {
         status: u16,
-        /// The code (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
+        /// The error code (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
         error: String,
     },
-    /// The answer is not the JSON that it should be.
+    /// The response is not the expected JSON.
     #[error("the answer is not the JSON that is asked for")]
     Unreadable,
 }
@@ -95,7 +96,7 @@ fn advice(reach: Reach) -> &'static str {
 }
 
 impl FetchError {
-    /// Whether the same request may fare better later.
+    /// Reports whether the same request may succeed later.
     pub fn transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Late(_) => true,
@@ -107,7 +108,7 @@ impl FetchError {
     }
 }
 
-/// A client for requests that others choose the target of. A clone shares everything.
+/// A client for requests whose target is chosen by other parties. Clones share all state.
 #[derive(Clone)]
 pub struct Fetcher(Arc<Inner>);
 
@@ -120,11 +121,12 @@ struct Inner {
 }
 
 impl Fetcher {
-    /// `request` is the time for one request from the look-up of the name to the last byte; `ca` a PEM file of
-    /// authorities that are trusted beside the system's.
+    /// Creates a client. `request` is the maximum time for one request, from name resolution to the
+    /// last byte; `ca` is a PEM file of CA certificates that are trusted in addition to the
+    /// system's.
     ///
     /// # Errors
-    /// What is wrong with `ca`, in words for its user.
+    /// Returns what is wrong with `ca`, as a message for its user.
     pub fn new(guard: Guard, request: Duration, ca: Option<&Path>) -> Result<Self, String> {
         Self::looking_up(guard, request, ca, guard::system_lookup())
     }
@@ -145,7 +147,8 @@ impl Fetcher {
         })))
     }
 
-    /// Whether a URL may be asked, or a person sent to it, as far as can be seen without looking its name up.
+    /// Reports whether a URL may be fetched, or a person sent to it, as far as can be determined
+    /// without resolving its host name.
     pub fn may_name(&self, url: &str) -> bool {
         bounds::url(url)
             && !url.contains('#')
@@ -154,10 +157,10 @@ impl Fetcher {
                 .is_ok_and(|url| Target::read(&url, &self.0.guard).is_ok())
     }
 
-    /// A document, by GET. One that names something twice is not read.
+    /// Fetches a document with GET. A document with a duplicate key is rejected.
     ///
     /// # Errors
-    /// `Status` for anything but 200.
+    /// Fails with `Status` for any status but 200.
     pub async fn get_json<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
         let response = self
             .exchange(request(Method::GET, url, Vec::new())?)
@@ -168,10 +171,11 @@ impl Fetcher {
         }
     }
 
-    /// The answer to a document, by POST.
+    /// Sends a document with POST and returns the response.
     ///
     /// # Errors
-    /// `Refused` where the answer holds the code of an error, else `Status` for anything but 2xx.
+    /// Fails with `Refused` if the response contains an error code, otherwise with `Status` for any
+    /// status but 2xx.
     pub async fn post_json<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -196,11 +200,11 @@ impl Fetcher {
         )
     }
 
-    /// Sends one request, to an address that the guard has let pass, and gives the answer whatever its status.
-    /// Redirects are answers like others.
+    /// Sends one request to an address that the guard permits, and returns the response, whatever
+    /// its status. Redirects are returned, not followed.
     ///
     /// # Errors
-    /// All but `Status`, `Refused` and `Unreadable`.
+    /// All errors except `Status`, `Refused` and `Unreadable`.
     pub async fn exchange(
         &self,
         request: Request<Vec<u8>>,
@@ -221,7 +225,7 @@ impl<'c> AsyncHttpClient<'c> for Fetcher {
 }
 
 fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>, FetchError> {
-    // `Uri` drops a fragment without a word.
+    // `Uri` silently drops a fragment.
     if !bounds::url(url) || url.contains('#') {
         return Err(FetchError::Url);
     }
@@ -234,7 +238,7 @@ fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>,
     Ok(request)
 }
 
-/// The code of an error, if the answer has one.
+/// Returns the error code of a response, if it has one.
 fn error_code(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct ErrorBody {

@@ -1,9 +1,9 @@
-//! Every request for a token, and for its end.
+//! All requests that obtain or revoke a token.
 //!
-//! The `oauth2` crate has the authorization request, PKCE and the grants that it knows; what it does not (token
-//! exchange, JWT bearer, a device's polling with fresh assertions, revocation on loopback) is sent by `wire`, which all
-//! of them pass. Answers are read strictly, errors hold a code at most, and nothing that a server writes for people is
-//! repeated.
+//! The `oauth2` crate implements the authorization request, PKCE and the grants that it supports.
+//! The others (token exchange, JWT bearer, device polling with fresh assertions, revocation on
+//! loopback) are implemented here. All of them are sent by `wire`. Responses are parsed strictly,
+//! errors contain at most a code, and text that a server writes for people is not repeated.
 
 mod code;
 mod device;

@@ -1,5 +1,6 @@
-//! Who the gate is at an authorization server: as the config says; by the URL of a document about itself; as it was
-//! registered before; or registered anew (MCP 2026-07-28, `basic/authorization`, Client Registration).
+//! The gate's client identity at an authorization server: from the config; by the URL of its client
+//! metadata document; from an earlier registration; or from a new registration (MCP 2026-07-28,
+//! `basic/authorization`, Client Registration).
 
 mod register;
 #[cfg(test)]
@@ -12,50 +13,50 @@ use super::fetch::{FetchError, Fetcher};
 use super::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, unix_now};
 use crate::config::{Grant, LoginConfig};
 
-/// A secret that ends so soon is not begun with.
+/// Remaining lifetime, in seconds, below which a client secret is no longer used.
 const ENDS_SOON_SECONDS: u64 = 60;
 
-/// Why the gate is nobody there.
+/// Why the gate has no client identity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// The server could be anybody's, or sends codes to whoever catches them.
+    /// The server does not offer PKCE with S256, so that codes could be injected or intercepted.
     #[error("the authorization server `{}` does not offer PKCE with S256 (`code_challenge_methods_supported`)", shown(.0))]
     NoS256(String),
-    /// The configured client is another authorization server's.
+    /// The configured client belongs to another authorization server.
     #[error(
         "`client_id` belongs to the issuer `{configured}`, and the server now names another one, at `{}`; if that is right, \
          register the gate there and set `client_id` and `issuer` anew",
         shown(.found)
     )]
     OtherIssuer {
-        /// The config's `issuer`.
+        /// The `issuer` in the config.
         configured: String,
-        /// Whom the server names.
+        /// The issuer that the server names.
         found: String,
     },
-    /// The configured client cannot prove who it is as the server wants it.
+    /// The configured client cannot authenticate as the server requires.
     #[error("the authorization server names {} as what it takes, for which {missing}", offer(.offered))]
     Auth {
-        /// What it takes.
+        /// The methods that the server accepts.
         offered: Vec<String>,
-        /// What the config lacks.
+        /// What is missing in the config.
         missing: &'static str,
     },
-    /// Registration did not work.
+    /// Registration failed.
     #[error("the gate could not be registered at the authorization server `{}`: {error}", shown(.issuer))]
     Registration {
         issuer: String,
-        /// Why not; where it was refused, with the code of RFC 7591, section 3.2.2.
+        /// The error; if registration was refused, with the code of RFC 7591, section 3.2.2.
         error: FetchError,
     },
-    /// What registration gave cannot be used.
+    /// The result of the registration is unusable.
     #[error("the authorization server `{}` registered the gate with {what}", shown(.issuer))]
     Registered {
         issuer: String,
-        /// What cannot be used.
+        /// What is unusable.
         what: &'static str,
     },
-    /// The server registers nobody by itself.
+    /// The server does not support registration by clients.
     #[error(
         "the authorization server `{}` registers no clients by itself: register the gate there, and set `issuer` (as its \
          metadata has it), `client_id` and, if there is one, `client_secret` in the upstream's `oauth` table; redirect URI: {}; \
@@ -64,7 +65,7 @@ pub enum IdentityError {
     )]
     NeedsOperator {
         issuer: String,
-        /// Where it has to send people back to.
+        /// The redirect URIs to register.
         redirect_uris: Vec<String>,
     },
 }
@@ -77,17 +78,18 @@ impl IdentityError {
         }
     }
 
-    /// Whether it may be otherwise soon.
+    /// Reports whether a retry may succeed soon.
     pub fn transient(&self) -> bool {
         matches!(self, Self::Registration { error, .. } if error.transient())
     }
 }
 
-/// Finds out who the gate is at `server`, or becomes somebody there. `document_url` is where the gate's own document can
-/// be had, if it can; `known` what the vault has for the very same issuer, resource and principal.
+/// Determines the gate's client identity at `server`, or registers the gate there. `document_url`
+/// is the URL at which the gate's client metadata document can be fetched, if there is one; `known`
+/// is the client in the vault for the same issuer, resource and principal.
 ///
 /// # Errors
-/// The gate is nobody there, and why.
+/// Returns why the gate has no client identity there.
 pub async fn identify(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -97,7 +99,8 @@ pub async fn identify(
     known: Option<&Client>,
     client_name: &str,
 ) -> Result<Client, IdentityError> {
-    // Before anything is sent there: a code that comes back without PKCE can be anybody's.
+    // Checked before anything is sent there: without PKCE, a code that comes back may belong to
+    // another login.
     if config.grant == Grant::Person && !server.s256 {
         return Err(IdentityError::NoS256(server.issuer.clone()));
     }
@@ -128,9 +131,10 @@ pub async fn identify(
     }
 }
 
-/// The document about the gate that its listener serves as JSON, under the URL that is its client id.
+/// Returns the gate's client metadata document, which its listener serves as JSON at the URL that
+/// is its client id.
 pub fn document(client_id_url: &str, redirect_uris: &[String], client_name: &str) -> String {
-    /// The draft on client id metadata documents, section 4.
+    /// As in the draft on client id metadata documents, section 4.
     #[derive(Serialize)]
     struct Document<'a> {
         client_id: &'a str,
@@ -150,11 +154,11 @@ pub fn document(client_id_url: &str, redirect_uris: &[String], client_name: &str
         token_endpoint_auth_method: method_of(ClientAuth::None),
         application_type: register::application_type(redirect_uris),
     };
-    // Strings and lists of them: there is nothing that could not be written.
+    // Only strings and lists of strings: serialization cannot fail.
     serde_json::to_string(&document).unwrap_or_default()
 }
 
-/// What the config names is for the issuer that it names, and for no other.
+/// Returns the client in the config, which is valid only for the issuer in the config.
 fn preregistered(
     server: &AuthorizationServer,
     config: &LoginConfig,
@@ -182,8 +186,9 @@ fn preregistered(
     })
 }
 
-/// As the config says, or else the best of what it has means for and the server takes. A server that does not say takes
-/// `client_secret_basic` (RFC 8414, section 2).
+/// Returns the configured authentication method, or the best one that the config has credentials
+/// for and the server accepts. A server that lists no methods accepts `client_secret_basic` (RFC
+/// 8414, section 2).
 fn configured_auth(
     server: &AuthorizationServer,
     config: &LoginConfig,
@@ -218,12 +223,12 @@ fn configured_auth(
         (_, true) => Err(fault(
             "`client_secret` is of no use (a `client_key` may be)",
         )),
-        // Many servers have public clients and do not list it.
+        // Many servers support public clients without listing them.
         (false, false) => Ok(ClientAuth::None),
     }
 }
 
-/// Names of the methods (RFC 7591, section 2; OpenID Connect Core, section 9).
+/// Returns the method with this name (RFC 7591, section 2; OpenID Connect Core, section 9).
 fn auth_of(name: &str) -> Option<ClientAuth> {
     [
         ClientAuth::None,
@@ -244,7 +249,8 @@ fn method_of(auth: ClientAuth) -> &'static str {
     }
 }
 
-/// An `https` URL with a path: a server's name alone is no client.
+/// Reports whether a URL can be that of a client metadata document: `https` with a path, since a
+/// host name alone is not a client id.
 fn is_document(fetcher: &Fetcher, url: &str) -> bool {
     let path = url
         .parse::<http::Uri>()
@@ -282,7 +288,7 @@ fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
         .join(", ")
 }
 
-/// The known ones among the methods that a server names; what else it names is not repeated.
+/// Lists the known methods among those that a server names; others are not repeated.
 fn offer(methods: &[String]) -> String {
     const KNOWN: [&str; 7] = [
         "none",

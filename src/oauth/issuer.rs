@@ -1,4 +1,5 @@
-//! Who vouches for agents: the keys of an issuer, fetched, kept within bounds, and fetched anew when they change.
+//! Issuers of agents' tokens: their keys are fetched, cached within limits, and fetched again when
+//! they change.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,19 +15,19 @@ use super::unix_now;
 use super::verified::{TokenDigest, VerifiedTokens};
 use crate::config::{IssuerConfig, OAuthConfig};
 
-/// Keys are fetched anew when they are this old, so that one that was taken back counts no longer than that.
+/// Age at which keys are fetched again, so that a withdrawn key remains valid no longer than this.
 const FRESH: Duration = Duration::from_secs(900);
-/// Time between two requests for keys, whoever wants them: neither tokens of unknown keys nor an issuer that is gone can make
-/// the gate ask more often.
+/// Minimum interval between two requests for keys, for all callers: neither tokens with unknown
+/// keys nor an unreachable issuer can cause more frequent requests.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// An issuer, and what is known of its keys.
+/// An issuer and its cached keys.
 pub struct Issuer {
     config: IssuerConfig,
     fetcher: Fetcher,
     kept: Mutex<CachedKeys>,
     verified: VerifiedTokens,
-    /// Held by whoever fetches: others wait for what comes of it.
+    /// Held by the task that fetches; others wait for its result.
     fetching: tokio::sync::Mutex<()>,
     pause: Duration,
 }
@@ -37,16 +38,16 @@ struct CachedKeys {
     tried: Option<Instant>,
 }
 
-/// Why a token does not count.
+/// Why a token is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TokenRefused {
-    /// It is not in order.
+    /// The token is invalid.
     Invalid(JwtError),
-    /// The issuer's keys cannot be had.
+    /// The issuer's keys cannot be obtained.
     Unreachable,
 }
 
-/// What is needed of an issuer's metadata (RFC 8414, section 2).
+/// The fields of an issuer's metadata that are used (RFC 8414, section 2).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -54,10 +55,11 @@ struct Metadata {
 }
 
 impl Issuer {
-    /// Fetches nothing yet. Keeps at most `verified_tokens`; `evicted` counts those that make room for others.
+    /// Creates an issuer without fetching anything. Caches at most `verified_tokens` tokens;
+    /// `evicted` counts those that are removed to make room for others.
     ///
     /// # Errors
-    /// No connection can be made up, in words for the operator.
+    /// Fails if no connection can be set up, with a message for the operator.
     pub fn new(
         config: IssuerConfig,
         oauth: &OAuthConfig,
@@ -80,26 +82,27 @@ impl Issuer {
         })
     }
 
-    /// What the config says of it.
+    /// Returns the config of the issuer.
     pub fn config(&self) -> &IssuerConfig {
         &self.config
     }
 
-    /// Whether a token with this digest was this issuer's when it was shown before. It counts only if [`Self::check`] says so.
+    /// Reports whether a token with this digest was verified as this issuer's before. It is valid
+    /// only if [`Self::check`] accepts it.
     pub fn has_verified(&self, digest: &TokenDigest) -> bool {
         self.verified.contains(digest)
     }
 
-    /// Has every token verified anew when it is shown next.
+    /// Clears the cache, so that every token is verified again when it is next presented.
     pub fn forget_verified(&self) {
         self.verified.clear();
     }
 
-    /// The claims of a token, if it is this issuer's and valid. It must be for one of `audiences`, where the config names no
-    /// others. `digest` is the token's.
+    /// Returns the claims of a token if it is this issuer's and valid. It must be for one of
+    /// `audiences`, unless the config names others. `digest` is that of the token.
     ///
     /// # Errors
-    /// It does not count.
+    /// Fails if the token is refused.
     pub async fn check(
         &self,
         token: &str,
@@ -152,7 +155,8 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The keys of now; others than `but`, if there are any. `None` where there are none that count any more.
+    /// Returns the current keys; if `but` is given, only keys other than those if there are any.
+    /// `None` if there are no valid keys.
     async fn keys(&self, but: Option<&Arc<Keys>>) -> Option<Arc<Keys>> {
         let fits = |kept: &CachedKeys| {
             let (keys, since) = kept.keys.as_ref()?;
@@ -215,7 +219,7 @@ impl Issuer {
         }
     }
 
-    /// Where its metadata says that its keys are. Metadata of anybody else's is none.
+    /// Returns the key set URL in the issuer's metadata. Metadata of another issuer is ignored.
     async fn jwks_uri(&self) -> Result<String, String> {
         let mut why = String::new();
         for url in well_known(&self.config.issuer) {
@@ -234,7 +238,8 @@ impl Issuer {
     }
 }
 
-/// Where an issuer's metadata may be (RFC 8414, section 3.1; OpenID Connect Discovery 1.0, section 4).
+/// Returns the URLs at which an issuer's metadata may be (RFC 8414, section 3.1; OpenID Connect
+/// Discovery 1.0, section 4).
 fn well_known(issuer: &str) -> Vec<String> {
     let after_scheme = issuer.find("://").map_or(0, |at| at + 3);
     let path_at = issuer

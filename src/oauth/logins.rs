@@ -1,8 +1,10 @@
-//! Logins that are owed: who has to log in where, the page's ticket for it, and what comes back.
+//! Pending logins: who has to log in where, the ticket for the login page, and the answer that
+//! comes back.
 //!
-//! A login is made of two secrets. The ticket is in the link that the principal's agent gets: who has it may begin.
-//! The state goes to the authorization server and comes back once; it is made only when a person has read the page and
-//! gone on, and it is bound to that person's browser, so that nobody can end a login that somebody else began.
+//! A login uses two secrets. The ticket is in the link that the principal's agent gets; its holder
+//! may begin the login. The state is sent to the authorization server and comes back once. It is
+//! created only when a person has read the page and continued, and is bound to that person's
+//! browser, so that nobody can complete a login that somebody else began.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -19,24 +21,25 @@ use super::{
 };
 use crate::config::{Callback, OAuthConfig};
 
-/// How often in an hour the gate opens a browser for one principal at one server, whatever happens there.
+/// Maximum number of times per hour that the gate opens a browser for one principal at one server.
 const BROWSERS_PER_HOUR: usize = 6;
 
-/// What a person has to agree to.
+/// A login that a person has to consent to.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Whose login it is, and at which server's.
+    /// Whose login it is, and at which authorization server.
     pub party: LoginParty,
     pub server: AuthorizationServer,
-    /// What is asked for.
+    /// The scopes that are requested.
     pub scopes: Scopes,
 }
 
-/// Every login that is owed.
+/// All pending logins.
 pub struct Logins {
     owed: Mutex<HashMap<Box<str>, RequiredLogin>>,
     browsers: Mutex<HashMap<(String, Principal), Vec<Instant>>>,
-    /// Where people reach the gate, without a slash at the end; known once it listens.
+    /// The base URL at which people reach the gate, without a trailing slash; known once the gate
+    /// listens.
     base: OnceLock<String>,
     config: OAuthConfig,
 }
@@ -51,24 +54,24 @@ struct RequiredLogin {
 
 /// A login that a person has begun.
 struct StartedLogin {
-    /// What the browser shows that began it.
+    /// The secret that the browser that began the login must present.
     browser: Hidden,
     client: Client,
     redirect_uri: String,
     attempt: Attempt,
 }
 
-/// What the page of a login shows.
+/// The content of a login page.
 #[derive(Clone, Debug)]
 pub struct LoginPage {
     /// The upstream's name in the config.
     pub upstream: String,
-    /// Who logs in there, and to what.
+    /// Who logs in there, and the requested scopes.
     pub plan: Plan,
 }
 
 impl Logins {
-    /// None so far.
+    /// Returns an empty set of logins.
     pub fn new(config: &OAuthConfig) -> Self {
         Self {
             owed: Mutex::default(),
@@ -78,18 +81,19 @@ impl Logins {
         }
     }
 
-    /// Says where people reach the gate, as in `http://127.0.0.1:8800`. A hosted callback's own address counts more.
+    /// Sets the base URL at which people reach the gate, such as `http://127.0.0.1:8800`. The URL
+    /// of a hosted callback takes precedence.
     pub fn serve_at(&self, base: &str) {
         let base = match &self.config.callback {
             Callback::Hosted(public) => public.trim_end_matches('/').to_owned(),
             Callback::Loopback => base.to_owned(),
         };
-        // The first listener is the only one.
+        // Only the first listener counts.
         self.base.get_or_init(|| base);
     }
 
-    /// The gate's own metadata document, where others can fetch it: where the config says, or under a public `https`
-    /// address of the gate's own.
+    /// Returns the URL of the gate's client metadata document, if others can fetch it: the one in
+    /// the config, or one below the gate's own public `https` URL.
     pub fn document_url(&self) -> Option<String> {
         if let Some(elsewhere) = &self.config.client_document {
             return Some(elsewhere.clone());
@@ -98,7 +102,7 @@ impl Logins {
         hosted.then(|| Some(format!("{}/oauth/client.json", self.base()?)))?
     }
 
-    /// Where authorization servers send people back to.
+    /// Returns the URL to which authorization servers redirect users.
     pub fn redirect_uri(&self) -> Option<String> {
         Some(format!("{}/oauth/callback", self.base()?))
     }
@@ -114,11 +118,12 @@ impl Logins {
         owed
     }
 
-    /// Notes that a login is owed, and gives the link to its page, and whether it is a new one. While one is owed that asks
-    /// for as much, it is the same: however many calls come, there is one page.
+    /// Records that a login is required, and returns the link to its page and whether it is new. If
+    /// a pending login requests at least the same scopes, it is reused: there is one page, however
+    /// many calls need it.
     ///
     /// # Errors
-    /// There are too many.
+    /// Fails if there are too many pending logins.
     pub(super) fn require(
         &self,
         authorizer: &Arc<Authorizer>,
@@ -163,7 +168,7 @@ impl Logins {
         Ok((owed_at(base, &ticket), true))
     }
 
-    /// The login that a principal owes, if it asks for these scopes.
+    /// Returns the pending login of a principal, if it includes these scopes.
     pub(super) fn pending(
         &self,
         authorizer: &Authorizer,
@@ -189,7 +194,7 @@ impl Logins {
         times.len() <= BROWSERS_PER_HOUR
     }
 
-    /// How many logins an upstream is owed.
+    /// Returns the number of pending logins of an upstream.
     pub fn count(&self, upstream: &str) -> usize {
         self.lock()
             .values()
@@ -197,7 +202,7 @@ impl Logins {
             .count()
     }
 
-    /// Waits until the login that this principal owes has been made, or the time is over.
+    /// Waits until the pending login of this principal is completed, or the time is over.
     pub(super) async fn wait(
         &self,
         authorizer: &Authorizer,
@@ -210,12 +215,13 @@ impl Logins {
             .find(|login| login.is_of(authorizer, principal))
             .map(|login| login.done.subscribe());
         if let Some(mut done) = done {
-            // Over time, or given up: the caller looks at what there is.
+            // On timeout or if the login was dropped, the caller uses whatever account there is.
             drop(tokio::time::timeout(time, done.wait_for(|done| *done)).await);
         }
     }
 
-    /// Forgets what a principal owes, which has logged in; says whether it owed anything.
+    /// Removes the pending logins of a principal that has logged in, and returns whether there were
+    /// any.
     pub(super) fn settle(&self, authorizer: &Authorizer, principal: &Principal) -> bool {
         let mut any = false;
         self.lock().retain(|_, login| {
@@ -229,7 +235,7 @@ impl Logins {
         any
     }
 
-    /// What the page of a ticket shows; `None` for one that is not known (any more).
+    /// Returns the page of a ticket; `None` if the ticket is unknown or has expired.
     pub fn page(&self, ticket: &str) -> Option<LoginPage> {
         let owed = self.lock();
         let login = owed.get(ticket)?;
@@ -240,18 +246,18 @@ impl Logins {
         })
     }
 
-    /// Begins a login: a person has read the page and goes on. Gives the address to go to, and what their browser has to
-    /// show when it comes back.
+    /// Begins a login when a person has read the page and continued. Returns the URL to visit, and
+    /// the secret that the browser has to present when it comes back.
     ///
     /// # Errors
-    /// The ticket is not known, or the gate cannot be a client there.
+    /// Fails if the ticket is unknown, or if the gate cannot be a client there.
     pub async fn begin(&self, ticket: &str) -> Result<(String, Hidden), LoginError> {
         let unknown =
             || LoginError::Operator("unknown or expired login: make the call again".into());
         let (authorizer, plan, known) = {
             let owed = self.lock();
             let login = owed.get(ticket).ok_or_else(unknown)?;
-            // Who goes on twice is registered once.
+            // A person who continues twice does not cause a second registration.
             let known = login.begun.as_ref().map(|begun| begun.client.clone());
             (login.authorizer.clone(), login.plan.clone(), known)
         };
@@ -270,10 +276,12 @@ impl Logins {
         Ok((url, browser))
     }
 
-    /// Ends a login with what the authorization server sent the browser back with.
+    /// Completes a login with the answer with which the authorization server redirected the
+    /// browser.
     ///
     /// # Errors
-    /// It belongs to no login that was begun in this browser, or it is no.
+    /// Fails if the answer belongs to no login that was begun in this browser, or if it is a
+    /// refusal.
     pub async fn end(
         &self,
         answer: &Answer,
@@ -286,7 +294,7 @@ impl Logins {
                 .find(|(ticket, login)| login.awaits(ticket, answer, from))
                 .map(|(ticket, _)| ticket.clone());
             let login = ticket.and_then(|ticket| owed.get_mut(&ticket));
-            // Taken out: a state counts once.
+            // Removed, since a state is valid only once.
             let taken = login.and_then(|login| {
                 Some((
                     login.authorizer.clone(),
@@ -313,12 +321,12 @@ impl Logins {
     }
 }
 
-/// Who brings an authorization server's answer.
+/// The route on which an authorization server's answer arrives.
 #[derive(Clone, Copy)]
 pub enum CallbackRoute<'a> {
-    /// A browser, with what it shows of the logins that it began.
+    /// A browser, with the secrets that it presents for the logins that it began.
     Browser(&'a [&'a str]),
-    /// The page of this ticket, in which somebody pasted it.
+    /// The page of this ticket, into which the user pasted the answer.
     Page(&'a str),
 }
 
@@ -359,7 +367,7 @@ fn link(base: &str, ticket: &str) -> String {
     format!("{base}/oauth/login/{ticket}")
 }
 
-/// 244 random bits.
+/// Returns a secret with 244 random bits.
 fn secret() -> String {
     format!(
         "{}{}",

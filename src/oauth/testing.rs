@@ -1,4 +1,4 @@
-//! A little server on loopback that answers as a test says and remembers what it was asked.
+//! A small loopback server that responds as a test specifies and records its requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::fetch::{Fetcher, Guard};
 
-/// One answer: status, headers, body.
+/// One response: status, headers, body.
 pub(super) struct Reply(
     pub(super) u16,
     pub(super) Vec<(&'static str, String)>,
@@ -31,7 +31,7 @@ impl Reply {
     }
 }
 
-/// A request as it came: `GET /path`, its whole head, and its body.
+/// A request as received: `GET /path`, its complete head, and its body.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) line: String,
@@ -47,7 +47,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// `answer` gets the origin and the request.
+    /// Starts a server; `answer` gets the origin and the request.
     pub(super) async fn new(
         answer: impl Fn(&str, &Asked) -> Reply + Send + Sync + 'static,
     ) -> Self {
@@ -92,7 +92,7 @@ impl Site {
         }
     }
 
-    /// `GET /path` of each request, in order.
+    /// Returns `GET /path` of each request, in order.
     pub(super) fn lines(&self) -> Vec<String> {
         self.asked
             .lock()
@@ -128,7 +128,7 @@ fn whole(bytes: &[u8]) -> Option<Asked> {
     })
 }
 
-/// One that may use `http` on loopback.
+/// Returns a fetcher that may use `http` on loopback.
 pub(super) fn fetcher() -> Fetcher {
     let guard = Guard {
         allow_loopback_http: true,

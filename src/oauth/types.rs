@@ -1,4 +1,4 @@
-//! What the parts of the login pass among each other.
+//! Types that the parts of the OAuth client share.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,17 +7,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// A token, secret, code or verifier: wiped when dropped, never shown. Serialised only into the vault's sealed files.
+/// A token, secret, code or verifier: erased from memory when dropped, and never shown. Serialized
+/// only into the vault's sealed files.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(Zeroizing<String>);
 
 impl Hidden {
-    /// Takes the secret over.
+    /// Takes ownership of the secret.
     pub fn new(secret: String) -> Self {
         Self(Zeroizing::new(secret))
     }
 
-    /// The secret itself, for the wire and for the vault.
+    /// Returns the secret itself, for the wire and for the vault.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -41,15 +42,15 @@ impl<'de> Deserialize<'de> for Hidden {
     }
 }
 
-/// Whose login at a server it is.
+/// Whose login at a server is used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Principal {
-    /// The gate's own, shared by all agents.
+    /// The gate's own login, shared by all agents.
     Gate,
-    /// One agent's, by its name in the config.
+    /// The login of one agent, by its name in the config.
     Agent(String),
-    /// One user's, by what the agent's own token says of it.
+    /// The login of one user, as named in the agent's own token.
     User(String),
 }
 
@@ -63,53 +64,54 @@ impl fmt::Display for Principal {
     }
 }
 
-/// What every credential belongs to. A changed issuer is another party, so that it never sees what the old one gave.
+/// What every credential is bound to. A changed issuer is a different party, so it never receives
+/// the credentials of the previous one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoginParty {
-    /// The authorization server's issuer identifier, as it came (RFC 8414, section 2).
+    /// The authorization server's issuer identifier, as received (RFC 8414, section 2).
     pub issuer: String,
-    /// The resource that tokens are for, as its metadata spells it (RFC 9728, section 2; RFC 8707).
+    /// The resource that tokens are for, as in its metadata (RFC 9728, section 2; RFC 8707).
     pub resource: String,
-    /// Whose they are.
+    /// Whose login it is.
     pub principal: Principal,
 }
 
-/// What an authorization server says of itself, as far as a client needs it (RFC 8414, section 2).
+/// The metadata of an authorization server, as far as a client needs it (RFC 8414, section 2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorizationServer {
-    /// Its identifier, as it came.
+    /// The issuer identifier, as received.
     pub issuer: String,
-    /// Where people are sent to; absent where only grants without people are offered.
+    /// The URL to which users are sent; absent if only grants without users are offered.
     pub authorization_endpoint: Option<String>,
-    /// Where tokens come from.
+    /// The URL at which tokens are issued.
     pub token_endpoint: String,
-    /// Where clients register (RFC 7591).
+    /// The URL at which clients register (RFC 7591).
     pub registration_endpoint: Option<String>,
-    /// Where tokens are given back (RFC 7009).
+    /// The URL at which tokens are revoked (RFC 7009).
     pub revocation_endpoint: Option<String>,
-    /// Where logins on another device begin (RFC 8628).
+    /// The URL at which logins on another device begin (RFC 8628).
     pub device_authorization_endpoint: Option<String>,
-    /// How clients may prove who they are at the token endpoint; empty where it does not say.
+    /// Client authentication methods of the token endpoint; empty if not listed.
     pub token_endpoint_auth_methods: Vec<String>,
-    /// Algorithms for `private_key_jwt`; empty where it does not say.
+    /// Algorithms for `private_key_jwt`; empty if not listed.
     pub token_endpoint_auth_signing_algs: Vec<String>,
-    /// Scopes that it offers; empty where it does not say.
+    /// Supported scopes; empty if not listed.
     pub scopes: Scopes,
-    /// Grants that it offers; empty where it does not say.
+    /// Supported grants; empty if not listed.
     pub grant_types: Vec<String>,
-    /// Whether it takes the URL of a metadata document as a client id.
+    /// Whether it accepts the URL of a client metadata document as a client id.
     pub client_id_metadata_document: bool,
-    /// Whether its answers carry `iss` (RFC 9207, section 3).
+    /// Whether its responses include `iss` (RFC 9207, section 3).
     pub iss_in_response: bool,
-    /// Whether it has S256 (RFC 7636); without it nobody is sent there.
+    /// Whether it supports S256 (RFC 7636); otherwise no user is sent there.
     pub s256: bool,
 }
 
-/// How a client proves who it is at the token endpoint.
+/// How a client authenticates at the token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientAuth {
-    /// It does not: a public client names itself.
+    /// No authentication: a public client only sends its id.
     None,
     /// `client_secret_basic`.
     Basic,
@@ -119,46 +121,47 @@ pub enum ClientAuth {
     PrivateKeyJwt,
 }
 
-/// Where a client's id comes from.
+/// How a client id was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The config names it.
+    /// From the config.
     Preregistered,
-    /// It is the URL of the gate's own metadata document.
+    /// The URL of the gate's own client metadata document.
     Document,
-    /// The server gave it (RFC 7591).
+    /// Assigned by the server on registration (RFC 7591).
     Registered,
 }
 
-/// Who the gate is at an authorization server.
+/// The gate's client identity at an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
-    /// Its id, as it came.
+    /// The client id, as received.
     pub id: String,
     pub secret: Option<Hidden>,
-    /// When the secret is over, in seconds since 1970; `None` for never.
+    /// When the secret expires, in seconds since 1970; `None` for never.
     pub secret_expires_unix: Option<u64>,
-    /// How it proves who it is.
+    /// How the client authenticates.
     pub auth: ClientAuth,
-    /// Where the id comes from.
+    /// How the client id was obtained.
     pub origin: Origin,
-    /// The redirect URIs that it was registered with, as sent; empty for what the config names.
+    /// The redirect URIs that it was registered with, as sent; empty for a client from the config.
     pub redirect_uris: Vec<String>,
 }
 
-/// Scopes, sorted, each once.
+/// A set of scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scopes(pub BTreeSet<String>);
 
 impl Scopes {
-    /// Reads a `scope` parameter: words with spaces between (RFC 6749, section 3.3).
+    /// Parses a `scope` parameter: words separated by spaces (RFC 6749, section 3.3).
     pub fn parse(text: &str) -> Self {
         Self(text.split_ascii_whitespace().map(str::to_owned).collect())
     }
 
-    /// As a `scope` parameter; `None` where there are none, since an empty parameter is none.
+    /// Returns the `scope` parameter; `None` if there are no scopes, since the parameter must not
+    /// be empty.
     pub fn parameter(&self) -> Option<String> {
         (!self.0.is_empty()).then(|| {
             self.0
@@ -169,34 +172,36 @@ impl Scopes {
         })
     }
 
-    /// These and those.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).cloned().collect())
     }
 
-    /// Whether all of these are among `others`.
+    /// Reports whether all of these are in `others`.
     pub fn within(&self, others: &Self) -> bool {
         self.0.is_subset(&others.0)
     }
 }
 
-/// What a token endpoint gave.
+/// The tokens that a token endpoint issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenGrant {
-    /// The token for the server.
+    /// The access token for the server.
     pub access: Hidden,
-    /// The token for the next one, if it came.
+    /// The refresh token, if one was issued.
     pub refresh: Option<Hidden>,
-    /// When the access token is over, in seconds since 1970; `None` where nothing was said.
+    /// When the access token expires, in seconds since 1970; `None` if the response did not state
+    /// it.
     pub expires_unix: Option<u64>,
-    /// When it was given, in seconds since 1970.
+    /// When it was issued, in seconds since 1970.
     pub given_unix: u64,
-    /// What it may do: as granted, or as asked where nothing was said (RFC 6749, section 5.1).
+    /// Its scopes: as granted, or as requested if the response did not state them (RFC 6749,
+    /// section 5.1).
     pub scopes: Scopes,
 }
 
-/// Seconds since 1970, by this machine's clock.
+/// Returns the seconds since 1970 by this machine's clock.
 pub fn unix_now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,8 +1,9 @@
-//! The vault: logins at servers, sealed, one file for each upstream and principal.
+//! The vault: encrypted logins at servers, one file for each upstream and principal.
 //!
-//! A file's name is a hash, so that nothing can be read of it. Files are put in place whole (`folder`), each sealed with a key
-//! of its own (`seal`) under the key of the vault, which is kept elsewhere (`keys`). Several processes and machines may share
-//! the folder; which of them renews a login is settled by leases (`lease`).
+//! The name of a file is a hash, so that it reveals nothing. Files are replaced atomically
+//! (`folder`), and each is sealed with a key of its own (`seal`), derived from the key of the
+//! vault, which is kept elsewhere (`keys`). Several processes and machines may share the folder;
+//! leases determine which of them renews a login (`lease`).
 
 mod account;
 mod error;
@@ -33,20 +34,20 @@ use crate::config::OAuthConfig;
 pub use crate::seal::Sealed;
 use crate::seal::{KeyUse, Keychain, Keys, Sources, draw, state_folder};
 
-/// What the keys are for.
+/// The use of the vault's keys.
 const LOGINS: KeyUse = KeyUse {
     of: "the vault",
     option: "`vault_key` under `[oauth]`",
     file: "vault.key",
 };
-/// Shortest and longest time between two looks at a lease that somebody has.
+/// Minimum and maximum interval between checks of a lease that another process holds.
 const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
-/// What is locked while a key is made that cannot be made by one process alone.
+/// The lease that is held while a key is created, so that only one process creates it.
 const MAKING_KEY: &str = "key";
-/// Leases are waited for as long as so many holders may take one after the other.
+/// Number of successive holders for whose lease terms a lease is waited for.
 const HOLDERS: u32 = 4;
 
-/// The vault. A clone is the same vault.
+/// The vault. Clones share all state.
 #[derive(Clone)]
 pub struct Vault(Arc<Inner>);
 
@@ -54,7 +55,7 @@ struct Inner {
     folder: Folder,
     keys: Keychain,
     lease: Duration,
-    /// Who in this process is next to get a lease: they need not all look at the disk.
+    /// Who in this process may take a lease next, so that not all waiting callers check the disk.
     turns: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
 
@@ -62,33 +63,35 @@ struct Inner {
 pub struct VaultListing {
     /// All logins that can be opened, by upstream and principal.
     pub accounts: Vec<Account>,
-    /// Why the others cannot.
+    /// Why the other logins cannot be opened.
     pub faults: Vec<VaultError>,
 }
 
-/// What a change of keys did.
+/// The result of a change of keys.
 #[derive(Debug, Default)]
 pub struct Rekeyed {
-    /// Logins that are now sealed with the first key.
+    /// Number of logins that were re-encrypted with the first key.
     pub anew: usize,
-    /// Logins that were.
+    /// Number of logins that already were.
     pub before: usize,
-    /// Why others could not be sealed anew.
+    /// Why other logins could not be re-encrypted.
     pub faults: Vec<VaultError>,
 }
 
-/// The right to renew one login, until it is dropped or over. Read the account anew once you have it: another may have just
-/// renewed it.
+/// The right to renew one login, until it is dropped or expires. Read the account again once you
+/// hold it: another process may have just renewed it.
 pub struct Lease {
     held: Option<HeldLease>,
     turn: Option<tokio::sync::OwnedMutexGuard<()>>,
 }
 
 impl Vault {
-    /// The vault that the config names. Makes nothing on disk until something is to be written.
+    /// Opens the vault that the config names. Nothing is created on disk until something is
+    /// written.
     ///
     /// # Errors
-    /// There is no folder for it, others can look into it, or a key given as a value is none.
+    /// Fails if there is no folder for it, if other users can access the folder, or if a key given
+    /// as a value is not a valid key.
     pub fn open(config: &OAuthConfig) -> Result<Self, VaultError> {
         let of_user = || state_folder().map(|folder| folder.join("vault"));
         let folder = Folder::new(
@@ -119,10 +122,10 @@ impl Vault {
         self.0.folder.path()
     }
 
-    /// The login of a principal at an upstream, if there is one.
+    /// Returns the login of a principal at an upstream, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or opened.
+    /// Fails if it cannot be read or opened.
     pub async fn read(
         &self,
         upstream: &str,
@@ -132,10 +135,11 @@ impl Vault {
         self.off_thread(move |inner| inner.read(&name)).await
     }
 
-    /// What tells one version of a login from another, without reading it; `None` where there is no login.
+    /// Returns a stamp that distinguishes versions of a login without reading it; `None` if there
+    /// is no login.
     ///
     /// # Errors
-    /// The system does not say.
+    /// Fails on an I/O error.
     pub async fn stamp(
         &self,
         upstream: &str,
@@ -146,39 +150,39 @@ impl Vault {
             .await
     }
 
-    /// Keeps a login in the place of what is known of that principal at that upstream. Goes on to its end once begun, even
-    /// if nobody waits for it any more.
+    /// Stores a login, replacing the previous one of that principal at that upstream. Once begun,
+    /// it is completed even if the caller stops waiting.
     ///
     /// # Errors
-    /// It cannot be written, or what is there cannot be opened: that is never written over. In both cases what was there is
-    /// still there.
+    /// Fails if the login cannot be written, or if the existing one cannot be opened, which is
+    /// never overwritten. In both cases the existing login is unchanged.
     pub async fn write(&self, account: &Account) -> Result<(), VaultError> {
         let account = account.clone();
         self.off_thread(move |inner| inner.write(&account)).await
     }
 
-    /// Forgets a login, also one that cannot be opened; whether there was one.
+    /// Removes a login, even one that cannot be opened, and returns whether there was one.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// Fails if it cannot be removed.
     pub async fn erase(&self, upstream: &str, principal: &Principal) -> Result<bool, VaultError> {
         let name = name(upstream, principal);
         self.off_thread(move |inner| inner.folder.remove(&name))
             .await
     }
 
-    /// All logins.
+    /// Returns all logins.
     ///
     /// # Errors
-    /// The folder cannot be read, or the key cannot be had.
+    /// Fails if the folder cannot be read or the key cannot be obtained.
     pub async fn list(&self) -> Result<VaultListing, VaultError> {
         self.off_thread(Inner::list).await
     }
 
-    /// Seals everything with the first key that is not yet.
+    /// Re-encrypts all logins that are not yet sealed with the first key.
     ///
     /// # Errors
-    /// The folder cannot be read, or the key cannot be had.
+    /// Fails if the folder cannot be read or the key cannot be obtained.
     pub async fn rekey(&self) -> Result<Rekeyed, VaultError> {
         let mut done = Rekeyed::default();
         for name in self.off_thread(|inner| inner.folder.sweep()).await? {
@@ -197,11 +201,11 @@ impl Vault {
         Ok(done)
     }
 
-    /// The right to renew a login, among all processes and machines that share the folder. Waits for its turn, for as long as
-    /// a few holders may take.
+    /// Acquires the right to renew a login, among all processes and machines that share the folder.
+    /// Waits for as long as a few successive holders may take.
     ///
     /// # Errors
-    /// It is not to be had in that time, or the folder cannot be used.
+    /// Fails if the lease is not available in that time, or if the folder cannot be used.
     pub async fn lease(&self, upstream: &str, principal: &Principal) -> Result<Lease, VaultError> {
         self.lease_of(name(upstream, principal)).await
     }
@@ -213,7 +217,8 @@ impl Vault {
             let mut waiter = LeaseWaiter::new(self.0.folder.lease(&name), self.0.lease);
             let [mut nap, longest] = NAPS;
             loop {
-                // What is taken and no longer wanted by then is dropped where it was taken, and so given back.
+                // If the caller has stopped waiting, a lease that was taken is dropped in the
+                // blocking task and so released.
                 let (back, held) = self
                     .off_thread(move |inner| {
                         inner.folder.make()?;
@@ -237,7 +242,7 @@ impl Vault {
             .unwrap_or(Err(VaultError::Busy { waited: patience }))
     }
 
-    /// Does file work where it may block.
+    /// Runs file operations on a thread that may block.
     async fn off_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, VaultError> + Send + 'static,
@@ -259,7 +264,8 @@ impl fmt::Debug for Vault {
 }
 
 impl Lease {
-    /// How long nobody else may take it: a request that may take longer is better not begun.
+    /// Returns the time for which no other process may take the lease; a request that may take
+    /// longer should not be started.
     pub fn left(&self) -> Duration {
         self.held.as_ref().map_or(Duration::ZERO, HeldLease::left)
     }
@@ -267,10 +273,11 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // In this order: the next in this process is to find it free.
+        // In this order, so that the next caller in this process finds the lease free.
         let back = (self.held.take(), self.turn.take());
         match tokio::runtime::Handle::try_current() {
-            // A runtime that has ended drops the work undone, and with it what it holds.
+            // A runtime that has shut down drops the closure without running it, and with it the
+            // lease.
             Ok(runtime) => drop(runtime.spawn_blocking(move || drop(back))),
             Err(_) => drop(back),
         }
@@ -298,7 +305,8 @@ impl Inner {
 
     fn write(&self, account: &Account) -> Result<(), VaultError> {
         let name = name(&account.upstream, &account.party.principal);
-        // Opened only to know that it can be: what a lost key sealed may be found again.
+        // Opened only to check that it can be: the key of a file that cannot be opened may be
+        // recovered later.
         self.read(&name)?;
         self.put(&name, account)
     }
@@ -322,7 +330,7 @@ impl Inner {
             .first()
             .is_some_and(|first| first.sealed(&file))
         {
-            // Opened all the same: a change of keys is when one wants to hear of damage.
+            // Opened anyway, so that a change of keys reveals damaged files.
             return Ok(self.read(name)?.map(|_| false));
         }
         let Some(account) = self.read(name)? else {
@@ -347,7 +355,7 @@ impl Inner {
         Ok(kept)
     }
 
-    /// Keys of which the first is there: made, where nothing would be lost by that.
+    /// Returns keys that include the first one, which is created if nothing would be lost by that.
     fn keys_to_write(&self) -> Result<Arc<Keys>, VaultError> {
         let spares = |keys: &Keys| {
             for name in self.folder.sweep()? {
@@ -402,7 +410,7 @@ impl Inner {
     }
 }
 
-/// The name of a login's file: a hash of whose it is.
+/// Returns the file name of a login: a hash of its upstream and principal.
 fn name(upstream: &str, principal: &Principal) -> String {
     let (kind, who) = match principal {
         Principal::Gate => ("gate", ""),
@@ -417,7 +425,7 @@ fn name(upstream: &str, principal: &Principal) -> String {
     format!("{:x}", hash.finalize())
 }
 
-/// Somewhat longer than that, so that not all look at once.
+/// Returns a somewhat longer duration, so that not all waiting processes check at once.
 fn jittered(nap: Duration) -> Duration {
     let mut byte = [0];
     draw(&mut byte).unwrap_or_default();

@@ -1,9 +1,11 @@
-//! Tokens whose signature has been verified, so that an agent's token is not verified anew at each of its calls.
+//! Tokens whose signature has been verified, so that an agent's token need not be verified again
+//! for every call.
 //!
-//! An entry is keyed by the SHA-256 of the whole token, signature included; the token itself is not kept. It states one fact:
-//! these keys signed these claims. Issuer, audience and times are compared at every use, and so is everything that the gate's
-//! config says of the caller. An entry counts only with the key set that verified it: once keys are fetched anew, each token
-//! is verified anew, so that a key that was withdrawn counts no longer than without this cache.
+//! An entry is keyed by the SHA-256 of the whole token, signature included; the token itself is not
+//! stored. An entry states one fact: these keys signed these claims. Issuer, audience and times are
+//! checked on every use, and so is everything that the gate's config specifies for the caller. An
+//! entry is valid only with the key set that verified it: after keys are fetched again, each token
+//! is verified again, so that a withdrawn key remains valid no longer than without this cache.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +31,7 @@ struct Cache {
     /// The keys that verified all entries.
     keys: Option<Arc<Keys>>,
     entries: HashMap<TokenDigest, Entry>,
-    /// Counts up with each use.
+    /// Incremented with each use.
     clock: u64,
 }
 
@@ -49,12 +51,14 @@ impl VerifiedTokens {
         }
     }
 
-    /// Whether a token with this digest was verified. With other keys by now, perhaps: see [`Self::get`].
+    /// Reports whether a token with this digest was verified, possibly with keys that have since
+    /// been replaced: see [`Self::get`].
     pub(super) fn contains(&self, digest: &TokenDigest) -> bool {
         self.cache.lock().entries.contains_key(digest)
     }
 
-    /// The claims of a token that these keys have verified. Entries of other keys are removed.
+    /// Returns the claims of a token that these keys have verified. Entries of other keys are
+    /// removed.
     pub(super) fn get(&self, digest: &TokenDigest, keys: &Arc<Keys>) -> Option<SignedClaims> {
         let mut cache = self.cache.lock();
         let last_use = cache.next_use(keys);
@@ -63,8 +67,8 @@ impl VerifiedTokens {
         Some(entry.claims.clone())
     }
 
-    /// Keeps a token that was verified with `keys`. When there is no room, expired tokens are removed, else the one that was
-    /// not used for the longest time.
+    /// Stores a token that was verified with `keys`. If there is no room, expired tokens are
+    /// removed; if there are none, the least recently used one.
     pub(super) fn insert(
         &self,
         digest: TokenDigest,
@@ -122,7 +126,7 @@ impl VerifiedTokens {
 }
 
 impl Cache {
-    /// The time of a use with these keys; entries of other keys are removed.
+    /// Returns the time of a use with these keys; entries of other keys are removed.
     fn next_use(&mut self, keys: &Arc<Keys>) -> u64 {
         if self
             .keys

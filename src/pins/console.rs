@@ -1,4 +1,4 @@
-//! Pins as the console shows and approves them.
+//! Displays and approves pins in the console.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use crate::document::Fault;
 use crate::inspect::definitions::{Key, Pin, Pins};
 
 impl PinStore {
-    /// What is pinned of every upstream.
+    /// Returns the pins of every upstream.
     pub(crate) fn all(&self) -> Arc<Lock> {
         self.now.load_full()
     }
 
-    /// Puts what waits in the place of what is pinned, if it is what has this digest: what was read is what is approved.
+    /// Replaces a pinned definition with the held one, if that has this digest: only the definition
+    /// that the person has read is approved.
     ///
     /// # Errors
     /// The lock file cannot be read or written; nothing was approved.
@@ -23,7 +24,7 @@ impl PinStore {
         sha256: &str,
     ) -> Result<(bool, VisibleChanges), Vec<Fault>> {
         if let Some(file) = &self.file {
-            // What agents see changes when the file is read again.
+            // The lists for agents change when the file is read again.
             let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
             return Ok((approved, VisibleChanges::new()));
         }

@@ -1,4 +1,4 @@
-//! The lock file: read whole, written beside the old one and put in its place, by one process at a time.
+//! The lock file. It is read as a whole, and replaced by a new file, by one process at a time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,12 +11,12 @@ use rustix::fs::{FlockOperation, flock};
 use super::Lock;
 use crate::document::Fault;
 
-/// Longest lock file that is read, in bytes.
+/// Maximum length of a lock file, in bytes.
 const FILE_BYTES: u64 = 64 << 20;
-/// How long another process may hold the file before it is given up.
+/// Maximum time to wait for another process that has locked the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What tells one state of the file from another; `None` where there is none.
+/// Identifies a state of the file; `None` if it does not exist.
 pub(crate) type Stamp = Option<(u64, i64, i64, u64)>;
 
 /// A lock file, which several processes may use at once.
@@ -24,10 +24,10 @@ pub(crate) type Stamp = Option<(u64, i64, i64, u64)>;
 pub struct LockFile(PathBuf);
 
 impl LockFile {
-    /// The one at `path`, which need not be there yet.
+    /// Returns the lock file at `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        // What a link leads to is what is put in its place.
+        // If the path is a symbolic link, its target is replaced, not the link.
         Self(fs::canonicalize(&path).unwrap_or(path))
     }
 
@@ -35,17 +35,17 @@ impl LockFile {
         &self.0
     }
 
-    /// The state that it is in.
+    /// Returns the current state of the file.
     pub(crate) fn stamp(&self) -> Stamp {
         fs::metadata(&self.0)
             .ok()
             .map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()))
     }
 
-    /// Reads it; what is not there holds nothing.
+    /// Reads the file; one that does not exist contains no pins.
     ///
     /// # Errors
-    /// It cannot be read, or what is wrong in it.
+    /// The file cannot be read, or has faults.
     pub fn read(&self) -> Result<Lock, Vec<Fault>> {
         let mut text = String::new();
         match File::open(&self.0) {
@@ -63,10 +63,11 @@ impl LockFile {
         Lock::read(&self.0.display().to_string(), &text)
     }
 
-    /// Reads it, changes it and writes it, while no other process does. Gives what it holds then, and its state.
+    /// Reads, changes and writes the file while no other process does. Returns its new contents and
+    /// state.
     ///
     /// # Errors
-    /// It cannot be read or written; it is as it was.
+    /// The file cannot be read or written; it is unchanged.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut Lock),
@@ -82,17 +83,18 @@ impl LockFile {
         Ok((lock, self.stamp()))
     }
 
-    /// Reads it, changes it and writes it, while no other process does; gives what `change` says.
+    /// Reads, changes and writes the file while no other process does. Returns the result of
+    /// `change`.
     ///
     /// # Errors
-    /// It cannot be read or written; it is as it was.
+    /// The file cannot be read or written; it is unchanged.
     pub fn edit<T: Default>(&self, change: impl FnOnce(&mut Lock) -> T) -> Result<T, Vec<Fault>> {
         let mut said = T::default();
         self.change(|lock| said = change(lock))?;
         Ok(said)
     }
 
-    /// The folder is what is locked: the file itself is another after each change.
+    /// Locks the folder, since each change replaces the file itself.
     fn hold(&self) -> io::Result<File> {
         let folder = self
             .0
@@ -111,7 +113,8 @@ impl LockFile {
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     return Err(io::Error::other("another process has locked it"));
                 }
-                // Some network file systems lock nothing; a file put in place whole is all that can be had there.
+                // Some network file systems have no locks; replacing the file as a whole must
+                // suffice there.
                 Err(
                     rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL,
                 ) => return Ok(folder),
@@ -134,7 +137,7 @@ impl LockFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // Nothing in it is secret: whoever has the repository may read it.
+        // It contains no secrets: everyone with access to the repository may read it.
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -1,5 +1,5 @@
-//! The lock file's text: one table for each pinned definition, in the order of their names, so that a change of one is a
-//! change of a few lines.
+//! The format of the lock file: one table for each pinned definition, in the order of their names,
+//! so that a change of one definition changes only a few lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,10 +21,10 @@ const BROKEN: &str = "bring the file back from version control, or drop the pin 
 pub struct Lock(BTreeMap<Box<str>, Arc<Pins>>);
 
 impl Lock {
-    /// Reads a lock file. `file` is its name in faults.
+    /// Parses a lock file. `file` is its name in faults.
     ///
     /// # Errors
-    /// Everything that is wrong, with line and column.
+    /// All faults, with line and column.
     pub fn read(file: &str, text: &str) -> Result<Self, Vec<Fault>> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -50,7 +50,7 @@ impl Lock {
         })
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn written(&self) -> String {
         let mut out = HEAD.to_owned();
         for (upstream, pins) in &self.0 {
@@ -80,17 +80,17 @@ impl Lock {
         out
     }
 
-    /// The pins of one upstream.
+    /// Returns the pins of one upstream.
     pub fn of(&self, upstream: &str) -> Arc<Pins> {
         self.0.get(upstream).cloned().unwrap_or_default()
     }
 
-    /// The same, to change them.
+    /// Returns the pins of one upstream, to be changed.
     pub fn of_mut(&mut self, upstream: &str) -> &mut Pins {
         Arc::make_mut(self.0.entry(upstream.into()).or_default())
     }
 
-    /// Every upstream's, in order.
+    /// Returns the pins of all upstreams, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Pins>)> {
         self.0.iter().map(|(name, pins)| (&**name, pins))
     }
@@ -173,7 +173,7 @@ fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
 }
 
 fn definition(out: &mut String, prefix: &str, content: &Content) {
-    // No literal of TOML holds three quotes, and JSON has another way to write one.
+    // No literal of TOML can contain three quotes, and JSON has another way to write one.
     let text = content.pretty().replace("'''", "''\\u0027");
     let _infallible = write!(
         out,
@@ -182,7 +182,7 @@ fn definition(out: &mut String, prefix: &str, content: &Content) {
     );
 }
 
-/// A basic string of TOML in which everything can be seen.
+/// Returns a basic string of TOML in which every character is visible.
 fn basic(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

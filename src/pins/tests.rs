@@ -47,7 +47,8 @@ fn processes_that_share_a_file_agree() {
         one.keep("up", &seen(None, "old", ChangeAction::Pass)).first,
         1
     );
-    // The other has not looked yet: what it sees first was seen before, and it takes that over.
+    // The other process has not seen a list yet. What it sees first is already pinned, so it takes
+    // over that pin.
     assert_eq!(
         two.keep("up", &seen(None, "new", ChangeAction::Pass)).first,
         0

@@ -1,4 +1,4 @@
-//! Who may use what, for one caller.
+//! Access control: what one caller may use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,32 +7,34 @@ use super::{AgentName, UpstreamName};
 use crate::config::{AccessConfig, Lists};
 use crate::text::glob_fits;
 
-/// What one caller may use.
+/// The access rights of one caller.
 ///
-/// What any table for it denies is denied, and one `read_only` table is enough. What is allowed is what the nearest
-/// tables allow together: those for its agent or user by name, else those for one of its groups, else those for everyone
-/// (`agents = ["*"]`). Whom no table is for may use nothing, once there are tables.
+/// A denial by any matching table is final, and one matching `read_only` table is enough to
+/// restrict the caller to reading. The allow lists of the most specific matching tables are
+/// combined: tables that name its agent or user, otherwise those that name one of its groups,
+/// otherwise those for everyone (`agents = ["*"]`). If there are tables, callers that match none
+/// are denied.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Those that are for it.
+    /// Tables that match the caller.
     tables: Box<[Arc<AccessConfig>]>,
-    /// Those of them whose allowances count.
+    /// The most specific of them, whose allow lists count.
     nearest: Box<[Arc<AccessConfig>]>,
 }
 
-/// Something that can be used.
+/// The kind of an item that a caller can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thing {
     /// A tool, by name.
     Tool,
     /// A prompt, by name.
     Prompt,
-    /// A resource or a template of them, by address.
+    /// A resource or resource template, by URI.
     Resource,
 }
 
 impl Thing {
-    /// The word in the audit log.
+    /// Returns the name in the audit log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -53,13 +55,13 @@ impl Thing {
 /// Why access is denied, for the audit log: the caller gets the answer for an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// No table is for the caller.
+    /// No table matches the caller.
     Nobody,
     /// A table denies it.
     Listed(Box<str>),
     /// None of these tables allows it.
     NotListed(Box<str>),
-    /// This table holds the caller to reading, and the tool is not known to do no more.
+    /// This table restricts the caller to reading, and the tool is not known to be read-only.
     ReadOnly(Box<str>),
 }
 
@@ -78,7 +80,8 @@ impl fmt::Display for Denied {
 }
 
 impl Access {
-    /// For one caller; `None` where there are no tables, and so nothing to keep to.
+    /// Returns the access rights of one caller; `None` if there are no tables, and so no
+    /// restrictions.
     pub fn of(
         tables: &[Arc<AccessConfig>],
         agent: &AgentName,
@@ -128,10 +131,10 @@ impl Access {
         }))
     }
 
-    /// Whether an upstream is there for the caller.
+    /// Checks whether the caller may use an upstream.
     ///
     /// # Errors
-    /// It is not.
+    /// The reason why it may not.
     pub fn upstream(&self, name: &UpstreamName) -> Result<(), Denied> {
         self.may(
             &name.0,
@@ -140,11 +143,11 @@ impl Access {
         )
     }
 
-    /// Whether something of an upstream is there for the caller. For a tool, `hint` gives what its annotations say of
-    /// whether it only reads; it is asked where that counts.
+    /// Checks whether the caller may use an item of an upstream. For a tool, `hint` returns whether
+    /// its annotations declare it read-only; it is called only where that matters.
     ///
     /// # Errors
-    /// It is not.
+    /// The reason why it may not.
     pub fn thing(
         &self,
         thing: Thing,

@@ -1,4 +1,4 @@
-//! How a refused or failed call is answered: the only place that turns either into HTTP and JSON-RPC.
+//! Answers to refused or failed calls: the only module that turns either into HTTP and JSON-RPC.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -8,22 +8,25 @@ use super::{
 };
 use crate::message::{Envelope, Message, MessageKind, quote};
 
-/// The JSON-RPC error code of a refusal: outside −32768…−32000, which JSON-RPC and MCP keep for themselves.
+/// The JSON-RPC error code of a refusal: outside −32768…−32000, the range that JSON-RPC and MCP
+/// reserve.
 pub const REFUSED: i32 = 1403;
 
-/// Why a message is not passed on, in words for whoever reads the answer. Never the payload.
+/// Why a message is not passed on, in words for the reader of the answer. Never contains the
+/// payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalReason {
-    /// One sentence or two.
+    /// One or two sentences.
     pub text: String,
-    /// The rule, for programs.
+    /// The id of the rule, for programs.
     pub rule: String,
-    /// The line of the audit log.
+    /// The id of the line in the audit log.
     pub audit: AuditId,
 }
 
-/// What stands in for a request's answer: a tool result with `isError` where a tool was called, since models read
-/// those and may not read protocol errors (2025-11-25 and 2026-07-28, `server/tools`, Error Handling); else an error.
+/// Returns the substitute for a request's answer: for a tool call a tool result with `isError`,
+/// since models read those and may not read protocol errors (2025-11-25 and 2026-07-28,
+/// `server/tools`, Error Handling); otherwise an error.
 pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason) -> String {
     let RefusalReason { text, rule, audit } = reason;
     let meta = format!(
@@ -44,7 +47,8 @@ pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason)
     error(Some(id), REFUSED, text, Some(&meta))
 }
 
-/// The result that wants the agent to ask its user, and then to call again (2026-07-28, MRTR). `asks` is JSON.
+/// Returns the result that makes the agent ask its user and then repeat the call (2026-07-28,
+/// MRTR). `asks` is JSON.
 pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{asks},"requestState":{}}}}}"#,
@@ -52,9 +56,10 @@ pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
     )
 }
 
-/// Answers a message that asks for what is not there for its caller, as a server answers that does not have it
-/// (2025-11-25, `server/tools`, `server/prompts`, `server/resources`, Error Handling): `unknown` are those items, each with
-/// what it asks for. `None` where nobody waits for an answer.
+/// Answers a message that requests something its caller may not use, in the same way as a server
+/// that does not have it (2025-11-25, `server/tools`, `server/prompts`, `server/resources`, Error
+/// Handling): `unknown` lists those items, each with the name that it requests. Returns `None` if
+/// no answer is expected.
 pub fn unknown(
     context: &Context,
     message: &Message,
@@ -76,7 +81,7 @@ pub fn unknown(
                     error(Some(id), -32602, &format!("Unknown prompt: {name}"), None)
                 }
                 Some((_, Thing::Resource, uri)) => {
-                    // 2026-07-28 has no code of its own for it any more.
+                    // 2026-07-28 no longer has a code of its own for this.
                     let code = if context.era == Era::Modern {
                         -32602
                     } else {
@@ -105,7 +110,7 @@ pub fn unknown(
     }
 }
 
-/// A JSON-RPC error. `data` is JSON.
+/// Returns a JSON-RPC error. `data` is JSON.
 pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> String {
     let data = data
         .map(|data| format!(r#","data":{data}"#))
@@ -117,8 +122,8 @@ pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> Str
     )
 }
 
-/// Answers a message that was not sent on. `reasons` are those of each of its items; an item without one fell with
-/// the batch that it came in.
+/// Answers a message that was not forwarded. `reasons` has one entry for each item; an item without
+/// a reason was dropped because another item of its batch was refused.
 pub fn refuse(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Reply {
     refusals(context, message, reasons).map_or_else(
         || empty(StatusCode::ACCEPTED),
@@ -126,7 +131,7 @@ pub fn refuse(context: &Context, message: &Message, reasons: &[Option<RefusalRea
     )
 }
 
-/// As [`refuse`], for transports without HTTP: `None` where nobody waits for an answer.
+/// Like [`refuse`], for transports without HTTP: `None` if no answer is expected.
 pub fn refusals(
     context: &Context,
     message: &Message,
@@ -156,8 +161,8 @@ pub fn refusals(
     }
 }
 
-/// What the agent gets in place of one message from the server that is not passed on: an answer in the place of an
-/// answer; `None` for a notification or a question, which vanish.
+/// Returns the replacement that the agent gets for a message from the server that is not passed on:
+/// an answer in place of an answer; `None` for a notification or a request, which are dropped.
 pub fn withheld(
     context: &Context,
     message: &Message,
@@ -179,7 +184,7 @@ pub fn withheld(
     }
 }
 
-/// Answers a call that failed. `message` is what the agent sent, if it could be read.
+/// Answers a call that failed. `message` is the agent's message, if it could be parsed.
 pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Message>) -> Reply {
     let (status, code) = status(error);
     let answers = message.map_or_else(Vec::new, |message| unsent(error, context, message));
@@ -219,7 +224,8 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
     reply
 }
 
-/// An answer to each request of a message that was not sent: where the model should know, the result of its tool.
+/// Returns an answer to each request of a message that was not sent: a tool result if the model
+/// should see the failure, otherwise an error.
 pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message) -> Vec<String> {
     let code = status(failure).1;
     let text = sentence(failure, context);
@@ -229,7 +235,8 @@ pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message)
         .filter(|envelope| envelope.is_request());
     let answer = |envelope: &Envelope| {
         let id = message.id(envelope)?;
-        // The model can act on it or pass it on to its user; a protocol error may never reach either.
+        // The model can act on it or pass it on to its user; a protocol error may never reach
+        // either.
         let told = failure.tells_the_model() && envelope.method() == Some("tools/call");
         let era = context.map_or(Era::Legacy, |context| context.era);
         Some(if told {
@@ -241,12 +248,12 @@ pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message)
     requests.filter_map(answer).collect()
 }
 
-/// Whole seconds, never too few.
+/// Returns a duration in whole seconds, rounded up.
 fn seconds(wait: std::time::Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
-/// The error that stands for one answer which did not come, for transports without HTTP.
+/// Returns the error in place of an answer that did not arrive, for transports without HTTP.
 pub fn broken(id: Option<&str>, failure: &CallError, context: &Context) -> String {
     error(
         id,
@@ -256,8 +263,9 @@ pub fn broken(id: Option<&str>, failure: &CallError, context: &Context) -> Strin
     )
 }
 
-/// The HTTP status of a server's answer that came by a transport without one (2026-07-28, Streamable HTTP, Error Handling):
-/// 404 where the method is unknown, 400 where the request itself is at fault: `has_meta` is as [`super::headers::has_meta`] has it.
+/// Returns the HTTP status of a server's answer that arrived over a transport without one
+/// (2026-07-28, Streamable HTTP, Error Handling): 404 if the method is unknown, 400 if the request
+/// itself is at fault. `has_meta` is the result of [`super::headers::has_meta`] for the request.
 pub fn status_of(message: &Message, has_meta: bool) -> StatusCode {
     let error = message
         .single()
@@ -314,14 +322,15 @@ fn status(error: &CallError) -> (StatusCode, i32) {
             ProcessFaultKind::SessionEnded => (StatusCode::NOT_FOUND, -32600),
             ProcessFaultKind::NoAnswer => (StatusCode::GATEWAY_TIMEOUT, -32603),
         },
-        // The agent's client shows its user the sentence of an answer, and of a failed request often only its status.
+        // The agent's client shows its user the text of an answer, but for a failed request often
+        // only the status.
         CallError::LoginOwed { .. } | CallError::NoToken(_) => (StatusCode::OK, -32603),
         CallError::Silent(_) => (StatusCode::GATEWAY_TIMEOUT, -32603),
         CallError::Audit(_) | CallError::Draining => (StatusCode::SERVICE_UNAVAILABLE, -32603),
     }
 }
 
-/// What went wrong and what to do next.
+/// Describes what went wrong and what to do next.
 fn sentence(error: &CallError, context: Option<&Context>) -> String {
     let upstream = context.map_or_else(
         || "the server".to_owned(),
@@ -381,7 +390,7 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
     format!("{text}. {next}")
 }
 
-/// A reply with a JSON body.
+/// Returns a reply with a JSON body.
 pub fn body(status: StatusCode, json: String) -> Reply {
     let frames = Frames::one(Frame::inspected(json));
     Reply {
@@ -392,7 +401,7 @@ pub fn body(status: StatusCode, json: String) -> Reply {
     }
 }
 
-/// A reply without a body.
+/// Returns a reply without a body.
 pub fn empty(status: StatusCode) -> Reply {
     let mut headers = HeaderMap::new();
     if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -406,7 +415,7 @@ pub fn empty(status: StatusCode) -> Reply {
     }
 }
 
-/// Whether a reply is the first of a session that it names.
+/// Returns the session that a reply opens, if it names one.
 pub fn session(reply: &Reply) -> Option<super::SessionId> {
     reply
         .headers
@@ -541,7 +550,7 @@ mod tests {
             ),
             200
         );
-        // An unknown resource has the same code as a `_meta` that lacks something.
+        // An unknown resource has the same code as an incomplete `_meta`.
         let error = message(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}"#);
         assert_eq!(status_of(&error, false), 400);
     }

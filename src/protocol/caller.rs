@@ -1,4 +1,4 @@
-//! Who stands behind an agent's call, as far as its credential says.
+//! The user and the access rights behind an agent's call, as its credential states them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,17 +6,19 @@ use std::sync::Arc;
 use super::{Access, AgentName, Context};
 use crate::config::AccessConfig;
 
-/// What a credential says beyond the agent's name. Empty where the agent itself is all that is known.
+/// What a credential states beyond the agent's name. Empty if only the agent is known.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The user that the agent acts for, qualified by who vouches for it: two issuers' `ann` are two users.
+    /// The user that the agent acts for, qualified by the issuer that vouches for it: two issuers'
+    /// `ann` are two users.
     pub user: Option<Arc<str>>,
-    /// What it may use; `None` for all.
+    /// Its access rights; `None` if everything is allowed.
     pub access: Option<Arc<Access>>,
 }
 
 impl Caller {
-    /// A caller with what `tables` let it use. Its groups are the agent's own of the config, and those that its token names.
+    /// Creates a caller with the access rights that `tables` grant it. Its groups are those that
+    /// the config gives the agent and those that its token names.
     pub fn new(
         agent: &AgentName,
         user: Option<Arc<str>>,
@@ -28,16 +30,17 @@ impl Caller {
     }
 }
 
-/// Whose a session is, and all that is remembered, counted and asked of one: an agent, for one of its users.
+/// The owner of a session and of all other state, counters and approvals: an agent, for one of its
+/// users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Holder {
     pub agent: AgentName,
-    /// Its user, where its credential names one.
+    /// Its user, if its credential names one.
     pub user: Option<Arc<str>>,
 }
 
 impl Context {
-    /// Whose the call is.
+    /// Returns the holder of the call.
     pub fn holder(&self) -> Holder {
         Holder {
             agent: self.agent.clone(),
@@ -45,13 +48,14 @@ impl Context {
         }
     }
 
-    /// Whether the call is this one's.
+    /// Reports whether the call belongs to this holder.
     pub fn is_of(&self, holder: &Holder) -> bool {
         self.agent == holder.agent && self.caller.user == holder.user
     }
 }
 
-/// For keys: no two holders are written alike, since no agent's name has a line feed in it.
+/// The text is used in keys and is unique for each holder, since no agent's name contains a line
+/// feed.
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.user {

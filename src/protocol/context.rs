@@ -1,4 +1,4 @@
-//! Who sent a message, to whom, and as part of what.
+//! The context of a message: its sender, its receiver, and what it is a part of.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -13,7 +13,7 @@ use uuid::{Builder, Uuid};
 use super::{Caller, MODERN, Trace, random};
 use crate::message::{Message, same_id};
 
-/// An agent's name, from the config (`local` where no agent has to log in).
+/// An agent's name, from the config (`local` if agents need not authenticate).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentName(pub Arc<str>);
 
@@ -45,7 +45,7 @@ pub struct SessionId(Arc<Id>);
 
 struct Id {
     text: Box<str>,
-    /// Worked out once for each id.
+    /// Computed once for each id.
     digest: OnceLock<Box<str>>,
 }
 
@@ -64,7 +64,8 @@ impl Hash for SessionId {
 }
 
 impl SessionId {
-    /// Takes an id that is visible ASCII (0x21–0x7E) and at most 1024 bytes (2025-03-26, Session Management).
+    /// Accepts an id of visible ASCII (0x21–0x7E) and at most 1024 bytes (2025-03-26, Session
+    /// Management).
     pub fn new(id: &str) -> Option<Self> {
         let fits =
             !id.is_empty() && id.len() <= 1024 && id.bytes().all(|b| (0x21..=0x7E).contains(&b));
@@ -76,12 +77,12 @@ impl SessionId {
         })
     }
 
-    /// The id itself, for the wire only.
+    /// Returns the id itself, for the wire only.
     pub fn expose(&self) -> &str {
         &self.0.text
     }
 
-    /// A name for the session that logs may hold: the start of the id's SHA-256.
+    /// Returns a name for the session that is safe to log: the start of the id's SHA-256.
     pub fn digest(&self) -> &str {
         use sha2::{Digest, Sha256};
         let digest = || {
@@ -102,12 +103,13 @@ impl fmt::Debug for SessionId {
     }
 }
 
-/// Names one judged message in the audit log, in answers and in quarantine notices. A UUID of version 7 (RFC 9562).
+/// The id of one judged message in the audit log, in answers and in quarantine notices. A UUID of
+/// version 7 (RFC 9562).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AuditId(pub Uuid);
 
 impl AuditId {
-    /// A new one, greater than all that this process has made: lists of what happened are sorted by it.
+    /// Creates an id greater than all earlier ones of this process: event lists are sorted by it.
     pub fn make() -> Self {
         let Some(random) = random::bytes::<8>() else {
             return Self(Uuid::now_v7());
@@ -122,8 +124,8 @@ impl AuditId {
     }
 }
 
-/// The time in 4,096ths of a millisecond, or the next number where that is no greater than the last (RFC 9562, section 6.2,
-/// method 3).
+/// Returns the time in 4,096ths of a millisecond, or the last value plus one if the time is no
+/// greater than that (RFC 9562, section 6.2, method 3).
 fn next_tick(now: SystemTime) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -145,17 +147,17 @@ impl fmt::Display for AuditId {
     }
 }
 
-/// How a peer speaks MCP.
+/// The generation of MCP that a peer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// With `initialize` and sessions: 2024-11-05 to 2025-11-25.
     Legacy,
-    /// Each request stands alone: 2026-07-28.
+    /// Without sessions, each request complete in itself: 2026-07-28.
     Modern,
 }
 
 impl Era {
-    /// The name in the audit log.
+    /// Returns the name in the audit log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Legacy => "legacy",
@@ -164,7 +166,7 @@ impl Era {
     }
 }
 
-/// What carries an agent's messages to the gate.
+/// The transport between an agent and the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentTransport {
     /// HTTP.
@@ -174,7 +176,7 @@ pub enum AgentTransport {
 }
 
 impl AgentTransport {
-    /// The name of what it stands on, as OpenTelemetry has it (`network.transport`).
+    /// Returns the name of the underlying transport in OpenTelemetry (`network.transport`).
     pub fn transport(self) -> &'static str {
         match self {
             Self::Http => "tcp",
@@ -192,19 +194,20 @@ const REVISIONS: [&str; 5] = [
     MODERN,
 ];
 
-/// How an agent's messages come, as far as that is known.
+/// How an agent's messages arrive, as far as that is known.
 #[derive(Clone, Debug, Default)]
 pub struct AgentWire {
-    /// What carries them.
+    /// The transport.
     pub carrier: Option<AgentTransport>,
-    /// The revision of MCP that they say they are of, or that both sides have agreed on.
+    /// The revision of MCP that the messages declare, or that both sides have negotiated.
     pub revision: Option<Cow<'static, str>>,
-    /// What ended the line that a message came on, for a pipe.
+    /// The line end of the message's line, for a pipe.
     pub line_end: Option<Bytes>,
 }
 
 impl AgentWire {
-    /// Messages that say of which revision they are. What cannot be the name of one is not taken for it.
+    /// Creates the description for messages that declare their revision. A text that cannot be the
+    /// name of a revision is ignored.
     pub fn new(carrier: AgentTransport, revision: Option<&str>) -> Self {
         let named = |text: &&str| {
             text.len() <= 32
@@ -225,30 +228,30 @@ impl AgentWire {
         }
     }
 
-    /// Whether messages come as lines, without headers of their own.
+    /// Reports whether messages arrive as lines, without headers of their own.
     pub fn is_pipe(&self) -> bool {
         self.carrier == Some(AgentTransport::Pipe)
     }
 }
 
-/// A request that waits for its answer, as far as judging the answer needs it.
+/// A request that waits for its answer, with the facts that are needed to judge the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRequest {
-    /// Its id as written.
+    /// Its id, as written.
     pub id: Arc<str>,
     pub method: Arc<str>,
     /// The tool, prompt or resource it names.
     pub tool: Option<Arc<str>>,
-    /// Whether it asks for a later page of a list.
+    /// Whether it requests a later page of a list.
     pub continues: bool,
-    /// What the request names.
+    /// The kind of target that it names.
     pub target: CallTarget,
 }
 
-/// What a request names, as far as it matters to how its answer is read.
+/// The kind of target that a request names, as far as it affects how its answer is inspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallTarget {
-    /// Neither a file nor a web address, or it is not known.
+    /// Neither a file nor a web address, or unknown.
     #[default]
     Other,
     /// A path, and no web address.
@@ -259,29 +262,30 @@ pub enum CallTarget {
     Web,
 }
 
-/// Who sent a message, to whom, and as part of what.
+/// The context of a message: its sender, its receiver, and what it is a part of.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// The agent on the one side.
+    /// The agent.
     pub agent: AgentName,
-    /// The server on the other.
+    /// The server.
     pub upstream: UpstreamName,
-    /// How the agent speaks.
+    /// The agent's generation of MCP.
     pub era: Era,
     /// The legacy session, once there is one.
     pub session: Option<SessionId>,
-    /// The requests that the reply at hand may answer.
+    /// The requests that the current reply may answer.
     pub asked: Arc<[OpenRequest]>,
-    /// Who stands behind the agent.
+    /// The user and the access rights behind the agent.
     pub caller: Caller,
-    /// The trace that it is a part of, if it is part of one.
+    /// The trace that it is part of, if any.
     pub trace: Option<Arc<Trace>>,
-    /// How it came.
+    /// How it arrived.
     pub wire: AgentWire,
 }
 
 impl Context {
-    /// Of a message between an agent and a server, as long as nothing else is known of it.
+    /// Creates the context of a message between an agent and a server of which nothing else is
+    /// known yet.
     pub fn new(agent: AgentName, upstream: UpstreamName, era: Era) -> Self {
         Self {
             agent,
@@ -295,8 +299,8 @@ impl Context {
         }
     }
 
-    /// The request that an answer with this id (as written) belongs to: the one with the same spelling if there is one,
-    /// else the last one that some client takes for the same.
+    /// Returns the request that an answer with this id (as written) belongs to: the one with the
+    /// same spelling if there is one, otherwise the last one whose id some client treats as equal.
     pub fn open_request(&self, id: &str) -> Option<&OpenRequest> {
         let latest = || self.asked.iter().rev();
         latest()
@@ -304,8 +308,8 @@ impl Context {
             .or_else(|| latest().find(|asked| same_id(&asked.id, id)))
     }
 
-    /// Whether a message answers a request that is not among `asked`: it would be inspected without what is known of its
-    /// call. An error without an id answers none.
+    /// Reports whether a message answers a request that is not among `asked`: it would be inspected
+    /// without the facts about its call. An error without an id answers none.
     pub fn is_stray(&self, message: &Message) -> bool {
         let mut answers = message
             .envelopes()

@@ -1,4 +1,4 @@
-//! What can go wrong on the path of a call, and whose fault it is.
+//! Errors on the path of a call, and which side is at fault.
 
 use std::io;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::process::{ProcessFault, ProcessFaultKind};
 use crate::message::ParseError;
 
-/// Whose fault a failure is: a metric label, and what decides the status class.
+/// The side that is at fault: a metric label, and the basis of the status class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The agent's.
@@ -21,7 +21,7 @@ impl Side {
     /// Every side.
     pub const ALL: [Self; 3] = [Self::Agent, Self::Server, Self::Gateway];
 
-    /// The name in the audit log and metrics.
+    /// Returns the name in the audit log and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -31,40 +31,43 @@ impl Side {
     }
 }
 
-/// What can go wrong between taking a call and giving its reply. `Display` gives one level; `source` the rest.
+/// An error between accepting a call and returning its reply. `Display` shows one level, `source`
+/// the rest.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The agent's body is not a message.
     #[error("cannot read the request body: {0}")]
     BadMessage(#[source] ParseError),
-    /// A header disagrees with the body, or one that must be there is missing (2026-07-28, Header Validation).
+    /// A header disagrees with the body, or a required header is missing (2026-07-28, Header
+    /// Validation).
     #[error("header mismatch: {0}")]
     HeaderMismatch(String),
-    /// `_meta` of a modern request lacks what it must hold.
+    /// `_meta` of a modern request lacks a required member.
     #[error("the request's `_meta` lacks {0}")]
     BadMeta(&'static str),
-    /// A batch in a revision that has none.
+    /// A batch in a revision that does not support batches.
     #[error("batches are supported only in revision 2025-03-26")]
     NoBatches,
-    /// The body is of a kind that is not read.
+    /// The body has an unsupported media type.
     #[error("{0}")]
     MediaType(&'static str),
-    /// The agent broke off before its request was whole.
+    /// The connection broke off before the agent's request was complete.
     #[error("the request was interrupted")]
     BrokenOff(#[source] io::Error),
-    /// The session is not this agent's, or is not known.
+    /// The session is unknown or belongs to another agent.
     #[error("no such session")]
     UnknownSession,
-    /// The upstream does not offer what was asked (GET, DELETE).
+    /// The upstream does not offer the requested method (GET, DELETE).
     #[error("not offered by this server")]
     NotOffered,
-    /// A retried request carries an approval that is not the gateway's, or not for this call.
+    /// A retried request carries an approval that the gateway did not issue, or that is for another
+    /// call.
     #[error("the approval in the request's `requestState` is not valid")]
     BadApproval,
-    /// The agent took its request back while it waited.
+    /// The agent cancelled its request while it waited.
     #[error("the request was cancelled")]
     Withdrawn,
-    /// A limit of the config was hit.
+    /// A limit of the config was reached.
     #[error("the limit `{0}` was reached")]
     Limit(&'static str),
     /// More calls in a minute than a limit of the config allows.
@@ -72,7 +75,7 @@ pub enum CallError {
     TooFast {
         /// Its name in the config.
         limit: &'static str,
-        /// How long until one more may pass.
+        /// How long until the next call is allowed.
         wait: Duration,
     },
     /// More calls in a session than a limit of the config allows.
@@ -80,7 +83,7 @@ pub enum CallError {
     Spent {
         /// Its name in the config.
         limit: &'static str,
-        /// How many there may be.
+        /// Maximum number of calls.
         most: u32,
     },
     /// A call's arguments are longer than a limit of the config allows.
@@ -88,19 +91,19 @@ pub enum CallError {
     TooLong {
         /// Its name in the config.
         limit: &'static str,
-        /// How long they may be, in bytes.
+        /// Maximum length in bytes.
         most: usize,
     },
     /// The upstream cannot be reached, or broke off.
     #[error("cannot reach the server")]
     Connect(#[source] io::Error),
-    /// The process of a stdio server ended, or prints something else than answers.
+    /// The process of a stdio server ended, or prints text instead of answers.
     #[error("{0}")]
     Process(Box<ProcessFault>),
-    /// The process of a stdio server cannot be started; why, in the gateway's own words.
+    /// The process of a stdio server cannot be started; the reason, in the gateway's own words.
     #[error("cannot start the server's process: {0}")]
     NotStarted(#[source] io::Error),
-    /// The upstream said something that is not MCP.
+    /// The upstream sent something that is not MCP.
     #[error("invalid answer from the server: {0}")]
     NotMcp(#[source] ParseError),
     /// The upstream broke the rules of its transport.
@@ -109,19 +112,20 @@ pub enum CallError {
     /// The upstream did not answer in time.
     #[error("the server did not answer within {} s", .0.as_secs_f32())]
     Silent(Duration),
-    /// The upstream wants a login.
+    /// The upstream requires authentication.
     #[error("the server requires authentication")]
     AuthRequired,
-    /// A person has to log in at the upstream first. `Display` tells nothing of the link: it is a secret.
+    /// A user has to log in at the upstream first. `Display` does not contain the link: it is a
+    /// secret.
     #[error("authentication required for the upstream")]
     LoginOwed {
-        /// The page to open; `None` where the gate has none to show.
+        /// The page to open; `None` if the gate has none to show.
         link: Option<Box<str>>,
     },
-    /// There is no token for the upstream; why, in the gate's own words.
+    /// There is no token for the upstream; the reason, in the gate's own words.
     #[error("the gateway is not logged in: {0}")]
     NoToken(String),
-    /// The audit log cannot be written and is required.
+    /// The audit log is required and cannot be written.
     #[error("cannot write the audit log")]
     Audit(#[source] io::Error),
     /// The gateway is shutting down.
@@ -136,10 +140,10 @@ impl CallError {
     /// The server answered a request that is not open.
     pub const STRAY_ANSWER: Self = Self::BadReply("it does not match an open request");
 
-    /// Whose fault it is.
+    /// Returns the side that is at fault.
     pub fn side(&self) -> Side {
         match self {
-            // The server's fault was counted when the process ended.
+            // The server's fault was already counted when the process ended.
             Self::Process(fault) if fault.kind == ProcessFaultKind::SessionEnded => Side::Agent,
             Self::BadMessage(_)
             | Self::HeaderMismatch(_)
@@ -169,7 +173,7 @@ impl CallError {
         }
     }
 
-    /// A short name for it, which stays the same (`error.type` of OpenTelemetry).
+    /// Returns a short, stable name for the error (`error.type` of OpenTelemetry).
     pub fn name(&self) -> &'static str {
         match self {
             Self::BadMessage(_) => "bad_message",
@@ -199,7 +203,8 @@ impl CallError {
         }
     }
 
-    /// Whether the model receives it as a tool result: errors that it can act on, or pass on to its user.
+    /// Reports whether the model receives it as a tool result: errors that it can act on, or pass
+    /// on to its user.
     pub fn tells_the_model(&self) -> bool {
         matches!(
             self,
@@ -212,7 +217,7 @@ impl CallError {
         ) || matches!(self, Self::Limit("concurrent_calls"))
     }
 
-    /// The limit that was hit, if it was one, by its name in the config.
+    /// Returns the limit that was reached, if any, by its name in the config.
     pub fn limit(&self) -> Option<&'static str> {
         match self {
             Self::Limit(name) => Some(name),

@@ -1,4 +1,4 @@
-//! What goes in and what comes out of an upstream, whatever the transport.
+//! The input and output of an upstream, independent of the transport.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,12 +12,12 @@ use super::sse::{Data, Fields};
 use super::{CallError, Context};
 use crate::message::Message;
 
-/// What an agent asks of a server.
+/// An agent's request to a server.
 #[derive(Clone)]
 pub enum CallKind {
-    /// POST: take this message.
+    /// POST: send this message.
     Send(Message),
-    /// GET: what the server says unasked (legacy sessions).
+    /// GET: receive what the server sends on its own (legacy sessions).
     Listen,
     /// DELETE: end the session (legacy).
     Close,
@@ -27,15 +27,16 @@ pub enum CallKind {
 #[derive(Clone)]
 pub struct Call {
     pub ask: CallKind,
-    /// The agent's headers that may travel on: already without credentials, cookies, forwarding and hop-by-hop headers.
+    /// The agent's headers that may be forwarded: already without credentials, cookies, forwarding
+    /// and hop-by-hop headers.
     pub headers: HeaderMap,
-    /// Who asks whom.
+    /// Sender and receiver of the call.
     pub context: Context,
 }
 
 impl Call {
-    /// Whether it opens a stream on which the agent only listens: the session's own, or a subscription (2026-07-28,
-    /// `basic/patterns/subscriptions`).
+    /// Reports whether it opens a stream on which the agent only listens: the session's own, or a
+    /// subscription (2026-07-28, `basic/patterns/subscriptions`).
     pub fn listens(&self) -> bool {
         match &self.ask {
             CallKind::Listen => true,
@@ -48,30 +49,31 @@ impl Call {
     }
 }
 
-/// What a frame carries.
+/// The content of a frame.
 #[derive(Clone)]
 pub enum Payload {
     /// A JSON-RPC message or batch from a server.
     Message(Message),
-    /// JSON-RPC that was inspected already, or that the gateway made itself.
+    /// JSON-RPC that was already inspected, or that the gateway created itself.
     Inspected(Bytes),
-    /// Text that is not JSON-RPC: the body of an HTTP error, an event with another name; empty in a priming event.
+    /// Text that is not JSON-RPC: the body of an HTTP error, an event with another name; empty in a
+    /// priming event.
     Text(Bytes),
     /// No data: a comment, `retry:`.
     Empty,
 }
 
-/// One unit of a reply: a JSON body, or one event of a stream. It has no bytes of the server's framing.
+/// One unit of a reply: a JSON body, or one event of a stream. It contains no bytes of the server's
+/// framing.
 #[derive(Clone)]
 pub struct Frame {
-    /// What it carries.
     pub payload: Payload,
-    /// The other fields of an event; ignored where the reply is no event stream.
+    /// The other fields of an event; ignored if the reply is not an event stream.
     pub fields: Fields,
 }
 
 impl Frame {
-    /// A message that was inspected already, or that the gateway made itself.
+    /// Creates a message that was already inspected, or that the gateway created itself.
     pub fn inspected(json: impl Into<Bytes>) -> Self {
         Self {
             payload: Payload::Inspected(json.into()),
@@ -79,7 +81,7 @@ impl Frame {
         }
     }
 
-    /// The text that it carries, if any.
+    /// Returns the text that it carries, if any.
     pub fn text(&self) -> Option<&Bytes> {
         match &self.payload {
             Payload::Message(message) => Some(message.bytes()),
@@ -104,9 +106,10 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// The frames of a reply, in order. Dropping a stream cancels the call upstream, as its transport and era lay down.
+/// The frames of a reply, in order. Dropping a stream cancels the call upstream, as its transport
+/// and era define.
 pub enum Frames {
-    /// The frame of a body that has arrived whole, if there is one.
+    /// The frame of a body that has arrived completely, if there is one.
     Body(Option<Result<Frame, CallError>>),
     /// Frames that are still to come.
     Stream(Pin<Box<dyn Stream<Item = Result<Frame, CallError>> + Send>>),
@@ -140,7 +143,7 @@ impl Stream for Frames {
     }
 }
 
-/// How the frames of a reply stand on the wire.
+/// How the frames of a reply are encoded on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// No body.
@@ -153,14 +156,14 @@ pub enum Framing {
 
 /// A server's reply.
 pub struct Reply {
-    /// HTTP status; upstreams without HTTP give the one that streamable HTTP lays down.
+    /// HTTP status; upstreams without HTTP return the one that streamable HTTP defines.
     pub status: StatusCode,
-    /// Headers for the agent: hop-by-hop, length, cookies and challenges already gone. `Content-Type` is set from the
-    /// framing when the reply is written.
+    /// Headers for the agent, with hop-by-hop headers, length, cookies and challenges already
+    /// removed. `Content-Type` is set from the framing when the reply is written.
     pub headers: HeaderMap,
-    /// How `frames` stand on the wire.
+    /// How `frames` are encoded on the wire.
     pub framing: Framing,
-    /// What it says.
+    /// The content.
     pub frames: Frames,
 }
 

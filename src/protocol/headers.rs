@@ -1,7 +1,8 @@
-//! Headers that mirror the body, and which of an agent's headers travel on.
+//! Headers that mirror the body, and which of an agent's headers are forwarded.
 //!
-//! MCP 2026-07-28 (`basic/transports/streamable-http`, Header Validation): whoever reads the body refuses a
-//! request whose headers say something else, so that nothing behind is led astray by them.
+//! MCP 2026-07-28 (`basic/transports/streamable-http`, Header Validation): a component that reads
+//! the body refuses a request whose headers disagree with it, so that components behind it are not
+//! misled by the headers.
 
 use std::borrow::Cow;
 
@@ -13,20 +14,21 @@ use super::target::target;
 use super::{CallError, Era, MODERN, OpenRequest, header};
 use crate::message::{Envelope, Message, Value, ValueKind};
 
-/// The `_meta` key that makes a request a modern one.
+/// The `_meta` key that marks a request as modern.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Where the arguments of a tool are mirrored, as its definition says (`x-mcp-header`).
+/// A header that mirrors an argument of a tool, as its definition declares (`x-mcp-header`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// What follows `Mcp-Param-`, in lower case.
+    /// The part after `Mcp-Param-`, in lower case.
     pub header: String,
-    /// The names that lead from `arguments` to the value.
+    /// The path of names from `arguments` to the value.
     pub path: Vec<String>,
 }
 
-/// Headers of an agent that reach the upstream. All others stay here: credentials, cookies, forwarding, hop-by-hop.
+/// Keeps the headers of an agent that reach the upstream. All others are dropped: credentials,
+/// cookies, forwarding, hop-by-hop.
 pub fn travelling(headers: HeaderMap) -> HeaderMap {
     const TRAVEL: [&str; 10] = [
         "accept",
@@ -45,8 +47,8 @@ pub fn travelling(headers: HeaderMap) -> HeaderMap {
     })
 }
 
-/// Headers without those of some names. The map is changed in place: `hyper` uses it again for the next message of the
-/// connection that it is written to.
+/// Removes the headers whose names match. The map is changed in place: `hyper` reuses it for the
+/// next message of the connection that it is written to.
 pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> HeaderMap {
     let dropped: Vec<HeaderName> = headers.keys().filter(|name| drops(name)).cloned().collect();
     for name in dropped {
@@ -55,7 +57,8 @@ pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> H
     headers
 }
 
-/// The same headers, copied out of the buffer that they were read into: it is freed as soon as nothing refers to it.
+/// Copies the header values out of the buffer that they were read into, so that the buffer is freed
+/// as soon as nothing else refers to it.
 pub fn copied(mut headers: HeaderMap) -> HeaderMap {
     for value in headers.values_mut() {
         if let Ok(mut copy) = HeaderValue::from_bytes(value.as_bytes()) {
@@ -66,17 +69,18 @@ pub fn copied(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The same headers in a map with little room for more. `hyper` keeps the map for as long as the body lasts.
+/// Moves the headers into a map with little spare capacity. `hyper` keeps the map for as long as
+/// the body lasts.
 pub fn compact(headers: HeaderMap) -> HeaderMap {
     let mut compact = HeaderMap::with_capacity(headers.len() + 1);
     compact.extend(headers);
     compact
 }
 
-/// Refuses a header that may be there once only and is there twice.
+/// Refuses a repeated header that may occur only once.
 ///
 /// # Errors
-/// [`CallError::HeaderMismatch`], naming it.
+/// [`CallError::HeaderMismatch`] with the name of the header.
 pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
     if headers.len() == headers.keys_len() {
         return Ok(());
@@ -106,13 +110,14 @@ pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
     }
 }
 
-/// The era of what an agent sends: its body decides, the header only cross-checks. Without a body the header says it.
+/// Returns the era of an agent's request: the body decides, the header is only a cross-check.
+/// Without a body, the header decides.
 ///
 /// # Errors
-/// A modern header over a request without the `_meta` that modern requests carry.
+/// Fails if a request has a modern header but not the `_meta` that modern requests carry.
 pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallError> {
     let by_header = match text(headers, header::VERSION) {
-        // Revisions are dates, so later ones sort after.
+        // Revisions are dates, so later ones sort after earlier ones.
         Some(version)
             if version.as_bytes() >= MODERN.as_bytes() && version.len() == MODERN.len() =>
         {
@@ -132,11 +137,11 @@ pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallEr
     Ok(by_header)
 }
 
-/// Refuses a message whose headers say something else than its body, or that lacks those its revision demands.
-/// `mirrors` are those of the tool that is called, if its definition was seen.
+/// Refuses a message whose headers disagree with its body, or that lacks headers that its revision
+/// requires. `mirrors` are those of the called tool, if its definition is known.
 ///
 /// # Errors
-/// [`CallError::HeaderMismatch`], naming the header.
+/// [`CallError::HeaderMismatch`] with the name of the header.
 pub fn agree(
     headers: &HeaderMap,
     message: &Message,
@@ -170,7 +175,8 @@ pub fn agree(
     )
 }
 
-/// Whether a client that sent these headers knows links to resources among the blocks of results.
+/// Reports whether a client that sent these headers supports resource links among the content
+/// blocks of results.
 pub fn knows_links(headers: &HeaderMap, era: Era) -> bool {
     let version = headers
         .get(header::VERSION)
@@ -178,12 +184,12 @@ pub fn knows_links(headers: &HeaderMap, era: Era) -> bool {
     era == Era::Modern || version.is_some_and(has_links)
 }
 
-/// Whether a revision has such links.
+/// Reports whether a revision has resource links.
 pub fn has_links(version: &str) -> bool {
     version >= "2025-06-18"
 }
 
-/// The requests of a message, as far as judging their answers needs them.
+/// Returns the requests of a message, with the facts that are needed to judge their answers.
 pub fn requests(message: &Message) -> Vec<OpenRequest> {
     let requests = message
         .envelopes()
@@ -205,7 +211,8 @@ pub fn requests(message: &Message) -> Vec<OpenRequest> {
     asked.collect()
 }
 
-/// What `Mcp-Name` mirrors: the tool, prompt, resource or task that a request is about.
+/// Returns the value that `Mcp-Name` mirrors: the tool, prompt, resource or task that a request
+/// names.
 pub fn named<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m, str>> {
     let key = match envelope.method()? {
         "tools/call" | "prompts/get" => "name",
@@ -220,14 +227,15 @@ fn meta_version<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m,
     message.body(envelope)?.at(&["_meta", META_VERSION])?.str()
 }
 
-/// Whether a modern request has the `_meta` that its server has to refuse it without (2026-07-28, Basic, `_meta`).
+/// Reports whether a modern request has the `_meta` without which its server has to refuse it
+/// (2026-07-28, Basic, `_meta`).
 pub fn has_meta(message: &Message) -> bool {
     let body = message.single().and_then(|envelope| message.body(envelope));
     let capabilities = body.and_then(|body| body.at(&["_meta", META_CAPABILITIES]));
     capabilities.is_some_and(|value| value.kind() == ValueKind::Object)
 }
 
-/// The revision that a request says it is of.
+/// Returns the revision that a request declares.
 pub fn version<'m>(headers: &'m HeaderMap, message: Option<&'m Message>) -> Option<Cow<'m, str>> {
     let of_message = message.and_then(|message| meta_version(message, message.single()?));
     of_message.or_else(|| text(headers, header::VERSION).map(Cow::Borrowed))
@@ -246,7 +254,7 @@ fn check(
     match (headers.get(name), body) {
         (None, _) if must => Err(CallError::HeaderMismatch(format!("`{name}` is missing"))),
         (None, _) => Ok(()),
-        // A mirror of something that the request does not name says nothing that could disagree.
+        // A header that mirrors something the request does not name cannot disagree with the body.
         (Some(_), None) => Ok(()),
         (Some(value), Some(body)) if unwrap(value).as_deref() == Some(body) => Ok(()),
         (Some(_), Some(_)) => Err(CallError::HeaderMismatch(format!(
@@ -255,7 +263,8 @@ fn check(
     }
 }
 
-/// A header's value, taken out of `=?base64?…?=` where it is wrapped so. `None` where it is not legal.
+/// Returns a header's value, decoded if it is wrapped in `=?base64?…?=`. Returns `None` if it is
+/// malformed.
 fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
     let text = value.to_str().ok()?.trim_matches([' ', '\t']);
     match text
@@ -269,7 +278,8 @@ fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `must`: whether the revision demands a header for every annotated argument; earlier ones know no such headers.
+/// `must`: whether the revision requires a header for every annotated argument; earlier revisions
+/// have no such headers.
 fn params(
     headers: &HeaderMap,
     arguments: Option<Value<'_>>,
@@ -298,7 +308,8 @@ fn params(
             .and_then(|mirrors| mirrors.iter().find(|mirror| mirror.header == *name))
         {
             Some(mirror) => at(&mirror.path).is_some_and(|argument| equals(argument, &says)),
-            // The definition was not seen, so where the value belongs is not known: it must at least stand in the arguments.
+            // The definition is unknown, and so is the argument that the header mirrors: the value
+            // must at least occur somewhere in the arguments.
             None => arguments.is_some_and(|arguments| {
                 let mut stands = false;
                 arguments.walk(|_, value, _| stands |= equals(value, &says));
@@ -321,7 +332,8 @@ fn params(
     Ok(())
 }
 
-/// Whether an argument says what a header says: strings and booleans to the letter, integers by number.
+/// Reports whether an argument equals a header's value: strings and booleans literally, integers by
+/// value.
 fn equals(argument: Value<'_>, says: &str) -> bool {
     match argument.kind() {
         ValueKind::String => argument.str().as_deref() == Some(says),
@@ -334,7 +346,7 @@ fn equals(argument: Value<'_>, says: &str) -> bool {
     }
 }
 
-/// An integer within ±(2^53−1), however it is written (`42`, `42.0`, `4.2e1`).
+/// Parses an integer within ±(2^53−1), however it is written (`42`, `42.0`, `4.2e1`).
 fn integer(text: &str) -> Option<i64> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(number);

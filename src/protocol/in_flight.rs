@@ -1,5 +1,6 @@
-//! Bytes of messages in flight, bounded for all agents and for each, and reserved before they are read. What is reserved
-//! travels with the bytes: it is released when the last reference to them is dropped.
+//! Accounting of message bytes in flight, limited in total and for each agent, and reserved before
+//! they are read. The reservation is attached to the bytes: it is released when the last reference
+//! to them is dropped.
 
 use std::collections::HashMap;
 use std::mem;
@@ -11,29 +12,29 @@ use parking_lot::Mutex;
 
 use super::{AgentName, CallError};
 
-/// The limit for all agents, by its name in the config.
+/// The limit in total, by its name in the config.
 pub const BYTES_IN_FLIGHT: &str = "bytes_in_flight";
 /// The limit for each agent, by its name in the config.
 pub const BYTES_IN_FLIGHT_PER_AGENT: &str = "bytes_in_flight_per_agent";
 
-/// Past so many agents, those without a reservation are forgotten.
+/// Number of agents above which those without a reservation are forgotten.
 const AGENTS: usize = 1024;
 
-/// A body without a known length is reserved in steps of this size.
+/// Step size in which a body without a known length is reserved.
 const STEP_BYTES: usize = 64 << 10;
 
 /// The bytes in flight, and their limits.
 #[derive(Debug)]
 pub struct InFlight {
     all: AtomicUsize,
-    /// Those of each agent: of agents with reservations, and of some that had.
+    /// Bytes of each agent: of agents with reservations, and of some that had one.
     agents: Mutex<HashMap<AgentName, Arc<AtomicUsize>>>,
     limit: usize,
     limit_per_agent: usize,
 }
 
 impl InFlight {
-    /// Nothing is in flight yet.
+    /// Creates an account with these limits and nothing in flight.
     pub fn new(limit: usize, limit_per_agent: usize) -> Arc<Self> {
         Arc::new(Self {
             all: AtomicUsize::new(0),
@@ -43,12 +44,12 @@ impl InFlight {
         })
     }
 
-    /// Without limits.
+    /// Creates an account without limits.
     pub fn unlimited() -> Arc<Self> {
         Self::new(usize::MAX, usize::MAX)
     }
 
-    /// A reservation of no bytes yet, for a message to or from an agent.
+    /// Creates an empty reservation for a message to or from an agent.
     pub fn reservation(self: &Arc<Self>, agent: &AgentName) -> Reservation {
         let mut agents = self.agents.lock();
         let of_agent = match agents.get(agent) {
@@ -68,7 +69,7 @@ impl InFlight {
         }
     }
 
-    /// Bytes reserved for all agents.
+    /// Returns the bytes reserved for all agents.
     pub fn bytes(&self) -> usize {
         self.all.load(Ordering::Relaxed)
     }
@@ -95,10 +96,10 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves `bytes` in all, which the body announces.
+    /// Reserves `bytes` in total, which the body announces.
     ///
     /// # Errors
-    /// The limit that leaves no room for them.
+    /// The limit that is exceeded.
     pub fn announce(&mut self, bytes: usize) -> Result<(), CallError> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {
@@ -132,10 +133,10 @@ impl Reservation {
         }
     }
 
-    /// Reserves at least `bytes` in all, which are about to be kept.
+    /// Reserves at least `bytes` in total, which are about to be stored.
     ///
     /// # Errors
-    /// The limit that leaves no room for them.
+    /// The limit that is exceeded.
     pub fn grow(&mut self, bytes: usize) -> Result<(), CallError> {
         if bytes > self.bytes {
             self.announce(bytes.next_multiple_of(STEP_BYTES))
@@ -144,7 +145,7 @@ impl Reservation {
         }
     }
 
-    /// What is reserved so far; this one goes on with nothing reserved.
+    /// Returns the reservation so far, and leaves an empty one in its place.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let rest = Self {
@@ -155,7 +156,7 @@ impl Reservation {
         mem::replace(self, rest)
     }
 
-    /// The body, which holds its reservation from now on.
+    /// Attaches the reservation to the body, which holds it from now on.
     pub fn attach(mut self, body: Bytes) -> Bytes {
         self.shrink(body.len());
         Bytes::from_owner(Attached {

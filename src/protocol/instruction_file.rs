@@ -1,22 +1,23 @@
-//! Whether a path names a file that instructs agents: its author writes orders on purpose.
+//! Recognizes the paths of files that instruct agents: their authors write instructions on purpose.
 
-/// Names of such files, in lower case.
+/// Names of instruction files, in lower case.
 #[rustfmt::skip]
 const NAMES: [&str; 20] = [
     "agents.md", "agents.override.md", "agent.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", "crush.md", "warp.md",
     "skill.md", "copilot-instructions.md", ".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".goosehints", ".rules",
     ".replit.md", "replit.md", ".augment-guidelines",
 ];
-/// What the names of others end with.
+/// Suffixes of the names of other instruction files.
 const ENDINGS: [&str; 2] = [".mdc", ".instructions.md"];
-/// Folders whose Markdown files are such files.
+/// Folders whose Markdown files are instruction files.
 #[rustfmt::skip]
 const FOLDERS: [&str; 13] = [
     ".cursor/rules", ".windsurf/rules", ".github/instructions", ".claude/commands", ".claude/agents", ".claude/rules",
     ".clinerules", ".roo/rules", ".kiro/steering", ".continue/rules", ".augment/rules", ".amazonq/rules", ".trae/rules",
 ];
 
-/// Whether a path, or a URI with a path, names a file that instructs agents: `AGENTS.md`, `.cursor/rules/style.mdc`.
+/// Reports whether a path, or a URI with a path, names an instruction file: `AGENTS.md`,
+/// `.cursor/rules/style.mdc`.
 pub fn names_instruction_file(path: &str) -> bool {
     let path = path
         .trim()

@@ -1,9 +1,10 @@
-//! Strings that only pass through: names, identifiers and other values that a reader compares, resolves or
-//! echoes. Changing one breaks the exchange, so a verdict that would change it refuses the message instead.
+//! Strings that are only passed through: names, identifiers and other values that a reader
+//! compares, resolves or echoes. Changing one breaks the exchange, so a verdict that would change
+//! it refuses the message instead.
 
 use crate::message::{Path, Role, Step};
 
-/// Members that hold no prose, wherever MCP puts them (2024-11-05 to 2026-07-28, `schema.ts`).
+/// Members that contain no prose, wherever MCP uses them (2024-11-05 to 2026-07-28, `schema.ts`).
 const MEMBERS: [&str; 36] = [
     "$anchor",
     "$id",
@@ -46,10 +47,10 @@ const MEMBERS: [&str; 36] = [
 /// The one member of `_meta` that is meant for a model (2025-11-25, tasks).
 const META_FOR_MODEL: &str = "io.modelcontextprotocol/model-immediate-response";
 
-/// Whether the string at `path` (from the message's object on) may not be edited.
+/// Reports whether the string at `path` (relative to the message's object) must not be edited.
 ///
-/// In `structuredContent`, in the data of errors and in log notifications the members are the server's own,
-/// whatever their names; only keys are opaque there.
+/// In `structuredContent`, in the data of errors and in log notifications, the members are the
+/// server's own, whatever their names; only keys are opaque there.
 pub fn is_opaque(path: &Path<'_>, role: Role) -> bool {
     if role == Role::Key {
         return true;
@@ -79,11 +80,11 @@ pub fn is_opaque(path: &Path<'_>, role: Role) -> bool {
     if let Some(meta) = keys().position(|key| key == "_meta") {
         return keys().nth(meta + 1) != Some(META_FOR_MODEL);
     }
-    // The innermost names decide: `default` may hold a list or an object of values.
+    // The innermost names decide: `default` may contain a list or an object of values.
     let blocks = |key: &str| MEMBERS.binary_search(&key).is_ok();
     let last = keys().next_back().unwrap_or_default();
     let in_block_data = last == "data" && keys().any(|key| key == "content");
-    // A property of a schema may be called `name`; what it says of itself stays prose.
+    // A property of a schema may be called `name`; its description remains prose.
     blocks(last)
         || in_block_data
         || keys()

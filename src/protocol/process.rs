@@ -1,8 +1,9 @@
-//! Faults of a stdio server's process, and what it printed beside the protocol.
+//! Faults of a stdio server's process, and its output outside the protocol.
 
 use std::fmt;
 
-/// What a server's process printed beside the protocol: printable, bounded, secrets masked (`upstream::output`).
+/// Output of a server's process outside the protocol: printable, bounded, secrets masked
+/// (`upstream::output`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessOutput {
     /// The last lines of its standard error.
@@ -12,14 +13,14 @@ pub struct ProcessOutput {
 }
 
 impl ProcessOutput {
-    /// Whether it printed nothing.
+    /// Reports whether it printed nothing.
     pub fn is_empty(&self) -> bool {
         self.stderr.is_empty() && self.stdout.is_none()
     }
 }
 
 impl fmt::Display for ProcessOutput {
-    /// On one line.
+    /// Writes the output on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.stderr.is_empty() {
             write!(f, "stderr: {}", self.stderr.join(" | "))?;
@@ -35,32 +36,33 @@ impl fmt::Display for ProcessOutput {
     }
 }
 
-/// A fault of a stdio server's process. `Display` has only the gate's own words: what the process printed is the server's text.
+/// A fault of a stdio server's process. `Display` shows only the gate's own words: the output of
+/// the process is the server's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessFault {
-    /// When it showed.
+    /// When it was noticed.
     pub kind: ProcessFaultKind,
-    /// What happened.
+    /// A description of what happened.
     pub what: Box<str>,
-    /// What the process printed.
+    /// The output of the process.
     pub output: ProcessOutput,
     /// Whether the inbound policy has passed `output`, so that an agent may read it.
     pub inspected: bool,
 }
 
-/// When a fault of a process showed.
+/// When a fault of a process was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessFaultKind {
     /// While a call was open: the process ended.
     Ended,
-    /// After it: the session of the call has ended with the process.
+    /// After the call: its session ended together with the process.
     SessionEnded,
-    /// An answer did not come in time, and the process prints text where messages belong.
+    /// An answer did not arrive in time, and the process prints text in place of messages.
     NoAnswer,
 }
 
 impl ProcessFault {
-    /// The process ended.
+    /// Creates the fault of a process that ended.
     pub fn exited(what: impl Into<Box<str>>, output: ProcessOutput) -> Self {
         Self {
             kind: ProcessFaultKind::Ended,
@@ -70,7 +72,7 @@ impl ProcessFault {
         }
     }
 
-    /// The fault and what the process printed, for operators.
+    /// Describes the fault and the output of the process, for operators.
     pub fn described(&self) -> String {
         if self.output.is_empty() {
             self.what.to_string()

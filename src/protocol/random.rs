@@ -1,16 +1,17 @@
-//! Random bytes for ids, drawn from the operating system in blocks: a system call for each id costs more than the id.
+//! Random bytes for ids, fetched from the operating system in blocks: a system call for each id
+//! would cost more than the id itself.
 
 use std::cell::RefCell;
 use std::mem;
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// Bytes that are drawn at a time.
+/// Number of bytes fetched at a time.
 const BLOCK_BYTES: usize = 640;
 
 struct Block {
     bytes: [u8; BLOCK_BYTES],
-    /// How many of them were not handed out.
+    /// Number of bytes that have not been handed out yet.
     left: usize,
 }
 
@@ -18,7 +19,7 @@ thread_local! {
     static BLOCK: RefCell<Block> = const { RefCell::new(Block { bytes: [0; BLOCK_BYTES], left: 0 }) };
 }
 
-/// Random bytes that nobody else gets; `None` where the system has none.
+/// Returns random bytes that are handed out only once; `None` if the system has none.
 pub(super) fn bytes<const N: usize>() -> Option<[u8; N]> {
     BLOCK.with_borrow_mut(Block::take)
 }
@@ -32,7 +33,7 @@ impl Block {
         }
         let (rest, last) = self.bytes.get_mut(..self.left)?.split_last_chunk_mut()?;
         self.left = rest.len();
-        // What was handed out is not kept.
+        // Bytes that were handed out are overwritten.
         Some(mem::replace(last, [0; N]))
     }
 }

@@ -1,6 +1,8 @@
-//! Whether a URL names a source file, which an agent reads to edit it, rather than a page.
+//! Recognizes URLs of source files, which an agent reads in order to edit them, as opposed to web
+//! pages.
 
-/// Extensions of files that servers return as they are. Those of pages (`html`, `php`, `jsp`) are not among them.
+/// Extensions of files that servers return unchanged. Those of pages (`html`, `php`, `jsp`) are not
+/// included.
 #[rustfmt::skip]
 const EXTENSIONS: [&str; 73] = [
     "adoc", "astro", "bash", "bat", "c", "cc", "cfg", "cjs", "clj", "cpp", "cs", "css", "csv", "cts", "diff", "ejs", "erb", "ex",
@@ -10,13 +12,13 @@ const EXTENSIONS: [&str; 73] = [
     "xml", "xsd", "xsl", "xslt", "yaml", "yml",
 ];
 
-/// Whether a text is the URL of a web server.
+/// Reports whether a text is the URL of a web server.
 pub fn is_web_url(text: &str) -> bool {
     rest(text).is_some()
 }
 
-/// Whether a web URL names a source file: by the extension of its path, or since its host serves files as they are
-/// (`raw.githubusercontent.com`).
+/// Reports whether a web URL names a source file: by the extension of its path, or because its host
+/// serves raw files (`raw.githubusercontent.com`).
 pub fn names_source_file(url: &str) -> bool {
     let Some(rest) = rest(url) else { return false };
     let (host, path) = rest

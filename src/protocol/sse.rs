@@ -1,14 +1,17 @@
-//! Event streams (WHATWG HTML, 9.2 Server-sent events): parsed by the standard, and serialized anew.
+//! Event streams (WHATWG HTML, 9.2 Server-sent events): parsed by the standard, and serialized
+//! anew.
 //!
-//! No byte of a parsed stream is forwarded. Clients disagree about where a line ends (some split at U+2028, some only at
-//! LF) and about a byte order mark, so a forwarded line could reach the model without having been inspected. A serialized
-//! event has four fields at most, each from a checked alphabet, and its lines end the same way for every reader.
+//! No byte of a parsed stream is forwarded. Clients disagree about where a line ends (some split at
+//! U+2028, some only at LF) and about a byte order mark, so a forwarded line could reach the model
+//! without having been inspected. A serialized event has four fields at most, each from a checked
+//! alphabet, and its lines end the same way for every reader.
 
 use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
 
-/// The media type of an event stream. The charset is explicit because some clients assume ISO-8859-1 for `text/*`.
+/// The media type of an event stream. The charset is explicit because some clients assume
+/// ISO-8859-1 for `text/*`.
 pub const MEDIA_TYPE: &str = "text/event-stream; charset=utf-8";
 /// Maximum length of an event id, in bytes. Clients return it in the `Last-Event-ID` header.
 const ID_BYTES: usize = 1024;
@@ -22,16 +25,16 @@ pub struct Decoder {
     buffer: BytesMut,
     /// Bytes already scanned, so that a large event in small chunks takes linear time.
     scanned: usize,
-    /// Where the current line begins.
+    /// Start of the current line.
     line: usize,
-    /// Whether the first event was returned: only a stream may begin with a byte order mark.
+    /// Whether the first event was returned: only the start of a stream may have a byte order mark.
     started: bool,
 }
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Everything but its data.
+    /// All fields except the data.
     pub fields: Fields,
     /// The `data` lines joined by line feeds; `None` if there are none.
     pub data: Option<Bytes>,
@@ -54,13 +57,13 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Bytes held for an event that has not ended.
+    /// Returns the number of bytes held for an event that has not ended.
     pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The next complete event, if there is one. What follows the last complete event of a stream is dropped by
-    /// receivers (9.2.6).
+    /// Returns the next complete event, if there is one. Anything after the last complete event of
+    /// a stream is dropped by receivers (9.2.6).
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
             let at = self.scanned;
@@ -69,8 +72,9 @@ impl Decoder {
                 self.scanned += 1;
                 continue;
             }
-            // A CR may be half of a CRLF: wait for the next byte, except at the CR of a blank line, where waiting
-            // would delay a complete event. A LF that comes later is then a blank line of its own.
+            // A CR may be half of a CRLF: wait for the next byte, except at the CR of a blank line,
+            // where waiting would delay a complete event. A LF that arrives later is then a blank
+            // line of its own.
             let width = match (byte, self.buffer.get(at + 1)) {
                 (b'\r', Some(b'\n')) => 2,
                 (b'\r', None) if at != self.line => return None,
@@ -96,8 +100,8 @@ impl Decoder {
 }
 
 impl Event {
-    /// Parses the lines of one event (9.2.6). An event whose name cannot be serialized has no data: without its name, a
-    /// client would take the data for a message.
+    /// Parses the lines of one event (9.2.6). An event whose name cannot be serialized has no data:
+    /// without its name, a client would treat the data as a message.
     fn parse(raw: &Bytes) -> Self {
         let mut data: Vec<Bytes> = Vec::new();
         let mut fields = Fields::default();
@@ -142,7 +146,7 @@ impl Event {
         }
     }
 
-    /// Whether clients take the data for a JSON-RPC message.
+    /// Reports whether clients treat the data as a JSON-RPC message.
     pub fn is_message(&self) -> bool {
         self.fields
             .name
@@ -155,7 +159,7 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/')
 }
 
-/// The name of a line's field, and where its value begins.
+/// Returns the name of a line's field, and the offset of its value.
 fn field(line: &[u8]) -> (&[u8], usize) {
     match memchr::memchr(b':', line) {
         Some(colon) => {
@@ -167,12 +171,12 @@ fn field(line: &[u8]) -> (&[u8], usize) {
 }
 
 impl Fields {
-    /// The fields of a message that has no others.
+    /// Returns the fields of a message that has no others.
     pub fn message() -> Self {
         Self::named("message")
     }
 
-    /// The fields of an event with this name.
+    /// Returns the fields of an event with this name.
     pub fn named(name: &'static str) -> Self {
         Self {
             name: Some(Bytes::from_static(name.as_bytes())),
@@ -180,9 +184,10 @@ impl Fields {
         }
     }
 
-    /// Serializes an event with these fields and this data. JSON keeps its meaning, and its bytes but for the characters
-    /// that end a line for some reader: a CR between tokens becomes a line feed or a space, and U+0085, U+2028 and U+2029
-    /// in a string become escapes. Other text is split into lines at all of them.
+    /// Serializes an event with these fields and this data. JSON keeps its meaning, and its bytes
+    /// except for the characters that some reader treats as a line end: a CR between tokens becomes
+    /// a line feed or a space, and U+0085, U+2028 and U+2029 in a string become escapes. Other text
+    /// is split into lines at all of them.
     pub fn with(&self, data: Option<Data<'_>>) -> Bytes {
         let mut out = Vec::with_capacity(data.as_ref().map_or(0, |data| data.bytes().len()) + 64);
         let mut line = |name: &[u8], value: &[u8]| {
@@ -229,7 +234,7 @@ impl<'d> Data<'d> {
         }
     }
 
-    /// The data with LF as the only line end that any known reader sees.
+    /// Returns the data with LF as the only line end that any known reader recognizes.
     fn single_line_ends(self) -> Cow<'d, [u8]> {
         let bytes = self.bytes();
         let mut out = Vec::new();
@@ -257,7 +262,8 @@ impl<'d> Data<'d> {
         Cow::Owned(out)
     }
 
-    /// The next byte that may begin a line end other than LF. In JSON, CR is the only control character among them.
+    /// Returns the offset of the next byte that may begin a line end other than LF. In JSON, CR is
+    /// the only control character among them.
     fn next_suspect(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Json(_) => memchr::memchr3(b'\r', 0xC2, 0xE2, bytes),
@@ -268,8 +274,8 @@ impl<'d> Data<'d> {
     }
 }
 
-/// The length of the line end that these bytes begin with, if they begin with one other than LF, and what replaces it in
-/// JSON. Python's `str.splitlines` has the longest list of them.
+/// Returns the length of the line end that these bytes begin with, if it is one other than LF, and
+/// its replacement in JSON. Python's `str.splitlines` has the longest list of line ends.
 fn line_end(bytes: &[u8]) -> Option<(usize, &'static [u8])> {
     match bytes {
         [b'\r', b'\n', ..] => Some((2, b"\n")),

@@ -1,9 +1,9 @@
-//! What a request names, as far as it matters to how its answer is read.
+//! The kind of target that a request names, as far as it affects how its answer is inspected.
 
 use super::{CallTarget, is_web_url, names_instruction_file, names_source_file};
 use crate::message::Value;
 
-/// Names of arguments that are paths, in lower case and without separators.
+/// Names of arguments that contain paths, in lower case and without separators.
 const PATHS: [&str; 14] = [
     "path",
     "paths",
@@ -21,13 +21,13 @@ const PATHS: [&str; 14] = [
     "inputpath",
 ];
 
-/// What a request names.
+/// Returns the kind of target that a request names.
 pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
     if method == "resources/read" {
         let uri = params
             .and_then(|params| params.get("uri"))
             .and_then(|uri| uri.str());
-        // The name at the end of a web address is chosen by its host.
+        // The last part of a web address is chosen by its host.
         let instructs = uri.is_some_and(|uri| !is_web_url(&uri) && names_instruction_file(&uri));
         return if instructs {
             CallTarget::InstructionFile
@@ -56,7 +56,7 @@ pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
         if PATHS.iter().any(|path| letters().eq(path.bytes())) {
             target = CallTarget::File;
             match value.str() {
-                // A folder beside the file (`repo_path`) names no file.
+                // A folder argument beside the file (`repo_path`) names no file.
                 Some(path) if !names_file(&path) => {}
                 Some(path) => {
                     instructs = Some(instructs != Some(false) && names_instruction_file(&path))
@@ -72,7 +72,7 @@ pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
     }
 }
 
-/// Whether the last part of a path has an extension, or is one: `.cursorrules`.
+/// Reports whether the last part of a path has an extension, or consists of one: `.cursorrules`.
 fn names_file(path: &str) -> bool {
     path.rsplit(['/', '\\'])
         .next()

@@ -1,4 +1,4 @@
-//! Traces: which one a call belongs to, and the spans that tell of it where somebody records them.
+//! Traces: which one a call belongs to, and the spans that describe the call if they are recorded.
 
 mod parent;
 mod span;
@@ -13,31 +13,31 @@ use parking_lot::Mutex;
 pub use parent::{Parent, TraceHeaders};
 pub use span::{Attribute, Span, SpanEvent, SpanExporter, SpanKind};
 
-/// Names a trace (W3C Trace Context, 3.2.2.3).
+/// The id of a trace (W3C Trace Context, 3.2.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId(pub [u8; 16]);
 
-/// Names a span in a trace (W3C Trace Context, 3.2.2.4).
+/// The id of a span in a trace (W3C Trace Context, 3.2.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(pub [u8; 8]);
 
 impl TraceId {
-    /// A new one.
+    /// Creates a new id.
     pub fn make() -> Self {
         Self(*uuid::Uuid::new_v4().as_bytes())
     }
 }
 
 impl SpanId {
-    /// A new one. Never zero: the version of the UUID is part of it.
+    /// Creates a new id. It is never zero: the version of the UUID is part of it.
     pub fn make() -> Self {
         let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
         Self(low.to_be_bytes())
     }
 
-    /// The id of the `n`th span under this one.
+    /// Returns the id of the `n`th span under this one.
     fn under(self, n: u64) -> Self {
-        // An odd factor keeps apart what is counted from what another process makes.
+        // An odd factor keeps the counted ids apart from those that another process creates.
         Self(
             (u64::from_be_bytes(self.0).wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
                 .to_be_bytes(),
@@ -57,27 +57,28 @@ impl fmt::Display for SpanId {
     }
 }
 
-/// A call as a part of a trace. Its span, if one is recorded, ends when the last that belongs to the call lets go of this.
+/// A call as a part of a trace. Its span, if one is recorded, ends when the last reference held by
+/// the call is dropped.
 #[derive(Clone)]
 pub struct Trace {
     pub id: TraceId,
-    /// The gate's own span of the call where one is recorded, else the one that caused the call.
+    /// The gate's own span of the call if one is recorded, otherwise the span that caused the call.
     pub span: SpanId,
     recorded: Weak<OpenSpan>,
     _open: Option<Arc<OpenSpan>>,
 }
 
-/// What is recorded of a call.
+/// The recorded span of a call.
 struct OpenSpan {
     to: Arc<dyn SpanExporter>,
     span: Mutex<Option<Span>>,
-    /// What went wrong with it first.
+    /// The first error of the call.
     error: OnceLock<Box<str>>,
     children: AtomicU64,
 }
 
 impl Trace {
-    /// A call of which nothing is recorded, caused by `parent`.
+    /// Creates a trace for a call that is not recorded, caused by `parent`.
     pub fn passing(parent: &Parent) -> Self {
         Self {
             id: parent.trace,
@@ -87,7 +88,8 @@ impl Trace {
         }
     }
 
-    /// A call whose `span` has begun. It goes `to` there at its end.
+    /// Creates a trace for a call whose `span` has begun. The span is exported to `to` when it
+    /// ends.
     pub fn start(span: Span, to: Arc<dyn SpanExporter>) -> Self {
         let (id, of) = (span.trace, span.id);
         let span = Mutex::new(Some(span));
@@ -107,7 +109,7 @@ impl Trace {
         }
     }
 
-    /// The same for what outlives the call: its span does not wait for that.
+    /// Returns a copy for work that outlives the call: the span does not wait for it.
     pub fn outlived(&self) -> Self {
         Self {
             _open: None,
@@ -115,12 +117,12 @@ impl Trace {
         }
     }
 
-    /// Whether a span is recorded, and still open.
+    /// Reports whether a span is recorded and still open.
     pub fn is_recorded(&self) -> bool {
         self.recorded.strong_count() > 0
     }
 
-    /// Adds to what the call's span tells.
+    /// Adds attributes to the call's span.
     pub fn add_attributes(&self, attributes: impl IntoIterator<Item = Attribute>) {
         if let Some(recorded) = self.recorded.upgrade()
             && let Some(span) = recorded.span.lock().as_mut()
@@ -129,14 +131,14 @@ impl Trace {
         }
     }
 
-    /// Notes what went wrong, in a word; what went wrong first counts.
+    /// Records an error type; only the first one counts.
     pub fn fails(&self, error: &str) {
         if let Some(recorded) = self.recorded.upgrade() {
             recorded.error.get_or_init(|| error.into());
         }
     }
 
-    /// Tells of a part of the call that began `ago` and took so long.
+    /// Exports a child span for a part of the call that began `ago` before now and took `took`.
     pub fn part(
         &self,
         kind: SpanKind,

@@ -1,4 +1,5 @@
-//! What a caller may not use is answered as what is not there, and told.
+//! Refuses calls that the caller has no access to: answers as if the target did not exist, and
+//! records the refusal.
 
 use http::StatusCode;
 
@@ -11,10 +12,11 @@ use crate::message::Message;
 use crate::protocol::{AgentName, CallError, Caller, Context, Reply, Thing, UpstreamName, answer};
 use crate::record::{self, Event, Recorder};
 
-/// The answer to a message that asks for something its caller may not use; `None` if it does not. Nothing of it is sent.
+/// Returns the answer to a message that requests something its caller may not use; `None` if it
+/// does not. No part of the message is sent.
 ///
 /// # Errors
-/// It cannot be told, and must be.
+/// Fails if the refusal cannot be recorded, and recording is required.
 pub(super) fn check_access(
     message: &Message,
     context: &Context,
@@ -58,11 +60,11 @@ pub(super) fn check_access(
     ))))
 }
 
-/// What whoever asked is told, if anybody waits for it.
+/// The answer to the caller, if one is expected.
 pub(super) struct AccessRefusal(pub(super) Option<String>);
 
 impl AccessRefusal {
-    /// As a reply.
+    /// Converts the answer into a reply.
     pub(super) fn reply(self) -> Reply {
         self.0.map_or_else(
             || answer::empty(StatusCode::ACCEPTED),
@@ -72,7 +74,7 @@ impl AccessRefusal {
 }
 
 impl Gate {
-    /// What a call is answered with that its caller may not make.
+    /// Returns the answer to a call that its caller may not make.
     pub(super) fn barred(
         &self,
         message: &Message,
@@ -86,7 +88,7 @@ impl Gate {
         check_access(message, context, (&upstream.tools, &pins), &self.recorder)
     }
 
-    /// Whether an upstream is there for a caller; that it is not is told.
+    /// Reports whether a caller may use an upstream; a denial is recorded.
     pub fn is_there_for(
         &self,
         agent: &AgentName,
@@ -113,7 +115,7 @@ impl Gate {
         false
     }
 
-    /// Tells agents that they may see other lists from now on.
+    /// Notifies agents that the lists they see may have changed.
     pub fn access_changed(&self) {
         for upstream in self.upstreams.names() {
             [Kind::Tool, Kind::Prompt, Kind::Resource]

@@ -1,4 +1,5 @@
-//! What is remembered of an agent across its upstreams: the secrets that they sent, and traces of what came in.
+//! The state kept for an agent across its upstreams: the secrets that they sent, and traces of
+//! their content.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,14 +10,14 @@ use crate::detect::secret::{Prints, UPSTREAMS, remember};
 use crate::inspect::memory::Memory;
 use crate::protocol::UpstreamName;
 
-/// Maximum number of secrets remembered of one agent's upstreams; the oldest is forgotten first.
+/// Maximum number of secrets remembered from one agent's upstreams; the oldest is forgotten first.
 const SECRETS: usize = 512;
 
-/// The memory of one agent.
+/// The state of one agent.
 pub(super) struct AgentMemory {
     pub(super) used: Instant,
     upstreams: Vec<UpstreamName>,
-    /// The same, as judges know them.
+    /// Their names, in the form in which the inspection uses them.
     names: Arc<[Box<str>]>,
     prints: Arc<Prints>,
     /// The owners in `prints`, oldest first.
@@ -38,7 +39,7 @@ impl AgentMemory {
         }
     }
 
-    /// The number of an upstream. There are as many as the config names.
+    /// Returns the number of an upstream. There are at most as many as the config names.
     pub(super) fn number(&mut self, upstream: &UpstreamName) -> usize {
         self.upstreams
             .iter()
@@ -54,7 +55,7 @@ impl AgentMemory {
             })
     }
 
-    /// What is known for a message to or from an upstream.
+    /// Returns the state that applies to a message to or from an upstream.
     pub(super) fn view(&mut self, from: usize, now: Instant) -> Memory {
         self.used = now;
         self.traces.expire(now);
@@ -72,7 +73,7 @@ impl AgentMemory {
         self.traces.clone()
     }
 
-    /// Remembers a secret that an upstream has sent.
+    /// Stores a secret that an upstream has sent.
     pub(super) fn remember(&mut self, value: &str, from: usize) {
         let owner = self.next * UPSTREAMS + from;
         let prints = Arc::make_mut(&mut self.prints);

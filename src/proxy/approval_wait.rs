@@ -1,4 +1,4 @@
-//! Calls that wait for a person, and the reply on which they wait.
+//! Calls that wait for approval, and the reply on which they wait.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ use crate::protocol::{
 
 const NOT_RPC: CallError = CallError::BadReply("it is not JSON-RPC");
 
-/// What becomes of a call that is asked about.
+/// The result of an approval request for a call.
 pub(super) enum AskResult {
-    /// It goes on; a person was asked about it if this says so.
+    /// The call proceeds, with the approval request if there was one.
     Send(Option<Box<ApprovalRequest>>),
-    /// This is its reply.
+    /// The call ends with this reply.
     Answer(Box<Reply>),
-    /// Its reply begins with a question.
+    /// The reply begins with a question.
     Stream(Box<OpenQuestion>),
 }
 
-/// Where a reply that began with a question stands.
+/// The stage of a reply that began with a question.
 enum Stage {
     Asking(Box<PendingCall>),
     Sending(Frames),
@@ -45,17 +45,17 @@ struct PendingCall {
     message: Message,
     asked: Box<OpenQuestion>,
     permit: Permit,
-    /// Whether the question is out.
+    /// Whether the question has been sent.
     put: bool,
-    /// How often the client was told that its call waits.
+    /// Number of progress messages sent to the client while its call waits.
     told: u32,
 }
 
 impl Gate {
-    /// Asks about a call.
+    /// Requests approval for a call.
     ///
     /// # Errors
-    /// There are too many questions, or they cannot be told.
+    /// Fails if there are too many approval requests, or if they cannot be recorded.
     pub(super) async fn ask(
         &self,
         question: &Question,
@@ -80,7 +80,7 @@ impl Gate {
             AskOutcome::Input(body) => {
                 AskResult::Answer(Box::new(answer::body(StatusCode::OK, body)))
             }
-            // A pipe has one reader: a call that waits does not hold up the others.
+            // A pipe has one reader: a call that waits must not block the others.
             AskOutcome::Wait(asked) if way == AskMethod::Elicit || context.wire.is_pipe() => {
                 AskResult::Stream(asked)
             }
@@ -100,7 +100,8 @@ impl Gate {
         })
     }
 
-    /// The reply that begins with the question, and goes on with the server's once the answer is yes.
+    /// Returns a reply that begins with the question, and continues with the server's reply once
+    /// the call is approved.
     pub(super) fn ask_on_stream(
         self: &Arc<Self>,
         call: Box<Call>,
@@ -111,7 +112,7 @@ impl Gate {
         let CallKind::Send(message) = call.ask.clone() else {
             return answer::empty(StatusCode::ACCEPTED);
         };
-        // Only clients until 2025-11-25 take questions from a server.
+        // Only clients up to 2025-11-25 accept requests from a server.
         let put = call.context.era == Era::Modern;
         let asking = PendingCall {
             gate: self.clone(),
@@ -143,7 +144,7 @@ impl Gate {
     }
 }
 
-/// How the agent of a call can ask its user.
+/// Returns the method by which the agent of a call can ask its user.
 fn ask_way(session: &Session, call: &Call, message: &Message) -> AskMethod {
     let streams = || {
         let accepts = call
@@ -198,7 +199,7 @@ impl PendingCall {
         }
     }
 
-    /// Carries the call, and gives the server's reply as events.
+    /// Sends the call, and returns the server's reply as events.
     async fn send(self: Box<Self>) -> Frames {
         let Self {
             gate,
@@ -221,7 +222,7 @@ impl PendingCall {
         };
         match reply.framing {
             Framing::Events => reply.frames,
-            // It was sent, and the answer comes on the stream of all answers.
+            // The message was sent, and its answer arrives on the stream of all answers.
             Framing::Empty if context.wire.is_pipe() => reply.frames,
             Framing::Body => Frames::stream(reply.frames.map(move |frame| match frame {
                 Ok(Frame {

@@ -1,4 +1,4 @@
-//! How many calls of tools, how fast and how large: by agent, upstream, tool and session.
+//! Limits on tool calls (number, rate and size) by agent, upstream, tool and session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use crate::message::Message;
 use crate::protocol::{CallError, Context};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Most rates and places remembered. What a config names needs fewer; past it, those at rest are forgotten.
+/// Maximum number of rates and concurrency slots remembered. The entries that a config names are
+/// fewer; beyond it, idle ones are forgotten.
 const MAX_ENTRIES: usize = 20_000;
 
-/// What has been called so far.
+/// The calls counted so far.
 pub(super) struct Budgets {
     limits: CallLimits,
     session_idle: Duration,
     state: Mutex<State>,
 }
 
-/// Places among the calls of a tool, given back when they are dropped.
+/// Concurrency slots of tools, returned when they are dropped.
 pub(super) type Permits = Vec<OwnedSemaphorePermit>;
 
 /// A call that is counted.
@@ -37,12 +38,12 @@ struct CallCharge<'a> {
 
 #[derive(Default)]
 struct State {
-    /// When each rate will be at rest again (the theoretical arrival time of GCRA, ITU-T I.371).
+    /// When each rate will be idle again (the theoretical arrival time of GCRA, ITU-T I.371).
     rates: HashMap<String, Instant>,
     places: HashMap<String, Arc<Semaphore>>,
 }
 
-/// Calls that are counted together, and how many may be.
+/// Calls that are counted together, and their maximum number.
 struct CallGroup {
     name: &'static str,
     key: String,
@@ -58,11 +59,11 @@ impl Budgets {
         }
     }
 
-    /// Counts the calls of tools in a message, and requests for parts of what they answered; they may go on only if every
-    /// limit has room for each.
+    /// Counts the tool calls in a message, and requests for parts of their results; they may
+    /// proceed only if every limit has room for each.
     ///
     /// # Errors
-    /// The limit that was hit, and how long to wait where waiting helps.
+    /// The limit that was reached, and how long to wait if waiting helps.
     pub(super) fn spend(
         &self,
         message: &Message,
@@ -123,7 +124,7 @@ impl Budgets {
         let agent = &session.agent.holder;
         let upstream = &context.upstream;
         let shared = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
-        // A key is made only where there is a limit.
+        // A key is created only if there is a limit.
         let mut rates = Vec::new();
         let mut rate = |name, most: Option<u32>, key: &dyn Fn() -> String| {
             rates.extend(most.map(|most| CallGroup {
@@ -147,7 +148,7 @@ impl Budgets {
                 format!("tool\n{}", shared(glob))
             });
         }
-        // The budgets of a session: for all tools, and for those that a glob fits.
+        // The budgets of a session: for all tools, and for those that a glob matches.
         let of_glob = of_tool.and_then(|(glob, limits)| Some((glob, limits.per_session?)));
         let budgets: [Option<(&str, u32)>; 2] =
             [self.limits.per_session.map(|most| ("", most)), of_glob];
@@ -162,7 +163,7 @@ impl Budgets {
         if rates.is_empty() && place.is_none() && budgets == [None, None] {
             return Ok(());
         }
-        // Locked to the end, so that two calls never take the last place.
+        // Locked to the end, so that two calls never take the last slot.
         let mut state = self.state.lock();
         if let Some(place) = place {
             held.push(state.place(&place)?);
@@ -183,7 +184,7 @@ impl Budgets {
                 });
             }
         }
-        // Nothing is counted of a call that one limit keeps back.
+        // A call that one limit stops is not counted by any.
         for rate in rates {
             state.go(rate, now);
         }
@@ -195,7 +196,7 @@ impl Budgets {
 }
 
 impl State {
-    /// How long until a rate has room for one more.
+    /// Returns how long to wait until a rate has room for one more call.
     fn wait(&self, rate: &CallGroup, now: Instant) -> Option<Duration> {
         let ahead = self.rates.get(&rate.key)?.saturating_duration_since(now);
         (ahead + MINUTE / rate.most)
@@ -216,7 +217,8 @@ impl State {
             self.places
                 .retain(|_, places| Arc::strong_count(places) > 1);
         }
-        // A reload may have changed how many there are: those of before run out.
+        // A reload may have changed the number of slots, so it is part of the key: the old slots
+        // expire with their calls.
         let key = format!("{}\n{}", place.key, place.most);
         let most = usize::try_from(place.most)
             .unwrap_or(usize::MAX)

@@ -14,10 +14,11 @@ use crate::message::Message;
 use crate::protocol::{Call, CallError, CallKind, Context, Reply, answer, header, headers};
 
 impl Gate {
-    /// Carries one call: checks, admits, judges and sends it, and judges what comes back.
+    /// Carries one call: checks, admits, judges and sends it, and judges the reply.
     ///
     /// # Errors
-    /// Whatever keeps it from a reply, which is recorded already; `answer::failed` turns it into one.
+    /// The error that prevented a reply, which is already recorded; `answer::failed` turns it into
+    /// one.
     pub async fn carry(self: &Arc<Self>, mut call: Box<Call>) -> Result<Reply, CallError> {
         call.context.trace = self.recorder.trace_of(&call);
         let context = call.context.clone();
@@ -31,7 +32,7 @@ impl Gate {
         carried.inspect_err(|error| self.tell_failed(&context, error))
     }
 
-    /// POST: a message of the agent's.
+    /// Carries a POST: a message from the agent.
     async fn carry_message(
         self: &Arc<Self>,
         mut call: Box<Call>,
@@ -79,7 +80,7 @@ impl Gate {
         }
     }
 
-    /// GET: the session's stream. DELETE: its end.
+    /// Carries a GET, which opens the session's stream, or a DELETE, which ends the session.
     async fn carry_stream(self: &Arc<Self>, mut call: Box<Call>) -> Result<Reply, CallError> {
         let upstream = self
             .upstreams
@@ -93,7 +94,7 @@ impl Gate {
         self.send(call, route, permit, None).await
     }
 
-    /// Resolves what a call is carried with.
+    /// Looks up the policy and the session of a call.
     pub(super) fn route(
         &self,
         upstream: Arc<UpstreamState>,
@@ -107,7 +108,8 @@ impl Gate {
         })
     }
 
-    /// Sends what may go on, and judges what comes back. `approved` is what a person was asked about it.
+    /// Sends an admitted call, and judges the reply. `approved` is the approval request that was
+    /// granted for it.
     pub(super) async fn send(
         self: &Arc<Self>,
         mut call: Box<Call>,
@@ -144,7 +146,8 @@ impl Gate {
     }
 }
 
-/// Whether headers and body agree. Which arguments a tool mirrors in headers is known to those only for whom it `is_there`.
+/// Checks that headers and body agree. The mapping of a tool's arguments to headers is applied only
+/// if the tool `is_there` for the caller, since it reveals the tool's definition.
 fn agree(
     call: &Call,
     message: &Message,
@@ -152,7 +155,7 @@ fn agree(
     is_there: bool,
 ) -> Result<(), CallError> {
     if call.context.wire.is_pipe() {
-        // Lines have no headers, and their revision is a matter of their two ends.
+        // Lines have no headers, and their revision is negotiated between agent and server.
         return Ok(());
     }
     // Only 2025-03-26 has batches; its clients send no version header, or that one.

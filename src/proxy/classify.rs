@@ -1,5 +1,6 @@
-//! Asks an external classifier about what a server says, between two judgements: one request for each message, bounded in
-//! time, in bytes and in requests at once. `deploy/guide/classifier.md` describes the protocol.
+//! Calls an external classifier about a server's messages, between two inspections: one request for
+//! each message, limited in time, bytes and concurrency. `deploy/guide/classifier.md` describes the
+//! protocol.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,27 +14,29 @@ use crate::inspect::{Classified, ClassifierFailure, Inspection, Policy, Unclassi
 use crate::message::{Json, ReadLimits, quote};
 use crate::upstream::{Service, ServiceError};
 
-/// Longest answer.
+/// Maximum length of an answer.
 const ANSWER_BYTES: usize = 64 << 10;
-/// Longest name and version of a classifier, in characters.
+/// Maximum length of the name and of the version of a classifier, in characters.
 const NAME_CHARS: usize = 64;
 
-/// The classifiers that are asked: one for each policy in force that names one.
+/// The classifiers in use: one for each active policy that configures one.
 #[derive(Default)]
 pub(super) struct Classifiers(Mutex<Vec<CachedClassifier>>);
 
-/// A classifier, and the policy's word on it: a reload makes another word, and another classifier.
+/// A classifier, and the policy's config of it: a reload creates another config, and another
+/// classifier.
 type CachedClassifier = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
 
 impl Classifiers {
-    /// What the policy's classifier says of a judged message, for a task: `None` if it is not to be asked.
+    /// Returns the classifier's result for a judged message; `None` if the policy does not require
+    /// one.
     pub(super) async fn more_for(
         &self,
         policy: &Policy,
         inspection: &mut Inspection,
     ) -> Option<Classified> {
         let (config, open) = policy.to_classify(inspection)?;
-        // Boxed: where no classifier is asked, calls make no room for it.
+        // Boxed: calls without a classifier reserve no space for it.
         Some(Box::pin(self.ask(config.clone(), open)).await)
     }
 
@@ -87,7 +90,7 @@ impl Classifiers {
     }
 }
 
-/// What a classifier says.
+/// The answer of a classifier.
 struct ClassifierReply {
     name: String,
     version: Option<String>,
@@ -113,7 +116,8 @@ fn request(open: &Unclassified) -> Bytes {
     (body + "]}").into()
 }
 
-/// The scores that an answer gives to the texts, one for each and in their order; `None` if it is anything else.
+/// Parses an answer into the scores of the texts, one for each and in their order; `None` if the
+/// answer has any other form.
 fn read(answer: Bytes, open: Unclassified) -> Option<ClassifierReply> {
     let json = Json::parse(
         answer,

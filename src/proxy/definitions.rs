@@ -1,4 +1,5 @@
-//! Lists as agents are to see them: with pinned definitions in the place of those that wait, and the operator's words on top.
+//! Lists as agents see them: pending definitions are replaced by the pinned ones, and the
+//! operator's overrides are applied on top.
 
 use std::sync::Arc;
 
@@ -15,22 +16,22 @@ use crate::pins::{DefinitionEvent, Lock, PinOutcome, PinStore, VisibleChanges};
 use crate::protocol::{CallError, Context, UpstreamName};
 use crate::record::{DefinitionChange, Event, Recorder};
 
-/// A message from a server as agents are to see it.
+/// A list from a server as agents see it.
 pub(super) struct ServedList {
     listed: Listed,
-    /// With pinned definitions in their places, if that is another message.
+    /// The list with pinned definitions in their places, if that differs from the original.
     pinned: Option<Message>,
-    /// The same with the operator's words in it, if that is another one again.
+    /// That list with the operator's overrides, if there are any.
     overlaid: Option<Message>,
-    /// The same with what its reader may not use left out.
+    /// That list without the items that its reader may not use.
     narrowed: Option<Message>,
 }
 
 impl ServedList {
-    /// What becomes of what a server told. That it is another list is told.
+    /// Processes a list that a server sent. Records the override if there is one.
     ///
     /// # Errors
-    /// It would be longer than a message may be, or it cannot be told.
+    /// Fails if the result would be longer than a message may be, or if it cannot be recorded.
     pub(super) fn of(
         policy: &Policy,
         told: &Message,
@@ -70,12 +71,13 @@ impl ServedList {
         })
     }
 
-    /// What the server is held to: what it told, where that is pinned.
+    /// Returns the list that the server is held to: the pinned definitions, otherwise those that it
+    /// sent.
     pub(super) fn pinned<'m>(&'m self, told: &'m Message) -> &'m Message {
         self.pinned.as_ref().unwrap_or(told)
     }
 
-    /// What agents see, if nothing in it is found.
+    /// Returns the list that agents see, if there are no findings in it.
     pub(super) fn message<'m>(&'m self, told: &'m Message) -> &'m Message {
         self.narrowed
             .as_ref()
@@ -83,12 +85,12 @@ impl ServedList {
             .unwrap_or(self.pinned(told))
     }
 
-    /// The same, if it is not what the server told.
+    /// Returns the list that agents see, if it differs from the one that the server sent.
     pub(super) fn into_message(self) -> Option<Message> {
         self.narrowed.or(self.overlaid).or(self.pinned)
     }
 
-    /// What is to be kept of it, if anything is.
+    /// Returns the definitions to be stored, if there are any.
     pub(super) fn take_listed(&mut self) -> Option<Listed> {
         let Listed {
             seen,
@@ -102,10 +104,10 @@ impl ServedList {
     }
 }
 
-/// Keeps what a list says that has passed, and tells of what became of it. May wait for the disk.
+/// Pins the definitions of a list that has passed, and records the changes. May block on disk I/O.
 ///
 /// # Errors
-/// What must be told and cannot be is not passed on.
+/// Fails if an event cannot be recorded and must be; the list is then not passed on.
 pub(super) fn pin(
     store: &PinStore,
     name: &str,
@@ -180,7 +182,8 @@ fn record_held(
 }
 
 impl Gate {
-    /// What becomes of what a server told. A long list is compared where it holds up nobody.
+    /// Processes a list that a server sent. A long list is compared on a blocking thread, so that
+    /// it does not delay other traffic.
     pub(super) async fn served_list(
         &self,
         policy: &Arc<Policy>,
@@ -206,7 +209,7 @@ impl Gate {
             .map_err(|_| CallError::BadReply("comparing definitions failed"))?
     }
 
-    /// Pins what a list says, where the disk holds up nobody.
+    /// Pins the definitions of a list; disk I/O runs on a blocking thread.
     pub(super) async fn keep(
         &self,
         listed: Listed,
@@ -233,14 +236,15 @@ impl Gate {
             .map_err(|_| CallError::BadReply("pinning definitions failed"))?
     }
 
-    /// Looks at what people have done with pins and in quarantine, and forgets what is too old there. To be called now and then; may wait for the disk.
+    /// Applies the changes that operators made to pins and in quarantine, and enforces retention
+    /// there. Call it periodically; may block on disk I/O.
     pub fn reload_pins(&self) {
         self.look_at_pins();
         self.releases.refresh(&self.recorder);
         self.recorder.apply_retention();
     }
 
-    /// Reads the lock file again if it has changed. To be called now and then; may wait for the disk.
+    /// Reads the lock file again if it has changed. Call it periodically; may block on disk I/O.
     pub fn look_at_pins(&self) {
         match self.pins.reload() {
             Ok(None) => {}
@@ -249,7 +253,7 @@ impl Gate {
         }
     }
 
-    /// Tells agents and the log of pins that have changed.
+    /// Notifies agents, and records, that pins have changed.
     pub(super) fn show_pins(&self, visible: &VisibleChanges) {
         let known = |name: &str| self.upstream_named(self.pins.upstream_of(name));
         visible
@@ -266,7 +270,7 @@ impl Gate {
         self.tell_held();
     }
 
-    /// Tells how many definitions wait.
+    /// Records the number of pending definitions.
     pub fn tell_held(&self) {
         for upstream in self.upstreams.names() {
             self.record(Event::Held {
@@ -276,7 +280,7 @@ impl Gate {
         }
     }
 
-    /// Tells agents of lists that another policy shows otherwise.
+    /// Notifies agents of lists that the new policies present differently.
     pub(super) fn tell_shown_otherwise(&self, old: &Policies, new: &Policies) {
         for (upstream, policy) in new.iter() {
             let before = old.get(upstream);
@@ -292,21 +296,21 @@ impl Gate {
         }
     }
 
-    /// What is pinned of every upstream.
+    /// Returns the pinned definitions of all upstreams.
     pub fn pinned(&self) -> Arc<Lock> {
         self.pins.all()
     }
 
-    /// Whether pins outlast the gate.
+    /// Reports whether pins survive a restart of the gate.
     pub fn keeps_pins(&self) -> bool {
         self.pins.is_on_disk()
     }
 
-    /// Approves the definition that waits, if it is the one with this digest; false if it is not. Agents see it at once. May
-    /// wait for the disk.
+    /// Approves the pending definition, if it is the one with this digest; returns false if it is
+    /// not. Agents see it at once. May block on disk I/O.
     ///
     /// # Errors
-    /// The lock file cannot be read or written; nothing was approved.
+    /// Fails if the lock file cannot be read or written; nothing was approved.
     pub fn approve_definition(
         &self,
         upstream: &str,

@@ -1,5 +1,5 @@
-//! What is kept of a judged message: whole as evidence, where the policy says so, and in quarantine where something was
-//! taken out of it.
+//! Storage of judged messages: whole as evidence, if the policy requires it, and in quarantine if
+//! something was withheld from them.
 
 use std::time::SystemTime;
 
@@ -16,13 +16,13 @@ use crate::record::stores::{MessageInfo, StoredMessage};
 use crate::rules::Action;
 use crate::text::cut;
 
-/// Most places and rules that are named, and longest pointer, in bytes.
+/// Maximum number of places and rules that are listed, and maximum length of a pointer in bytes.
 const NAMED: usize = 64;
 const POINTER_BYTES: usize = 512;
 
 impl Subject<'_> {
-    /// The message, if something of it is withheld from the agent: it is kept in quarantine. `open` is the call that it
-    /// answers.
+    /// Returns the message for the quarantine, if something of it is withheld from the agent.
+    /// `open` is the call that it answers.
     pub(super) fn taken_out(
         &self,
         inspection: &Inspection,
@@ -34,13 +34,13 @@ impl Subject<'_> {
                 .iter()
                 .any(|finding| finding.action >= Action::Quarantine);
         let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
-        // Only an answer can be given as one.
+        // Only an answer can be released as an answer later.
         let answers = self.message.single().is_some_and(Envelope::is_answer);
         let call = || open.filter(|_| answers).and_then(OpenCall::digest);
         (takes && inbound).then(|| self.keep(inspection, call()))
     }
 
-    /// Offers the message to the evidence store, where the policy wants that.
+    /// Offers the message to the evidence store, if the policy requires it.
     pub(super) fn offer(&self, recorder: &Recorder, inspection: &Inspection) {
         if self.policy.evidence == Keeps::Sealed
             && let Some(evidence) = recorder.evidence()
@@ -78,7 +78,7 @@ impl Subject<'_> {
 }
 
 impl Gate {
-    /// Keeps what was taken out, if anything was; whether it is kept now.
+    /// Stores the message in quarantine, if there is one; returns whether it was stored.
     pub(super) async fn quarantines(&self, kept: Option<StoredMessage>) -> bool {
         let Some(kept) = kept.filter(|_| self.recorder.quarantine().is_some()) else {
             return false;
@@ -89,7 +89,8 @@ impl Gate {
             .unwrap_or(false)
     }
 
-    /// A text that is no message, if something of it is taken out.
+    /// Stores a text that is not a message, if something of it is withheld; returns whether it was
+    /// stored.
     pub(super) async fn quarantines_text(
         &self,
         text: &str,
@@ -120,7 +121,7 @@ impl Gate {
     }
 }
 
-/// What is known of any message.
+/// Returns the metadata that every message has.
 fn message_info<'f>(
     policy: &Policy,
     direction: Direction,
@@ -159,7 +160,7 @@ fn message_info<'f>(
     }
 }
 
-/// The method and the tool of a single message; of an answer, those of its request.
+/// Returns the method and the tool of a single message; for an answer, those of its request.
 fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<String>) {
     let Some(envelope) = message.single() else {
         return (None, None);
@@ -178,10 +179,12 @@ fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<S
     )
 }
 
-/// What an agent reads of content that is kept. It names no command: an agent that runs it would read what was taken out.
+/// The note that an agent reads about stored content. It names no command: an agent that runs it
+/// would read the withheld content.
 pub(super) const KEPT: &str = "kept for review by a person";
 
-/// Adds to the first notice of what was taken out that it is kept. Not in `structuredContent`, which has to fit its schema.
+/// Adds to the first notice of withheld content that it was stored. Not in `structuredContent`,
+/// which has to fit its schema.
 pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
     let notice = format!("quarantine {audit}]");
     let structured = message
@@ -200,7 +203,7 @@ pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
     }
 }
 
-/// A text whose first notice says that the content is kept.
+/// Returns the text with the note in its first notice that the content was stored.
 pub(super) fn with_kept(text: &str, audit: AuditId) -> String {
     text.replacen(
         &format!("quarantine {audit}]"),

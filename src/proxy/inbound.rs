@@ -1,4 +1,4 @@
-//! Judging what a server says, frame by frame.
+//! Judges the messages of a server, frame by frame.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::protocol::{
 use crate::record::Event;
 
 impl Gate {
-    /// The reply with every frame judged.
+    /// Returns the reply with every frame judged.
     pub(super) async fn judge_reply(self: &Arc<Self>, reply: Reply, open: Arc<OpenCall>) -> Reply {
         let framing = reply.framing;
         let frames = match reply.frames {
@@ -48,9 +48,9 @@ impl Gate {
                 let (mut frames, gate, open) = state?;
                 loop {
                     let frame = frames.next().await?;
-                    // Boxed: a stream that waits for a frame makes no room for judging it.
+                    // Boxed: a stream that waits for a frame reserves no space for judging it.
                     match Box::pin(gate.judge_arrival(frame, framing, &open)).await {
-                        // Nothing of the frame goes on.
+                        // No part of the frame is passed on.
                         Ok(None) => {}
                         Ok(Some(frame)) => return Some((Ok(frame), Some((frames, gate, open)))),
                         // Nothing follows a failure.
@@ -72,7 +72,7 @@ impl Gate {
             })
     }
 
-    /// Judges what comes next of a reply, and tells of what fails.
+    /// Judges the next frame of a reply, and records failures.
     async fn judge_arrival(
         self: &Arc<Self>,
         frame: Result<Frame, CallError>,
@@ -89,10 +89,10 @@ impl Gate {
         judged
     }
 
-    /// Judges one frame of a reply: `None` if nothing of it goes on.
+    /// Judges one frame of a reply: `None` if no part of it is passed on.
     ///
     /// # Errors
-    /// What keeps it from being passed on; the recorder has not been told.
+    /// The reason why it is not passed on; not yet recorded.
     pub(super) async fn judge_frame(
         self: &Arc<Self>,
         frame: Frame,
@@ -132,7 +132,8 @@ impl Gate {
                     self.approvals.goes_on(approved, message);
                 }
                 let Delivery { outcome, to_server } = judged.carry_out(message, context)?;
-                // What is learnt is what the server said and what is pinned: it is what its calls are held to.
+                // The tools are learned from the server's list with pinned definitions: calls are
+                // checked against those.
                 if outcome != Outcome::Dropped && upstream.tools.learn(shown.pinned(told), context)
                 {
                     self.record(Event::Limit {
@@ -172,7 +173,8 @@ impl Gate {
         }))
     }
 
-    /// Sends a server a message of the gateway's own: that a request did not reach the agent, or that an answer was withheld.
+    /// Sends a server a message of the gateway's own: that a request did not reach the agent, or
+    /// that an answer was withheld.
     pub(super) fn tell_server(self: &Arc<Self>, call: &Call, route: &Route, message: String) {
         let Ok(message) = Message::parse(message.into(), &self.limits.read) else {
             return;
@@ -195,7 +197,8 @@ impl Gate {
         });
     }
 
-    /// Judges what a server's process printed, which its fault names. An agent reads it only where it passes unchanged.
+    /// Judges the output of a server's process that a fault contains. An agent reads it only if it
+    /// passes unchanged.
     pub(super) async fn inspect_output(&self, error: CallError, open: &OpenCall) -> CallError {
         let CallError::Process(mut fault) = error else {
             return error;
@@ -207,7 +210,7 @@ impl Gate {
         CallError::Process(fault)
     }
 
-    /// A body that is not JSON-RPC is judged as one text: it passes whole, edited, or not at all.
+    /// Judges a body that is not JSON-RPC as one text: it passes whole, edited, or not at all.
     async fn judge_text(&self, bytes: &Bytes, open: &OpenCall) -> Result<Outcome, CallError> {
         let text =
             std::str::from_utf8(bytes).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
@@ -254,8 +257,8 @@ impl Gate {
     }
 }
 
-/// The context of a call with the requests that a message answers. Clients match an answer by its id alone, on whichever stream
-/// it comes.
+/// Returns the context of a call with the requests that a message answers. Clients match an answer
+/// by its id alone, on whichever stream it arrives.
 fn with_answered<'c>(message: &Message, open: &'c OpenCall) -> Cow<'c, Context> {
     let context = open.context();
     if !context.is_stray(message) {

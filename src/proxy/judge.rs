@@ -1,4 +1,4 @@
-//! Judging one message, and what follows from the verdict.
+//! Judges one message, and carries out the verdict.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,53 +26,54 @@ pub(super) struct Subject<'a> {
     pub(super) waited: Option<Duration>,
 }
 
-/// The inspection of a message, and its name in the audit log.
+/// The inspection of a message, and its audit id.
 pub(super) struct Judgement {
     inspection: Inspection,
     mode: Mode,
     pub(super) audit: AuditId,
-    /// Whether withheld content is kept in quarantine.
+    /// Whether withheld content was stored in quarantine.
     kept: bool,
 }
 
-/// What becomes of a message from a server.
+/// The outcome for a message from a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It goes on as it came.
+    /// It is passed on unchanged.
     Verbatim,
-    /// These bytes go on in its place.
+    /// These bytes are passed on in its place.
     Replaced(Bytes),
-    /// Nothing of it goes on.
+    /// No part of it is passed on.
     Dropped,
 }
 
-/// A judged message from a server, on its way on.
+/// A judged message from a server, ready to be delivered.
 pub(super) struct Delivery {
     pub(super) outcome: Outcome,
-    /// Errors that answer the server's requests which do not reach the agent.
+    /// Error answers to the server's requests that do not reach the agent.
     pub(super) to_server: Vec<String>,
 }
 
-/// What becomes of a message from an agent.
+/// The outcome for a message from an agent.
 pub(super) enum OutboundOutcome<'j> {
-    /// It goes on.
+    /// It is forwarded.
     Pass,
-    /// It does not.
+    /// It is refused.
     Refused(RefusedMessage),
-    /// A person is asked about it: it is one request.
+    /// It is a single request that requires approval.
     Ask(&'j Question),
 }
 
-/// A message from an agent that does not go on.
+/// A message from an agent that is refused.
 pub(super) struct RefusedMessage {
-    /// For each message of the body; one without a reason fell with the others.
+    /// One for each message of the body; a message without a reason was refused along with the
+    /// others.
     pub(super) reasons: Vec<Option<answer::RefusalReason>>,
-    /// Errors in the place of the agent's answers that are withheld.
+    /// Errors in place of the agent's answers that are withheld.
     pub(super) to_server: Vec<String>,
 }
 
 impl<'a> Subject<'a> {
-    /// A message of an agent's.
+    /// Creates the subject for a message from an agent.
     pub(super) fn outbound(route: &Route, message: &'a Message, context: &'a Context) -> Self {
         let policy = route.policy.clone();
         let audit = AuditId::make();
@@ -86,7 +87,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A message of a reply. `context` is that of the call, with the requests that the message answers.
+    /// Creates the subject for a message of a reply. `context` is that of the call, with the
+    /// requests that the message answers.
     pub(super) fn inbound(
         policy: Arc<Policy>,
         message: &'a Message,
@@ -106,8 +108,8 @@ impl<'a> Subject<'a> {
 }
 
 impl Gate {
-    /// Judges a message and records the verdict. What must be recorded and cannot be is not passed on. For a reply, `open` is
-    /// the call that it belongs to.
+    /// Judges a message and records the verdict. A message that must be recorded and cannot be is
+    /// not passed on. For a reply, `open` is the call that it belongs to.
     pub(super) async fn judge(
         &self,
         subject: &Subject<'_>,
@@ -164,10 +166,11 @@ impl Gate {
         }
     }
 
-    /// Records an inspection and what it leaves behind. The verdict may only be carried out when that is written.
+    /// Records an inspection and stores its results. The verdict may be carried out only once the
+    /// record is written.
     ///
     /// # Errors
-    /// What must be recorded and cannot be is not passed on.
+    /// Fails if an event cannot be recorded and must be; the message is then not passed on.
     pub(super) fn conclude(
         &self,
         subject: &Subject<'_>,
@@ -222,7 +225,7 @@ impl Gate {
                     .keep(context, std::mem::take(&mut inspection.delivery.rests)),
             )?;
         }
-        // What an agent sends is no piece of anything unless it goes on.
+        // An agent's message updates the session memory only if it is forwarded.
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
         if direction == Direction::Inbound || goes_on {
             if matches!(inspection.verdict, Verdict::Ask(_)) {
@@ -248,15 +251,16 @@ impl Gate {
 }
 
 impl Judgement {
-    /// Whether nothing of it is refused.
+    /// Reports whether no part of it is refused.
     pub(super) fn goes_on(&self) -> bool {
         self.mode == Mode::Observe || !matches!(self.inspection.verdict, Verdict::Block(_))
     }
 
-    /// What becomes of a message from an agent.
+    /// Returns the outcome for a message from an agent.
     ///
     /// # Errors
-    /// A rule asks for what is never done: a changed argument is a call that the agent did not make.
+    /// Fails if the verdict is to rewrite the message, which is never done: a changed argument
+    /// would be a call that the agent did not make.
     pub(super) fn outbound(&self, message: &Message) -> Result<OutboundOutcome<'_>, CallError> {
         let refusals = match (&self.inspection.verdict, self.mode) {
             (_, Mode::Observe) | (Verdict::Pass, _) => return Ok(OutboundOutcome::Pass),
@@ -299,10 +303,10 @@ impl Judgement {
         }))
     }
 
-    /// What becomes of a message from a server.
+    /// Returns the outcome for a message from a server.
     ///
     /// # Errors
-    /// Edits that cannot be carried out.
+    /// Fails if the edits cannot be applied.
     pub(super) fn carry_out(
         &self,
         message: &Message,
@@ -364,7 +368,8 @@ impl Judgement {
         Ok(Delivery { outcome, to_server })
     }
 
-    /// A message of a batch that would be edited falls with the one that is refused: a verdict that blocks has no edits.
+    /// Returns the refusal for a message of a batch that would have been edited: it is refused
+    /// together with the refused one, since a verdict that blocks has no edits.
     fn falls<'r>(&self, item: usize, refusals: &'r [Refusal]) -> Option<&'r Refusal> {
         let edited = |finding: &crate::inspect::Finding| {
             finding.item == item && finding.action > Action::Log
@@ -376,7 +381,7 @@ impl Judgement {
         }
     }
 
-    /// The words of a refusal, as the agent reads them.
+    /// Returns the text of a refusal, as the agent reads it.
     fn reason(&self, refusal: &Refusal) -> answer::RefusalReason {
         let (
             Refusal {
@@ -399,10 +404,10 @@ impl Judgement {
     }
 }
 
-/// Tells of limits that were hit while a message was judged.
+/// Records limits that were reached while a message was judged.
 ///
 /// # Errors
-/// What must be told and cannot be is not passed on.
+/// Fails if an event cannot be recorded and must be.
 pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
     names.iter().try_for_each(|name| {
         recorder
@@ -411,7 +416,8 @@ pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<
     })
 }
 
-/// A person is asked about one call at a time: whatever else would need a yes does not go on.
+/// Returns the refusal for a call that cannot be put up for approval: approval is requested for one
+/// call at a time.
 fn unasked(question: &Question, message: &Message) -> Refusal {
     let Question {
         item, title, why, ..

@@ -1,5 +1,5 @@
-//! The session of an agent with a server on standard input and output: each line is a call, or something that the server sends,
-//! and is checked as on other transports.
+//! The session of an agent with a server over standard input and output: each line is a call, or a
+//! message from the server, and is checked as on other transports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,35 +27,36 @@ use crate::protocol::{
 use crate::record::{Recorder, printable};
 use crate::upstream::{ServerInput, Upstream};
 
-/// Bytes of a line that are shown.
+/// Maximum number of bytes of a line that are logged.
 const BEGINNING_BYTES: usize = 160;
 
-/// The session.
+/// The session of one agent with one server.
 pub struct LineSession {
     gate: Arc<Gate>,
     route: Route,
     name: UpstreamName,
     caller: Caller,
     input: Arc<ServerInput>,
-    /// The revision that both sides have agreed on.
+    /// The revision that both sides have negotiated.
     revision: Mutex<Option<Arc<str>>>,
-    /// Whether the server has printed text where messages belong.
+    /// Whether the server has printed text in place of messages.
     prints: AtomicBool,
 }
 
-/// What the agent gets for a line of its own.
+/// The result of a line from the agent.
 pub enum Answer {
-    /// These lines, now.
+    /// Lines for the agent, available now.
     Lines(Vec<Bytes>),
-    /// These messages, as they come: a person is asked about the call.
+    /// Messages for the agent, as they arrive: the call waits for approval.
     Later(Frames),
 }
 
 impl LineSession {
-    /// Between an agent and the server `name`, which is pinned by the name `pinned_as`.
+    /// Creates a session between an agent and the server `name`, which is pinned under the name
+    /// `pinned_as`.
     ///
     /// # Errors
-    /// The approvals of earlier times, or the lock file, cannot be read.
+    /// Fails if the stored approvals or the lock file cannot be read.
     pub fn new(
         policy: Policy,
         recorder: Arc<Recorder>,
@@ -101,27 +102,28 @@ impl LineSession {
         })
     }
 
-    /// The standard input of the server.
+    /// Returns the standard input of the server.
     pub fn input(&self) -> &Arc<ServerInput> {
         &self.input
     }
 
-    /// The gate that carries the calls.
+    /// Returns the gate that carries the calls.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    /// Longest line that is read, in bytes: `message_bytes`.
+    /// Returns the maximum length of a line in bytes: `message_bytes`.
     pub fn longest(&self) -> usize {
         self.gate.limits().read.message_bytes
     }
 
-    /// Forgets the open calls, since nobody will answer them any more.
+    /// Forgets the open calls, since they will not be answered any more.
     pub fn close(&self) {
         self.open().inspect(|open| open.clear());
     }
 
-    /// Carries a line of the agent's that is not blank. Once this ends, it is with the server or has its answer.
+    /// Carries a non-blank line from the agent. When it returns, the line has been written to the
+    /// server or has its answer.
     pub async fn from_agent(&self, line: &Bytes) -> Answer {
         let line = without_returns(line, Direction::Outbound);
         let (body, end) = split_end(&line);
@@ -152,14 +154,14 @@ impl LineSession {
         Answer::Lines(frames.collect().await)
     }
 
-    /// A line of the agent's that was longer than [`Self::longest`]: what the agent gets.
+    /// Returns the answer for a line from the agent that was longer than [`Self::longest`].
     pub fn too_long_from_agent(&self) -> Bytes {
         self.unread_of_agent(ParseError::TooLarge {
             limit: self.longest(),
         })
     }
 
-    /// A line of the server's that is not blank: what the agent gets.
+    /// Judges a non-blank line from the server; returns the text for the agent.
     pub async fn from_server(&self, line: &Bytes) -> Option<Bytes> {
         let line = without_returns(line, Direction::Inbound);
         let message = match self.parse(split_end(&line).0) {
@@ -196,7 +198,8 @@ impl LineSession {
         }
     }
 
-    /// A line of the server's that was longer than [`Self::longest`]: what the agent gets.
+    /// Returns the text for the agent in place of a line from the server that was longer than
+    /// [`Self::longest`].
     pub fn too_long_from_server(&self) -> Option<Bytes> {
         self.withheld_answer(
             &CallError::NotMcp(ParseError::TooLarge {
@@ -206,7 +209,7 @@ impl LineSession {
         )
     }
 
-    /// Tells the agent of lists that it sees otherwise by the gate's own doing.
+    /// Returns notifications for the agent about lists that change because of the gate itself.
     pub fn changes(&self) -> impl Stream<Item = Bytes> + Send + use<> {
         let upstream = self.route.upstream.clone();
         let told = move |kind| {
@@ -255,7 +258,7 @@ impl LineSession {
         })
     }
 
-    /// Who sent a message, to whom.
+    /// Returns the context of a message.
     fn context(&self, message: &Message) -> Context {
         // Without headers there is nothing that the body could disagree with.
         let none = HeaderMap::new();
@@ -282,7 +285,7 @@ impl LineSession {
         }
     }
 
-    /// The call to which a message of the server's belongs that answers none: one that only listens.
+    /// Returns the call for a message from the server that answers none: a call that only listens.
     fn unasked(&self, message: &Message) -> OpenCall {
         let call = Call {
             ask: CallKind::Listen,
@@ -292,7 +295,7 @@ impl LineSession {
         OpenCall::new(Box::new(call), self.route.clone(), Permit::default(), None)
     }
 
-    /// Notes what the two sides have agreed on, if a message says so.
+    /// Stores the negotiated revision, if the message contains it.
     fn agree(&self, message: &Message, context: &Context) {
         let initialized = context
             .asked
@@ -319,7 +322,7 @@ impl LineSession {
     }
 
     fn unread_of_server(&self, line: &[u8], error: ParseError) -> Option<Bytes> {
-        // A server that logs to its standard output says no message: nobody waits for that.
+        // A server that logs to its standard output sends no message: nothing waits for that line.
         let meant = matches!(line.trim_ascii_start().first(), Some(b'{' | b'['));
         if !meant && !self.prints.swap(true, Ordering::Relaxed) {
             let begins = printable(line, &[], BEGINNING_BYTES);
@@ -331,8 +334,9 @@ impl LineSession {
         self.withheld_answer(&CallError::NotMcp(error), meant)
     }
 
-    /// What cannot be read is withheld. If it was `meant` as a message and one request is open, it was that one's
-    /// answer: whoever waits is told rather than left waiting.
+    /// Withholds a line that cannot be parsed. If it was `meant` as a message and exactly one
+    /// request is open, it was the answer to that request, which then gets an error, so that the
+    /// agent does not wait forever.
     fn withheld_answer(&self, error: &CallError, meant: bool) -> Option<Bytes> {
         let Some((id, call)) = self.open().filter(|_| meant).and_then(OpenCalls::single) else {
             self.withhold(&self.of_no_message(), error);
@@ -356,8 +360,8 @@ fn local() -> AgentName {
     AgentName("local".into())
 }
 
-/// Who calls: the agent `local` of the config's `[access]` tables. That it may use nothing is more likely a mistake than
-/// meant, so it is logged.
+/// Returns the caller: the agent `local` of the config's `[access]` tables. Complete denial is more
+/// likely a mistake than intended, so it is logged.
 fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     let caller = Caller::new(&local(), None, &[], tables);
     if let Some(Err(why)) = caller
@@ -370,8 +374,8 @@ fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     caller
 }
 
-/// The line without bare carriage returns. Some readers end a line at one: they would see other messages than the one judged
-/// here.
+/// Returns the line without bare carriage returns. Some readers end a line at one: they would see
+/// other messages than the one judged here.
 fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
     let (body, _) = split_end(line);
     if !body.contains(&b'\r') {
@@ -384,7 +388,7 @@ fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
     one_line(body)
 }
 
-/// What a line says, and what ends it.
+/// Splits a line into its content and its line end.
 fn split_end(line: &Bytes) -> (Bytes, Bytes) {
     let end = line.len()
         - line
@@ -395,7 +399,8 @@ fn split_end(line: &Bytes) -> (Bytes, Bytes) {
     (line.slice(..end), line.slice(end..))
 }
 
-/// The errors for those messages of a body whose senders wait for an answer that does not come.
+/// Returns the errors for those messages of a body whose senders wait for an answer that will not
+/// arrive.
 fn broken(
     message: &Message,
     waits: fn(&Envelope) -> bool,
@@ -411,7 +416,8 @@ fn broken(
     })
 }
 
-/// A message as one line: its raw line breaks, which in JSON can only be white space, become spaces.
+/// Writes a message as one line: its raw line breaks, which in JSON can only be white space, become
+/// spaces.
 pub fn one_line(message: impl Into<Vec<u8>>) -> Bytes {
     let mut line = message.into();
     line.iter_mut()

@@ -1,5 +1,6 @@
-//! Telling agents that a list has changed by the gate's own doing: a definition was approved or reset, or the policy shows
-//! tools otherwise. Only where the server has declared that its lists may change, and on streams that are open for it.
+//! Notifies agents that a list has changed because of the gate itself: a definition was approved or
+//! reset, or the policy presents tools differently. Only if the server has declared that its lists
+//! may change, and only on streams that are open for such notifications.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,10 +11,10 @@ use crate::inspect::definitions::Kind;
 use crate::message::Message;
 use crate::protocol::{Call, CallKind, Context, Era, Frame, Frames, UpstreamName};
 
-/// Changes that a stream may be behind; one that is further behind is told of every list.
+/// Number of changes that a stream may lag behind; one that lags further is notified of every list.
 const CHANGES: usize = 64;
 
-/// Tells open streams of changes.
+/// Sends changes to open streams.
 pub(super) struct ListChanges(broadcast::Sender<(UpstreamName, Kind)>);
 
 impl Default for ListChanges {
@@ -23,13 +24,14 @@ impl Default for ListChanges {
 }
 
 impl ListChanges {
-    /// Tells that agents see a list otherwise from now on.
+    /// Announces that agents now see a different list.
     pub(super) fn notify(&self, upstream: &UpstreamName, kind: Kind) {
-        // Without a stream there is nobody to hear it.
+        // Without an open stream there is no receiver.
         let _heard = self.0.send((upstream.clone(), kind)).ok();
     }
 
-    /// The frames of a reply, with what there is to tell on the stream. It ends with the frames.
+    /// Returns the frames of a reply, with change notifications inserted. The stream ends with the
+    /// frames.
     pub(super) fn told_on<T: IntoIterator<Item = String>>(
         &self,
         frames: Frames,
@@ -54,7 +56,7 @@ impl ListChanges {
                             Ok((of, kind)) if of == upstream => due.extend(told(kind)),
                             Ok(_) => {}
                             Err(RecvError::Lagged(_)) => due.extend([Kind::Tool, Kind::Prompt, Kind::Resource].into_iter().flat_map(&told)),
-                            // The gate ends; so does the stream, by itself.
+                            // The gate is shutting down; the stream ends by itself.
                             Err(RecvError::Closed) => return Some((frames.next().await?, (frames, hears, due, upstream, told))),
                         },
                     }
@@ -64,12 +66,13 @@ impl ListChanges {
     }
 }
 
-/// Of which lists a server has said that they may change (2024-11-05 to 2025-11-25, `ServerCapabilities`).
+/// The lists that a server has declared as changeable (2024-11-05 to 2025-11-25,
+/// `ServerCapabilities`).
 #[derive(Default)]
 pub(super) struct DeclaredLists(AtomicU8);
 
 impl DeclaredLists {
-    /// Learns from a message, if it answers `initialize`.
+    /// Stores the declaration of a message, if it answers `initialize`.
     pub(super) fn observe(&self, message: &Message, context: &Context) {
         for envelope in message
             .envelopes()
@@ -96,7 +99,7 @@ impl DeclaredLists {
         }
     }
 
-    /// The notification that a list has changed, if the server has said that it may.
+    /// Returns the notification that a list has changed, if the server has declared that it may.
     pub(super) fn notification(&self, kind: Kind) -> Option<String> {
         let declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
         let list = kind.list().filter(|_| declared)?;
@@ -106,7 +109,8 @@ impl DeclaredLists {
     }
 }
 
-/// An open subscription (2026-07-28, `subscriptions/listen`): which lists the server has agreed to tell of.
+/// An open subscription (2026-07-28, `subscriptions/listen`), with the lists for which the server
+/// has acknowledged notifications.
 pub(super) struct Subscription {
     /// The id of the request, as written.
     id: Box<str>,
@@ -114,7 +118,7 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// That of a message, if it is one.
+    /// Returns the subscription that a message opens, if it opens one.
     pub(super) fn of(message: &Message) -> Option<Self> {
         let envelope = message
             .single()
@@ -125,7 +129,8 @@ impl Subscription {
         })
     }
 
-    /// Learns from a message, if it is the server's agreement to this subscription.
+    /// Stores the acknowledged lists, if the message is the server's acknowledgement of this
+    /// subscription.
     pub(super) fn observe(&self, message: &Message) {
         for envelope in message.envelopes() {
             let agrees = envelope.method() == Some("notifications/subscriptions/acknowledged");
@@ -154,7 +159,7 @@ impl Subscription {
         }
     }
 
-    /// The notification that a list has changed, if the subscription is for it.
+    /// Returns the notification that a list has changed, if the subscription includes it.
     pub(super) fn notification(&self, kind: Kind) -> Option<String> {
         let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
         let list = kind.list().filter(|_| agreed)?;
@@ -166,10 +171,11 @@ impl Subscription {
     }
 }
 
-/// Names the subscription that a message belongs to (2026-07-28, `basic/patterns/subscriptions`).
+/// The `_meta` key that names the subscription of a message (2026-07-28,
+/// `basic/patterns/subscriptions`).
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What a call opens a stream for, if it is one on which changes are told.
+/// The purpose of a call's stream, if changes are announced on it.
 pub(super) enum Listening {
     /// The session's own stream.
     Session,
@@ -178,7 +184,7 @@ pub(super) enum Listening {
 }
 
 impl Listening {
-    /// That of a call.
+    /// Returns the purpose of a call's stream.
     pub(super) fn of(call: &Call) -> Option<Self> {
         match (&call.ask, call.context.era) {
             (CallKind::Listen, Era::Legacy) => Some(Self::Session),

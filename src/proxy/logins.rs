@@ -1,4 +1,5 @@
-//! Logins that a call has shown to be owed, put to the user by the agent's own client where it can.
+//! Logins that a call requires, presented to the user by the agent's own client if it supports
+//! that.
 
 use http::StatusCode;
 
@@ -8,14 +9,16 @@ use crate::approval::{Approvals, asks};
 use crate::message::quote;
 use crate::protocol::{CallError, Era, Reply, answer};
 
-/// Tells a client to have its user open links, and to call again (2025-11-25, Elicitation, URL mode).
+/// Tells a client to have its user open links, and to repeat the call (2025-11-25, Elicitation, URL
+/// mode).
 const URL_ELICITATION_REQUIRED: i32 = -32042;
-/// The name of the login among `inputRequests`, and the beginning of its id.
+/// The key of the login in `inputRequests`, and the prefix of its id.
 const INPUT_KEY: &str = "lychgate-login";
 
 impl Gate {
-    /// The answer to a call that waits for a login, in the way of its client: as a link that it puts to its user, where it
-    /// has said that it can. `None` where the answer is a sentence like that to any failure.
+    /// Returns the answer to a call that requires a login, in a form that its client supports: as a
+    /// link for its user, if the client has declared that capability. Returns `None` if the answer
+    /// is a plain error text as for any other failure.
     pub(super) fn login_asked(&self, error: &CallError, open: &OpenCall) -> Option<Reply> {
         let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, open.sent())
         else {
@@ -39,7 +42,7 @@ impl Gate {
                 );
                 answer::wants_input(id, &asked, &self.approvals.sealed_login(context, message)?)
             }
-            // The call that opens a session says it for itself.
+            // The call that opens a session declares the capability itself.
             Era::Legacy
                 if open.route.session.state().elicits.url || asks(message, Era::Legacy).url =>
             {

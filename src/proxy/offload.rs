@@ -1,5 +1,5 @@
-//! Where a message is judged: on the thread that carries it, or off it where judging is expected to take long, so that one
-//! message does not hold up the others.
+//! Chooses where a message is judged: on the thread that carries it, or on a blocking thread if
+//! judging is expected to take long, so that one message does not delay the others.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +16,11 @@ use crate::message::Direction;
 use crate::protocol::{AuditId, CallError, Context};
 use crate::record::Event;
 
-/// Messages that are expected to cost more, in bytes of prose, are judged off the threads that carry traffic.
+/// Maximum expected cost, in bytes of prose, of a message that is judged on the threads that carry
+/// traffic.
 pub(super) const INLINE_WORK: usize = 64 << 10;
 
-/// Permits for judging off the threads that carry traffic.
+/// Permits for judging on blocking threads.
 pub(super) struct Offload {
     all: Arc<Semaphore>,
 }
@@ -32,19 +33,20 @@ impl Offload {
     }
 }
 
-/// Messages of one upstream that are judged so at the same time: half of all at most.
+/// Returns the maximum number of messages of one upstream that are judged on blocking threads at
+/// the same time: half of the total.
 pub(super) fn workers() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 impl Gate {
-    /// Waits for permission to judge a message of an upstream off the threads that carry traffic.
+    /// Waits for the permits to judge a message of an upstream on a blocking thread.
     pub(super) async fn judging_permits(
         &self,
         upstream: &UpstreamState,
     ) -> Result<[OwnedSemaphorePermit; 2], CallError> {
         let permit = |of: &Arc<Semaphore>| of.clone().acquire_owned();
-        // First that of the upstream: what waits for it holds up no other.
+        // The upstream's permit first: messages that wait for it do not block other upstreams.
         let of_upstream = permit(&upstream.judging)
             .await
             .map_err(|_| CallError::Draining)?;
@@ -56,7 +58,7 @@ impl Gate {
         ])
     }
 
-    /// Judges a message, and measures how long it took.
+    /// Judges a message, and measures the time it took.
     pub(super) async fn inspect(
         &self,
         subject: &Subject<'_>,
@@ -78,7 +80,7 @@ impl Gate {
             self.watch(context, direction, audit, took);
             return Ok((inspection, took));
         }
-        // Boxed: few messages need it, and all calls would make room for it.
+        // Boxed: few messages need it, and all calls would reserve space for it.
         Box::pin(async move {
             let _permits = self.judging_permits(&route.upstream).await?;
             let policy = policy.clone();
@@ -134,7 +136,7 @@ impl Gate {
         judged
     }
 
-    /// Counts and logs a judgement that held up a thread that carries traffic.
+    /// Counts and logs an inspection that blocked a thread that carries traffic for too long.
     fn watch(&self, context: &Context, direction: Direction, audit: AuditId, took: Duration) {
         if took <= self.limits.judging {
             return;

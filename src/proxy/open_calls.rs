@@ -1,4 +1,4 @@
-//! The calls to a server whose answers come on one stream with all else that it sends, until they are answered.
+//! Open calls to a server whose answers arrive on one stream with everything else that it sends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,36 +11,38 @@ use crate::inspect::Heard;
 use crate::inspect::definitions::Kind;
 use crate::message::{Envelope, Message, same_id};
 
-/// Most open requests remembered. Those beyond are as good as answered: nothing is known of them any more.
+/// Maximum number of open requests remembered. Older ones are forgotten and treated as answered.
 const OPEN: usize = 1024;
 
 /// The open calls, oldest first.
 #[derive(Default)]
 pub(super) struct OpenCalls {
     open: Mutex<VecDeque<OpenRequest>>,
-    /// The last texts on the stream: the agent reads them one after the other, whatever call they belong to.
+    /// The last texts on the stream: the agent reads them one after the other, whichever call they
+    /// belong to.
     pub(super) tail: Mutex<Heard>,
 }
 
 /// A request without an answer.
 struct OpenRequest {
-    /// Its id as written.
+    /// Its id, as written.
     id: Arc<str>,
     call: Arc<OpenCall>,
-    /// Whether the agent took it back: an answer that is on its way already still counts.
+    /// Whether the agent cancelled it: an answer that is already on its way is still accepted.
     cancelled: bool,
 }
 
-/// What a message answers.
+/// The calls that a message answers.
 pub(super) struct AnsweredCalls {
-    /// The call of the first of the requests.
+    /// The call of the first answered request.
     pub(super) call: Option<Arc<OpenCall>>,
-    /// Whether something in it does not match an open request.
+    /// Whether an answer in it does not match an open request.
     pub(super) is_stray: bool,
 }
 
 impl OpenCalls {
-    /// Notes the requests of a call before it is sent. One that takes back another gives its places back.
+    /// Registers the requests of a call before it is sent. A call that cancels another releases the
+    /// slots of that one.
     pub(super) fn add(&self, call: &Arc<OpenCall>) {
         let mut open = self.open.lock();
         if let Some(id) = call.sent().and_then(cancelled) {
@@ -59,19 +61,19 @@ impl OpenCalls {
         open.drain(..extra);
     }
 
-    /// Forgets a call that was not sent.
+    /// Removes a call that was not sent.
     pub(super) fn remove(&self, call: &Arc<OpenCall>) {
         self.open
             .lock()
             .retain(|open| !Arc::ptr_eq(&open.call, call));
     }
 
-    /// Forgets all of them: nobody will answer them any more.
+    /// Removes all calls: they will not be answered any more.
     pub(super) fn clear(&self) {
         self.open.lock().clear();
     }
 
-    /// The requests that a message answers, which are open no more.
+    /// Removes the requests that a message answers, and returns their call.
     pub(super) fn take_answered(&self, message: &Message) -> AnsweredCalls {
         let mut open = self.open.lock();
         let mut answered = AnsweredCalls {
@@ -96,7 +98,7 @@ impl OpenCalls {
         answered
     }
 
-    /// The only request that waits for an answer, with its id; it is open no more.
+    /// Removes the only request that waits for an answer, and returns it with its id.
     pub(super) fn single(&self) -> Option<(Arc<str>, Arc<OpenCall>)> {
         let mut open = self.open.lock();
         let mut waits = (0..)
@@ -107,7 +109,7 @@ impl OpenCalls {
         open.remove(at).map(|open| (open.id, open.call))
     }
 
-    /// Learns from a message what a subscription was granted.
+    /// Stores the lists that a subscription was granted, if the message is the acknowledgement.
     pub(super) fn observe(&self, message: &Message) {
         for open in self.open.lock().iter() {
             if let Some(Listening::To(subscription)) = &open.call.listens {
@@ -116,7 +118,7 @@ impl OpenCalls {
         }
     }
 
-    /// What subscriptions are told of a list that has changed.
+    /// Returns the notifications for subscriptions that a list has changed.
     pub(super) fn notifications(&self, kind: Kind) -> Vec<String> {
         let open = self.open.lock();
         let subscriptions =
@@ -132,7 +134,7 @@ impl OpenCalls {
     }
 }
 
-/// The id of the request that a message takes back.
+/// Returns the id of the request that a message cancels.
 fn cancelled(message: &Message) -> Option<&str> {
     let envelope = message
         .single()

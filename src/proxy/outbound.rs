@@ -1,4 +1,4 @@
-//! Judging what an agent sends.
+//! Judges the messages of an agent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::message::{Direction, Message};
 use crate::protocol::{Call, CallError, answer};
 
 impl Gate {
-    /// Judges what an agent sends, and has a person asked where a rule wants that.
+    /// Judges an agent's message, and requests approval if a rule requires it.
     pub(super) async fn judge_outbound(
         self: &Arc<Self>,
         message: &Message,
@@ -57,7 +57,7 @@ impl Gate {
                         &self.recorder,
                     );
                 }
-                // The server waits for an answer that is withheld: it is told.
+                // The server waits for an answer that is withheld: it gets an error instead.
                 for error in to_server {
                     self.tell_server(call, route, error);
                 }

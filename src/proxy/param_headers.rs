@@ -1,4 +1,4 @@
-//! Which arguments of which tool are mirrored in headers, learnt from the tool lists that pass
+//! Which arguments of which tools are mirrored in headers, learned from the tool lists that pass
 //! (2026-07-28, `server/tools`, `x-mcp-header`).
 
 use std::collections::HashMap;
@@ -10,20 +10,21 @@ use crate::message::{Message, Value};
 use crate::protocol::Context;
 use crate::protocol::headers::Mirror;
 
-/// Most tools remembered of one upstream; of further ones the headers are checked without their definition.
+/// Maximum number of tools remembered for one upstream; the headers of further tools are checked
+/// without their definition.
 const TOOLS: usize = 4096;
 
-/// The mirrors of one upstream's tools.
+/// The mirrored arguments of one upstream's tools.
 #[derive(Default)]
 pub(super) struct ParamHeaders(Mutex<HashMap<String, Arc<[Mirror]>>>);
 
 impl ParamHeaders {
-    /// Those of a tool, if its definition was seen.
+    /// Returns the mirrored arguments of a tool, if its definition is known.
     pub(super) fn get(&self, tool: &str) -> Option<Arc<[Mirror]>> {
         self.0.lock().get(tool).cloned()
     }
 
-    /// Learns from a message, if it is a list of tools that was asked for.
+    /// Learns the mirrored arguments from a message, if it is a list of tools that was requested.
     pub(super) fn observe(&self, message: &Message, context: &Context) {
         for envelope in message.envelopes() {
             let asked = message.id(envelope).and_then(|id| context.open_request(id));
@@ -49,7 +50,7 @@ impl ParamHeaders {
     }
 }
 
-/// The annotated properties that are reached through `properties` alone.
+/// Returns the annotated properties that are reached through `properties` alone.
 fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
     let mut out = Vec::new();
     let mut open: Vec<(Value<'_>, Vec<String>)> = schema

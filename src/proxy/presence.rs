@@ -1,4 +1,4 @@
-//! Who is connected: which agents use which upstreams, in which sessions, since when and how much.
+//! The connected agents: which upstreams they use, in which sessions, since when and how much.
 
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,11 +11,11 @@ use crate::message::Message;
 use crate::protocol::{Call, CallKind, SessionId};
 use crate::text::cut;
 
-/// Maximum number of sessions that are listed: those that were used last.
+/// Maximum number of sessions that are listed: the most recently used ones.
 const LISTED: usize = 2048;
-/// Maximum length of the name and of the version of a client that are kept, in bytes.
+/// Maximum length of the stored name and version of a client, in bytes.
 const CLIENT_BYTES: usize = 128;
-/// Where clients name themselves in each request (2026-07-28).
+/// The `_meta` key with which clients identify themselves in each request (2026-07-28).
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// The presence of a session, once it has made a call.
@@ -32,7 +32,7 @@ struct LastCall {
     calls: u64,
 }
 
-/// What a client says of itself: `clientInfo`.
+/// The client's own description of itself: `clientInfo`.
 #[derive(Clone)]
 pub(super) struct Client {
     name: String,
@@ -40,7 +40,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// From `initialize` (until 2025-11-25), or from the `_meta` of a request (2026-07-28).
+    /// Reads it from `initialize` (until 2025-11-25), or from the `_meta` of a request
+    /// (2026-07-28).
     fn of(message: &Message) -> Option<Self> {
         let envelope = message.single()?;
         let params = message.body(envelope)?;
@@ -61,7 +62,7 @@ impl Client {
 }
 
 impl Presence {
-    /// Notes a call.
+    /// Records a call.
     pub(super) fn note(&mut self, call: &Call, now: SystemTime) {
         if let CallKind::Send(message) = &call.ask
             && let Some(client) = Client::of(message)
@@ -80,20 +81,20 @@ impl Presence {
     }
 }
 
-/// One who is connected, to one upstream, in one session if it has any.
+/// A connected client: an agent at one upstream, in one session if it has any.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConnectedClient {
     /// The agent's name.
     pub agent: String,
-    /// Its user, where its credential names one.
+    /// Its user, if its credential names one.
     pub user: Option<String>,
     /// The upstream's name.
     pub upstream: String,
-    /// The client's own name for itself.
+    /// The name that the client gives for itself.
     pub client: Option<String>,
-    /// The version that it names.
+    /// The version that the client gives.
     pub client_version: Option<String>,
-    /// A name for the session that can be shown.
+    /// A name for the session that is safe to display.
     pub session: Option<String>,
     /// `legacy` or `modern`.
     pub era: &'static str,
@@ -101,11 +102,11 @@ pub struct ConnectedClient {
     pub since: u64,
     /// Time of the last call, in seconds since 1970.
     pub last: u64,
-    /// Messages that it has sent.
+    /// Number of messages that it has sent.
     pub calls: u64,
-    /// Messages in flight.
+    /// Number of messages in flight.
     pub open: usize,
-    /// Streams on which it listens.
+    /// Number of streams on which it listens.
     pub streams: usize,
 }
 
@@ -142,7 +143,7 @@ impl ConnectedClient {
 }
 
 impl Gate {
-    /// Who is connected.
+    /// Returns the connected clients.
     pub fn present(&self) -> Vec<ConnectedClient> {
         let mut present: Vec<ConnectedClient> = self
             .sessions

@@ -1,4 +1,5 @@
-//! What a person has released from quarantine: given to its agent once, as the answer to the same call or as a resource.
+//! Delivery of messages that were released from quarantine: each goes to its agent once, as the
+//! answer to the same call or as a resource.
 
 use std::sync::Arc;
 
@@ -15,24 +16,25 @@ use crate::protocol::{Call, CallError, CallKind, Context, Era, Reply, answer};
 use crate::record::stores::{Quarantine, Release, StoreError};
 use crate::record::{Event, QuarantineEvent, Recorder};
 
-/// What stands before the id of what was released, in its address.
+/// Prefix of the URI of a released message, before its id.
 const AT: &str = "lychgate://quarantine/";
 
-/// The releases that wait for their agents, as they were last seen on the disk.
+/// The releases that wait for their agents, as last read from disk.
 #[derive(Default)]
 pub(super) struct PendingReleases(Mutex<Vec<Arc<Release>>>);
 
-/// How what was released is asked for.
+/// The way in which a released message is requested.
 #[derive(Clone)]
 pub(super) enum ReleaseRequest {
-    /// By the same call.
+    /// With the same call.
     Call(Arc<Release>),
-    /// As a resource; `None` where nothing is released under this address, or not to this agent.
+    /// As a resource; `None` if nothing is released under this URI, or not to this agent.
     Resource(Option<Arc<Release>>),
 }
 
 impl PendingReleases {
-    /// Looks at the disk: what was released is known from then on, and what people did is told. May wait for the disk.
+    /// Reads the quarantine: loads the released messages, and records the actions of operators. May
+    /// block on disk I/O.
     pub(super) fn refresh(&self, recorder: &Recorder) {
         let Some(quarantine) = recorder.quarantine() else {
             return;
@@ -61,7 +63,7 @@ impl PendingReleases {
                 reason,
                 way: None,
             };
-            // Told before it is forgotten: rather twice than never.
+            // Recorded before it is forgotten: an event may be recorded twice, but is never lost.
             match recorder.record(Event::Quarantine(&told)) {
                 Ok(()) => quarantine.told(&note)?,
                 Err(error) => tracing::error!(%error, "cannot write the audit log"),
@@ -78,7 +80,8 @@ impl PendingReleases {
         Ok(())
     }
 
-    /// Whether a message asks for something that was released. Costs nothing while nothing is.
+    /// Returns the release that a message requests, if any. Costs nothing while there are no
+    /// releases.
     pub(super) fn of_call(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
         let waiting = self.0.lock();
         if waiting.is_empty() {
@@ -94,7 +97,7 @@ impl PendingReleases {
         waiting.iter().find(same).cloned().map(ReleaseRequest::Call)
     }
 
-    /// Whether a message reads a resource of the quarantine.
+    /// Returns the release that a message requests as a resource of the quarantine.
     pub(super) fn of_resource(
         &self,
         message: &Message,
@@ -109,11 +112,12 @@ impl PendingReleases {
         Some(ReleaseRequest::Resource(waiting.iter().find(here).cloned()))
     }
 
-    /// The answer with what was released, if it still waits: of several who ask, one gets it. What goes out is on the record
-    /// first, and is known to have come in. May wait for the disk.
+    /// Returns the answer with the released message, if it still waits: of several requests, one
+    /// gets it. The delivery is recorded first, and the message counts as received. May block on
+    /// disk I/O.
     ///
     /// # Errors
-    /// It cannot be told of, and must be.
+    /// Fails if the delivery cannot be recorded and must be.
     pub(super) fn give(
         &self,
         wanted: &ReleaseRequest,
@@ -130,7 +134,7 @@ impl PendingReleases {
             release.and_then(|release| self.take(release, wanted, message, context, recorder));
         let (Some((answer, kept)), Some(release)) = (taken, release) else {
             return Ok(match wanted {
-                // The server answers it.
+                // The server answers the call.
                 ReleaseRequest::Call(_) => None,
                 ReleaseRequest::Resource(_) => not_found(message, context),
             });
@@ -142,7 +146,7 @@ impl PendingReleases {
                 Some(way),
             )))
             .map_err(CallError::Audit)?;
-        // A body that is no message says nothing that could be told apart.
+        // A body that is not a message has nothing for the session memory.
         if let Ok(kept) = Message::parse(kept, &most()) {
             let learnt = route.policy.released(
                 &kept,
@@ -183,10 +187,10 @@ impl PendingReleases {
 }
 
 impl Gate {
-    /// The answer to a request for a resource of the gate's own, if it is one.
+    /// Returns the answer to a request for one of the gate's own resources, if it is one.
     ///
     /// # Errors
-    /// It cannot be told of, and must be.
+    /// Fails if the request cannot be recorded and must be.
     pub(super) async fn own_resource(
         &self,
         message: &Message,
@@ -208,10 +212,10 @@ impl Gate {
         Ok(page.map(|page| answer::body(StatusCode::OK, page)))
     }
 
-    /// The answer to a call that a person has released, if one has.
+    /// Returns the answer to a call that was released from quarantine, if it was.
     ///
     /// # Errors
-    /// It cannot be recorded, and must be.
+    /// Fails if the delivery cannot be recorded and must be.
     pub(super) async fn released_answer(
         &self,
         call: &Call,
@@ -239,7 +243,7 @@ impl Gate {
         let Some(wanted) = wanted else {
             return Ok(None);
         };
-        // Boxed: calls that nobody has released make no room for it.
+        // Boxed: calls without a release reserve no space for it.
         Box::pin(self.give_released(wanted, message, context, route)).await
     }
 
@@ -290,7 +294,7 @@ fn release_event<'r>(
     }
 }
 
-/// What was kept once was within bounds.
+/// Returns limits without a size bound: a stored message was within the limits when it was stored.
 fn most() -> ReadLimits {
     ReadLimits {
         message_bytes: usize::MAX,
@@ -298,7 +302,7 @@ fn most() -> ReadLimits {
     }
 }
 
-/// The message as it came, with another id.
+/// Returns the message as it arrived, with another id.
 fn with_id(message: bytes::Bytes, id: &str) -> Option<Vec<u8>> {
     let message = Message::parse(message, &most()).ok()?;
     let span = message.value(message.single()?).get("id")?.span();

@@ -1,4 +1,5 @@
-//! Names of hosts looked up before a call is sent: bounded in time, in names of a call, and in look-ups at once.
+//! Lookups of host names before a call is sent: limited in time, in names per call, and in
+//! concurrency.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -15,37 +16,38 @@ use tokio::task::JoinSet;
 use crate::detect::url::{Answers, Wanted};
 use crate::inspect::{Inspection, Policy};
 
-/// Look-ups at once. One that the system does not end takes its place, and a thread, until it does.
+/// Maximum number of concurrent lookups. A lookup that the system does not finish occupies a slot
+/// and a thread until it does.
 const AT_ONCE: usize = 64;
-/// Most addresses of a name that are judged; a name with more counts as one that cannot be resolved.
+/// Maximum number of addresses of a name that are judged; a name with more counts as unresolvable.
 const ADDRESSES: usize = 256;
 
-/// Something that is looked up: ends when the addresses are there.
+/// A pending lookup, which completes with the addresses.
 pub(super) type PendingLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Looks up one name.
 pub(super) type LookUp = dyn Fn(String) -> PendingLookup + Send + Sync;
 
-/// Looks up the names that judging would know of.
+/// Resolves the names that an inspection needs.
 pub(super) struct Resolver {
     look_up: Arc<LookUp>,
     places: Arc<Semaphore>,
 }
 
-/// What came of looking names up.
+/// The result of the lookups.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     pub(super) answers: Answers,
-    /// The limits that were hit, by name.
+    /// The limits that were reached, by name.
     pub(super) hit: Vec<&'static str>,
 }
 
 impl Default for Resolver {
-    /// As the system resolves names.
+    /// Resolves names with the system's resolver.
     fn default() -> Self {
         Self::new(Arc::new(|name| {
             Box::pin(async move {
-                // The dot says that the name is whole: no search domain is to be put behind it.
+                // The trailing dot marks the name as fully qualified: no search domain is appended.
                 let found = tokio::net::lookup_host((format!("{name}."), 0)).await?;
                 Ok(found.map(|address| address.ip()).collect())
             })
@@ -61,7 +63,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses of all names that are known `within` this time.
+    /// Returns the addresses of all names that are resolved `within` this time.
     pub(super) async fn resolve(&self, wanted: Wanted, within: Duration) -> Resolved {
         let found = Arc::new(Mutex::new(HashMap::new()));
         let asked = wanted.names.len();
@@ -73,7 +75,8 @@ impl Resolver {
                 let Ok(place) = places.acquire_owned().await else {
                     return;
                 };
-                // By itself: it keeps its place to its end, whoever still waits for it.
+                // In a task of its own: the lookup keeps its slot until it finishes, even if its
+                // caller no longer waits.
                 let looked_up = tokio::spawn(async move {
                     let _place = place;
                     let addresses = look_up(name.clone()).await;
@@ -108,14 +111,14 @@ impl Resolver {
         }
     }
 
-    /// What an inspection would know more of, for a task: `None` if there is nothing.
+    /// Resolves the names that an inspection needs: `None` if there are none.
     pub(super) async fn more_for(
         &self,
         policy: &Policy,
         inspection: &mut Inspection,
     ) -> Option<Resolved> {
         let within = policy.to_resolve(inspection)?;
-        // Boxed: most calls wait for no name, and all would make room for it.
+        // Boxed: most calls wait for no name, and all would reserve space for it.
         Some(Box::pin(self.resolve(std::mem::take(&mut inspection.wanted), within)).await)
     }
 }

@@ -1,5 +1,5 @@
-//! What of an answer was too long to be shown at once, kept for its agent to read on: a resource that the gate itself
-//! serves. It was judged with the answer, as a whole.
+//! The parts of results that were too long to be shown at once, stored for the agent to read on: a
+//! resource that the gate itself serves. They were judged with the result, as a whole.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -13,30 +13,32 @@ use crate::message::{Message, quote};
 use crate::protocol::{CallError, Context, Era, Holder, SessionId, UpstreamName, answer};
 use crate::record::{Event, Recorder, ResultPage};
 
-/// The scheme of addresses that the gate answers itself; a server never sees them.
+/// The scheme of URIs that the gate answers itself; a server never sees them.
 const SCHEME: &str = "lychgate:";
 
-/// Most agents, each with each of its users, that texts are kept for at once.
+/// Maximum number of agents (each with each of its users) for which texts are stored at the same
+/// time.
 const HOLDERS: usize = 256;
 
-/// The texts kept for all agents. Each agent has bounds of its own, so that none can drive out another's.
+/// The texts stored for all agents. Each agent has limits of its own, so that none can evict
+/// another's texts.
 pub(super) struct StoredResults {
     kept: Mutex<HashMap<Holder, VecDeque<StoredResult>>>,
     limits: StoredResultLimits,
 }
 
-/// A text that one session reads on in.
+/// A stored text that one session reads page by page.
 struct StoredResult {
     upstream: UpstreamName,
     session: Option<SessionId>,
     since: Instant,
     rest: Rest,
-    /// Where each page ends.
+    /// The end offset of each page.
     ends: Vec<usize>,
 }
 
 impl StoredResults {
-    /// Within these bounds.
+    /// Creates a store with these limits.
     pub(super) fn new(limits: &StoredResultLimits) -> Self {
         Self {
             kept: Mutex::default(),
@@ -44,12 +46,13 @@ impl StoredResults {
         }
     }
 
-    /// How what is too long of the next answer is kept: under a new id. `links` is whether the client knows links.
+    /// Returns how the excess of the next result is stored: under a new id. `links` is whether the
+    /// client supports resource links.
     pub(super) fn paging(&self, links: bool) -> Option<Paging> {
         (self.limits.count > 0).then(|| Paging::new(self.limits.bytes, links))
     }
 
-    /// Keeps what an answer has left over. Gives the limits for which something older had to go.
+    /// Stores the excess of a result. Returns the limits for which something older was evicted.
     pub(super) fn keep(&self, context: &Context, rests: Vec<Rest>) -> Vec<&'static str> {
         let mut hit = Vec::new();
         if rests.is_empty() {
@@ -105,10 +108,10 @@ impl StoredResults {
         hit
     }
 
-    /// The answer to a request for a page, if it is one.
+    /// Returns the answer to a request for a page, if the message is one.
     ///
     /// # Errors
-    /// It cannot be told of, and must be.
+    /// Fails if the request cannot be recorded and must be.
     pub(super) fn answer(
         &self,
         message: &Message,
@@ -143,10 +146,10 @@ impl StoredResults {
         )))
     }
 
-    /// A page, if it is kept for this session.
+    /// Returns a page, if it is stored for this session.
     fn page(&self, context: &Context, uri: &str) -> Option<String> {
         let (id, number) = uri.strip_prefix(AT)?.split_once('/')?;
-        // The first page is what the answer showed.
+        // The first page is the part that the result itself contained.
         let index = number
             .parse::<usize>()
             .ok()
@@ -202,9 +205,9 @@ impl StoredResult {
     }
 }
 
-/// The answer where there is no such resource.
+/// Returns the answer for a resource that does not exist.
 pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
-    // 2026-07-28 has no code of its own for it any more.
+    // 2026-07-28 no longer has a code of its own for this.
     answer::error(
         Some(id),
         if era == Era::Modern { -32602 } else { -32002 },
@@ -213,21 +216,21 @@ pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
     )
 }
 
-/// Where the pages of a text end.
+/// Returns the end offsets of the pages of a text.
 fn ends(rest: &Rest) -> Vec<usize> {
     let portions = Portions::of(&rest.text);
     let mut ends = Vec::new();
     let mut from = 0;
     while from < rest.text.len() {
         let end = portions.end(from, rest.page_bytes);
-        // A page that is shorter than a character cannot be; it would never end.
+        // A page must contain at least one character; otherwise paging would never end.
         from = if end > from { end } else { rest.text.len() };
         ends.push(from);
     }
     ends
 }
 
-/// The id and address of a request for something that the gate serves.
+/// Returns the id and the URI of a request for a resource that the gate serves.
 pub(super) fn requested_part(message: &Message) -> Option<(&str, Cow<'_, str>)> {
     let envelope = message
         .single()

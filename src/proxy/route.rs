@@ -1,4 +1,4 @@
-//! What is resolved for a call once: where it goes, what it is judged by, whose session it belongs to.
+//! The route of a call, determined once: its upstream, its policy, and its session.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,8 +13,8 @@ use crate::inspect::{Heard, Policy};
 use crate::message::Message;
 use crate::protocol::{Call, CallError, CallKind, Context};
 
-/// Where a call goes, and what it is judged by. All of it is from one moment: a reload changes nothing for a call that is on its
-/// way.
+/// The upstream, policy and session of a call. All of it is from one moment: a reload does not
+/// affect a call in flight.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) upstream: Arc<UpstreamState>,
@@ -27,13 +27,13 @@ pub(super) struct OpenCall {
     pub(super) call: Box<Call>,
     pub(super) route: Route,
     pub(super) started: Instant,
-    /// What a person was asked about the call, if one was.
+    /// The approval request for the call, if there was one.
     pub(super) approved: Option<Box<ApprovalRequest>>,
     /// The stream that the call opens, if it opens one on which changes are announced.
     pub(super) listens: Option<Listening>,
     /// The last texts of the reply so far.
     tail: Mutex<Heard>,
-    /// The places of the call, held until the reply has ended or is not wanted any more.
+    /// The concurrency slots of the call, held until the reply has ended or is no longer needed.
     permit: Mutex<Permit>,
 }
 
@@ -62,7 +62,7 @@ impl OpenCall {
         &self.call.context
     }
 
-    /// What was sent, if it was a message.
+    /// Returns the message that was sent, if there was one.
     pub(super) fn sent(&self) -> Option<&Message> {
         if let CallKind::Send(message) = &self.call.ask {
             Some(message)
@@ -71,10 +71,11 @@ impl OpenCall {
         }
     }
 
-    /// The policy for a message of the reply: that of the call, or for a stream without a call of its own the one in force.
+    /// Returns the policy for a message of the reply: that of the call, or for a stream without a
+    /// call of its own the active one.
     ///
     /// # Errors
-    /// The upstream has none any more.
+    /// Fails if the upstream no longer has a policy.
     pub(super) fn policy(&self) -> Result<Arc<Policy>, CallError> {
         if self.call.listens() {
             self.route.upstream.policy()
@@ -83,14 +84,14 @@ impl OpenCall {
         }
     }
 
-    /// The digest of the call, if it is one request.
+    /// Returns the digest of the call, if it is a single request.
     pub(super) fn digest(&self) -> Option<CallDigest> {
         let message = self.sent()?;
         let envelope = message.single().filter(|envelope| envelope.is_request())?;
         Some(CallDigest::of(self.context(), message, envelope))
     }
 
-    /// The last texts that the agent received on the stream of the reply.
+    /// Returns the last texts that the agent received on the stream of the reply.
     pub(super) fn tail(&self) -> MutexGuard<'_, Heard> {
         let tail = self
             .route
@@ -101,7 +102,7 @@ impl OpenCall {
         tail.lock()
     }
 
-    /// Gives the places of the call back: its answer is not wanted any more.
+    /// Releases the slots of the call: its answer is no longer needed.
     pub(super) fn release(&self) {
         drop(std::mem::take(&mut *self.permit.lock()));
     }

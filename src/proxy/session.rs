@@ -1,5 +1,5 @@
-//! The record of an agent and those of its sessions: places for calls, open requests, budgets, memory, presence. A call finds its
-//! record once.
+//! The record of an agent and those of its sessions: concurrency slots, open requests, budgets,
+//! memory, presence. A call looks up its record once.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,9 +19,11 @@ use crate::protocol::{
     Call, CallError, Context, Era, Holder, OpenRequest, SessionId, UpstreamName, headers,
 };
 
-/// Maximum number of open requests per session, for answers that come on another stream than their request's.
+/// Maximum number of open requests per session, for answers that arrive on another stream than
+/// their request's.
 const OPEN: usize = 256;
-/// Maximum number of answered requests per session, for answers that are sent again on a resumed stream.
+/// Maximum number of answered requests per session, for answers that are sent again on a resumed
+/// stream.
 const ANSWERED: usize = 32;
 /// Maximum number of pieces of secrets kept per session, and their age.
 const PIECES: usize = 32;
@@ -32,7 +34,7 @@ const FILES_AGE: Duration = Duration::from_secs(3600);
 /// An agent, for one of its users.
 pub(super) struct AgentRecord {
     pub(super) holder: Holder,
-    /// Places for calls in flight.
+    /// Slots for calls in flight.
     places: Arc<Semaphore>,
     pub(super) memory: Mutex<AgentMemory>,
 }
@@ -51,7 +53,7 @@ impl AgentRecord {
     }
 }
 
-/// A legacy session, or all that an agent sends to an upstream outside of sessions.
+/// A legacy session, or everything that an agent sends to an upstream outside of sessions.
 pub(super) struct Session {
     pub(super) agent: Arc<AgentRecord>,
     pub(super) upstream: UpstreamName,
@@ -65,13 +67,13 @@ pub(super) struct Session {
     pub(super) streams: AtomicUsize,
 }
 
-/// What changes from call to call.
+/// The state that changes from call to call.
 pub(super) struct State {
     pub(super) used: Instant,
     requests: RecentRequests,
-    /// What the client puts to its user.
+    /// The kinds of questions that the client presents to its user.
     pub(super) elicits: ElicitationSupport,
-    /// Calls counted against a budget, by the glob of their tools, and when the last one was.
+    /// Calls counted against a budget, by the glob of their tools, with the time of the last one.
     spent: HashMap<Box<str>, (u32, Instant)>,
     pieces: VecDeque<(Instant, Piece)>,
     files: Arc<Files>,
@@ -135,11 +137,11 @@ impl Session {
         self.state.lock()
     }
 
-    /// Takes a call's places: one of its agent's, one of its upstream's. Streams that only listen need none: they are bounded
-    /// with the connections that they occupy.
+    /// Takes a call's slots: one of its agent's, one of its upstream's. Streams that only listen
+    /// need none: they are limited together with the connections that they occupy.
     ///
     /// # Errors
-    /// The limit that was hit.
+    /// The limit that was reached.
     pub(super) fn take_places(
         self: &Arc<Self>,
         listens: bool,
@@ -174,14 +176,15 @@ impl Session {
         }
     }
 
-    /// Whether a budget of `most` calls of the tools that `glob` fits has room for one more. It starts anew after `idle`.
+    /// Reports whether a budget of `most` calls of the tools that `glob` matches has room for one
+    /// more. The budget restarts after `idle`.
     pub(super) fn has_budget(&self, glob: &str, most: u32, now: Instant, idle: Duration) -> bool {
         let state = self.state();
         let spent = state.spent.get(glob).filter(|(_, last)| now < *last + idle);
         spent.is_none_or(|(spent, _)| *spent < most)
     }
 
-    /// Counts one call of the tools that `glob` fits.
+    /// Counts one call of the tools that `glob` matches.
     pub(super) fn spend(&self, glob: &str, now: Instant, idle: Duration) {
         let mut state = self.state();
         state.spent.retain(|_, (_, last)| now < *last + idle);
@@ -189,7 +192,8 @@ impl Session {
         (*spent, *last) = (spent.saturating_add(1), now);
     }
 
-    /// Records the requests of a message as open, and returns them. A modern request belongs to no session.
+    /// Records the requests of a message as open, and returns them. A modern request belongs to no
+    /// session.
     pub(super) fn asking(&self, era: Era, message: &Message) -> Arc<[OpenRequest]> {
         let asked = headers::requests(message);
         if !asked.is_empty() && self.keeps_requests(era) {
@@ -198,7 +202,7 @@ impl Session {
         asked.into()
     }
 
-    /// The open requests of the session, and the last ones that were answered.
+    /// Returns the open requests of the session, and the last ones that were answered.
     pub(super) fn open_requests(&self, era: Era) -> Arc<[OpenRequest]> {
         if !self.keeps_requests(era) {
             return Arc::default();
@@ -213,7 +217,7 @@ impl Session {
             .collect()
     }
 
-    /// Records that the requests which a message answers are no longer open.
+    /// Marks the requests that a message answers as no longer open.
     pub(super) fn close_answered(&self, era: Era, message: &Message) {
         let mut answers = message
             .envelopes()
@@ -237,7 +241,7 @@ impl Session {
         self.state().requests.add(asked);
     }
 
-    /// What earlier messages left behind for judging the next one.
+    /// Returns the state from earlier messages that is needed to judge the next one.
     pub(super) fn memory(&self) -> Memory {
         let now = Instant::now();
         let (pieces, files) = {
@@ -266,7 +270,7 @@ impl Session {
         }
     }
 
-    /// Adds what a judged message leaves behind. Returns the limits that were hit, by name.
+    /// Stores the state that a judged message adds. Returns the limits that were reached, by name.
     pub(super) fn remember(&self, direction: Direction, learnt: Learnt) -> Vec<&'static str> {
         if learnt.is_empty() {
             return Vec::new();
@@ -288,7 +292,8 @@ impl Session {
         traces.add(&learnt.flow, self.from, now)
     }
 
-    /// Adds what an answer leaves behind that was withheld and is given to its agent now. Returns the limits that were hit.
+    /// Stores the state of an answer that was withheld and is now delivered to its agent. Returns
+    /// the limits that were reached.
     pub(super) fn release(&self, mut learnt: Learnt) -> Vec<&'static str> {
         let traces = self.agent.memory().traces();
         traces.release(&learnt.flow, self.from);
@@ -296,12 +301,12 @@ impl Session {
         self.remember(Direction::Inbound, learnt)
     }
 
-    /// Whether the session is a caller's.
+    /// Reports whether the session belongs to the caller.
     pub(super) fn is_of(&self, context: &Context) -> bool {
         context.is_of(&self.agent.holder)
     }
 
-    /// Whether a call is carried or a stream is open.
+    /// Reports whether a call is in flight or a stream is open.
     pub(super) fn is_busy(&self) -> bool {
         self.calls.load(Ordering::Relaxed) + self.streams.load(Ordering::Relaxed) > 0
     }
@@ -327,17 +332,17 @@ impl State {
     }
 }
 
-/// The places of a call, given back when it is dropped.
+/// The slots of a call, returned when it is dropped.
 #[derive(Default)]
 pub(super) struct Permit {
-    /// Among the calls of its agent and of its upstream.
+    /// One of its agent's slots, and one of its upstream's.
     _places: Option<[OwnedSemaphorePermit; 2]>,
     _of_tool: Vec<OwnedSemaphorePermit>,
     _carried: Option<InFlightGuard>,
 }
 
 impl Permit {
-    /// The same, with places among the calls of a tool, and presence.
+    /// Adds slots of tools, and the presence guard.
     pub(super) fn with(self, of_tool: Vec<OwnedSemaphorePermit>, carried: InFlightGuard) -> Self {
         Self {
             _of_tool: of_tool,

@@ -1,4 +1,5 @@
-//! The table of sessions: which agent opened which, found once per call. Bounded; what is not used is forgotten.
+//! The table of sessions: which agent opened which, looked up once per call. Bounded; unused
+//! entries are forgotten.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -27,7 +28,7 @@ pub(super) struct Sessions {
 
 #[derive(Default)]
 struct Table {
-    /// Those that servers have opened (2025-03-26, Session Management).
+    /// Sessions that servers have opened (2025-03-26, Session Management).
     opened: HashMap<(UpstreamName, SessionId), Arc<Session>>,
     /// Calls outside of sessions: one record for each agent at each upstream.
     others: HashMap<(UpstreamName, Holder), Arc<Session>>,
@@ -45,10 +46,12 @@ impl Sessions {
         }
     }
 
-    /// The session of a call. The id in the context becomes the one that is kept with the session, whose digest is computed once.
+    /// Returns the session of a call. The id in the context is replaced by the one stored with the
+    /// session, whose digest is computed once.
     ///
     /// # Errors
-    /// The agent has not opened it, or it is unknown: its client starts a new one.
+    /// Fails if the agent has not opened the session, or it is unknown: its client then starts a
+    /// new one.
     pub(super) fn admit(&self, context: &mut Context) -> Result<Arc<Session>, CallError> {
         let now = Instant::now();
         let Some(id) = context.session.take() else {
@@ -74,7 +77,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The record of what an agent sends to an upstream outside of sessions.
+    /// Returns the record of an agent's calls to an upstream outside of sessions.
     fn outside(&self, context: &Context, now: Instant) -> Arc<Session> {
         let key = (context.upstream.clone(), context.holder());
         let mut table = self.table.lock();
@@ -93,7 +96,8 @@ impl Sessions {
         if let Some(agent) = table.agents.get(holder) {
             return agent.clone();
         }
-        // An agent with a session or a call keeps its record: a second one would give it its places again.
+        // An agent with a session or a call keeps its record: a second record would give it its
+        // slots again.
         if table.agents.len() >= self.most {
             let idle = |agent: &AgentRecord| now.duration_since(agent.memory().used);
             table
@@ -122,7 +126,8 @@ impl Sessions {
             .clone()
     }
 
-    /// Records the session that a reply opens, and what the client that sent `message` puts to its user.
+    /// Records the session that a reply opens, and which questions the client that sent `message`
+    /// presents to its user.
     pub(super) fn observe(
         &self,
         asker: &Session,
@@ -146,14 +151,15 @@ impl Sessions {
         let now = Instant::now();
         let mut table = self.table.lock();
         let key = (context.upstream.clone(), id.clone());
-        // A server that hands out an id which another agent holds does not make it this agent's.
+        // A server that hands out an id which belongs to another agent does not make it this
+        // agent's session.
         if table.opened.contains_key(&key) {
             return;
         }
         make_room(&mut table.opened, self.most, self.idle, now);
         let session = Session::new(asker.agent.clone(), context.upstream.clone(), Some(id), now);
         {
-            // A session begins with the answer to `initialize`, which named the client.
+            // A session begins with the answer to `initialize`, whose request named the client.
             let client = asker.state().presence.client.clone();
             let mut state = session.state();
             state.presence.client = client;
@@ -180,7 +186,7 @@ impl Sessions {
         table.others.retain(|(of, _), _| of != upstream);
     }
 
-    /// The sessions that are busy or were used recently.
+    /// Returns the sessions that are busy or were used recently.
     pub(super) fn live(&self) -> Vec<Arc<Session>> {
         let table = self.table.lock();
         let now = Instant::now();
@@ -193,7 +199,8 @@ impl Sessions {
     }
 }
 
-/// What the client of a message puts to its user, if the message opens a session.
+/// Returns the kinds of questions that the client of a message presents to its user, if the message
+/// opens a session.
 fn opens(message: &Message) -> Option<ElicitationSupport> {
     let opens = message
         .single()
@@ -201,7 +208,7 @@ fn opens(message: &Message) -> Option<ElicitationSupport> {
     opens.then(|| asks(message, Era::Legacy))
 }
 
-/// Makes room for one more session: idle ones go, else the one that was not used for longest.
+/// Makes room for one more session: removes idle ones, otherwise the least recently used one.
 fn make_room<K: Clone + Eq + Hash>(
     sessions: &mut HashMap<K, Arc<Session>>,
     most: usize,

@@ -1,5 +1,6 @@
-//! The upstreams of a gate. A reload adds, replaces and removes them while calls are open: those end on the upstream that they
-//! began with, which is shut down after the last one or at the drain deadline.
+//! The upstreams of a gate. A reload adds, replaces and removes them while calls are open: those
+//! calls finish on the upstream on which they began, which is shut down after the last one or at
+//! the drain deadline.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,24 +24,24 @@ use crate::pins::PinStore;
 use crate::protocol::{Call, CallError, Frames, Framing, InFlight, Reply, UpstreamName};
 use crate::upstream::Upstream;
 
-/// An upstream, and what the gate has learnt of it.
+/// An upstream, and what the gate has learned about it.
 pub(super) struct UpstreamState {
     pub(super) name: UpstreamName,
-    /// The name by which it is pinned.
+    /// The name under which it is pinned.
     pub(super) pinned_as: Arc<str>,
-    /// The policy in force. That of a removed upstream stays in force for its open calls.
+    /// The active policy. A removed upstream keeps its policy for its open calls.
     policy: ArcSwapOption<Policy>,
     pub(super) upstream: Arc<Upstream>,
     pub(super) mirrors: Arc<ParamHeaders>,
     pub(super) tools: Arc<Tools>,
     pub(super) declared: Arc<DeclaredLists>,
-    /// Its open calls, where their answers come on one stream.
+    /// Its open calls, if their answers arrive on one stream.
     pub(super) open: Option<OpenCalls>,
-    /// Places for calls in flight.
+    /// Slots for calls in flight.
     pub(super) places: Arc<Semaphore>,
-    /// Permits for judging off the threads that carry traffic.
+    /// Permits for judging on blocking threads.
     pub(super) judging: Arc<Semaphore>,
-    /// Turns true when its streams shall end.
+    /// Turns true when its streams must end.
     ended: watch::Sender<bool>,
 }
 
@@ -62,7 +63,8 @@ impl UpstreamState {
         }
     }
 
-    /// The same server, reached otherwise: what was learnt of it holds until it lists anew.
+    /// Takes over the learned state of `before`, the same server reached in a different way: it is
+    /// valid until the server sends its lists again.
     fn knowing(self, before: &Self) -> Self {
         let mirrors = before.mirrors.clone();
         let tools = before.tools.clone();
@@ -75,15 +77,15 @@ impl UpstreamState {
         }
     }
 
-    /// The policy in force.
+    /// Returns the active policy.
     ///
     /// # Errors
-    /// It has none.
+    /// Fails if it has none.
     pub(super) fn policy(&self) -> Result<Arc<Policy>, CallError> {
         self.policy.load_full().ok_or(CallError::NotOffered)
     }
 
-    /// Carries a call to the server. A stream ends with the upstream.
+    /// Sends a call to the server. A stream ends with the upstream.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         let reply = self.upstream.call(call).await?;
         if reply.framing != Framing::Events {
@@ -117,7 +119,8 @@ impl UpstreamState {
         })
     }
 
-    /// Waits for its open calls, for so long, then ends its streams, sessions and processes.
+    /// Waits for its open calls up to the drain deadline, then ends its streams, sessions and
+    /// processes.
     async fn retire(&self, limits: &Limits) {
         let all = u32::try_from(limits.calls_per_upstream).unwrap_or(u32::MAX);
         if tokio::time::timeout(limits.drain, self.places.acquire_many(all))
@@ -138,7 +141,7 @@ impl UpstreamState {
     }
 }
 
-/// What the states of upstreams are made with.
+/// Shared inputs for building the states of upstreams.
 pub(super) struct UpstreamInputs<'p> {
     pub(super) policies: &'p Policies,
     pub(super) pins: &'p PinStore,
@@ -148,20 +151,21 @@ pub(super) struct UpstreamInputs<'p> {
 
 type Table = HashMap<UpstreamName, Arc<UpstreamState>>;
 
-/// The upstreams that are there, and those that still end.
+/// The current upstreams, and those that are still draining.
 pub(super) struct Upstreams {
     table: ArcSwap<Table>,
     retiring: Mutex<Vec<Weak<UpstreamState>>>,
-    /// Ticks when there are others.
+    /// Signals that the set of upstreams has changed.
     changed: watch::Sender<()>,
 }
 
-/// What a reload changes.
+/// The changes of a reload.
 #[derive(Default)]
 pub struct UpstreamChanges {
-    /// Those that are new, or reached otherwise than before; the latter with whether it is the same server.
+    /// Upstreams that are new, or reached in a different way than before; the flag is whether it is
+    /// still the same server.
     pub set: Vec<(UpstreamName, Upstream, bool)>,
-    /// Those that are gone.
+    /// Upstreams that were removed.
     pub removed: Vec<UpstreamName>,
 }
 
@@ -187,12 +191,12 @@ impl Upstreams {
         self.table.load().get(name).cloned()
     }
 
-    /// Their names.
+    /// Returns the names of the current upstreams.
     pub(super) fn names(&self) -> Vec<UpstreamName> {
         self.table.load().keys().cloned().collect()
     }
 
-    /// Puts other policies in force, for open streams on replaced upstreams, too.
+    /// Activates other policies, also for open streams on replaced upstreams.
     pub(super) fn replace_policies(&self, policies: &Policies) {
         for state in self.all() {
             if let Some(policy) = policies.get(&state.name) {
@@ -201,14 +205,14 @@ impl Upstreams {
         }
     }
 
-    /// Those that are there, and those that still end.
+    /// Returns the current upstreams, and those that are still draining.
     fn all(&self) -> Vec<Arc<UpstreamState>> {
         let mut all: Vec<_> = self.table.load().values().cloned().collect();
         all.extend(self.retiring.lock().iter().filter_map(Weak::upgrade));
         all
     }
 
-    /// Ends all of them.
+    /// Shuts down all of them.
     pub(super) async fn shutdown(&self) {
         let all = self.all();
         join_all(all.iter().map(|state| state.shutdown())).await;
@@ -216,7 +220,7 @@ impl Upstreams {
 }
 
 impl Gate {
-    /// The upstreams, with their names.
+    /// Returns the upstreams with their names.
     pub fn upstreams(&self) -> Vec<(UpstreamName, Arc<Upstream>)> {
         self.upstreams
             .table
@@ -226,7 +230,7 @@ impl Gate {
             .collect()
     }
 
-    /// The upstream of this name, if there is one.
+    /// Returns the name of the upstream with this name, if there is one.
     pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
         self.upstreams
             .table
@@ -235,7 +239,8 @@ impl Gate {
             .map(|(name, _)| name.clone())
     }
 
-    /// Whether the replies of an upstream have a status and headers of the server's own; not those of one that is not there.
+    /// Reports whether the replies of an upstream have a status and headers of the server's own;
+    /// false if there is no such upstream.
     pub fn speaks_http(&self, name: &UpstreamName) -> bool {
         self.upstreams
             .table
@@ -244,19 +249,20 @@ impl Gate {
             .is_some_and(|state| state.upstream.speaks_http())
     }
 
-    /// The name of the upstream, if there is only one.
+    /// Returns the name of the upstream, if there is only one.
     pub fn only_upstream(&self) -> Option<UpstreamName> {
         let table = self.upstreams.table.load();
         let mut all = table.keys();
         all.next().filter(|_| all.next().is_none()).cloned()
     }
 
-    /// Ticks when upstreams were added, replaced or removed.
+    /// Returns a receiver that is notified when upstreams were added, replaced or removed.
     pub fn upstream_changes(&self) -> watch::Receiver<()> {
         self.upstreams.changed.subscribe()
     }
 
-    /// Puts other policies and upstreams in force. Open calls of what is replaced or removed go on there to their end.
+    /// Activates other policies and upstreams. Open calls of replaced or removed upstreams continue
+    /// there to their end.
     pub fn replace_upstreams(self: &Arc<Self>, policies: Policies, changes: UpstreamChanges) {
         self.replace(policies);
         let policies = self.policies();

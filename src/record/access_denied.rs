@@ -1,20 +1,20 @@
-//! What somebody asked for and may not use.
+//! Requests for objects that the caller has no access to.
 
 use crate::protocol::{AgentName, Caller, UpstreamName};
 
-/// What somebody asked for and may not use.
+/// A request for an object that the caller has no access to.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessDenied<'a> {
-    /// Whose call it was.
+    /// The agent that called.
     pub agent: &'a AgentName,
-    /// Who stands behind it.
+    /// The user that the agent acts for and what it may use.
     pub caller: &'a Caller,
-    /// Of which server.
+    /// The upstream that the object belongs to.
     pub upstream: &'a UpstreamName,
-    /// What kind of thing: `tool`, `prompt`, `resource`, or `upstream` for the server itself.
+    /// The kind of object: `tool`, `prompt`, `resource`, or `upstream` for the upstream itself.
     pub thing: &'a str,
-    /// Its name, or its address.
+    /// The name or URI of the object.
     pub name: &'a str,
-    /// Why, in a sentence without a full stop.
+    /// The reason, as a sentence without a full stop.
     pub why: &'a str,
 }

@@ -1,37 +1,38 @@
-//! Questions to people, and their answers.
+//! Approval requests and their outcomes.
 
 use std::time::Duration;
 
 use crate::protocol::{AuditId, Context};
 use crate::rules::RuleId;
 
-/// Something that happened to a question to a person.
+/// A change of the state of an approval request.
 #[derive(Clone, Copy, Debug)]
 pub struct Approval<'a> {
-    /// Whose call it is, to whom.
+    /// The agent that calls and the upstream that is called.
     pub context: &'a Context,
-    /// The line of the judgement that led to it, where it is at hand.
+    /// The audit line of the verdict that led to the request, if known.
     pub audit: Option<AuditId>,
-    /// Its name; empty where no question was needed.
+    /// The id of the request; empty if none was needed.
     pub id: &'a str,
-    /// The tool, or the method of what calls none.
+    /// The tool, or the method if the call is not a tool call.
     pub tool: &'a str,
-    /// The rules that ask.
+    /// The rules that require approval.
     pub rules: &'a [RuleId],
     /// One of `OUTCOMES`.
     pub outcome: &'static str,
-    /// By which way it was answered, one of `WAYS`.
+    /// How it was answered, one of `WAYS`.
     pub way: &'static str,
-    /// What a yes is for.
+    /// What an approval applies to.
     pub scope: Option<&'static str>,
-    /// Who says to have answered.
+    /// The name that the approver gave.
     pub by: Option<&'a str>,
-    /// How long it was open.
+    /// How long the request was open.
     pub took: Option<Duration>,
 }
 
-/// What can happen to a question: it is put; answered with yes or no; not answered in time; taken back with its call;
-/// answered, but the call never came back; or there is nobody to put it to.
+/// Outcomes of an approval request: it was sent; it was approved or denied; it was not answered in
+/// time; it was cancelled with its call; it was answered, but the call was not sent again; or there
+/// was nobody to send it to.
 pub(super) const OUTCOMES: [&str; 7] = [
     "asked",
     "approved",
@@ -41,5 +42,6 @@ pub(super) const OUTCOMES: [&str; 7] = [
     "unused",
     "nobody",
 ];
-/// The ways to an answer: the agent's own user, the admin port, an earlier yes; none.
+/// How an approval request is answered: by the agent's own user, on the admin port, by an earlier
+/// approval, or not at all.
 pub(super) const WAYS: [&str; 4] = ["elicitation", "console", "earlier", "none"];

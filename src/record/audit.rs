@@ -1,4 +1,4 @@
-//! The lines of judged messages.
+//! Builds the audit lines of inspected messages.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::message::Direction;
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Severity};
 
-/// Maximum number of findings of a line.
+/// Maximum number of findings in a line.
 const FINDINGS: usize = 50;
-/// Maximum number of uninspected parts of a line.
+/// Maximum number of uninspected parts in a line.
 const UNINSPECTED: usize = 20;
 /// Maximum length of the shorter texts (names, methods, places), in bytes.
 const NAME_BYTES: usize = 256;
@@ -27,7 +27,7 @@ pub(super) struct Audit {
     redactor: Redactor,
 }
 
-/// The properties that all messages of a judged body share.
+/// The properties shared by all messages of an inspected body.
 pub(super) struct Body<'a> {
     pub(super) audit: AuditId,
     pub(super) direction: Direction,
@@ -43,7 +43,7 @@ pub(super) struct Body<'a> {
     pub(super) waited: Option<Duration>,
 }
 
-/// One judged message or text.
+/// One inspected message or text.
 struct Judgement<'a, 'i> {
     /// The message; `None` for a text that is not one.
     item: Option<&'a Item<'i>>,
@@ -55,7 +55,7 @@ struct Judgement<'a, 'i> {
     uninspected: &'a [&'a Uninspected],
 }
 
-/// Content from an agent, as it is shown.
+/// Content from an agent, redacted for the log.
 struct AgentContent {
     sha256: [u8; 32],
     arguments: Option<String>,
@@ -65,14 +65,14 @@ struct AgentContent {
 
 impl Audit {
     /// # Errors
-    /// Never, unless the patterns that find secrets are wrong.
+    /// Never, unless the patterns for secrets are invalid.
     pub(super) fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             redactor: Redactor::new()?,
         })
     }
 
-    /// The line of one judged message.
+    /// Returns the line of an inspected message.
     pub(super) fn judged(&self, body: &Body<'_>, item: &Item<'_>) -> String {
         let judgement = Judgement {
             item: Some(item),
@@ -86,7 +86,7 @@ impl Audit {
         self.line(body, &judgement)
     }
 
-    /// The line of a judged text that is not a message.
+    /// Returns the line of an inspected text that is not a message.
     pub(super) fn judged_text(
         &self,
         body: &Body<'_>,
@@ -216,7 +216,7 @@ impl Audit {
         .line(severity(findings))
     }
 
-    /// The error that a message reports: the code of a JSON-RPC error, and its class.
+    /// Returns the error that a message reports: the code of a JSON-RPC error, and its class.
     fn failure<'i>(&self, item: &Item<'i>) -> Option<(Option<Cow<'i, str>>, Cow<'i, str>)> {
         let body = item.body.filter(|_| item.is_answer)?;
         if item.kind == "error" {
@@ -236,7 +236,8 @@ impl Audit {
         } else {
             Cow::Borrowed(at)
         };
-        // Everything else that was found in content from an agent is shown, so that it can be explained and judged again.
+        // All other findings in content from an agent are shown, so that they can be explained and
+        // inspected again.
         let shows = body.direction == Direction::Outbound && body.evidence != Keeps::None;
         let masked = item
             .findings
@@ -319,7 +320,7 @@ impl Audit {
         }
     }
 
-    /// An error with all its causes. Parts of it may be a peer's words.
+    /// Returns an error with all its causes. Parts of it may be text from a peer.
     pub(super) fn chain(&self, error: &dyn std::error::Error) -> String {
         let mut told = error.to_string();
         let mut cause = error.source();
@@ -335,13 +336,13 @@ impl Audit {
             .into_owned()
     }
 
-    /// A peer's words as they may be shown: bounded, secrets masked.
+    /// Returns text from a peer for display: limited in length, with secrets masked.
     pub(super) fn name<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redactor.text(text, NAME_BYTES)
     }
 }
 
-/// The caller, session and upstream server of a call.
+/// Returns the caller, session and upstream of a call.
 pub(super) fn who(context: &Context) -> Who<'_> {
     Who {
         agent: Cow::from(&*context.agent.0),
@@ -365,12 +366,12 @@ pub(super) fn who(context: &Context) -> Who<'_> {
     }
 }
 
-/// How many of them a line of at most so many leaves out, if any.
+/// Returns how many of `count` entries a line with at most `most` omits, if any.
 fn left_out(count: usize, most: usize) -> Option<u64> {
     (count > most).then(|| (count - most) as u64)
 }
 
-/// What was done, as OCSF has it (1.6, `disposition_id`).
+/// Returns what was done, as an OCSF disposition (1.6, `disposition_id`).
 fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str {
     let taken_out =
         |finding: &&Finding| matches!(finding.action, Action::Quarantine | Action::Withhold);
@@ -385,7 +386,7 @@ fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str 
     }
 }
 
-/// The highest of the findings that are not suppressed.
+/// Returns the highest severity of the findings that are not suppressed.
 fn severity(findings: &[&Finding]) -> Severity {
     findings
         .iter()

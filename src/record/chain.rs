@@ -1,4 +1,5 @@
-//! Lines that hang together: each carries its number and the digest of the one before.
+//! The hash chain of the audit log: each line contains its number and the digest of the line before
+//! it.
 
 pub(super) mod checkpoint;
 pub(super) mod files;
@@ -16,33 +17,34 @@ pub use key::PublicKey;
 /// A SHA-256 digest.
 pub(super) type Sha = [u8; 32];
 
-/// The members at the end of a line, as they begin: a comma, the name and a colon.
+/// The beginnings of the two members at the end of a line: a comma, the name and a colon.
 const SEQ: &str = <member::seq as Member>::KEY;
 const PREV: &str = <member::prev as Member>::KEY;
 
-/// Longest line that is read back, in bytes; what the gate writes is far shorter.
+/// Maximum length of a line that is read, in bytes; lines that the gate writes are far shorter.
 pub(super) const LINE_BYTES: usize = 8 << 20;
 
 /// The end of a chain: the number and the digest of its last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Number of the last line; zero where there is none.
+    /// Number of the last line; zero if there is none.
     pub(super) seq: u64,
-    /// Digest of its bytes, without the line feed; zeros where there is none.
+    /// Digest of its bytes, without the line feed; zeros if there is none.
     pub(super) sha: Sha,
 }
 
-/// What stands at the end of a line.
+/// The link at the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
-    /// The line's number.
+    /// Number of the line.
     pub(super) seq: u64,
-    /// Digest of the line before.
+    /// Digest of the line before it.
     pub(super) prev: Sha,
 }
 
 impl Head {
-    /// Adds a line, a JSON object without its line feed, to `out`: with number, digest and line feed.
+    /// Appends a line to `out`: the JSON object, given without line feed, with number, digest and
+    /// line feed.
     pub(super) fn append(&mut self, object: &str, out: &mut Vec<u8>) {
         let start = out.len();
         let open = object.strip_suffix('}').unwrap_or(object);
@@ -72,14 +74,14 @@ impl Head {
         out.push(b'\n');
     }
 
-    /// Whether a line with this link comes right after this end.
+    /// Reports whether a line with this link directly follows this end.
     pub(super) fn leads_to(&self, link: &Link) -> bool {
         link.prev == self.sha && Some(link.seq) == self.seq.checked_add(1)
     }
 }
 
 impl Link {
-    /// The link of a line without its line feed; `None` if it carries none.
+    /// Returns the link of a line, given without its line feed; `None` if it has none.
     pub(super) fn of(line: &[u8]) -> Option<Self> {
         let rest = line.strip_suffix(b"\"}")?;
         let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
@@ -104,15 +106,15 @@ impl Link {
     }
 }
 
-/// Whether a line that hangs in no chain can be one that was not written to its end: an object that does not end, or the zeros
-/// that a failed machine may leave. What is whole was put there by somebody else.
+/// Reports whether a line outside of the chain may have been written incompletely: an unfinished
+/// object, or zeros that a failed machine may leave. A complete line was written by another
+/// program.
 pub(super) fn is_torn(line: &[u8]) -> bool {
     let begun = line.first() == Some(&b'{')
         && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err();
     begun || line.iter().all(|byte| *byte == 0)
 }
 
-/// The digest of some bytes.
 pub(super) fn sha(bytes: &[u8]) -> Sha {
     Sha256::digest(bytes).into()
 }

@@ -1,4 +1,5 @@
-//! What people watch: lines as they are told, and what happened lately. Both cost next to nothing while nobody looks.
+//! The data for the console: audit lines as they are recorded, and statistics of the last hour.
+//! Both cost next to nothing while nobody uses them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,10 +21,10 @@ use crate::inspect::Finding;
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
 
-/// Maximum number of sentences that are kept of a reload.
+/// Maximum number of messages that are kept for a reload.
 const MAX_REASONS: usize = 20;
 
-/// What people watch.
+/// The data for the console.
 #[derive(Default)]
 pub(super) struct ConsoleFeed {
     tail: AuditTail,
@@ -31,50 +32,52 @@ pub(super) struct ConsoleFeed {
     pub(super) stats: RecentStats,
 }
 
-/// How the last reload ended.
+/// The result of the last reload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reload {
-    /// When, in seconds since 1970.
+    /// When it ended, in seconds since 1970.
     pub at: u64,
     /// Whether the new rules are in force.
     pub applied: bool,
-    /// What protects less than before, or why it was refused.
+    /// What is less protected than before, or why the reload was rejected.
     pub told: Vec<String>,
 }
 
 impl Recorder {
-    /// How the last reload ended; `None` if there was none.
+    /// Returns the result of the last reload; `None` if there was none.
     pub fn last_reload(&self) -> Option<Reload> {
         self.console_feed.reload.lock().clone()
     }
 
-    /// The last audit lines, for whoever watches.
+    /// Returns a handle for the most recent audit lines.
     pub fn audit_tail(&self) -> AuditTail {
         self.console_feed.tail.clone()
     }
 
-    /// Counts what [`Self::last_hour`], [`Self::rule_hits`] and [`Self::upstream_stats`] report, from now on.
+    /// Starts collecting what [`Self::last_hour`], [`Self::rule_hits`] and [`Self::upstream_stats`]
+    /// report.
     pub fn start_recent_stats(&self) {
         self.console_feed.stats.start();
     }
 
-    /// Counts what happened earlier within the last hour, the oldest first: seconds since 1970, and what is counted then. To
-    /// be called before [`Self::start_recent_stats`].
+    /// Adds counts from earlier in the last hour, the oldest first: seconds since 1970, and the
+    /// counts of that time. Must be called before [`Self::start_recent_stats`].
     pub fn restore_hour(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
         self.console_feed.stats.restore(earlier);
     }
 
-    /// What happened in the last hour, the oldest first; times without traffic are left out.
+    /// Returns the statistics of the last hour, the oldest first; times without traffic are
+    /// omitted.
     pub fn last_hour(&self) -> Vec<StatsBucket> {
         self.console_feed.stats.last_hour()
     }
 
-    /// How often each rule has matched.
+    /// Returns the number of matches of each rule.
     pub fn rule_hits(&self) -> BTreeMap<Box<str>, RuleHits> {
         self.console_feed.stats.rule_hits()
     }
 
-    /// How an upstream has done.
+    /// Returns the statistics of an upstream.
     pub fn upstream_stats(&self, upstream: &UpstreamName) -> UpstreamStats {
         self.console_feed.stats.upstream_stats(upstream)
     }
@@ -116,7 +119,8 @@ impl Recorder {
         self.write(lines, items.len() as u64)
     }
 
-    /// Logs what did not simply pass. Nothing in it is an agent's or a server's own text.
+    /// Logs a message that did not simply pass. The log entry contains no text of an agent or an
+    /// upstream.
     pub(super) fn log(&self, body: &Body<'_>, wanted: &str, first: Option<&Finding>) {
         if wanted == "pass" {
             return;
@@ -139,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// Whether anybody reads lines.
+    /// Reports whether audit lines have any reader.
     fn has_reader(&self) -> bool {
         self.sink.is_open()
             || self.console_feed.tail.is_watched()
@@ -160,7 +164,8 @@ impl Recorder {
     }
 }
 
-/// The same lines with the member that marks those of `lychgate prove`. An agent's name would not do: any agent may have it.
+/// Adds the member to lines that marks them as those of `lychgate prove`. The agent's name would
+/// not suffice, since any agent may have it.
 fn mark_as_trial(lines: &str) -> String {
     let mut out = String::with_capacity(lines.len() + 32);
     for line in lines.lines() {
@@ -172,7 +177,7 @@ fn mark_as_trial(lines: &str) -> String {
 }
 
 impl ConsoleFeed {
-    /// Notes how a reload ended.
+    /// Stores the result of a reload.
     pub(super) fn reloaded(&self, applied: bool, told: impl Iterator<Item = String>) {
         let reload = Reload {
             at: recent_stats::now(),
@@ -182,7 +187,7 @@ impl ConsoleFeed {
         *self.reload.lock() = Some(reload);
     }
 
-    /// Counts a judged message.
+    /// Counts an inspected message.
     pub(super) fn count_judged<'f>(
         &self,
         body: &Body<'_>,

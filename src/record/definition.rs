@@ -1,30 +1,30 @@
-//! Definitions that changed.
+//! Changed definitions.
 
 use crate::config::ChangeClass;
 use crate::protocol::{Context, UpstreamName};
 
-/// Something that became of a definition.
+/// A change of a definition and the action taken.
 #[derive(Clone, Copy, Debug)]
 pub struct DefinitionChange<'a> {
-    /// Whose list showed it; `None` where a person decided.
+    /// The call whose list contained the change; `None` if a person decided on it.
     pub context: Option<&'a Context>,
-    /// Whose definition it is.
+    /// The upstream that the definition belongs to.
     pub upstream: &'a UpstreamName,
-    /// What it is of: `tool`, `prompt`, `resource` or `template`.
+    /// What it defines: `tool`, `prompt`, `resource` or `template`.
     pub kind: &'static str,
     pub name: &'a str,
-    /// How it differs.
+    /// The ways in which it differs.
     pub classes: &'a [ChangeClass],
-    /// What is done about it, a word of [`crate::config::ChangeAction`] or `observed`.
+    /// The action taken: a word of [`crate::config::ChangeAction`] or `observed`.
     pub action: &'static str,
     /// SHA-256 of the pinned definition.
     pub old: Option<&'a str>,
-    /// SHA-256 of the one that the server lists.
+    /// SHA-256 of the definition that the upstream lists.
     pub new: Option<&'a str>,
 }
 
 impl DefinitionChange<'_> {
-    /// The gravest class.
+    /// Returns the name of the most severe class.
     pub(super) fn class(&self) -> &'static str {
         self.classes
             .iter()
@@ -33,7 +33,7 @@ impl DefinitionChange<'_> {
     }
 }
 
-/// The labels of classes.
+/// Returns the names of all classes, which are label values.
 pub(super) fn classes() -> impl Iterator<Item = &'static str> {
     ChangeClass::WORDS.into_iter().map(|(word, _)| word)
 }

@@ -1,4 +1,5 @@
-//! Numbers and digests as ASCII digits. Each audit line has a dozen of them, and `std::fmt` takes several times as long.
+//! Formats numbers and digests as ASCII digits. Each audit line has a dozen of them, and `std::fmt`
+//! takes several times as long.
 
 use super::chain::Sha;
 

@@ -1,16 +1,19 @@
-//! The definition of audit log lines, from which writers, readers, the schema and the console's names are made.
+//! Defines the lines of the audit log. Writers, readers, the schema and the names in the console
+//! are generated from it.
 //!
-//! [`member`] and [`object`] have a row for each member, [`event`] one for each event with its members in the order in
-//! which they are written. The macros below make of these rows what writes a line (a struct for each event), what reads
-//! it (the types that `review::Entry::get` takes), the names that everything else uses, and two generated files:
-//! `deploy/audit.schema.json` and `members.js` of the console, which `UPDATE=1 cargo test --lib record::entry` writes.
-//! The comment above a row is its description in the schema.
+//! [`member`] and [`object`] have a row for each member; [`event`] has one for each event, with its
+//! members in the order in which they are written. From these rows, the macros below generate the
+//! code that writes a line (a struct for each event), the code that reads it (the types that
+//! `review::Entry::get` takes), the names that all other code uses, and two files:
+//! `deploy/audit.schema.json` and `members.js` of the console, which
+//! `UPDATE=1 cargo test --lib record::entry` writes. The comment above a row is its description in
+//! the schema.
 
 use crate::message::Value;
 
 use kind::Kind;
 
-/// Defines members: a type for each, named as it is in code.
+/// Defines members: one type for each, with the name that is used in code.
 macro_rules! members {
     ($(
         $(#[doc = $text:literal])+
@@ -22,7 +25,7 @@ macro_rules! members {
             pub struct $member;
 
             impl $member {
-                /// The name in a line.
+                /// The name in an audit line.
                 pub const NAME: &'static str = $name;
             }
 
@@ -32,7 +35,7 @@ macro_rules! members {
             }
         )+
 
-        /// Every member, as the schema describes it.
+        /// Returns all members with their descriptions in the schema.
         #[cfg(test)]
         pub(in crate::record) fn all() -> Vec<$crate::record::entry::schema::MemberDoc> {
             vec![$($crate::record::entry::schema::MemberDoc {
@@ -48,8 +51,9 @@ macro_rules! members {
     };
 }
 
-/// Defines a struct of members as they are written. `need` is a member that is always there, `may` one that is left out
-/// where there is nothing to say, `with` all members of another struct, in its place.
+/// Defines a struct of members as they are written. `need` is a member that is always present,
+/// `may` is one that is left out if it has no value, and `with` inserts all members of another
+/// struct.
 macro_rules! fields {
     ($(#[doc = $text:literal])+ $struct:ident of $members:ident: $($how:ident $member:ident,)+) => {
         $(#[doc = $text])+
@@ -69,14 +73,14 @@ macro_rules! fields {
     };
 }
 
-/// The type of a field.
+/// Expands to the type of a field.
 macro_rules! field {
     (need $members:ident $member:ident $a:lifetime) => { $crate::record::entry::Written<$a, $members::$member> };
     (may $members:ident $member:ident $a:lifetime) => { Option<$crate::record::entry::Written<$a, $members::$member>> };
     (with $members:ident who $a:lifetime) => { Who<$a> };
 }
 
-/// Writes a field.
+/// Expands to the code that writes a field.
 macro_rules! put {
     ($self:ident $out:ident need $members:ident $member:ident) => {
         $crate::record::entry::add::<$members::$member>($self.$member, $out)
@@ -91,7 +95,7 @@ macro_rules! put {
     };
 }
 
-/// A field as the schema has it.
+/// Expands to the description of a field in the schema.
 #[cfg(test)]
 macro_rules! part {
     (need $members:ident $member:ident) => {
@@ -114,32 +118,32 @@ pub mod object;
 #[cfg(test)]
 pub(super) mod schema;
 
-/// A member of a line, or of an object within one.
+/// A member of a line or of an object within a line.
 pub trait Member {
-    /// What its value is.
+    /// The kind of its value.
     type Kind: Kind;
-    /// How it is written after another member: a comma, its quoted name and a colon.
+    /// How the member begins when it follows another one: a comma, its quoted name and a colon.
     const KEY: &'static str;
 }
 
 /// A struct of members as they are written.
 pub(super) trait Fields {
-    /// Its members as the schema has them.
+    /// The members as the schema describes them.
     #[cfg(test)]
     const PARTS: &'static [schema::Part];
 
-    /// Adds its members to the object that was begun in `out`.
+    /// Appends the members to the object that was begun in `out`.
     fn write(self, out: &mut String);
 }
 
-/// A member's value as it is written.
+/// The value of a member in the form in which it is written.
 pub(super) type Written<'a, M> = <<M as Member>::Kind as Kind>::Written<'a>;
-/// A member's value as it is read.
+/// The value of a member in the form in which it is read.
 pub type Read<'e, M> = <<M as Member>::Kind as Kind>::Read<'e>;
 
-/// Adds a member to the object that was begun in `out`.
+/// Appends a member to the object that was begun in `out`.
 pub(super) fn add<M: Member>(value: Written<'_, M>, out: &mut String) {
-    // No value ends in an opening brace.
+    // No value ends in an opening brace, so one at the end of `out` begins the object.
     let key = if out.ends_with('{') {
         M::KEY.get(1..).unwrap_or_default()
     } else {
@@ -149,12 +153,12 @@ pub(super) fn add<M: Member>(value: Written<'_, M>, out: &mut String) {
     M::Kind::write(value, out);
 }
 
-/// An object of a line that is read: the line itself, a finding and so on.
+/// An object that is read from a line: the line itself, a finding and so on.
 #[derive(Clone, Copy)]
 pub struct Object<'e>(pub Value<'e>);
 
 impl<'e> Object<'e> {
-    /// The value of a member; `None` if the line has no such member, or one of another type.
+    /// Returns the value of a member; `None` if it is missing or of another type.
     pub fn get<M: Member>(self, _: M) -> Option<Read<'e, M>> {
         let key = M::KEY.get(2..M::KEY.len() - 2)?;
         M::Kind::read(self.0.get(key)?)

@@ -1,9 +1,10 @@
-//! Texts that are safe to show: no character in them ends a line, moves a cursor or turns text around.
+//! Escapes text for display: no character of the result ends a line, moves the cursor or changes
+//! the direction of the text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Writes one of the gate's own words as a JSON string, which needs no escapes.
+/// Writes a text of lychgate's own, which needs no escapes, as a JSON string.
 pub(super) fn write_plain(text: &str, out: &mut String) {
     debug_assert!(!text.contains(needs_escape), "{text:?} needs escapes");
     out.push('"');
@@ -11,12 +12,12 @@ pub(super) fn write_plain(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Writes a text as a JSON string. Beyond what JSON asks for (RFC 8259, section 7) it escapes every
-/// character that a terminal or an editor may obey instead of showing.
+/// Writes a text as a JSON string. In addition to what JSON requires (RFC 8259, section 7), it
+/// escapes every character that a terminal or an editor may interpret instead of displaying.
 pub(super) fn write_quoted(text: &str, out: &mut String) {
     out.reserve(text.len() + 2);
     out.push('"');
-    // Without a branch for each byte, so that the compiler makes vector code of it.
+    // No branch per byte, so that the compiler can vectorize the loop.
     if text.bytes().fold(true, |plain, byte| {
         plain & matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\')
     }) {
@@ -48,7 +49,8 @@ pub(super) fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// A text of an agent or a server as a terminal may be given it: what it would obey instead of showing is spelled out.
+/// Returns text of an agent or an upstream in a form that is safe to print on a terminal:
+/// characters that the terminal would interpret are escaped.
 pub fn terminal_safe(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| needs_escape(c) && !matches!(c, '"' | '\\');
     if !text.contains(obeyed) {
@@ -68,8 +70,8 @@ pub fn terminal_safe(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// JSON as a terminal may be given it: what it would obey instead of showing is escaped in its strings. Line feeds between its
-/// tokens stay.
+/// Returns JSON in a form that is safe to print on a terminal: characters that the terminal would
+/// interpret are escaped in its strings. Line feeds between tokens are kept.
 pub fn terminal_safe_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -91,7 +93,8 @@ fn needs_escape(c: char) -> bool {
         c => {
             c.is_control()
                 || matches!(c,
-                    // Marks and controls of direction, separators of lines, invisible joiners and fillers, tags.
+                    // Bidirectional marks and controls, line separators, invisible joiners and
+                    // fillers, tags.
                     '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
                     | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
         }

@@ -1,4 +1,4 @@
-//! What can be told.
+//! The events that can be recorded.
 
 use std::time::Duration;
 
@@ -8,128 +8,127 @@ use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, CallError, Context, UpstreamName};
 
-/// Something worth telling.
+/// An event to be recorded.
 pub enum Event<'a> {
-    /// A message was judged.
+    /// A message was inspected.
     Judged {
-        /// Names this line.
+        /// The id of the audit line.
         audit: AuditId,
-        /// Which way it went.
+        /// The direction of the message.
         direction: Direction,
-        /// Who sent it to whom.
+        /// The agent, the upstream and the session of the message.
         context: &'a Context,
         message: &'a Message,
-        /// What judging gave.
+        /// The result of the inspection.
         inspection: &'a Inspection,
-        /// Whether the verdict is carried out.
+        /// Whether the verdict is enforced or only observed.
         mode: Mode,
-        /// What may stand of it in the log.
+        /// How much of the message the log may contain.
         evidence: Keeps,
-        /// The rule set that judged it.
+        /// The rule set that was used.
         rules: &'a str,
-        /// How long judging took.
+        /// Duration of the inspection.
         took: Duration,
-        /// For a reply: how long ago its call was sent upstream.
+        /// For a reply: the time since its call was sent upstream.
         waited: Option<Duration>,
     },
-    /// A body that is not JSON-RPC (an HTTP error's, say) was judged as one text.
+    /// A body that is not JSON-RPC (such as that of an HTTP error) was inspected as one text.
     JudgedText {
-        /// Names this line.
+        /// The id of the audit line.
         audit: AuditId,
-        /// Whose answer it is, to whom.
+        /// The upstream that sent the body and the agent that receives it.
         context: &'a Context,
-        /// Its length in bytes.
+        /// Length of the body in bytes.
         bytes: usize,
-        /// What became of it, or would have: `pass`, `rewrite` or `block`.
+        /// The verdict, whether or not it is enforced: `pass`, `rewrite` or `block`.
         verdict: &'static str,
-        /// What was found.
         findings: &'a [Finding],
-        /// How much was looked at.
+        /// How much of the body was inspected.
         coverage: &'a Coverage,
-        /// Whether the verdict is carried out.
+        /// Whether the verdict is enforced or only observed.
         mode: Mode,
-        /// The rule set that judged it.
+        /// The rule set that was used.
         rules: &'a str,
     },
     /// A call failed.
     Failed {
-        /// Who called whom.
+        /// The agent that called and the upstream that was called.
         context: &'a Context,
-        /// Why it failed.
         error: &'a CallError,
     },
-    /// A request was turned away before it was a call: unknown token, wrong `Host` and the like.
+    /// A request was rejected before it became a call: unknown token, wrong `Host` and the like.
     Rejected {
-        /// Why: a short name, a metric label.
+        /// A short name of the reason, used as a metric label.
         reason: &'static str,
     },
-    /// Somebody asked for what is not theirs to use, and was told that it is not there.
+    /// A caller asked for something that it has no access to; the response was that it does not
+    /// exist.
     AccessDenied(AccessDenied<'a>),
     /// A limit of the config was hit.
     Limit {
-        /// Its name in the config.
+        /// Name of the limit in the config.
         name: &'static str,
     },
-    /// An agent reads on in an answer that was too long.
+    /// An agent requested the next part of a result that was too long.
     ResultPage(&'a ResultPage<'a>),
-    /// Something happened to a login at a server.
+    /// The state of a login at an upstream changed.
     Login(&'a Login<'a>),
-    /// Something happened to a question to a person.
+    /// The state of an approval request changed.
     Approval(&'a Approval<'a>),
-    /// A call was refused that was refused like this again and again.
+    /// A call was refused that had already been refused repeatedly for the same reason.
     RefusedAgain {
-        /// Who calls whom.
+        /// The agent that calls and the upstream that is called.
         context: &'a Context,
         tool: &'a str,
         rule: &'a str,
-        /// How often within the time that counts.
+        /// Number of refusals within the time that counts.
         times: usize,
-        /// Names this line where the call was not even judged any more.
+        /// The id of this line, if the call was refused without inspection.
         audit: Option<AuditId>,
     },
-    /// Agents get a list of tools that is not as the server told it: the operator's words are in it, or tools are hidden.
+    /// The list of tools that agents receive differs from the upstream's: it contains text of the
+    /// operator, or tools are hidden.
     Overlaid {
-        /// Whose list it is, and who asked for it.
+        /// The upstream of the list and the agent that requested it.
         context: &'a Context,
-        /// The policy that says so.
+        /// The policy that configures the changes.
         policy: &'a str,
-        /// Length of the list as it came, in bytes.
+        /// Length of the list as received, in bytes.
         told_bytes: usize,
-        /// The same as agents see it.
+        /// Length of the list that agents receive, in bytes.
         shown_bytes: usize,
     },
-    /// Something became of a message in quarantine.
+    /// The state of a message in quarantine changed.
     Quarantine(&'a QuarantineEvent<'a>),
-    /// A definition is not what it was when it was pinned.
+    /// A definition differs from the pinned one.
     Definition(&'a DefinitionChange<'a>),
-    /// Definitions of a server were pinned that was not known before.
+    /// The definitions of a new server were pinned.
     Pinned {
-        /// Whose list it was, and who asked for it.
+        /// The upstream of the list and the agent that requested it.
         context: &'a Context,
         count: usize,
     },
-    /// How many definitions of an upstream wait for approval.
+    /// The number of definitions of an upstream that wait for approval.
     Held {
-        /// Whose.
         upstream: &'a UpstreamName,
         count: usize,
     },
-    /// The lock file has changed, and its pins are in force.
+    /// The lock file has changed, and its pins are now in force.
     PinsReloaded {
-        /// Upstreams whose lists agents see otherwise now.
+        /// Upstreams whose lists have changed for agents.
         upstreams: &'a [&'a str],
     },
-    /// The lock file cannot be read or written; the pins in memory stay in force.
+    /// The lock file cannot be read or written; the pins in memory remain in force.
     PinsRefused {
         faults: &'a [crate::document::Fault],
     },
     /// New rules are in force.
     Reloaded {
         rules: usize,
-        /// What protects less than before; empty if nothing.
+        /// What is less protected than before; empty if nothing is.
         weakened: &'a [String],
     },
-    /// A reload was refused; the old rules stay in force.
+    /// A reload was rejected; the old rules remain in force.
     ReloadRefused {
         faults: &'a [crate::document::Fault],
     },

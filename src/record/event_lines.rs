@@ -1,4 +1,4 @@
-//! The lines of all other events.
+//! The audit lines of events other than inspected messages.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use crate::protocol::{AuditId, CallError, Context, Side};
 use crate::rules::{RuleId, Severity};
 use crate::text::cut;
 
-/// Maximum number of faults or sentences of a line.
+/// Maximum number of faults or sentences in a line.
 const SENTENCES: usize = 50;
-/// Maximum length of the name of an object that a caller has no access to, in bytes.
+/// Maximum length of the name of an object in an access denial, in bytes.
 const NAME_BYTES: usize = 256;
 
 impl Audit {
-    /// The line of a call that failed.
+    /// Returns the line of a failed call.
     pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
         let asked = if let [asked] = &*of.asked {
             Some(asked)
@@ -44,7 +44,7 @@ impl Audit {
         })
     }
 
-    /// The line of an approval request.
+    /// Returns the line of an approval request.
     pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
         event::Approval {
             audit: approval.audit,
@@ -63,7 +63,7 @@ impl Audit {
         .line(Severity::Info)
     }
 
-    /// The line of a call that is refused repeatedly for the same reason.
+    /// Returns the line of a call that is refused repeatedly for the same reason.
     pub(super) fn refused_again(
         &self,
         audit: Option<AuditId>,
@@ -84,7 +84,7 @@ impl Audit {
         .line(Severity::Medium)
     }
 
-    /// The line of a list of tools that was returned with changes.
+    /// Returns the line of a list of tools that was changed for agents.
     pub(super) fn overlaid(
         &self,
         of: &Context,
@@ -101,7 +101,7 @@ impl Audit {
         .line(Severity::Info)
     }
 
-    /// The line of a definition that differs from the pinned one.
+    /// Returns the line of a definition that differs from the pinned one.
     pub(super) fn definition(&self, change: &DefinitionChange<'_>) -> String {
         let who = change.context.map(who);
         let who = who.as_ref();
@@ -133,7 +133,7 @@ impl Audit {
     }
 }
 
-/// The line of a request that was rejected.
+/// Returns the line of a rejected request.
 pub(super) fn rejected(reason: &str) -> String {
     event::TurnedAway {
         disposition: "Blocked",
@@ -142,7 +142,7 @@ pub(super) fn rejected(reason: &str) -> String {
     .line(Severity::Low)
 }
 
-/// The line of an object that the caller has no access to.
+/// Returns the line of a request for an object that the caller has no access to.
 pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
     event::Denied {
         agent: Cow::from(&*barred.agent.0),
@@ -156,7 +156,7 @@ pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
     .line(Severity::Medium)
 }
 
-/// The line of a part of an answer that an agent requests.
+/// Returns the line of a requested part of a result.
 pub(super) fn page(page: &ResultPage<'_>) -> String {
     event::Page {
         who: who(page.context),
@@ -166,7 +166,7 @@ pub(super) fn page(page: &ResultPage<'_>) -> String {
     .line(Severity::Info)
 }
 
-/// The line of a message in quarantine. Its id is that of the line of the message.
+/// Returns the line of an event in the quarantine. Its id is that of the line of the message.
 pub(super) fn quarantined(what: &QuarantineEvent<'_>) -> String {
     event::Quarantine {
         audit: what.audit,
@@ -184,7 +184,7 @@ pub(super) fn quarantined(what: &QuarantineEvent<'_>) -> String {
     })
 }
 
-/// The line of a login at a server.
+/// Returns the line of a login at an upstream.
 pub(super) fn login(login: &Login<'_>) -> String {
     event::Login {
         upstream: login.upstream.into(),
@@ -200,7 +200,7 @@ pub(super) fn login(login: &Login<'_>) -> String {
     })
 }
 
-/// The line of a reload.
+/// Returns the line of a reload.
 pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
     event::Reloaded {
         rule_count: rules as u64,
@@ -213,7 +213,7 @@ pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
     })
 }
 
-/// The line of a reload that was refused.
+/// Returns the line of a rejected reload.
 pub(super) fn reload_refused(faults: &[Fault]) -> String {
     event::ReloadRefused {
         count: faults.len() as u64,
@@ -222,7 +222,7 @@ pub(super) fn reload_refused(faults: &[Fault]) -> String {
     .line(Severity::High)
 }
 
-/// The line of the definitions of a new server.
+/// Returns the line of newly pinned definitions of a new server.
 pub(super) fn pinned(of: &Context, count: usize) -> String {
     event::Pinned {
         who: who(of),
@@ -231,7 +231,7 @@ pub(super) fn pinned(of: &Context, count: usize) -> String {
     .line(Severity::Info)
 }
 
-/// The line of a lock file that was read anew.
+/// Returns the line of a reloaded lock file.
 pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
     event::PinsReloaded {
         upstreams: &|list| list.texts(upstreams.iter().take(SENTENCES)),
@@ -239,7 +239,7 @@ pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
     .line(Severity::Info)
 }
 
-/// The line of a lock file that cannot be used.
+/// Returns the line of a lock file that cannot be used.
 pub(super) fn pins_refused(faults: &[Fault]) -> String {
     event::PinsRefused {
         count: faults.len() as u64,

@@ -1,4 +1,4 @@
-//! Who hears of what is told beside the log and the counters.
+//! Exporters, which receive audit lines and spans in addition to the log and the metrics.
 
 use std::sync::Arc;
 
@@ -8,38 +8,40 @@ use super::label::{Counters, Maker};
 use super::{Recorder, table};
 use crate::protocol::trace::{SpanExporter, TraceId};
 
-/// Takes audit lines to somewhere else.
+/// Exports audit lines.
 pub trait LineExporter: Send + Sync {
-    /// Takes one line, without the line feed that ends it. Never waits.
+    /// Exports one line, given without its terminating line feed. Never blocks.
     fn export(&self, line: &str);
 }
 
-/// Receivers of records, beside the log and the counters.
+/// The exporters of a recorder.
 #[derive(Default)]
 pub struct Exporters {
-    /// Takes the audit lines.
+    /// Receives the audit lines.
     pub lines: Option<Arc<dyn LineExporter>>,
-    /// Takes the spans of calls.
+    /// Receives the spans of calls.
     pub spans: Option<Arc<dyn SpanExporter>>,
-    /// Of the traces that begin here, how many are recorded: from 0 to 1. Of others their sender says it.
+    /// The fraction of traces that are sampled, from 0 to 1, of those that begin here. For other
+    /// traces the sender decides.
     pub ratio: f64,
 }
 
 impl Exporters {
-    /// Whether it receives lines.
+    /// Reports whether audit lines are exported.
     pub(super) fn exports_lines(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Hands lines on, each of which ends in a line feed.
+    /// Exports audit lines, each of which ends in a line feed.
     pub(super) fn lines(&self, lines: &str) {
         if let Some(outlet) = &self.lines {
             lines.lines().for_each(|line| outlet.export(line));
         }
     }
 
-    /// Where spans of a trace go that begins here, if it is one that is recorded. By the last seven bytes of its name, which
-    /// are those that W3C has made at random, so that others who go by them come to the same choice.
+    /// Returns the exporter for the spans of a trace that begins here, if the trace is sampled. The
+    /// choice depends on the last seven bytes of the trace id, which W3C Trace Context defines as
+    /// the random part, so that other systems that sample by them make the same choice.
     pub(super) fn sampled(&self, trace: TraceId) -> Option<&Arc<dyn SpanExporter>> {
         let [.., a, b, c, d, e, f, g] = trace.0;
         let drawn = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
@@ -52,16 +54,16 @@ impl Exporters {
     }
 }
 
-/// Counts what became of the records of one signal.
+/// Counters for the exported records of one signal.
 #[derive(Clone)]
 pub struct ExportCounts {
-    /// The collector has them.
+    /// Accepted by the collector.
     pub accepted: IntCounter,
-    /// The collector does not want them.
+    /// Rejected by the collector.
     pub rejected: IntCounter,
-    /// No answer, or none that can be read, after all tries.
+    /// No valid response after all retries.
     pub failed: IntCounter,
-    /// There was no room for them while others waited.
+    /// Dropped because the queue was full.
     pub dropped: IntCounter,
 }
 
@@ -69,7 +71,7 @@ pub struct ExportCounts {
 pub(super) struct ExportCounters(Counters);
 
 impl ExportCounters {
-    /// All at zero.
+    /// Creates the counters, all at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, prometheus::Error> {
         let counters = Self(made.counters(table::EXPORTED)?);
         ["logs", "traces", "metrics"]
@@ -92,17 +94,17 @@ impl ExportCounters {
 }
 
 impl Recorder {
-    /// The same as families of metrics.
+    /// Returns the metrics as metric families.
     pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
         self.metrics.gather()
     }
 
-    /// Counts what becomes of the records of one signal that go to a collector.
+    /// Returns the counters for the records of one signal that are exported to a collector.
     pub fn export_counts(&self, signal: &'static str) -> ExportCounts {
         self.metrics.exports.of(signal)
     }
 
-    /// Sends records to exporters from now on. To be called once, at the start.
+    /// Sets the exporters. Must be called once, at startup.
     pub fn set_exporters(&self, outlets: Exporters) {
         if self.exporters.set(outlets).is_err() {
             tracing::error!("exporters are already set");

@@ -1,4 +1,4 @@
-//! One judged message: what the audit log and the counters both need to know of it.
+//! One inspected message, with the information that both the audit log and the metrics use.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,37 +10,37 @@ use crate::rules::{Action, RuleId};
 
 use super::entry::member;
 
-/// One message of a body, with what was found in it.
+/// One message of a body, with its findings.
 pub(super) struct Item<'a> {
-    /// Which message of the body, from 0.
+    /// Index of the message in the body, from 0.
     pub(super) index: usize,
     /// `request`, `notification`, `result` or `error`.
     pub(super) kind: &'static str,
-    /// Its method, or that of the request it answers.
+    /// The method of the message, or of the request that it answers.
     pub(super) method: Option<&'a str>,
-    /// What it calls, gets or reads, or whose answer it is: the member that names it, and its name.
+    /// The object that the message or the request it answers calls, gets or reads: the member that
+    /// names it, and its name.
     pub(super) named: Option<(&'static str, Cow<'a, str>)>,
-    /// The message's id, as written.
+    /// The id of the message, as written.
     pub(super) id: Option<&'a str>,
     pub(super) value: Value<'a>,
-    /// Its `params`, `result` or `error`.
+    /// The `params`, `result` or `error` of the message.
     pub(super) body: Option<Value<'a>>,
     /// Whether it answers a request.
     pub(super) is_answer: bool,
-    /// What the rules want done with it.
+    /// The verdict of the rules.
     pub(super) verdict: &'static str,
-    /// The rule that refuses it or has a person asked, if one does.
+    /// The rule that blocks it or requires approval, if there is one.
     pub(super) refused_by: Option<&'a RuleId>,
-    /// What was found in it.
     pub(super) findings: Vec<&'a Finding>,
-    /// What no rule looked at.
+    /// Parts that were not inspected.
     pub(super) uninspected: Vec<&'a Uninspected>,
-    /// The names of the tools that it describes, if it lists tools; made when first asked for.
+    /// The names of the tools that it describes, if it lists tools; extracted on first use.
     listed_tools: OnceCell<Vec<Option<Cow<'a, str>>>>,
 }
 
-/// The messages of a judged body. What was found is dealt out once, so that a batch of many
-/// messages with many findings costs no more than their sum.
+/// Returns the messages of an inspected body. Findings are distributed in one pass, so that a batch
+/// of many messages with many findings costs no more than their sum.
 pub(super) fn items<'a>(
     message: &'a Message,
     context: &'a Context,
@@ -70,7 +70,7 @@ pub(super) fn items<'a>(
     match &inspection.verdict {
         Verdict::Pass => {}
         Verdict::Rewrite(edits) => {
-            // Messages stand in the order of the text.
+            // Messages are in the order of the text.
             let starts: Vec<usize> = envelopes
                 .iter()
                 .map(|envelope| message.span(envelope).start)
@@ -99,7 +99,8 @@ pub(super) fn items<'a>(
                 }
             }
             for item in &mut items {
-                // A verdict that blocks has no edits: what would have been edited falls with what is refused.
+                // A blocking verdict has no edits: a message that would have been edited is refused
+                // with the others.
                 if item
                     .findings
                     .iter()
@@ -184,7 +185,7 @@ impl<'a> Item<'a> {
             .collect()
     }
 
-    /// The tool it calls, or whose answer it is.
+    /// Returns the tool that it calls, or that the answered request called.
     pub(super) fn tool(&self) -> Option<&str> {
         self.named
             .as_ref()
@@ -192,7 +193,7 @@ impl<'a> Item<'a> {
             .map(|(_, name)| &**name)
     }
 
-    /// What was done with it.
+    /// Returns what was done with it.
     pub(super) fn outcome(&self, mode: Mode) -> &'static str {
         match mode {
             Mode::Enforce => self.verdict,
@@ -200,7 +201,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The tool that a finding is about: the one called, or the one that a list describes there.
+    /// Returns the tool that a finding concerns: the one called, or the one that a list describes
+    /// at that place.
     pub(super) fn tool_of(&self, finding: &Finding) -> Option<&str> {
         if self.tool().is_some() {
             return self.tool();
@@ -217,7 +219,8 @@ impl<'a> Item<'a> {
             .as_deref()
     }
 
-    /// What is shown and digested of it: the arguments of a tool call, or all that an agent sends along.
+    /// Returns the part that is shown and hashed: the arguments of a tool call, or everything that
+    /// an agent sends along.
     pub(super) fn arguments(&self, direction: Direction) -> Option<(Value<'_>, &'static str)> {
         let body = self.body?;
         match (direction, self.kind, self.method) {

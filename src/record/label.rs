@@ -1,5 +1,6 @@
-//! Labels of metrics, and the one place that bounds what they may say: a label that follows what agents and servers send
-//! would grow without end, and with it the memory of the gate and of whoever scrapes it.
+//! Labels of metrics, and the only code that limits their values. Labels that follow what agents
+//! and servers send would grow without limit, and with them the memory of the gate and of every
+//! scraper.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -16,37 +17,40 @@ use prometheus::{
 use super::redact::Redactor;
 use super::table::{self, Kind, Metric};
 
-/// What a label says in the place of a value that it cannot have.
+/// The label value that replaces one that is not permitted.
 pub const OTHER: &str = "other";
-/// Series of one metric that have values of [`Values::Given`]; in further ones these are `other`.
+/// Maximum number of series of one metric with values of [`Values::Given`]; in further series these
+/// are `other`.
 pub const GIVEN_SERIES: usize = 8192;
-/// Longest value of a label, in bytes.
+/// Maximum length of a label value, in bytes.
 const VALUE_BYTES: usize = 200;
-/// Longest name of a tool that MCP allows (2025-11-25, Tool Names).
+/// Maximum length of a tool name according to MCP (2025-11-25, Tool Names).
 const NAME_BYTES: usize = 128;
 
 /// A label of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
     pub name: &'static str,
-    /// What it may say.
+    /// The permitted values.
     pub values: Values,
 }
 
-/// What a label may say. Anything else counts as [`OTHER`], and in [`table::LABELS_CAPPED`].
+/// The permitted values of a label. Any other value counts as [`OTHER`], and in
+/// [`table::LABELS_CAPPED`].
 #[derive(Clone, Copy, Debug)]
 pub enum Values {
     /// These words.
     Fixed(&'static [&'static str]),
-    /// Names that the operator or this program gives; the text says where.
+    /// Names chosen by the operator or by this program, up to this number; the text describes their
+    /// source.
     Named(&'static str, usize),
-    /// Names that agents or servers give, so that they are many and anything: only what MCP allows as a name is taken, and
-    /// nothing that is or may be a secret, as in the audit log.
-    /// The number is for each upstream, where the metric tells upstreams apart.
+    /// Names chosen by agents or servers, of which there may be any number with any content. Only
+    /// names that MCP permits are accepted, and, as in the audit log, nothing that is or may be a
+    /// secret. The number is the maximum for each upstream, if the metric has a label for it.
     Given(&'static str, usize),
 }
 
-/// The first halves of pairs: of the words of an enumeration.
+/// Returns the first halves of pairs, such as the words of an enumeration.
 pub(super) const fn words<T: Copy, const N: usize>(
     pairs: [(&'static str, T); N],
 ) -> [&'static str; N] {
@@ -63,18 +67,18 @@ pub(super) const fn words<T: Copy, const N: usize>(
     words
 }
 
-/// Values by the upstream that they are counted for, or by nothing.
+/// Values by the upstream that they are counted for, or by an empty key.
 type Scopes = HashMap<Box<str>, HashSet<Box<str>>>;
 
-/// The values of labels that have been seen, for the whole process.
+/// The label values seen by the process.
 struct LabelValues {
-    /// By label, by upstream where it counts.
+    /// By label, and by upstream where values are limited per upstream.
     values: RwLock<HashMap<&'static str, Scopes>>,
     capped: IntCounterVec,
 }
 
 impl LabelValues {
-    /// Whether a label may say this: what is known, what is new while there is room.
+    /// Reports whether a label may have this value: a known one, or a new one while there is room.
     fn admits(&self, label: &Label, upstream: &str, value: &str) -> bool {
         let most = match label.values {
             Values::Fixed(words) => return value.is_empty() || words.contains(&value),
@@ -124,13 +128,15 @@ fn is_tool_name(value: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
 }
 
-/// All series of one metric. Whoever wants one says what its labels are, and gets the one whose labels may be so.
+/// All series of one metric. A series is selected by label values, of which those that are not
+/// permitted are replaced by [`OTHER`].
 pub(super) struct Family<S> {
     metric: Metric,
     series: S,
     seen: Arc<LabelValues>,
     hasher: RandomState,
-    /// Those with a value of [`Values::Given`], by hash: two that share one make the cap wider by one.
+    /// Hashes of the series with a value of [`Values::Given`]. Two series with the same hash raise
+    /// the limit by one.
     given: Mutex<HashSet<u64>>,
 }
 
@@ -139,12 +145,12 @@ pub(super) type Gauges = Family<IntGaugeVec>;
 pub(super) type Histograms = Family<HistogramVec>;
 
 impl<B: MetricVecBuilder> Family<MetricVec<B>> {
-    /// The series with these values of its labels, in the order of the table.
+    /// Returns the series with these label values, given in the order of the table.
     pub(super) fn with(&self, values: &[&str]) -> B::M {
         self.series.with_label_values(&self.capped_values(values))
     }
 
-    /// Has the series of an upstream begin at zero, for each word of the label after it.
+    /// Creates the series of an upstream at zero, for each word of the label after it.
     pub(super) fn announce(&self, upstream: &str) {
         if let [
             _,
@@ -160,7 +166,7 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
         }
     }
 
-    /// Forgets a series.
+    /// Removes a series.
     pub(super) fn forget(&self, values: &[&str]) {
         // There may have been none.
         drop(self.series.remove_label_values(&self.capped_values(values)));
@@ -212,7 +218,7 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
     }
 }
 
-/// Makes metrics from the table and registers them.
+/// Creates metrics from the table and registers them.
 pub(super) struct Maker {
     registry: Registry,
     seen: Arc<LabelValues>,
@@ -220,7 +226,7 @@ pub(super) struct Maker {
 
 impl Maker {
     /// # Errors
-    /// Never, unless the table is wrong.
+    /// Never, unless the table is invalid.
     pub(super) fn new() -> Result<Self, Error> {
         let registry = Registry::new();
         let metric = table::LABELS_CAPPED;
@@ -244,12 +250,12 @@ impl Maker {
         })
     }
 
-    /// What has been made.
+    /// Returns the registry with the created metrics.
     pub(super) fn registry(self) -> Registry {
         self.registry
     }
 
-    /// Counters. Those of a single label with fixed values are there at once, at zero.
+    /// Creates counters. Those with a single label of fixed values exist at once, at zero.
     pub(super) fn counters(&self, metric: Metric) -> Result<Counters, Error> {
         let family = self.family(
             metric,
@@ -267,7 +273,7 @@ impl Maker {
         Ok(family)
     }
 
-    /// A counter without labels.
+    /// Creates a counter without labels.
     pub(super) fn counter(&self, metric: Metric) -> Result<Counter, Error> {
         self.register(Counter::with_opts(options(metric))?)
     }
@@ -279,12 +285,12 @@ impl Maker {
         )
     }
 
-    /// A gauge of a whole number, without labels.
+    /// Creates an integer gauge without labels.
     pub(super) fn level(&self, metric: Metric) -> Result<IntGauge, Error> {
         self.register(IntGauge::with_opts(options(metric))?)
     }
 
-    /// A gauge without labels.
+    /// Creates a gauge without labels.
     pub(super) fn gauge(&self, metric: Metric) -> Result<Gauge, Error> {
         self.register(Gauge::with_opts(options(metric))?)
     }

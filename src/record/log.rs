@@ -1,4 +1,4 @@
-//! The log: what the process says of itself, on standard error.
+//! The log of the process, written to standard error.
 
 use std::io::IsTerminal;
 
@@ -9,13 +9,13 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
-/// The environment variable that says what is logged.
+/// The environment variable that selects what is logged.
 const LOG_VARIABLE: &str = "LYCHGATE_LOG";
-/// What is logged where it says nothing.
+/// What is logged if the variable is not set or invalid.
 const DEFAULT_FILTER: &str = "warn,lychgate=info";
 
-/// Starts the log: for people on a terminal, JSON otherwise. `LYCHGATE_LOG` chooses what is logged, as in
-/// `debug` or `lychgate=debug,hyper=info`. Called twice, the second call has no effect.
+/// Starts the log: readable text on a terminal, JSON otherwise. `LYCHGATE_LOG` selects what is
+/// logged, as in `debug` or `lychgate=debug,hyper=info`. A second call has no effect.
 pub fn start_log() {
     let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| DEFAULT_FILTER.to_owned());
     let (filter, fault) = match EnvFilter::try_new(&wanted) {
@@ -41,7 +41,8 @@ fn layer<W>(
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    // The HTTP and TLS crates log header values when asked for enough: bearer tokens among them.
+    // At levels more verbose than INFO, the HTTP and TLS crates log header values, which include
+    // bearer tokens.
     let no_headers = filter_fn(|event| is_ours(event.target()) || *event.level() <= Level::INFO);
     let filter = filter.and(no_headers);
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);

@@ -1,4 +1,4 @@
-//! Logins at servers, and how they are counted.
+//! Logins at upstreams, and their metrics.
 
 use std::collections::HashMap;
 
@@ -8,24 +8,25 @@ use prometheus::Error;
 use super::label::{Counters, Gauges, Maker};
 use super::{process, table};
 
-/// Something that happened to a login at a server.
+/// A change of the state of a login at an upstream.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'a> {
     pub upstream: &'a str,
-    /// Whose login it is: `gate`, an agent or a user.
+    /// The owner of the login: `gate`, an agent or a user.
     pub principal: &'a str,
     /// One of [`LOGIN_OUTCOMES`].
     pub outcome: &'static str,
-    /// What went wrong, in the gate's own words.
+    /// What went wrong, in lychgate's own words.
     pub error: Option<&'a str>,
-    /// When the token that is held now ends, in seconds since 1970.
+    /// When the current token expires, in seconds since 1970.
     pub expires_unix: Option<u64>,
-    /// How many logins the upstream is owed now.
+    /// Number of logins that the upstream currently requires.
     pub owed: usize,
 }
 
-/// What can happen to a login: a person has to make one, has made it, or could not; a token was renewed, could not be for
-/// now (`unreachable`), or will not be any more, because the login is over (`ended`) or the client is not taken (`refused`).
+/// Outcomes of a login. A person has to log in, has logged in, or failed to. A token was renewed,
+/// could not be renewed for now (`unreachable`), or cannot be renewed any more because the login is
+/// over (`ended`) or the client is not accepted (`refused`).
 pub const LOGIN_OUTCOMES: [&str; 7] = [
     "owed",
     "logged_in",
@@ -43,7 +44,8 @@ const RENEWALS: [&str; 4] = ["renewed", "unreachable", "ended", "refused"];
 pub(super) struct Logins {
     renewals: Counters,
     expires: Gauges,
-    /// When the tokens end, in seconds since 1970: the lifetime is calculated for each scrape.
+    /// Expiry times of the tokens, in seconds since 1970: the remaining lifetime is calculated for
+    /// each scrape.
     ends_unix: Mutex<HashMap<String, u64>>,
     owed: Gauges,
 }
@@ -58,7 +60,7 @@ impl Logins {
         })
     }
 
-    /// Lets the series of an upstream begin at zero.
+    /// Creates the series of an upstream at zero.
     pub(super) fn announce(&self, upstream: &str) {
         self.owed.with(&[upstream]);
         self.renewals.announce(upstream);
@@ -79,7 +81,7 @@ impl Logins {
         }
     }
 
-    /// Sets how long tokens last from now.
+    /// Sets the remaining lifetimes of tokens.
     pub(super) fn refresh(&self) {
         let now = process::seconds_since_1970() as i64;
         for (upstream, end) in &*self.ends_unix.lock() {

@@ -1,4 +1,5 @@
-//! Counters and histograms, in the text format of Prometheus. What they mean stands in [`super::table`].
+//! Counters and histograms, in the text format of Prometheus. They are described in
+//! [`super::table`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,63 +32,63 @@ use super::suppression_counters::SuppressionCounters;
 use super::table;
 use super::uninspected::UninspectedCounters;
 
-/// What is done about a match where the policy only observes.
+/// The action label of a match if the policy only observes.
 const OBSERVED: &str = "observed";
-/// The same where it suppresses the match.
+/// The action label of a match that is suppressed.
 const SUPPRESSED: &str = "suppressed";
 const BOTH: [Direction; 2] = [Direction::Outbound, Direction::Inbound];
 
-/// The rules that judge one upstream.
+/// The rules that apply to one upstream.
 pub struct UpstreamRules<'a> {
     pub upstream: &'a UpstreamName,
-    /// Whether verdicts are carried out.
+    /// Whether verdicts are enforced or only observed.
     pub mode: Mode,
-    /// What judges what agents send.
+    /// The rules for messages of agents.
     pub outbound: &'a RuleSet,
-    /// What judges what servers send.
+    /// The rules for messages of the upstream.
     pub inbound: &'a RuleSet,
 }
 
-/// What is counted without an event of its own.
+/// Metrics that are updated without an event.
 impl Recorder {
-    /// Gives every rule in force its counters, at zero, so that the first hit shows as a rise. To be called
-    /// at the start and after each reload, with one entry for each upstream.
+    /// Creates the counters of every rule in force, at zero, so that the first hit shows as an
+    /// increase. Must be called at startup and after each reload, with one entry for each upstream.
     pub fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
         self.metrics.rules_in_force(all);
     }
 
-    /// Says which suppressions there are. To be called with [`Recorder::rules_in_force`].
+    /// Sets the suppressions in force. Must be called with [`Recorder::rules_in_force`].
     pub fn suppressions(&self, all: &[Arc<Suppression>]) {
         self.metrics.suppressions.announce(all);
     }
 
-    /// Counts an event stream to an agent, for as long as what this gives is kept.
+    /// Counts an event stream to an agent for as long as the returned value exists.
     pub fn open_stream(&self) -> OpenStream {
         OpenStream::of(self.metrics.streams())
     }
 
-    /// Tells whether an upstream is there.
+    /// Sets whether an upstream is up.
     pub fn upstream_is_up(&self, upstream: &UpstreamName, is_up: bool) {
         self.metrics.up(upstream, is_up);
     }
 
-    /// Forgets the state of an upstream that was removed.
+    /// Removes the state of an upstream that was removed.
     pub fn forget_upstream(&self, upstream: &UpstreamName) {
         self.metrics.forget_upstream(upstream);
     }
 
-    /// The counter of a limit, for those who hit it without an event.
+    /// Returns the counter of a limit, for callers that reach it without an event.
     pub fn limit_hits(&self, limit: &'static str) -> IntCounter {
         self.metrics.limits_hit.with(&[limit])
     }
 
-    /// Everything that was counted, in the text format of Prometheus (0.0.4).
+    /// Returns all metrics, in the text format of Prometheus (0.0.4).
     pub fn metrics_text(&self) -> String {
         self.metrics.text()
     }
 }
 
-/// All counters of the process.
+/// All metrics of the process.
 pub(super) struct Metrics {
     registry: Registry,
     messages: Counters,
@@ -124,10 +125,10 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Creates all metrics, at zero.
     ///
     /// # Errors
-    /// Never, unless the table is wrong.
+    /// Never, unless the table is invalid.
     pub(super) fn new() -> Result<Self, Error> {
         let made = Maker::new()?;
         let made = Self {
@@ -185,13 +186,14 @@ impl Metrics {
         Ok(made)
     }
 
-    /// Where the audit log counts its lines.
+    /// Returns the counters of the audit log.
     pub(super) fn audit_counts(&self) -> Counts {
         self.audit.clone()
     }
 
-    /// Puts counters at zero for what these rules can cause, so that their first rise can be seen. Counters of rules by upstream
-    /// are not among them: 650 for each upstream, without the name of a tool, which hardly any event would raise.
+    /// Creates the counters that these rules can increase, at zero, so that their first increase is
+    /// visible. This excludes the counters by rule and upstream: there would be 650 for each
+    /// upstream, without the name of a tool, and hardly any event would increase them.
     pub(super) fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
         self.of_upstreams.resolve(
             all.iter().map(|rules| rules.upstream),
@@ -239,12 +241,12 @@ impl Metrics {
         }
     }
 
-    /// A body was judged.
+    /// Records the inspection of a body.
     pub(super) fn inspected(&self, direction: Direction, took: Duration) {
         self.inspect.observe(direction, took);
     }
 
-    /// Pieces of it are remembered: so many as quarantined, untrusted and private.
+    /// Counts pieces of a body that are remembered: as quarantined, as untrusted and as private.
     pub(super) fn remembered(&self, upstream: &UpstreamName, counts: [usize; 3]) {
         for ((from, _), count) in From::WORDS
             .iter()
@@ -257,7 +259,7 @@ impl Metrics {
         }
     }
 
-    /// One message of it.
+    /// Counts one inspected message.
     pub(super) fn judged(
         &self,
         upstream: &UpstreamName,
@@ -301,7 +303,7 @@ impl Metrics {
         }
     }
 
-    /// A text that is no message was judged.
+    /// Counts an inspected text that is not a message.
     pub(super) fn judged_text(
         &self,
         upstream: &UpstreamName,
@@ -354,17 +356,17 @@ impl Metrics {
         }
     }
 
-    /// A call failed.
+    /// Counts a failed call.
     pub(super) fn failed(&self, upstream: &UpstreamName, side: Side) {
         self.failures.with(&[&*upstream.0, side.name()]).inc();
     }
 
-    /// A request was turned away.
+    /// Counts a rejected request.
     pub(super) fn rejected(&self, reason: &'static str) {
         self.turned_away.with(&[reason]).inc();
     }
 
-    /// A call was refused without being judged, since it was refused before.
+    /// Counts a call that was refused without inspection, since it was refused before.
     pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, tool: &str, rule: &str) {
         self.messages
             .with(&[&*upstream.0, Direction::Outbound.name(), "block"])
@@ -374,36 +376,36 @@ impl Metrics {
             .inc();
     }
 
-    /// Something happened to a question to a person.
+    /// Counts a change of the state of an approval request.
     pub(super) fn approval(&self, approval: &Approval<'_>) {
         self.approvals.with(&[approval.outcome, approval.way]).inc();
     }
 
-    /// An external classifier was asked.
+    /// Counts a request to an external classifier.
     pub(super) fn classified(&self, upstream: &UpstreamName, outcome: &'static str) {
         self.classified.with(&[&*upstream.0, outcome]).inc();
     }
 
-    /// A definition is not what it was.
+    /// Counts a changed definition.
     pub(super) fn definition(&self, change: &DefinitionChange<'_>) {
         self.definitions
             .with(&[&change.upstream.0, change.class(), change.action])
             .inc();
     }
 
-    /// So many definitions wait.
+    /// Sets the number of definitions that wait for approval.
     pub(super) fn held(&self, upstream: &UpstreamName, count: usize) {
         self.held
             .with(&[&upstream.0])
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A server is there, or it is not.
+    /// Sets whether an upstream is up.
     pub(super) fn up(&self, upstream: &UpstreamName, is_up: bool) {
         self.up.with(&[&*upstream.0]).set(i64::from(is_up));
     }
 
-    /// An upstream was removed: its gauges go. Its counters stay, as counters must.
+    /// Removes the gauges of an upstream that was removed. Its counters stay, as counters must.
     pub(super) fn forget_upstream(&self, upstream: &UpstreamName) {
         self.up.forget(&[&*upstream.0]);
         self.held.forget(&[&*upstream.0]);
@@ -413,22 +415,22 @@ impl Metrics {
         self.limits_hit.with(&[limit]).inc();
     }
 
-    /// A part of an answer was asked for.
+    /// Counts a requested part of a result.
     pub(super) fn page(&self, outcome: &'static str) {
         self.pages.with(&[outcome]).inc();
     }
 
-    /// A reload ended.
+    /// Counts a reload.
     pub(super) fn reloaded(&self, outcome: &'static str) {
         self.reloads.with(&[outcome]).inc();
     }
 
-    /// Event streams to agents.
+    /// Returns the gauge of open event streams to agents.
     pub(super) fn streams(&self) -> &IntGauge {
         &self.streams
     }
 
-    /// Everything.
+    /// Returns all metrics.
     pub(super) fn gather(&self) -> Vec<MetricFamily> {
         if let Some(usage) = process::usage() {
             self.memory.set(usage.resident_bytes);
@@ -441,7 +443,7 @@ impl Metrics {
         self.registry.gather()
     }
 
-    /// Everything, in the text format 0.0.4.
+    /// Returns all metrics, in the text format 0.0.4.
     pub(super) fn text(&self) -> String {
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.gather(), &mut out) {
@@ -451,7 +453,7 @@ impl Metrics {
     }
 }
 
-/// The label for what is done about a match.
+/// Returns the label for the action on a match.
 fn done_about(action: Action, mode: Mode) -> &'static str {
     match mode {
         Mode::Enforce => action.name(),
@@ -463,8 +465,8 @@ fn counts_as_injection(direction: Direction, finding: &Finding) -> bool {
     direction == Direction::Inbound && finding.suppressed.is_none() && is_injection(finding.action)
 }
 
-/// Whether an inbound rule with this action takes what it finds for an injection: what is only
-/// recorded, stripped of markup or masked is not one.
+/// Reports whether an inbound rule with this action classifies its matches as injections. Matches
+/// that are only recorded, stripped of markup or masked are not.
 pub fn is_injection(action: Action) -> bool {
     matches!(
         action,

@@ -1,26 +1,26 @@
-//! Counters of the notifications that people get of approval requests.
+//! Counters of the notifications of approval requests.
 
 use prometheus::{Error, IntCounter};
 
 use super::label::{Counters, Maker};
 use super::{Recorder, table};
 
-/// Counts what becomes of the notifications of one way.
+/// Counters for the notifications of one channel.
 #[derive(Clone)]
 pub struct NotificationCounts {
-    /// Delivered.
+    /// Notifications delivered.
     pub sent: IntCounter,
-    /// Not delivered, after all attempts.
+    /// Notifications not delivered after all attempts.
     pub failed: IntCounter,
-    /// Not tried, because too many others waited.
+    /// Notifications dropped because too many others were queued.
     pub dropped: IntCounter,
 }
 
-/// The counters of all ways.
+/// The counters of all channels.
 pub(super) struct NotificationCounters(Counters);
 
 impl NotificationCounters {
-    /// All at zero.
+    /// Creates the counters, all at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, Error> {
         let counters = Self(made.counters(table::NOTIFICATIONS)?);
         ["command", "webhook"]
@@ -40,7 +40,7 @@ impl NotificationCounters {
 }
 
 impl Recorder {
-    /// Counts what becomes of the notifications that go out by `command` or by `webhook`.
+    /// Returns the counters for notifications by `command` or `webhook`.
     pub fn notification_counts(&self, way: &str) -> NotificationCounts {
         self.metrics.notifications.of(way)
     }

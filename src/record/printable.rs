@@ -1,12 +1,13 @@
-//! Lines that a program prints, as they may be shown: on a terminal, on a page, in the log.
+//! Makes output of a program safe to show on a terminal, on a page or in the log.
 
 use super::redact::Redactor;
 use crate::text::shows;
 
-/// The line on one line, without terminal sequences and characters that do not show, with secrets masked, in about so many
-/// bytes. `own` are secrets that the program was given.
+/// Returns a line without line breaks, terminal sequences and invisible characters, with secrets
+/// masked, in about `most` bytes. `own` are secrets that the program was given, which are masked
+/// too.
 pub fn printable(line: &[u8], own: &[Box<str>], most: usize) -> String {
-    // A longer line is cut: nobody reads on, and masking takes time.
+    // A longer line is cut first: nobody reads that far, and masking takes time.
     let line = line.get(..most.saturating_mul(8)).unwrap_or(line);
     let mut plain = without_sequences(&String::from_utf8_lossy(line));
     for secret in own {
@@ -18,7 +19,8 @@ pub fn printable(line: &[u8], own: &[Box<str>], most: usize) -> String {
     )
 }
 
-/// The text without terminal sequences (ECMA-48, 5.4 and 5.6); what else does not show becomes a space.
+/// Removes terminal sequences (ECMA-48, 5.4 and 5.6) from a text; other invisible characters become
+/// spaces.
 fn without_sequences(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim().chars();

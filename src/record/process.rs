@@ -1,24 +1,25 @@
-//! What the process itself uses, as Linux tells it in proc(5).
+//! Resource usage of the process, from proc(5) on Linux.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the process uses now.
+/// Current resource usage of the process.
 pub(super) struct Usage {
-    /// Memory held, in bytes.
+    /// Resident memory, in bytes.
     pub(super) resident_bytes: f64,
     /// Processor time used so far, in seconds.
     pub(super) cpu_seconds: f64,
-    /// Open files and sockets.
+    /// Number of open files and sockets.
     pub(super) open_files: f64,
 }
 
-/// What the process uses now; `None` where the system has no proc(5).
+/// Returns the current resource usage; `None` if the system has no proc(5).
 pub(super) fn usage() -> Option<Usage> {
     let memory = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: f64 = memory.split(' ').nth(1)?.parse().ok()?;
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name in parentheses, which may hold spaces: fields 14 and 15 are counted from its end.
+    // The second field is the program's name in parentheses, which may contain spaces, so fields 14
+    // and 15 are counted from its end.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;
@@ -31,7 +32,7 @@ pub(super) fn usage() -> Option<Usage> {
     })
 }
 
-/// The time now.
+/// Returns the current time.
 pub(super) fn seconds_since_1970() -> f64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

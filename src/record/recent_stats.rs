@@ -1,4 +1,5 @@
-//! What happened lately, in numbers: for people who look rather than scrape. Kept only once somebody asks for it.
+//! Statistics of the last hour, for people who watch the console rather than a scraper. Collected
+//! only after they are requested.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +12,18 @@ use crate::protocol::UpstreamName;
 
 /// Length of a bucket, in seconds.
 pub const BUCKET_SECONDS: u64 = 10;
-/// Buckets that are kept: an hour of them.
+/// Number of buckets that are kept: one hour.
 const BUCKETS: u64 = 360;
-/// Answers of an upstream whose times are kept.
+/// Number of response times that are kept for each upstream.
 const TIMES: usize = 128;
-/// Rules that are counted.
+/// Maximum number of rules that are counted.
 const RULES: usize = 8192;
-/// Upper bounds of the times that judging takes, in microseconds; what takes longer counts as the last.
+/// Upper bounds of inspection times, in microseconds; a longer time counts as the last.
 const BOUNDS_US: [u32; 16] = [
     5, 10, 15, 25, 40, 60, 100, 160, 250, 400, 650, 1000, 2500, 10_000, 25_000, 250_000,
 ];
 
-/// What happened lately.
+/// The collected statistics.
 #[derive(Default)]
 pub(super) struct RecentStats {
     on: AtomicBool,
@@ -36,10 +37,10 @@ struct Stats {
     rules: BTreeMap<Box<str>, RuleHits>,
 }
 
-/// What happened in one bucket.
+/// The statistics of one bucket.
 #[derive(Default)]
 struct Bucket {
-    /// When it began, in buckets since 1970.
+    /// When the bucket began, in buckets since 1970.
     number: u64,
     counts: Counts,
     judged_within: [u32; BOUNDS_US.len()],
@@ -47,47 +48,47 @@ struct Bucket {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Messages judged on their way to servers.
+    /// Messages to servers that were inspected.
     pub outbound: u32,
-    /// Messages judged on their way to agents.
+    /// Messages to agents that were inspected.
     pub inbound: u32,
-    /// Messages that were refused.
+    /// Messages that were blocked.
     pub blocked: u32,
-    /// Messages a person was asked about.
+    /// Messages that required approval.
     pub asked: u32,
-    /// Messages that went on changed.
+    /// Messages that were rewritten.
     pub rewritten: u32,
     /// Messages with at least one injection finding.
     pub injections: u32,
-    /// Injection findings in them.
+    /// Total number of injection findings.
     pub injection_matches: u32,
     /// Calls that failed.
     pub failed: u32,
 }
 
-/// A bucket as it is shown.
+/// A bucket as displayed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatsBucket {
-    /// When it began, in seconds since 1970.
+    /// When the bucket began, in seconds since 1970.
     pub at: u64,
     #[serde(flatten)]
     pub counts: Counts,
-    /// The time within which half of all bodies were judged, in microseconds, if there were any.
+    /// Median inspection time of a body, in microseconds, if there were any.
     pub p50_us: Option<u32>,
-    /// The same of 99 in 100.
+    /// 99th percentile of the inspection time, in microseconds.
     pub p99_us: Option<u32>,
 }
 
-/// How often a rule has matched.
+/// The number of matches of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RuleHits {
-    /// How often since the start.
+    /// Number of matches since the start.
     pub count: u64,
-    /// When last, in seconds since 1970.
+    /// Time of the last match, in seconds since 1970.
     pub last: u64,
 }
 
-/// What is known of an upstream.
+/// The collected statistics of an upstream.
 #[derive(Default)]
 struct UpstreamTimes {
     last: VecDeque<Duration>,
@@ -96,39 +97,39 @@ struct UpstreamTimes {
     failed: u64,
 }
 
-/// The same as it is shown.
+/// The statistics of an upstream as displayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UpstreamStats {
-    /// Messages judged on their way there.
+    /// Messages to the upstream that were inspected.
     pub calls: u64,
-    /// How many of all messages were refused, both ways.
+    /// Messages that were blocked, in both directions.
     pub blocked: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// The time within which it gave half of its last answers, in milliseconds.
+    /// Median of the last response times, in milliseconds.
     pub p50_ms: Option<f64>,
-    /// The same of 95 in 100.
+    /// 95th percentile of the last response times, in milliseconds.
     pub p95_ms: Option<f64>,
 }
 
-/// One judged message, as far as it is counted.
+/// The properties of an inspected message that are counted.
 pub(super) struct JudgedMessage<'a, R> {
     pub(super) upstream: &'a UpstreamName,
     pub(super) outbound: bool,
     pub(super) done: &'a str,
-    /// Injection findings in it.
+    /// Number of injection findings.
     pub(super) injection_matches: usize,
     pub(super) rules: R,
     pub(super) waited: Option<Duration>,
 }
 
 impl RecentStats {
-    /// Counts from now on.
+    /// Starts collecting.
     pub(super) fn start(&self) {
         self.on.store(true, Ordering::Relaxed);
     }
 
-    /// Counts what happened before, the oldest first.
+    /// Adds earlier counts, the oldest first.
     pub(super) fn restore(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
         let mut felt = self.stats.lock();
         for (at, counts) in earlier {
@@ -136,12 +137,12 @@ impl RecentStats {
         }
     }
 
-    /// Whether anything is counted.
+    /// Reports whether statistics are collected.
     pub(super) fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// A body was judged, in so long.
+    /// Records the inspection time of a body.
     pub(super) fn count_duration(&self, took: Duration) {
         if !self.is_on() {
             return;
@@ -162,7 +163,7 @@ impl RecentStats {
         }
     }
 
-    /// A message was judged.
+    /// Counts an inspected message.
     pub(super) fn count_message<'r>(&self, beat: JudgedMessage<'_, impl Iterator<Item = &'r str>>) {
         if !self.is_on() {
             return;
@@ -209,7 +210,7 @@ impl RecentStats {
         }
     }
 
-    /// A call was refused without being judged, since it was refused before.
+    /// Counts a call that was refused without inspection, since it was refused before.
     pub(super) fn count_refused_unjudged(&self, upstream: &UpstreamName, rule: &str) {
         let rules = std::iter::once(rule);
         self.count_message(JudgedMessage {
@@ -222,7 +223,7 @@ impl RecentStats {
         });
     }
 
-    /// A call failed.
+    /// Counts a failed call.
     pub(super) fn count_failed(&self, upstream: &UpstreamName) {
         if self.is_on() {
             let mut felt = self.stats.lock();
@@ -231,7 +232,7 @@ impl RecentStats {
         }
     }
 
-    /// The last hour, the oldest first; times without traffic are left out.
+    /// Returns the buckets of the last hour, the oldest first; those without traffic are omitted.
     pub(super) fn last_hour(&self) -> Vec<StatsBucket> {
         let mut felt = self.stats.lock();
         felt.bucket(now());
@@ -242,12 +243,12 @@ impl RecentStats {
             .collect()
     }
 
-    /// How often each rule has matched.
+    /// Returns the number of matches of each rule.
     pub(super) fn rule_hits(&self) -> BTreeMap<Box<str>, RuleHits> {
         self.stats.lock().rules.clone()
     }
 
-    /// How an upstream has done.
+    /// Returns the statistics of an upstream.
     pub(super) fn upstream_stats(&self, upstream: &UpstreamName) -> UpstreamStats {
         self.stats
             .lock()
@@ -282,7 +283,7 @@ impl Counts {
 }
 
 impl Stats {
-    /// The bucket of a second since 1970; those that are too old go.
+    /// Returns the bucket of a time, in seconds since 1970, and removes those that are too old.
     fn bucket(&mut self, at: u64) -> &mut Bucket {
         let number = at / BUCKET_SECONDS;
         while self
@@ -292,7 +293,7 @@ impl Stats {
         {
             self.buckets.pop_front();
         }
-        // A clock that goes back counts on in the last bucket.
+        // If the clock was set back, counting continues in the last bucket.
         if self.buckets.back().is_none_or(|last| last.number < number) {
             self.buckets.push_back(Bucket {
                 number,
@@ -307,7 +308,7 @@ impl Stats {
         &mut self.buckets[last]
     }
 
-    /// There are as many upstreams as the config names.
+    /// Returns the times of an upstream. Their number is limited by the config.
     fn times(&mut self, upstream: &UpstreamName) -> &mut UpstreamTimes {
         self.upstreams.entry(upstream.clone()).or_default()
     }
@@ -320,7 +321,7 @@ impl Bucket {
             .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// The bound within which this share of all bodies was judged.
+    /// Returns the bound below which the inspection times of this share of all bodies are.
     fn quantile(&self, share: f64) -> Option<u32> {
         let total = self.total();
         let mut sum = 0;
@@ -373,7 +374,7 @@ impl UpstreamTimes {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the current time, in seconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,5 @@
-//! What of a message may be shown: the shape of its arguments, short texts, nothing that is or may be a secret.
+//! Redacts messages for display: keeps the shape of arguments and short texts, and nothing that is
+//! or may be a secret.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,19 +13,22 @@ use crate::message::{Role, Step, Value, ValueKind, hex};
 
 use super::escape::write_quoted;
 
-/// Longest string shown, in bytes.
+/// Maximum length of a displayed string, in bytes.
 pub(super) const TEXT_BYTES: usize = 512;
 /// Maximum size of one message's arguments in the log, in bytes of JSON.
 const ARGUMENTS_BYTES: usize = 8 << 10;
-/// A matched text shorter than this could be guessed from its digest, so none is shown.
+/// Minimum length of a masked text for which a digest is shown, in bytes: a shorter text could be
+/// guessed from its digest.
 const DIGEST_FROM_BYTES: usize = 16;
-/// Cut off at the end of a text that is not seen whole, so that no part of a secret is left there.
+/// Number of bytes removed from the end of a text that was only partly searched, so that no part of
+/// a secret remains there.
 const TAIL_BYTES: usize = 64;
 
-/// Places of findings that are followed one by one.
+/// Maximum number of findings whose places are resolved individually.
 const FOLLOWED: usize = 32;
 
-/// Secrets by the company they keep. Each alternative is linear: the engine knows no backtracking.
+/// Patterns of secrets that are recognized by their context. Each alternative takes linear time,
+/// since the engine does not backtrack.
 const SECRETS: &str = r#"(?x)
     (?s:-----BEGIN\ [A-Z0-9\ ]{1,40}-----.*?(?:-----END\ [A-Z0-9\ ]{1,40}-----|\z))
   | (?i:\b(?:bearer|basic|digest|negotiate)\s+[A-Za-z0-9+/=._~-]{8,})
@@ -38,11 +42,11 @@ const SECRETS: &str = r#"(?x)
   | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?
 "#;
 
-/// Runs of characters that may be a key or a digest: judged one by one by [`is_random`].
+/// Runs of characters that may be a key or a digest; [`is_random`] decides on each.
 const RUNS: &str = r"[A-Za-z0-9_+=-]{20,}";
 
-/// Finds a text in which one of the patterns above finds something, and some others. Without their bounds and word boundaries it
-/// is compiled and searched in a small part of their time and memory.
+/// Matches every text that one of the patterns above matches, and some others. Without their bounds
+/// and word boundaries, it is compiled and searched in a fraction of their time and memory.
 const SUSPECTS: &str = r#"(?x)
     -----BEGIN\x20
   | (?i:(?:bearer|basic|digest|negotiate)\s+[A-Za-z0-9+/=._~-]{8})
@@ -57,18 +61,19 @@ const SUSPECTS: &str = r#"(?x)
   | [A-Za-z0-9_+=-]{20}
 "#;
 
-/// Longest text without any of `:`, `=`, `-` and blanks that is too short for each of the patterns.
+/// Maximum length of a text without `:`, `=`, `-` and blanks that is too short for each of the
+/// patterns, in bytes.
 const TOO_SHORT_BYTES: usize = 10;
 
-/// Knows secrets when it sees them.
+/// Finds and masks secrets.
 pub struct Redactor {
-    /// Most texts are looked through by this one alone, and once.
+    /// The prefilter; most texts are searched by it only, and once.
     suspects: Regex,
-    /// Compiled for the first suspect text: that takes longer than the rest of the start.
+    /// Compiled for the first suspect text, since that takes longer than the rest of the startup.
     patterns: LazyLock<Result<Patterns, regex::Error>>,
 }
 
-/// What is taken out of a suspect text.
+/// The patterns that are masked in a suspect text.
 struct Patterns {
     secrets: Regex,
     runs: Regex,
@@ -83,22 +88,23 @@ impl Patterns {
     }
 }
 
-/// What may be shown of a value.
+/// A redacted value.
 pub(super) struct RedactedJson {
     /// JSON on one line.
     pub(super) json: String,
-    /// How many values were left out for length.
+    /// Number of values that were omitted because of the length.
     pub(super) left_out: usize,
 }
 
 impl Redactor {
-    /// One for whoever shows what is recorded.
+    /// Returns the redactor shared by code that displays recorded content.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: LazyLock<Option<Redactor>> = LazyLock::new(|| Redactor::new().ok());
         SHARED.as_ref()
     }
 
-    /// A value without its secrets, and without what stands at the places `found`; `at` is where it stands itself.
+    /// Returns a value without its secrets and without the values at the places `found`; `at` is
+    /// its own place.
     pub fn masked(&self, value: Value<'_>, at: &str, found: &[&str]) -> String {
         self.value(value, at, found).json
     }
@@ -106,7 +112,7 @@ impl Redactor {
     /// Compiles the patterns.
     ///
     /// # Errors
-    /// Never, unless the patterns above are wrong.
+    /// Never, unless the patterns above are invalid.
     pub(super) fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             suspects: Regex::new(SUSPECTS)?,
@@ -114,10 +120,10 @@ impl Redactor {
         })
     }
 
-    /// A text without its secrets, cut to so many bytes.
+    /// Returns a text without its secrets, cut to `most` bytes.
     pub fn text<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
-        // Most names are such words, `npm_install_package` too. A token of 24 random letters and digits has small letters only
-        // once in a billion times.
+        // Most names are such words, including `npm_install_package`. A token of 24 random letters
+        // and digits consists of lower-case letters only once in a billion times.
         if text.len() <= most.min(64)
             && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/'))
         {
@@ -170,8 +176,8 @@ impl Redactor {
         }
     }
 
-    /// A value with its shape kept, its strings shortened, and no string in it that is, may be or
-    /// holds a secret, or that something was found in. `at` is the value's pointer from the
+    /// Returns a value with its shape kept and its strings shortened, without any string that is,
+    /// may be or contains a secret, or that has a finding. `at` is the value's pointer from the
     /// message's root, `found` the pointers of findings.
     pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> RedactedJson {
         let covered = found_spans(value, at, found);
@@ -234,7 +240,7 @@ impl Redactor {
         }
     }
 
-    /// A key is shown if it is an ordinary name, whatever was found at its place.
+    /// Returns a key for display. An ordinary name is shown, whatever was found at its place.
     fn key<'t>(&self, key: &'t str, is_found: bool) -> Cow<'t, str> {
         let ordinary = key.len() <= 64
             && key
@@ -248,7 +254,8 @@ impl Redactor {
     }
 }
 
-/// What stands where something was taken out: enough to see that two are the same.
+/// Returns the replacement for a masked text. It contains enough to see that two texts are the
+/// same.
 pub(super) fn mark(text: &str) -> String {
     if text.len() < DIGEST_FROM_BYTES {
         return "[redacted]".to_owned();
@@ -259,7 +266,7 @@ pub(super) fn mark(text: &str) -> String {
     )
 }
 
-/// The longest start of a text that fits into so many bytes.
+/// Returns the longest prefix of a text that fits into `most` bytes.
 pub(super) fn head(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most))
         .unwrap_or_default()
@@ -269,8 +276,8 @@ fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
     found.get(0).map_or("", |found| found.as_str())
 }
 
-/// The bytes of the value at `at` in which something was found. Where there are too many places to
-/// follow, or one leads nowhere, all of it.
+/// Returns the byte ranges of findings within the value at `at`. If there are too many places to
+/// resolve, or one does not exist, returns that of the whole value.
 fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
     let holds = |outer: &str, inner: &str| {
         inner
@@ -295,7 +302,7 @@ fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> 
     spans
 }
 
-/// The bytes of what a JSON pointer (RFC 6901) leads to.
+/// Returns the byte range of the value that a JSON pointer (RFC 6901) refers to.
 fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
     let steps = pointer.split('/').skip(1);
     let end = steps
@@ -308,7 +315,8 @@ fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
     end.map(|value| value.span())
 }
 
-/// Whether a run of letters and digits looks drawn at random: long hexadecimal, or mixed as words are not.
+/// Reports whether a run of letters and digits looks random: long hexadecimal, or mixed in a way
+/// that words are not.
 fn is_random(run: &str) -> bool {
     let count = |wanted: fn(&u8) -> bool| run.bytes().filter(wanted).count();
     let lower = count(u8::is_ascii_lowercase);
@@ -320,7 +328,7 @@ fn is_random(run: &str) -> bool {
     lower > 0 && upper > 0 && digits > 0 && entropy(run) > 3.5
 }
 
-/// Bits for each character (Shannon).
+/// Returns the bits per character (Shannon entropy).
 fn entropy(run: &str) -> f64 {
     let mut counts = [0u32; 256];
     for byte in run.bytes() {
@@ -337,16 +345,16 @@ fn entropy(run: &str) -> f64 {
         .sum()
 }
 
-/// Writes JSON from the places of its values.
+/// Writes JSON from the values of a walk.
 struct Writer {
     out: String,
-    /// For each open object or array: what closes it, and whether it is still empty.
+    /// For each open object or array: the closing character, and whether it is still empty.
     open: Vec<(char, bool)>,
     left_out: usize,
 }
 
 impl Writer {
-    /// Goes to the next place, so deep, and names it if it has a name.
+    /// Moves to the next value, at this depth, and writes its key if it has one.
     fn place(&mut self, depth: usize, key: Option<&str>) {
         while self.open.len() > depth {
             self.out.extend(self.open.pop().map(|(close, _)| close));

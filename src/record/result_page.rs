@@ -1,14 +1,14 @@
-//! Answers that were too long to be shown at once.
+//! Results that were too long to be returned at once.
 
 use crate::protocol::Context;
 
-/// A part of an answer that an agent asks for.
+/// A request for a part of a result.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultPage<'a> {
-    /// Who asks, and whose answer it was.
+    /// The agent that requests it and the upstream that sent the result.
     pub context: &'a Context,
-    /// `read`, or `gone` where it is not kept for this session.
+    /// `read`, or `gone` if the part is not stored for this session.
     pub outcome: &'static str,
-    /// Its length in bytes.
+    /// Length of the part in bytes.
     pub bytes: usize,
 }

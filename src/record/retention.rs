@@ -1,4 +1,4 @@
-//! What becomes of what is kept, and how it is counted.
+//! Events and counters of the stores, and the retention of stored messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,26 +11,26 @@ use super::stores::{Evidence, EvidenceCounts, Quarantine, StoreError, StoredMess
 use super::{Recorder, table};
 use crate::protocol::AuditId;
 
-/// Something that became of a message in quarantine.
+/// A change of the state of a message in quarantine.
 #[derive(Clone, Copy, Debug)]
 pub struct QuarantineEvent<'a> {
-    /// Its line in the audit log.
+    /// The id of the message's audit line.
     pub audit: AuditId,
     /// One of [`QUARANTINE_OUTCOMES`].
     pub outcome: &'static str,
-    /// Whose it was to be; not known of one that could not be opened.
+    /// The agent that the message is for; unknown if the message could not be opened.
     pub agent: Option<&'a str>,
-    /// Whose it was.
+    /// The upstream that sent the message.
     pub upstream: Option<&'a str>,
-    /// Who did it, if a person did.
+    /// The person who caused the change, if a person did.
     pub by: Option<&'a str>,
-    /// Why, in that person's words.
+    /// The reason, in that person's words.
     pub reason: Option<&'a str>,
-    /// How it was delivered: to the same `call`, or as a `resource`.
+    /// How it was delivered: in response to the same `call`, or as a `resource`.
     pub way: Option<&'static str>,
 }
 
-/// What can become of a message in quarantine.
+/// Outcomes of a message in quarantine.
 pub const QUARANTINE_OUTCOMES: [&str; 9] = [
     "kept",
     "skipped",
@@ -43,15 +43,15 @@ pub const QUARANTINE_OUTCOMES: [&str; 9] = [
     "expired",
 ];
 
-/// What is too old is looked for this often.
+/// Interval at which the stores are checked for expired messages.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The counters of what is kept.
+/// The counters of the stores.
 pub(super) struct StoreCounters {
     items: Counters,
     records: Counters,
     forgotten: IntCounter,
-    /// When what is too old was last looked for.
+    /// When the stores were last checked for expired messages.
     last_retention: Mutex<Option<Instant>>,
 }
 
@@ -69,7 +69,7 @@ impl StoreCounters {
         self.items.with(&[outcome]).inc_by(by as u64);
     }
 
-    /// Whether it is time to look again for what is too old.
+    /// Reports whether it is time to check for expired messages again.
     fn is_due(&self) -> bool {
         let mut looked = self.last_retention.lock();
         let due = looked.is_none_or(|at| at.elapsed() >= RETENTION_INTERVAL);
@@ -92,7 +92,7 @@ impl StoreCounters {
 }
 
 impl Recorder {
-    /// With these stores for what is kept of messages.
+    /// Returns the recorder with these stores for messages.
     #[must_use]
     pub fn with_stores(self, stores: Stores) -> Self {
         if let Some(evidence) = &stores.evidence {
@@ -101,17 +101,17 @@ impl Recorder {
         Self { stores, ..self }
     }
 
-    /// Where messages are kept that something was taken out of, if they are.
+    /// Returns the store of messages that content was removed from, if there is one.
     pub fn quarantine(&self) -> Option<&Arc<Quarantine>> {
         self.stores.quarantine.as_ref()
     }
 
-    /// Where whole messages are kept, if they are.
+    /// Returns the store of whole messages, if there is one.
     pub fn evidence(&self) -> Option<&Arc<Evidence>> {
         self.stores.evidence.as_ref()
     }
 
-    /// Keeps a message in quarantine; whether it is kept now. May wait for the disk.
+    /// Stores a message in quarantine. Returns whether it is stored now. May wait for the disk.
     pub fn quarantine_message(&self, message: &StoredMessage) -> bool {
         let Some(quarantine) = &self.stores.quarantine else {
             return false;
@@ -134,7 +134,8 @@ impl Recorder {
         }
     }
 
-    /// Forgets what is older than it may be kept, at most once a minute. To be called now and then; may wait for the disk.
+    /// Removes messages that have exceeded their maximum age, at most once a minute. Must be called
+    /// periodically; may wait for the disk.
     pub fn apply_retention(&self) {
         if !self.metrics.stores.is_due() {
             return;

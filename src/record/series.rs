@@ -1,5 +1,5 @@
-//! Series of metrics that every message counts in, looked up once: the labels of a series are checked and hashed each time it
-//! is asked for by its labels.
+//! Series of metrics that every message increases. They are looked up once, since each lookup by
+//! labels checks and hashes the labels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::label::{Counters, Histograms};
 use crate::message::Direction;
 use crate::protocol::UpstreamName;
 
-/// Verdicts of each direction.
+/// The verdicts of each direction.
 const VERDICTS: [(Direction, [&str; 3]); 2] = [
     (Direction::Outbound, ["pass", "ask", "block"]),
     (Direction::Inbound, ["pass", "rewrite", "block"]),
 ];
 
-/// The histograms of a metric whose one label is the direction: outbound, inbound.
+/// The histograms of a metric whose only label is the direction: outbound, inbound.
 pub(super) struct ByDirection([Histogram; 2]);
 
 impl ByDirection {
@@ -51,7 +51,7 @@ struct Series {
 }
 
 impl UpstreamSeries {
-    /// Looks up the series of these upstreams, which makes those that are not there yet.
+    /// Looks up the series of these upstreams, and creates those that do not exist yet.
     pub(super) fn resolve<'u>(
         &self,
         upstreams: impl Iterator<Item = &'u UpstreamName>,
@@ -71,8 +71,8 @@ impl UpstreamSeries {
         ));
     }
 
-    /// Counts a message with its verdict, and how long its answer took. `false` if the upstream or the verdict has no series
-    /// here.
+    /// Counts a message with its verdict, and the time until its answer. Returns `false` if the
+    /// upstream or the verdict has no series here.
     pub(super) fn count(
         &self,
         upstream: &UpstreamName,

@@ -1,4 +1,5 @@
-//! A recorder beside another one, for the traffic of `lychgate prove`: it belongs in the audit log, marked, and nowhere else.
+//! A second recorder for the traffic of `lychgate prove`, which is recorded in the audit log,
+//! marked, and nowhere else.
 
 use std::io;
 
@@ -9,12 +10,13 @@ use super::metrics::Metrics;
 use super::stores::Stores;
 
 impl Recorder {
-    /// One that writes into the same audit log, and counts where nobody looks: alerts are about what others send. Its lines
-    /// carry the member `prove`, and nothing is logged on standard error. It keeps nothing besides. Exporters of audit
-    /// lines get these too.
+    /// Returns a recorder that writes to the same audit log. It has metrics of its own, which are
+    /// not exposed, since alerts concern the traffic of others. Its lines have the member `prove`,
+    /// and nothing is logged on standard error. It has no stores. Exporters of audit lines receive
+    /// its lines too.
     ///
     /// # Errors
-    /// The system gives no random numbers, or counters of its own cannot be made.
+    /// The system provides no random numbers, or the metrics cannot be created.
     pub fn trial_recorder(&self) -> io::Result<Self> {
         let metrics = Metrics::new().map_err(io::Error::other)?;
         Ok(Self {

@@ -1,4 +1,5 @@
-//! Where audit lines go: a file, or standard output; by one thread, that nobody waits for unless the log is required.
+//! Writes audit lines to a file or to standard output, in a thread of its own. Callers wait for it
+//! only if the log is required.
 
 mod anchor;
 mod counts;
@@ -29,19 +30,19 @@ use crate::rules::Severity;
 use queue::{JobSender, queue};
 use writer::{Job, Shared, Writer};
 
-/// Maximum number of jobs that wait to be done.
+/// Maximum number of queued jobs.
 const QUEUED_JOBS: usize = 8192;
-/// Maximum number of bytes that wait to be written.
+/// Maximum number of bytes that are queued to be written.
 const QUEUED_BYTES: usize = 16 << 20;
-/// Longest wait for the queue to be written out.
+/// Maximum time to wait until the queue is written.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// Whoever must have a place in a full queue looks for it so often.
+/// Interval at which a caller that needs a place in a full queue tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Takes audit lines.
+/// Accepts audit lines.
 pub(super) struct Sink {
-    /// To the thread that writes, if there is a log.
+    /// The queue of the writer thread, if there is a log.
     to: Option<(JobSender, Arc<Shared>)>,
     required: bool,
     counts: Counts,
@@ -51,7 +52,7 @@ impl Sink {
     /// Opens the log, creating file and folders as needed.
     ///
     /// # Errors
-    /// A file that cannot be opened for appending, whether or not the log is required.
+    /// The file cannot be opened for appending, whether or not the log is required.
     pub(super) fn new(config: &AuditConfig, counts: Counts) -> io::Result<Self> {
         let to = match &config.to {
             None => None,
@@ -72,12 +73,13 @@ impl Sink {
         })
     }
 
-    /// Whether anybody reads lines.
+    /// Reports whether there is a log.
     pub(super) fn is_open(&self) -> bool {
         self.to.is_some()
     }
 
-    /// Whether what must be told can be: false while a log that is required cannot be written.
+    /// Reports whether required events can be recorded: false while a required log cannot be
+    /// written.
     pub(super) fn can_record(&self) -> bool {
         !self.required
             || self
@@ -86,8 +88,9 @@ impl Sink {
                 .is_none_or(|(_, shared)| !shared.failing.load(Ordering::Relaxed))
     }
 
-    /// Has lines written; each is a JSON object and ends in a line feed. Where the log is required, nothing that they tell
-    /// of may go on before they are on the disk, which is what is given can be waited for.
+    /// Queues lines to be written; each is a JSON object and ends in a line feed. If the log is
+    /// required, messages that the lines record must not be forwarded before the lines are on disk,
+    /// which the returned value waits for.
     pub(super) fn write(&self, lines: String, count: u64) -> PendingWrite {
         let Some((jobs, shared)) = &self.to else {
             return PendingWrite::done();
@@ -112,10 +115,10 @@ impl Sink {
         told.map_or_else(PendingWrite::done, PendingWrite::pending)
     }
 
-    /// Opens the file anew, after it was moved away.
+    /// Reopens the file after it was moved away.
     ///
     /// # Errors
-    /// The thread that would do it is too busy, or gone.
+    /// The queue of the writer thread is full, or the thread has ended.
     pub(super) fn reopen(&self) -> io::Result<()> {
         let Some((jobs, _)) = &self.to else {
             return Ok(());
@@ -126,7 +129,7 @@ impl Sink {
         })
     }
 
-    /// Waits, for at most a few seconds, until everything queued is written.
+    /// Waits until everything queued is written, for at most a few seconds.
     pub(super) fn flush(&self) {
         let Some((jobs, _)) = &self.to else { return };
         let (done, wait) = sync_channel(1);
@@ -161,8 +164,8 @@ fn full() -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, "the audit queue is full")
 }
 
-/// The line of a log that is opened, or goes on in another file: how it hangs together with what was there, and how many
-/// bytes before it belong to no line.
+/// Returns the line that records that a log was opened or continues in another file: how it relates
+/// to the existing lines, and how many bytes before it belong to no line.
 fn opened(how: &str, torn_bytes: u64) -> String {
     let found = matches!(how, "after_cut" | "after_foreign" | "after_deletion");
     let severity = if found {
@@ -178,7 +181,7 @@ fn opened(how: &str, torn_bytes: u64) -> String {
     line.trim_end().to_owned()
 }
 
-/// The line of lines that the log lacks.
+/// Returns the line that records that lines are missing from the log.
 fn lost(reason: &str, lines: u64) -> String {
     LogLost {
         reason: reason.into(),

@@ -1,7 +1,8 @@
-//! What is kept of messages, sealed: whole ones as evidence, and those that something was taken out of, in quarantine.
+//! Stores of sealed messages: the evidence store, which holds whole messages, and the quarantine,
+//! which holds messages that content was removed from.
 //!
-//! Nothing of a payload stands on disk in clear, nor in a log, a metric or an error. Both stores may be shared by several
-//! processes, and read while a gate writes them.
+//! No part of a payload is written to disk, a log, a metric or an error in cleartext. Both stores
+//! may be shared by several processes and read while a gate writes them.
 
 mod error;
 mod evidence;
@@ -28,36 +29,36 @@ pub use release::Release;
 pub use stored_message::{MessageInfo, StoredMessage};
 pub use writer::EvidenceCounts;
 
-/// What the keys of the quarantine are for.
+/// What the keys of the quarantine are used for.
 const QUARANTINE: KeyUse = KeyUse {
     of: "the quarantine",
     option: "`key` under `[quarantine]`",
     file: "quarantine.key",
 };
-/// What the keys of the evidence store are for.
+/// What the keys of the evidence store are used for.
 const EVIDENCE: KeyUse = KeyUse {
     of: "the evidence store",
     option: "`key` under `[evidence]`",
     file: "evidence.key",
 };
 
-/// How long the evidence store has for what is left at the end.
+/// Maximum time to write the rest of the evidence when the process ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// The stores that a gate has.
+/// The stores of a gate.
 #[derive(Clone, Debug, Default)]
 pub struct Stores {
-    /// Messages that something was taken out of.
+    /// Messages that content was removed from.
     pub quarantine: Option<Arc<Quarantine>>,
-    /// Messages kept whole.
+    /// Whole messages.
     pub evidence: Option<Arc<Evidence>>,
 }
 
 impl Stores {
-    /// Those that the config names a folder for.
+    /// Opens the stores that the config names a folder for.
     ///
     /// # Errors
-    /// One of them cannot be used as it is.
+    /// A store cannot be used.
     pub fn open(
         quarantine: &QuarantineConfig,
         evidence: &EvidenceConfig,
@@ -68,7 +69,7 @@ impl Stores {
         })
     }
 
-    /// Waits until what was offered is written.
+    /// Waits until all offered messages are written.
     pub(super) fn flush(&self) {
         if let Some(evidence) = &self.evidence {
             evidence.flush(FLUSH);

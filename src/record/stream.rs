@@ -1,6 +1,6 @@
-//! Event streams that are open.
+//! Open event streams.
 
-/// An open event stream: counted from when it is made until it is dropped.
+/// An open event stream, counted from its creation until it is dropped.
 pub struct OpenStream(prometheus::IntGauge);
 
 impl OpenStream {

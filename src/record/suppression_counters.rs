@@ -1,4 +1,4 @@
-//! What policies suppress, and how it is counted.
+//! Counters of suppressed findings, and gauges of suppressions.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use crate::config::Suppression;
 pub(super) struct SuppressionCounters {
     findings: Counters,
     states: Gauges,
-    /// When each of them ends.
+    /// When each suppression expires.
     ends: Mutex<Vec<SystemTime>>,
 }
 
@@ -26,7 +26,7 @@ impl SuppressionCounters {
         })
     }
 
-    /// These are in force, or were.
+    /// Sets the suppressions, which are in force or expired.
     pub(super) fn announce(&self, all: &[Arc<Suppression>]) {
         all.iter()
             .flat_map(|one| &one.rules)
@@ -34,12 +34,12 @@ impl SuppressionCounters {
         *self.ends.lock() = all.iter().map(|one| one.until.ends).collect();
     }
 
-    /// A match of this rule has no consequence.
+    /// Counts a suppressed match of this rule.
     pub(super) fn count(&self, rule: &str) {
         self.findings.with(&[rule]).inc();
     }
 
-    /// Counts which are over by now.
+    /// Sets the numbers of active and expired suppressions.
     pub(super) fn refresh(&self) {
         let now = SystemTime::now();
         let ends = self.ends.lock();

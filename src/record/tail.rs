@@ -1,4 +1,5 @@
-//! The last audit lines, for whoever watches: bounded, and no reader holds up what is told.
+//! The most recent audit lines, for live readers. Their number is limited, and no reader delays
+//! recording.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,21 +15,21 @@ use super::entry::member;
 const LINES: usize = 2000;
 /// Maximum number of bytes of lines that are kept.
 const BYTES: usize = 8 << 20;
-/// Maximum number of lines of one [`Batch`].
+/// Maximum number of lines of one [`TailBatch`].
 const BATCH: usize = 500;
 
-/// The last audit lines. A handle: clones are of the same lines.
+/// A handle for the most recent audit lines; clones share the lines.
 #[derive(Clone)]
 pub struct AuditTail(Arc<TailState>);
 
 struct TailState {
     kept: Mutex<TailLine>,
-    /// The number of the line that comes next.
+    /// The number of the next line.
     told: watch::Sender<u64>,
     keeps: AtomicBool,
 }
 
-/// The lines themselves; the last has the number before `next`.
+/// The lines; the last one has the number before `next`.
 #[derive(Default)]
 struct TailLine {
     lines: VecDeque<Arc<str>>,
@@ -36,19 +37,19 @@ struct TailLine {
     next: u64,
 }
 
-/// Reads on as lines come.
+/// Reads lines as they arrive.
 pub struct TailReader {
     shared: Arc<TailState>,
     told: watch::Receiver<u64>,
     next: u64,
 }
 
-/// Some lines, in the order in which they were told.
+/// Lines in the order in which they were recorded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TailBatch {
-    /// How many lines came and went before the first of these without being read.
+    /// Number of lines before the first of these that were dropped without being read.
     pub missed: u64,
-    /// The number of the first; each further one has the next.
+    /// The number of the first line; each further line has the next number.
     pub first: u64,
     /// The lines, without their line feeds.
     pub lines: Vec<Arc<str>>,
@@ -65,12 +66,13 @@ impl Default for AuditTail {
 }
 
 impl AuditTail {
-    /// Keeps lines from now on while nobody watches, so that whoever comes later sees what was before.
+    /// Keeps lines from now on even while there are no readers, so that later ones receive earlier
+    /// lines.
     pub fn keep(&self) {
         self.0.keeps.store(true, Ordering::Relaxed);
     }
 
-    /// Puts earlier lines before those to come, if none has come yet.
+    /// Adds earlier lines, if there are no lines yet.
     pub fn seed<'l>(&self, lines: impl Iterator<Item = &'l str>) {
         let next = {
             let mut kept = self.0.kept.lock();
@@ -83,12 +85,12 @@ impl AuditTail {
         self.0.told.send_replace(next);
     }
 
-    /// Whether somebody watches right now, for whom lines are made that no log wants.
+    /// Reports whether there are readers. For them, lines are created even if there is no log.
     pub(super) fn is_watched(&self) -> bool {
         self.0.told.receiver_count() > 0
     }
 
-    /// Takes lines, each of which ends in a line feed.
+    /// Adds lines, each of which ends in a line feed.
     pub(super) fn push(&self, lines: &str) {
         if !self.0.keeps.load(Ordering::Relaxed) && !self.is_watched() {
             return;
@@ -104,7 +106,7 @@ impl AuditTail {
         self.0.told.send_replace(next);
     }
 
-    /// The first available line of the judgement with this id.
+    /// Returns the first available line of the inspection with this id.
     pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
         let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
         let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
@@ -117,7 +119,7 @@ impl AuditTail {
             .cloned()
     }
 
-    /// Watches, from so many lines back.
+    /// Returns a reader that starts `back` lines before the end.
     pub fn watch(&self, back: usize) -> TailReader {
         let told = self.0.told.subscribe();
         let next = self.0.kept.lock().next.saturating_sub(back as u64);
@@ -150,7 +152,8 @@ impl TailLine {
 }
 
 impl TailReader {
-    /// The lines at hand that were not read so far; waits where there is none. `None` once nothing will come any more.
+    /// Returns the lines that were not read yet, and waits if there are none. `None` once there
+    /// will be no more.
     pub async fn next(&mut self) -> Option<TailBatch> {
         loop {
             if let Some(batch) = self.now() {
@@ -160,11 +163,11 @@ impl TailReader {
         }
     }
 
-    /// The lines at hand, if there are any that were not read.
+    /// Returns the lines that were not read yet, if there are any.
     pub fn now(&mut self) -> Option<TailBatch> {
         self.told.mark_unchanged();
         let kept = self.shared.kept.lock();
-        // Before the first line ever there is nothing to miss.
+        // There is nothing to miss before the very first line.
         let first = kept.first().max(self.next);
         let missed = first - self.next;
         let skip = usize::try_from(first - kept.first()).unwrap_or(usize::MAX);

@@ -21,7 +21,7 @@ use super::table::{Kind, METRICS};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"shell","arguments":{"command":"rm -rf / --no-preserve-root","token":"hunter2","cwd":"/tmp\u2028x"}}}"#;
 
-/// A recorder with its log, to be read back.
+/// A recorder with its log, for reading it back.
 struct TestRecorder {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -45,7 +45,7 @@ fn test_recorder(required: bool) -> TestRecorder {
 }
 
 impl TestRecorder {
-    /// The lines, with what differs from run to run made the same.
+    /// Returns the lines, with values that differ from run to run made equal.
     fn lines(&self) -> Vec<String> {
         self.recorder.flush();
         let time =
@@ -55,7 +55,7 @@ impl TestRecorder {
             .lines()
             .map(|line| time.replace(line, r#""time_dt":"TIME""#).into_owned())
             .collect();
-        // What the writer adds is no part of what was told.
+        // The line that the writer adds was not recorded by the test.
         assert!(lines[0].contains(r#""event":"log_opened""#), "{}", lines[0]);
         let told = lines[1..]
             .iter()
@@ -72,7 +72,7 @@ impl TestRecorder {
 }
 
 fn message(text: &str) -> Message {
-    // As large a batch as a test may want.
+    // A batch large enough for all tests.
     let limits = ReadLimits {
         batch_items: 100_000,
         ..ReadLimits::default()
@@ -171,7 +171,7 @@ fn judge(
     })
 }
 
-/// `UPDATE=1 cargo test --lib record` writes the golden lines anew.
+/// `UPDATE=1 cargo test --lib record` rewrites the golden lines.
 #[test]
 fn lines_of_every_event() {
     for required in [true, false] {
@@ -655,7 +655,8 @@ fn the_table_names_every_metric_and_nothing_else() {
     );
 }
 
-/// Thousands of findings, in one list or over a batch, cost their sum: with a search for each it would be minutes.
+/// Thousands of findings, in one list or over a batch, cost their sum: with a search for each, it
+/// would take minutes.
 #[test]
 fn many_findings_cost_their_sum() {
     let told = test_recorder(true);

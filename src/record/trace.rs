@@ -1,5 +1,5 @@
-//! The trace of a call: which one it is, and what its spans tell. Names are those of OpenTelemetry's semantic conventions
-//! for MCP where they have one.
+//! The trace of a call, and the contents of its spans. Names are those of OpenTelemetry's semantic
+//! conventions for MCP where they define one.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -21,11 +21,11 @@ use crate::protocol::{AgentTransport, Call, CallError, CallKind, Context, Trace,
 
 /// Maximum number of findings in a span.
 const FINDINGS: usize = 32;
-/// What stands for a method or a name that is none.
+/// Replaces a method or a name that is not valid.
 const OTHER: &str = "_OTHER";
 
 impl Recorder {
-    /// The trace that a call over HTTP belongs to, as [`Self::trace`].
+    /// Returns the trace that a call over HTTP belongs to, like [`Self::trace`].
     pub fn trace_of(&self, call: &Call) -> Option<Arc<Trace>> {
         let CallKind::Send(message) = &call.ask else {
             return None;
@@ -33,7 +33,8 @@ impl Recorder {
         self.trace(&call.context, &call.headers, message)
     }
 
-    /// The trace that a call belongs to, if its agent says so or spans of it are recorded. Its span begins now.
+    /// Returns the trace that a call belongs to, if its agent names one or spans of it are
+    /// recorded. Its span begins now.
     pub fn trace(
         &self,
         context: &Context,
@@ -84,7 +85,7 @@ impl Recorder {
         Some(Arc::new(Trace::start(span, to.clone())))
     }
 
-    /// A `tracestate`, unless something in it would be masked in the audit log.
+    /// Returns a `tracestate`, unless something in it would be masked in the audit log.
     fn shown_state(&self, parent: &Parent) -> Option<Box<str>> {
         parent
             .state
@@ -128,7 +129,7 @@ impl Recorder {
         out
     }
 
-    /// Tells of a judged body in the spans of its call.
+    /// Records an inspected body in the spans of its call.
     pub(super) fn judged_in_trace(&self, body: &Body<'_>, items: &[Item<'_>]) {
         let Some(trace) = body
             .context
@@ -189,7 +190,7 @@ impl Recorder {
         }
     }
 
-    /// Tells of a call that failed in its span.
+    /// Records a failed call in its span.
     pub(super) fn failed_in_trace(&self, context: &Context, error: &CallError) {
         if let Some(trace) = &context.trace {
             trace.add_attributes([(member::side::NAME, error.side().name().into())]);
@@ -197,7 +198,7 @@ impl Recorder {
         }
     }
 
-    /// Tells of a question to a person in the span of its call.
+    /// Records an approval request in the span of its call.
     pub(super) fn asked_in_trace(&self, approval: &Approval<'_>) {
         let Some(trace) = &approval.context.trace else {
             return;
@@ -230,7 +231,7 @@ impl Recorder {
     }
 }
 
-/// Tells of a call that was refused unjudged, since it was before.
+/// Records a call that was refused without inspection, since it was refused before.
 pub(super) fn refused_again(context: &Context, rule: &str) {
     if let Some(trace) = &context.trace {
         trace.add_attributes([(member::rule::NAME, rule.into())]);
@@ -238,7 +239,7 @@ pub(super) fn refused_again(context: &Context, rule: &str) {
     }
 }
 
-/// What went wrong at the server, as it says.
+/// Records the error that the upstream reports.
 fn answered(trace: &Trace, item: &Item<'_>) {
     match (item.kind, item.body) {
         ("error", body) => {
@@ -274,8 +275,8 @@ fn finding_note(finding: &Finding, at: SystemTime) -> SpanEvent {
     }
 }
 
-/// A span's name: the method, and the tool or prompt. Both are an agent's words: those that are no names, or may be secrets,
-/// are not used, so that spans have few different ones.
+/// Returns a span's name: the method, and the tool or prompt. Both are text of an agent: those that
+/// are not valid names, or may be secrets, are not used, so that spans have few different names.
 fn name(message: &Message) -> String {
     let Some(envelope) = message.single() else {
         return "batch".to_owned();

@@ -1,4 +1,4 @@
-//! What was not looked at, counted.
+//! Counters of content that was not inspected.
 
 use prometheus::Error;
 
@@ -6,16 +6,16 @@ use super::label::{Counters, Maker};
 use super::table;
 use crate::inspect::Coverage;
 
-/// The counters of what was not looked at, one for each reason.
+/// The counters of content that was not inspected, one for each reason.
 pub(super) struct UninspectedCounters(Counters);
 
 impl UninspectedCounters {
-    /// All of them, at zero.
+    /// Creates the counters, all at zero.
     pub(super) fn new(made: &Maker) -> Result<Self, Error> {
         made.counters(table::UNINSPECTED).map(Self)
     }
 
-    /// Counts what was not looked at of a body.
+    /// Counts the parts of a body that were not inspected.
     pub(super) fn count(&self, coverage: &Coverage) {
         for part in &coverage.uninspected {
             self.0.with(&[part.reason.name()]).inc_by(part.bytes as u64);

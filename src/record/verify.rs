@@ -1,8 +1,10 @@
-//! Whether an audit log is as it was written: each line against the next, all of it against its signed checkpoints, and
-//! these against what was kept elsewhere.
+//! Verifies that an audit log was not modified: each line against the next one, the whole log
+//! against its signed checkpoints, and these against checkpoints that were kept elsewhere
+//! (anchors).
 //!
-//! Without the signing key nobody can change, remove, reorder or insert a line before the last checkpoint unnoticed. Who has
-//! the key, or cuts log and checkpoints back to the same point, is found out by anchors, which have left the machine.
+//! Without the signing key, nobody can change, remove, reorder or insert a line before the last
+//! checkpoint undetected. Anchors, which have left the machine, also detect changes by someone who
+//! has the key, and a log that was cut back together with its checkpoints to the same point.
 
 mod notes;
 mod parts;
@@ -23,22 +25,22 @@ pub use parts::{Chain, Continuity, LogPart};
 pub use report::{FileSummary, Flaw, Kind, Report, TornLine};
 use walk::Walk;
 
-/// A file that is packed or removed while it is looked at is looked for again so often.
+/// Number of attempts to open the files, since one may be compressed or removed in the meantime.
 const TRIES: usize = 5;
 
-/// What a log is checked against.
+/// What a log is verified against.
 #[derive(Debug, Default)]
 pub struct TrustAnchors {
-    /// Keys that its checkpoints may be signed with. Without one no signature is checked.
+    /// Keys that its checkpoints may be signed with. If empty, signatures are not checked.
     pub keys: Vec<PublicKey>,
-    /// Checkpoints that were kept elsewhere: files with one on each line.
+    /// Checkpoints that were kept elsewhere: files with one per line.
     pub anchors: Vec<PathBuf>,
 }
 
-/// Checks a log with all files that it was put aside as.
+/// Verifies a log with all files that it was rotated to.
 ///
 /// # Errors
-/// Something cannot be read.
+/// A file cannot be read.
 pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
     if log.is_dir() {
         let told = format!(
@@ -47,7 +49,8 @@ pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
         );
         return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
     }
-    // Checkpoints first: a log that is being written may only have more lines than they say.
+    // Checkpoints are read first: a log that is being written can then only have more lines than
+    // they cover.
     let mut report = Report::default();
     let noted = KnownDigests::read(log, against, &mut report)?;
     let mut walk = Walk::new(noted, report);
@@ -59,8 +62,8 @@ pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
     Ok(walk.end(log))
 }
 
-/// Opens every file of the log and finds out where in the chain it begins; files without a link are none of it, unless it is
-/// the log itself.
+/// Opens all files of the log and determines where in the chain each one begins. Files without a
+/// link are not part of it, except for the log itself.
 fn open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     let mut tries = 0;
     loop {
@@ -97,7 +100,8 @@ fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
     Ok(all)
 }
 
-/// Files that the log was put aside as, by the gate or by others. One that is being packed is there twice: it is whole as it was.
+/// Returns the files that the log was rotated to, by the gate or another program. A file that is
+/// being compressed exists twice; the plain one is complete.
 fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let all = files::siblings(log)?;
     let twice = |path: &PathBuf| {
@@ -110,7 +114,7 @@ fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(all.iter().filter(|path| !twice(path)).cloned().collect())
 }
 
-/// The number of the first line of a file that has one.
+/// Returns the number of the first line in a file that has one.
 fn first_seq(path: &Path) -> io::Result<Option<u64>> {
     let mut lines = Lines::open(path)?;
     loop {
@@ -128,7 +132,7 @@ fn first_seq(path: &Path) -> io::Result<Option<u64>> {
     }
 }
 
-/// Whether a packed file is not, or not any longer, what gzip writes.
+/// Reports whether an error means that a compressed file is not, or no longer, valid gzip.
 fn unreadable(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! A config file with an edit, checked and not written yet.
+//! An edit of a config file that has been validated but not yet written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::document::{Fault, replace};
 use crate::inspect::Policy;
 use crate::rules::Library;
 
-/// A config file with an edit, checked and not written yet.
+/// An edit of a config file that has been validated but not yet written.
 #[derive(Debug)]
 pub struct ConfigEdit {
     path: PathBuf,
@@ -42,7 +42,7 @@ impl ConfigEdit {
         })
     }
 
-    /// The config as edited.
+    /// Loads the config as edited.
     ///
     /// # Errors
     /// The edited file does not load.
@@ -50,10 +50,10 @@ impl ConfigEdit {
         config::load_edited(&self.path, &self.after)
     }
 
-    /// A policy of the edited config, compiled as a gate compiles it.
+    /// Compiles a policy of the edited config the way the gate does.
     ///
     /// # Errors
-    /// There is no such policy, or the gate would refuse it.
+    /// The policy does not exist, or the gate would reject it.
     pub(super) fn policy(&self, config: &Config, name: &str) -> Result<Policy, Vec<Fault>> {
         let rules = config
             .policies
@@ -63,7 +63,7 @@ impl ConfigEdit {
         Policy::new(name, rules, &library)
     }
 
-    /// A fault of this file.
+    /// Returns a fault for this file.
     pub(super) fn fault(&self, message: String, hint: Option<&str>) -> Vec<Fault> {
         vec![Fault::of_file(
             self.path.display().to_string(),
@@ -72,7 +72,7 @@ impl ConfigEdit {
         )]
     }
 
-    /// The text added at the end of the file; empty if the edit is elsewhere.
+    /// Returns the text added at the end of the file; empty if the edit is elsewhere.
     pub fn added(&self) -> &str {
         self.after
             .strip_prefix(self.before.as_str())
@@ -80,10 +80,11 @@ impl ConfigEdit {
             .trim_start()
     }
 
-    /// Writes the file if it still has the text that was read, and not at all if the edit changes nothing.
+    /// Writes the file, provided that it still contains the text that was read. Writes nothing if
+    /// the edit changes nothing.
     ///
     /// # Errors
-    /// The file cannot be written, or was changed since it was read.
+    /// The file cannot be written, or has changed since it was read.
     pub fn write(&self) -> io::Result<()> {
         match self.before == self.after {
             true => Ok(()),

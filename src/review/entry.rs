@@ -1,4 +1,4 @@
-//! One line of the audit log, read back.
+//! One line of the audit log, parsed.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -14,10 +14,11 @@ use crate::record::entry::{Member, Object, Read, member};
 use crate::record::is_injection;
 use crate::rules::Action;
 
-/// Longest line that is read, in bytes. The gate writes none that is a tenth of it.
+/// Maximum length of a line that is read, in bytes. The gate writes no line a tenth as long.
 pub const LINE_BYTES: usize = 1 << 20;
 
-/// One line of the audit log. Names and texts in it may be an agent's or a server's: what prints them makes them harmless.
+/// One line of the audit log. Names and texts in it may come from an agent or a server, so code
+/// that prints them must escape them.
 #[derive(Clone)]
 pub struct Entry {
     json: Json,
@@ -25,15 +26,15 @@ pub struct Entry {
     line: u64,
 }
 
-/// A finding of a line.
+/// A finding recorded in a line.
 #[derive(Clone, Copy)]
 pub struct EntryFinding<'e>(Object<'e>);
 
 impl Entry {
-    /// Reads a line, without its line feed, that stands in this file as its so manieth.
+    /// Parses a line, given without its line feed, from `file` at line `number`.
     ///
     /// # Errors
-    /// Why it is not a line of an audit log.
+    /// The reason why it is not a line of an audit log.
     pub fn read(line: Bytes, file: &Arc<Path>, number: u64) -> Result<Self, String> {
         let limits = ReadLimits {
             message_bytes: LINE_BYTES,
@@ -52,7 +53,7 @@ impl Entry {
         }
     }
 
-    /// The line as it was written, without its line feed.
+    /// Returns the line as it was written, without its line feed.
     pub fn raw(&self) -> &str {
         self.json.root().raw()
     }
@@ -61,43 +62,43 @@ impl Entry {
         self.json.root()
     }
 
-    /// The file it stands in.
+    /// Returns the file that contains the line.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Which line of its file it is, from 1.
+    /// Returns the line number in the file, from 1.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// A member.
+    /// Returns the value of a member.
     pub fn get<M: Member>(&self, member: M) -> Option<Read<'_, M>> {
         Object(self.root()).get(member)
     }
 
-    /// A text, by the name of its member.
+    /// Returns a text member by name.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.root().get(name)?.str()
     }
 
-    /// When it was written.
+    /// Returns the time when the line was written.
     pub fn time(&self) -> Option<SystemTime> {
         humantime::parse_rfc3339(&self.get(member::time)?).ok()
     }
 
-    /// The event that it records.
+    /// Returns the event that the line records.
     pub fn event(&self) -> Cow<'_, str> {
         self.get(member::event).unwrap_or_default()
     }
 
-    /// Whether `lychgate prove` caused it.
+    /// Reports whether `lychgate prove` caused the line.
     pub fn is_of_prove(&self) -> bool {
         self.get(member::prove).unwrap_or(false)
     }
 
-    /// Whether a call was refused without being judged: its line is the only one of it. A line of repeated refusals without
-    /// an id comes on top of that of the judgement.
+    /// Reports whether a call was refused without being judged, so that this line is its only one.
+    /// A line for repeated refusals that has no id is in addition to the line of the judgement.
     pub fn is_unjudged_refusal(&self) -> bool {
         self.event() == "refused_again" && self.get(member::audit).is_some()
     }
@@ -109,7 +110,7 @@ impl Entry {
             .map(EntryFinding)
     }
 
-    /// The arguments, or other content from an agent, as far as they are shown.
+    /// Returns the arguments, or other content from an agent, as far as the log contains them.
     pub fn arguments(&self) -> Option<Value<'_>> {
         self.get(member::arguments)
             .or_else(|| self.get(member::sent))
@@ -117,12 +118,13 @@ impl Entry {
 }
 
 impl<'e> EntryFinding<'e> {
-    /// The value of a text member; empty if the finding has no such member.
+    /// Returns the value of a text member; empty if the finding has no such member.
     pub fn text<M: Member<Kind: Kind<Read<'e> = Cow<'e, str>>>>(&self, member: M) -> Cow<'e, str> {
         self.0.get(member).unwrap_or_default()
     }
 
-    /// Whether it counts as an injection in an inbound message. Suppressed findings do not count.
+    /// Reports whether the finding counts as an injection in an inbound message. Suppressed
+    /// findings do not count.
     pub fn is_injection(&self) -> bool {
         let action = self.text(finding::action);
         let named = Action::WORDS.iter().find(|(word, _)| *word == action);

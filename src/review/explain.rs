@@ -1,4 +1,4 @@
-//! Why a message was judged as it was.
+//! Explains why a message received its verdict.
 
 mod again;
 mod passage;
@@ -27,129 +27,129 @@ pub(in crate::review) use snippet::quoted;
 pub use snippet::written;
 pub use steps::{Part, Step};
 
-/// Why a message was judged as it was. Every text of a stranger's in it is harmless to show: what a terminal obeys and what
-/// nobody sees are escapes, and of secrets there is the shape only.
+/// Why a message received its verdict. All untrusted text in it is safe to display: terminal
+/// control sequences and invisible characters are escaped, and secrets are reduced to their shape.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
-    /// The line's id.
+    /// The audit id of the line.
     pub audit: String,
-    /// Which message of its batch, from 0, if it was one of a batch.
+    /// The index of the message in its batch, from 0, if it was part of a batch.
     pub item: Option<u64>,
     pub time: String,
     pub agent: String,
     pub user: Option<String>,
-    /// To or from which server.
+    /// The upstream that sent or received the message.
     pub upstream: String,
     /// `outbound` or `inbound`.
     pub direction: String,
-    /// What it called.
+    /// The JSON-RPC method.
     pub method: Option<String>,
     pub tool: Option<String>,
-    /// What was done.
     pub verdict: String,
-    /// What would have been done, had the policy not only observed.
+    /// The verdict that the policy would have applied if it were not in observe mode.
     pub would: Option<String>,
-    /// Which text could be had: `whole`, `redacted` (as the audit log shows it) or `none`.
+    /// How much of the text was available: `whole`, `redacted` (as the audit log shows it) or
+    /// `none`.
     pub had: &'static str,
     pub lacks: Option<&'static str>,
-    /// Whether the rules in force are those that judged it.
+    /// Whether the current rules are the ones that judged the message.
     pub same_rules: bool,
-    /// What the rules in force make of the text that could be had.
+    /// The verdict of the current rules on the text that was available.
     pub verdict_now: Option<String>,
-    /// The policy that judges it.
+    /// The policy that judges the message.
     pub policy: String,
-    /// The passages in which something was found, the strongest finding first.
+    /// The passages that have findings, the strongest finding first.
     pub findings: Vec<FindingExplanation>,
-    /// Whether the message passes with all suppressions that are proposed; `None` if none are, or it cannot be tried.
+    /// Whether the message passes with all proposed suppressions; `None` if there are none, or if
+    /// the message cannot be judged again.
     pub suppressed_passes: Option<bool>,
 }
 
-/// A passage, by the strongest finding in it.
+/// A passage, identified by its strongest finding.
 #[derive(Clone, Debug, Serialize)]
 pub struct FindingExplanation {
-    /// The rule's id.
+    /// The id of the rule.
     pub id: String,
     /// The place, as a JSON pointer.
     pub at: String,
-    /// The argument of a call.
+    /// The argument of the call that contains the passage.
     pub argument: Option<String>,
-    /// What was done about it.
+    /// The action that was taken.
     pub action: String,
-    /// By which reading it was found.
+    /// The reading in which it was found.
     pub reading: String,
-    /// Whether it stands in the line.
+    /// Whether the finding is recorded in the line.
     pub recorded: bool,
-    /// Whether it is another match of a rule that the line names at this place already.
+    /// Whether this is another match of a rule that the line already names at this place.
     pub further: bool,
-    /// Whether the rules in force find it in the text that could be had.
+    /// Whether the current rules find it in the text that was available.
     pub found_again: bool,
-    /// What the text looked like, from how it came to how it was found.
+    /// The forms of the text, from the one received to the one that matched.
     pub steps: Vec<Step>,
-    /// Of a secret: its shape.
+    /// The shape of the match, if it is a secret.
     pub shape: Option<String>,
-    /// The rule, if the set in force has it.
+    /// The rule, if the current rule set has it.
     pub rule: Option<RuleInfo>,
-    /// What the agent was told, if this is what refused the message.
+    /// The refusal text that the agent received, if this passage caused the refusal.
     pub told: Option<String>,
-    /// Other findings of the passage, the strongest first.
+    /// The other findings of the passage, the strongest first.
     pub also: Vec<OverlappingFinding>,
-    /// Suppressions of the whole passage, to be pasted into the config.
+    /// Suppressions of the whole passage, ready to paste into the config.
     pub suppression: Option<String>,
-    /// The same as data.
+    /// The same suppressions as data.
     #[serde(skip)]
     pub tables: Vec<Suppression>,
-    /// Whether they cover more than the passage: no digest fits.
+    /// Whether the suppressions cover more than the passage because no digest fits.
     pub wide: bool,
-    /// What else passes with them.
+    /// A description of what else passes with the suppressions.
     pub covers: Option<String>,
-    /// Why there is none, or what is to be known of it.
+    /// The reason why there is no suppression, or a remark about it.
     pub note: Option<String>,
 }
 
 /// Another finding of a passage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OverlappingFinding {
-    /// The rule's id.
+    /// The id of the rule.
     pub id: String,
-    /// Its title, if the set in force has it.
+    /// The title of the rule, if the current rule set has it.
     pub title: Option<String>,
-    /// How bad it is, if the set in force has it.
+    /// The severity, if the current rule set has the rule.
     pub severity: Option<&'static str>,
-    /// What was done about it.
+    /// The action that was taken.
     pub action: String,
     /// The place, as a JSON pointer.
     pub at: String,
-    /// By which reading it was found.
+    /// The reading in which it was found.
     pub reading: String,
 }
 
-/// A rule, as its file has it.
+/// A rule, as defined in its file.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleInfo {
-    /// What it catches.
+    /// What the rule detects.
     pub title: String,
-    /// Why that is dangerous, and what would be acceptable.
+    /// Why the match is dangerous, and what would be acceptable.
     pub why: String,
-    /// How bad.
     pub severity: &'static str,
-    /// What is done about it.
     pub action: &'static str,
     pub kind: &'static str,
     pub file: String,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// Whether it is part of the binary.
+    /// Whether the rule is built into the binary.
     pub builtin: bool,
-    /// Texts that it must catch.
+    /// Texts that the rule must match.
     pub catches: Vec<String>,
-    /// Texts that it must spare.
+    /// Texts that the rule must not match.
     pub spares: Vec<String>,
 }
 
-/// Explains a line of event `judged`. `whole` is the message as it was kept, if it was.
+/// Explains a line with the event `judged`. `whole` is the message itself, if it was stored as
+/// evidence.
 ///
 /// # Errors
-/// The line has no judged message, or there is no policy for its upstream.
+/// The line contains no judged message, or its upstream has no policy.
 pub fn explain(
     entry: &Entry,
     whole: Option<&Bytes>,
@@ -215,8 +215,9 @@ pub fn explain(
     Ok(made)
 }
 
-/// What the text `raw`, which stands at `place`, looked like on the way to where each of the findings is; they were judged with
-/// [`InspectContext::trace`](crate::inspect::InspectContext::trace). Nothing is shown of what is private.
+/// Returns, for each finding, the forms of the text `raw` at `place` up to the one that matched.
+/// The findings must have been made with
+/// [`InspectContext::trace`](crate::inspect::InspectContext::trace). Private matches are not shown.
 pub fn readings(
     (place, raw): (&str, &str),
     rules: &RuleSet,
@@ -239,7 +240,7 @@ pub fn readings(
     findings.iter().map(of).collect()
 }
 
-/// Everything that is known of a line.
+/// Everything that is known about a line.
 struct Explainer<'a> {
     entry: &'a Entry,
     policy: &'a Policy,
@@ -247,7 +248,7 @@ struct Explainer<'a> {
     rebuilt: Option<&'a RecordedMessage>,
     again: Option<&'a NewJudgement>,
     proposals: &'a Proposals,
-    /// The end and the reason of what is proposed.
+    /// A template with the expiry date and the reason of the proposals.
     blank: Option<&'a Suppression>,
 }
 
@@ -261,7 +262,7 @@ impl Explainer<'_> {
             .map(AsRef::as_ref)
     }
 
-    /// The passages, the strongest first.
+    /// Returns the passages, the strongest first.
     fn passages(&self) -> Vec<FindingExplanation> {
         let now: &[Finding] = self.again.map_or(&[], |again| &again.inspection.findings);
         let secrets = steps::secrets(self.policy.rules(self.direction), now);
@@ -335,7 +336,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// What the agent was told, if this rule refused the message.
+    /// Returns the refusal text that the agent received, if this rule refused the message.
     fn refusal(&self, id: &str) -> Option<String> {
         self.entry.get(member::rule).filter(|rule| rule == id)?;
         let inspection: Option<&Inspection> = self.again.map(|again| &again.inspection);
@@ -351,7 +352,7 @@ impl Explainer<'_> {
         })
     }
 
-    /// The suppressions of a passage.
+    /// Returns the suppressions of a passage.
     fn tables(&self, passage: &[Row<'_>]) -> Vec<Suppression> {
         let is_of = |finding: &Finding| {
             passage
@@ -368,7 +369,7 @@ impl Explainer<'_> {
             .unwrap_or_default()
     }
 
-    /// Why there is no suppression of a finding.
+    /// Explains why a finding has no suppression.
     fn note(&self, row: &Row<'_>) -> String {
         if self.rule(&row.id).is_none() {
             return "The rules in force have no such rule: it was switched off or removed since, or the gate itself reported \
@@ -399,7 +400,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// Whether it passes with all that is proposed.
+    /// Reports whether the message passes with all proposed suppressions.
     fn passes_with_proposals(&self, told: &[FindingExplanation]) -> Option<bool> {
         let all: Vec<Suppression> = told.iter().flat_map(|one| &one.tables).cloned().collect();
         let rebuilt = self.rebuilt.filter(|_| !all.is_empty())?;
@@ -407,7 +408,7 @@ impl Explainer<'_> {
     }
 }
 
-/// Whether what a rule finds is itself what nobody may see.
+/// Reports whether the matches of a rule are themselves confidential: secrets and personal data.
 fn is_private(rule: &Rule) -> bool {
     matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }

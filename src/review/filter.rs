@@ -1,4 +1,4 @@
-//! Which lines are wanted.
+//! Selects lines of the audit log.
 
 use std::time::SystemTime;
 
@@ -6,28 +6,27 @@ use super::entry::Entry;
 use crate::record::entry::member;
 use crate::record::entry::object::finding;
 
-/// Which lines are wanted: those that fit in everything that is given.
+/// The criteria for selecting lines; a line must meet all that are set.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// The server.
     pub upstream: Option<String>,
     pub agent: Option<String>,
     pub tool: Option<String>,
-    /// A rule that refused, asked or found something.
+    /// A rule that refused the message, requested approval or has a finding.
     pub rule: Option<String>,
-    /// What was done, or would have been.
+    /// The verdict, whether applied or only observed.
     pub verdict: Option<String>,
     pub event: Option<String>,
-    /// Not before.
+    /// The earliest time, inclusive.
     pub since: Option<SystemTime>,
-    /// Not from this time on.
+    /// The latest time, exclusive.
     pub until: Option<SystemTime>,
-    /// Lines of `lychgate prove` too, which are left out otherwise.
+    /// Whether to include the lines of `lychgate prove`, which are otherwise left out.
     pub prove: bool,
 }
 
 impl Filter {
-    /// Whether a line is wanted.
+    /// Reports whether a line meets the criteria.
     pub fn matches_filter(&self, entry: &Entry) -> bool {
         let is = |wanted: &Option<String>, name: &str| {
             wanted

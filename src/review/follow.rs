@@ -1,4 +1,4 @@
-//! A log as it grows.
+//! Follows an audit log as it grows.
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -11,18 +11,19 @@ use super::entry::{Entry, LINE_BYTES};
 use super::log::{BadLine, Entries, Log, check_link};
 use crate::record::verify::Chain;
 
-/// A log as it grows: its file from the start, and then whatever is added, through rotation and truncation.
+/// An audit log that is followed as it grows: its file from the start, then every added line,
+/// through rotation and truncation.
 pub struct Follow {
     log: Log,
     path: Arc<Path>,
     open: Option<LiveFile>,
-    /// Files that were rotated away since the last look and were never seen under the log's own name.
+    /// Files that were rotated away since the last poll and never seen under the log's own name.
     between: VecDeque<PathBuf>,
     reading: Option<Entries>,
     chain: Chain,
-    /// Read, and to be given after it was told that it does not follow.
+    /// An entry to be returned after the error that the chain is broken before it.
     next: Option<Entry>,
-    /// The last reported error, which is reported once.
+    /// The last error that was reported, so that it is reported only once.
     trouble: Option<String>,
 }
 
@@ -32,14 +33,14 @@ struct LiveFile {
     position: u64,
     line: u64,
     pending: Vec<u8>,
-    /// The line that is being read is too long and is left out.
+    /// Whether the current line is too long and is skipped.
     skipping: bool,
-    /// The file is no longer the log's; it is read once more to its end.
+    /// Whether the file is no longer the log's own; it is read to its end once more.
     leaving: bool,
 }
 
 impl Follow {
-    /// A log's file, from its start.
+    /// Follows a log's file from its start.
     pub fn new(path: &Path) -> Self {
         Self {
             log: Log::at(path),
@@ -53,7 +54,7 @@ impl Follow {
         }
     }
 
-    /// The next line, if there is one by now.
+    /// Returns the next line, if one is available.
     pub fn poll(&mut self) -> Option<Result<Entry, BadLine>> {
         if let Some(entry) = self.next.take() {
             return Some(Ok(entry));
@@ -124,7 +125,8 @@ impl Follow {
             Ok(now) if of(&now) == id && now.len() < live.position => self.open = None,
             Ok(now) if of(&now) == id => return Ok(Step::Nothing),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            // It was moved away. Its writer may have written once more before it noticed: it is read to its end again.
+            // The file was moved away. The writer may have written to it once more before noticing,
+            // so it is read to its end again.
             _ if !leaving => live.leaving = true,
             _ => {
                 self.open = None;
@@ -156,7 +158,7 @@ impl LiveFile {
         })
     }
 
-    /// The next whole line, if there is one.
+    /// Returns the next complete line, if there is one.
     fn read(&mut self) -> io::Result<Option<Step>> {
         loop {
             let room = (LINE_BYTES + 1).saturating_sub(self.pending.len());
@@ -183,7 +185,7 @@ impl LiveFile {
     }
 }
 
-/// What a file is, whatever its name.
+/// Returns the identity of a file, independent of its name.
 pub(super) fn of(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
@@ -230,7 +232,8 @@ mod tests {
         assert_eq!(told(&mut follow), ["1", "2"], "half a line is none");
         add(&path, "\"audit\":\"3\"}\n");
         assert_eq!(told(&mut follow), ["3"]);
-        // Written before and after it is moved away; then a whole file comes and goes between two looks.
+        // Lines written before and after the file is moved away; then an entire file that comes and
+        // goes between two polls.
         add(&path, &line(4));
         std::fs::rename(&path, rotated(1)).unwrap();
         add(&rotated(1), &line(5));
@@ -241,7 +244,7 @@ mod tests {
         assert!(told(&mut follow).is_empty());
         add(&path, &line(8));
         assert_eq!(told(&mut follow), ["8"]);
-        // By somebody else, who gives other names.
+        // Rotated by another program, which uses other names.
         std::fs::rename(&path, folder.path().join("audit.jsonl.1")).unwrap();
         add(&path, &line(9));
         assert_eq!(told(&mut follow), ["9"]);

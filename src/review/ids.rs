@@ -1,32 +1,32 @@
-//! An audit id as people name it: whole, or a beginning or an end of it.
+//! An audit id as a person gives it: in full, or only its beginning or end.
 
 use uuid::Uuid;
 
 use crate::protocol::AuditId;
 use crate::text::visible;
 
-/// Shortest part of an id that is looked for, in characters.
+/// Minimum length of a partial id, in characters.
 const LEAST: usize = 6;
-/// Maximum number of ids that are listed where several fit.
+/// Maximum number of ids that are listed if several match.
 const LISTED: usize = 5;
-/// What counts as a name of an id.
+/// The accepted forms of an id.
 const HINT: &str = "pass a whole id, or at least 6 characters of its beginning or end, such as the last 8; the first characters are the time";
 
-/// An id that somebody has named.
+/// An audit id as given by a person, in full or in part.
 #[derive(Clone, Debug)]
 pub struct AuditIds {
     whole: Option<AuditId>,
-    /// Its hexadecimal digits, if it is a part.
+    /// The hexadecimal digits, if it is a part.
     digits: String,
-    /// As it was given, harmless to show.
+    /// The id as it was given, safe to display.
     given: String,
 }
 
 impl AuditIds {
-    /// Reads what was given.
+    /// Parses an id as a person gives it.
     ///
     /// # Errors
-    /// It is neither an id nor a part of one that is long enough: in words, with a hint.
+    /// It is neither an id nor a sufficiently long part of one; the message includes a hint.
     pub fn read(given: &str) -> Result<Self, String> {
         let text = given.trim();
         let shown = visible(text);
@@ -51,16 +51,16 @@ impl AuditIds {
         }
     }
 
-    /// As it was given, harmless to show.
+    /// Returns the id as it was given, safe to display.
     pub fn shown(&self) -> &str {
         &self.given
     }
 
-    /// The id that is meant: the one that was given whole, or the only one of these that begins or ends so. `None` if there is
-    /// none.
+    /// Resolves the id: the one that was given in full, or the only one of `ids` that begins or
+    /// ends with the given part. Returns `None` if no id matches.
     ///
     /// # Errors
-    /// Several do: in words, with some of them.
+    /// Several ids match; the message lists some of them.
     pub fn one_of(
         &self,
         ids: impl IntoIterator<Item = AuditId>,

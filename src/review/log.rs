@@ -1,4 +1,4 @@
-//! An audit log with what was rotated away from it, read from its oldest line to its newest.
+//! An audit log with its rotated files, read from the oldest line to the newest.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,13 +13,13 @@ use super::entry::{Entry, LINE_BYTES};
 use super::follow::of;
 use crate::record::verify::{Chain, Continuity, LogPart};
 
-/// Maximum size of one unpacked file, in bytes.
+/// Maximum size of one decompressed file, in bytes.
 const UNPACKED_BYTES: u64 = 16 << 30;
-/// Bytes read at once.
+/// Number of bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
-/// What ends the name of a packed file.
+/// The extension of a compressed file.
 const PACKED: &str = ".gz";
-/// An audit log: its file, and those beside it that were rotated away and maybe packed.
+/// An audit log: its file and the rotated files next to it, which may be compressed.
 #[derive(Clone, Debug)]
 pub struct Log {
     path: PathBuf,
@@ -30,20 +30,22 @@ pub struct Log {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: u64,
     /// Why it cannot be read.
     pub why: String,
 }
 
-/// The lines of a log, oldest first. Reads as it is asked, a line at a time; what is rotated meanwhile is not missed.
+/// The lines of a log, oldest first. They are read lazily, one at a time; files rotated in the
+/// meantime are not missed.
 pub struct Entries {
     log: Log,
-    /// The first line of the last rotated file that was begun, and until when that was written.
+    /// The first line of the last rotated file that was opened, and the time until which that file
+    /// was written.
     last: Option<(u64, SystemTime)>,
     open: Option<OpenLog>,
     chain: Chain,
-    /// Read, and to be given after it was told that it does not follow.
+    /// An entry to be returned after the error that the chain is broken before it.
     next: Option<Entry>,
     done: bool,
 }
@@ -61,10 +63,10 @@ enum NextLine {
 }
 
 impl Log {
-    /// The log at this path.
+    /// Opens the log at this path.
     ///
     /// # Errors
-    /// There is no such file, nor one that was rotated away from it; or the folder cannot be read.
+    /// There is neither such a file nor one rotated away from it, or the folder cannot be read.
     pub fn open(path: &Path) -> io::Result<Self> {
         let log = Self::at(path);
         if path.is_dir() {
@@ -83,7 +85,7 @@ impl Log {
         Ok(log)
     }
 
-    /// The log at this path, be there one or not.
+    /// Returns the log at this path, whether or not it exists.
     pub(super) fn at(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -91,7 +93,8 @@ impl Log {
         }
     }
 
-    /// The files that were rotated away after the one with this device and number, if it is one of them.
+    /// Returns the files that were rotated away after the one with this device and inode number;
+    /// empty if it is not one of them.
     pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
         let rotated = self.rotated()?;
         let is = |part: &LogPart| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
@@ -106,14 +109,14 @@ impl Log {
             .collect())
     }
 
-    /// The same without the files that were rotated away before this time: no line in them is younger.
+    /// Excludes the files that were rotated away before this time: they contain no newer line.
     #[must_use]
     pub fn since(mut self, time: SystemTime) -> Self {
         self.since = Some(time);
         self
     }
 
-    /// Its files that are there now, oldest first.
+    /// Returns the files that exist now, oldest first.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -123,7 +126,7 @@ impl Log {
         Ok(files)
     }
 
-    /// Its lines, oldest first.
+    /// Returns the lines of the log, oldest first.
     pub fn entries(&self) -> Entries {
         Entries {
             log: self.clone(),
@@ -135,7 +138,7 @@ impl Log {
         }
     }
 
-    /// What was rotated away, oldest first.
+    /// Returns the rotated files, oldest first.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -151,10 +154,10 @@ impl Log {
 }
 
 impl Entries {
-    /// The lines of one file, packed or not.
+    /// Reads the lines of one file, compressed or not.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The file cannot be opened.
     pub fn of(path: &Path) -> io::Result<Self> {
         Ok(Self {
             open: open(path)?,
@@ -163,17 +166,17 @@ impl Entries {
         })
     }
 
-    /// Goes on to the next file. `false` after the last.
+    /// Advances to the next file. Returns `false` after the last one.
     fn advance(&mut self) -> io::Result<bool> {
-        // The log itself is opened before the folder is looked through: if it is rotated in between, its lines are found
-        // in the file that it became.
+        // The log itself is opened before the folder is listed: if it is rotated in between, its
+        // lines are found in the resulting file.
         let log = match File::open(&self.log.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             log => Some(log?),
         };
         let newer = |part: &LogPart| self.last.is_none_or(|last| (part.first, part.until) > last);
         if let Some(part) = self.log.rotated()?.into_iter().find(newer) {
-            // Its name may change while it is read; where it stands does not.
+            // Its name may change while it is read; its position in the log does not.
             let until = if part.first > 0 {
                 SystemTime::now()
             } else {
@@ -202,7 +205,8 @@ impl Entries {
     }
 }
 
-/// Opens a rotated file, packed or not; nothing, if it has been deleted. It may be packed just now.
+/// Opens a rotated file, compressed or not; `None` if it has been deleted. It may have been
+/// compressed since it was listed.
 fn open(path: &Path) -> io::Result<Option<OpenLog>> {
     let packed = PathBuf::from(format!("{}{PACKED}", path.display()));
     let (path, file) = match File::open(path) {
@@ -231,7 +235,7 @@ impl OpenLog {
         }
     }
 
-    /// The next line that is not empty.
+    /// Returns the next line that is not empty.
     fn next(&mut self) -> io::Result<NextLine> {
         loop {
             let mut line = Vec::new();
@@ -309,7 +313,7 @@ impl Iterator for Entries {
                     self.open = None;
                     continue;
                 }
-                // The rest of the file cannot be read: the next one may.
+                // The rest of the file cannot be read, but the next file may be readable.
                 Err(error) => {
                     self.open = None;
                     Some(Err(self.bad(&file, line, error.to_string())))
@@ -319,8 +323,9 @@ impl Iterator for Entries {
     }
 }
 
-/// What to give of a line, and what after it: one that the gate did not write is none; one that does not follow from the one
-/// before is given after that was told.
+/// Returns what to yield for a line, and what to yield after it. A line that the gate did not write
+/// is an error; one that does not follow from the previous line is yielded after the error that
+/// reports this.
 pub(super) fn check_link(
     hangs: Continuity,
     read: Result<Entry, BadLine>,

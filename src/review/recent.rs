@@ -11,14 +11,15 @@ use super::entry::Entry;
 
 /// Maximum number of bytes that are read.
 const BYTES: u64 = 4 << 20;
-/// Maximum number of lines that are given.
+/// Maximum number of lines that are returned.
 const LINES: usize = 1000;
 
-/// The last lines of the log at this path, oldest first, without those of `lychgate prove` and those that cannot be read.
-/// What was rotated away is not looked at. None where there is no such file, or it is not a regular one.
+/// Returns the last lines of the log at this path, oldest first, without those of `lychgate prove`
+/// and those that cannot be parsed. Rotated files are not read. The result is empty if the file
+/// does not exist or is not a regular one.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn recent(path: &Path) -> io::Result<Vec<Entry>> {
     if !path.is_file() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! A recorded message as it can be judged again.
+//! Recorded messages, rebuilt so that they can be judged again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::record::entry::member;
 
 use super::Entry;
 
-/// What a masked text holds, and how one ends that was cut: the words of the audit log.
+/// The markers of the audit log: what a masked text contains, and how a truncated one ends.
 const MASKED: &str = "[redacted";
 const CUT: &str = "… (";
 
-/// By which policy the messages of each upstream are judged.
+/// The policies that judge the messages of each upstream.
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
-    /// By the upstream's name.
+    /// The policies by upstream name.
     pub named: HashMap<UpstreamName, Arc<Policy>>,
-    /// For upstreams that the config does not name: those of `lychgate wrap`.
+    /// The policy for upstreams that are not in the config: those of `lychgate wrap`.
     pub other: Option<Arc<Policy>>,
 }
 
 impl PolicySet {
-    /// The policy for an upstream.
+    /// Returns the policy for an upstream.
     pub fn of(&self, upstream: &str) -> Option<Arc<Policy>> {
         let other = || {
             self.other
@@ -44,15 +44,15 @@ impl PolicySet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limitation {
-    /// A part of it is masked: a secret, or what may be one.
+    /// A part of the message is masked: a secret or a possible secret.
     Masked,
-    /// A part of it was cut off in the log.
+    /// A part of the message was truncated in the log.
     Cut,
-    /// Answers do not stand in the log, and this one is not kept as evidence.
+    /// The log does not contain responses, and this one is not stored as evidence.
     NotKept,
-    /// What stands there is no message any more.
+    /// The line no longer contains a readable message.
     NoMessage,
-    /// There is no policy for its upstream in the config.
+    /// The config has no policy for the upstream.
     NoPolicy,
 }
 
@@ -70,14 +70,14 @@ impl Limitation {
     }
 }
 
-/// A recorded message, as far as it could be had.
+/// A recorded message, as far as it is available.
 pub(super) struct RecordedMessage {
     what: RecordedBody,
     pub(super) direction: Direction,
     context: Context,
-    /// Whether it is whole; else it is what the audit log shows.
+    /// Whether the message is complete; otherwise it is what the audit log shows.
     pub(super) whole: bool,
-    /// What is not as it was.
+    /// Why the message differs from the original.
     pub(super) lacks: Option<Limitation>,
 }
 
@@ -86,14 +86,14 @@ enum RecordedBody {
     Text(String),
 }
 
-/// What judging it again gave.
+/// The result of judging a message again.
 pub(super) struct NewJudgement {
     pub(super) verdict: &'static str,
     pub(super) inspection: Inspection,
 }
 
 impl RecordedMessage {
-    /// From what was kept whole of it, or else from its line.
+    /// Builds the message from the stored evidence, or else from its line.
     pub(super) fn of(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Limitation> {
         let direction = match entry.get(member::direction).as_deref() {
             Some("outbound") => Direction::Outbound,
@@ -147,7 +147,7 @@ impl RecordedMessage {
         })
     }
 
-    /// Judges it. With `trace` findings hold their texts.
+    /// Judges the message. With `trace`, findings contain their texts.
     pub(super) fn judge(&self, policy: &Policy, trace: bool) -> NewJudgement {
         let audit = AuditId::make();
         let known = InspectContext {
@@ -181,7 +181,7 @@ impl RecordedMessage {
         }
     }
 
-    /// The text at a JSON pointer of it.
+    /// Returns the text at a JSON pointer into the message.
     pub(super) fn text_at(&self, pointer: &str) -> Option<String> {
         let message = match &self.what {
             RecordedBody::Message(message) => message,
@@ -207,7 +207,8 @@ impl RecordedMessage {
     }
 }
 
-/// Done with it then, by the rules: what would have been, where the policy only observed.
+/// Returns the recorded verdict of the rules: for a policy in observe mode, the one that would have
+/// applied.
 pub(super) fn recorded(entry: &Entry) -> String {
     let observed = entry.get(member::mode).as_deref() == Some(Mode::Observe.name());
     let verdict = if observed {
@@ -225,7 +226,7 @@ fn limits() -> ReadLimits {
     }
 }
 
-/// The message of the line among those of a body that was kept.
+/// Returns the message of the line from a stored body, which may be a batch.
 fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
     let message = Message::parse(body.clone(), &limits()).ok()?;
     if !message.is_batch() {
@@ -240,7 +241,7 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
     .ok()
 }
 
-/// The message as its line shows it.
+/// Builds the message as its line shows it.
 fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
     let shown = entry.arguments().map_or("{}", |shown| shown.raw());
     let method = entry.get(member::method);
@@ -266,7 +267,7 @@ fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
     Message::parse(text.into(), &limits()).ok()
 }
 
-/// What a message lacks that its line shows.
+/// Returns why the message in the line is incomplete, if it is.
 fn lacks(entry: &Entry) -> Option<Limitation> {
     if entry.get(member::sent_left_out).is_some() {
         return Some(Limitation::Cut);
@@ -287,7 +288,7 @@ fn lacks(entry: &Entry) -> Option<Limitation> {
     lacks
 }
 
-/// What an answer was asked.
+/// Returns the request that a response answers.
 fn open_request(entry: &Entry, message: &Message) -> Option<OpenRequest> {
     let envelope = message
         .envelopes()

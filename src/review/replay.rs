@@ -1,4 +1,4 @@
-//! Recorded traffic, judged by candidate rules.
+//! Judges recorded traffic with candidate rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,32 +12,36 @@ use crate::text::{cut, visible};
 use super::rejudge::{RecordedMessage, recorded};
 use super::{Entry, Limitation, PolicySet};
 
-/// Examples kept of each class.
+/// Maximum number of examples per class.
 const EXAMPLES: usize = 5;
-/// The verdict of what is found to have nothing, and what is done where a policy only observes.
+/// The verdict on a message without findings, and the effective verdict of a policy in observe
+/// mode.
 const PASS: &str = "pass";
-/// What is shown of a message, in bytes.
+/// Maximum length of the excerpt of a message, in bytes.
 const SHOWN_BYTES: usize = 200;
 
-/// What becomes of a recorded message under the candidate.
+/// How the outcome for a recorded message differs under the candidate rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// It passed, in whatever form, and would be refused.
+    /// The message was not blocked, though possibly rewritten or held for approval, and would be
+    /// blocked.
     NewlyBlocked,
-    /// It was refused, edited or asked about, and would pass as it is: nothing is found, or it is only observed.
+    /// The message was blocked, rewritten or held for approval, and would pass unchanged: there are
+    /// no findings, or the policy only observes.
     NewlyPassed,
-    /// It would be treated otherwise in another way, or for other reasons.
+    /// The message would be treated differently in another way, or for other reasons.
     Changed,
     /// The same verdict, for the same reasons.
     Unchanged,
-    /// The rules in force do not come to the recorded verdict either, and the candidate does as they do: it hangs on what
-    /// the log does not hold, or on rules that were changed since.
+    /// The current rules do not produce the recorded verdict either, and the candidate agrees with
+    /// them: the verdict depended on something that is not in the log, or on rules that have
+    /// changed since.
     NotByCandidate,
 }
 
 impl Class {
-    /// All of them, in the order of a report.
+    /// All classes, in the order of a report.
     pub const ALL: [Self; 5] = [
         Self::NewlyBlocked,
         Self::NewlyPassed,
@@ -57,69 +61,68 @@ impl Class {
     }
 }
 
-/// How often a rule hits.
+/// The number of hits of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HitCounts {
-    /// By the rules in force.
+    /// The number of hits with the current rules.
     pub before: u64,
-    /// By the candidate.
+    /// The number of hits with the candidate.
     pub after: u64,
 }
 
-/// A message that would be treated otherwise.
+/// A message that would be treated differently.
 #[derive(Clone, Debug, Serialize)]
 pub struct Example {
-    /// What becomes of it.
     pub class: Class,
-    /// Its line's id, for `lychgate explain`.
+    /// The audit id of the line, for `lychgate explain`.
     pub audit: String,
-    /// When it was judged.
+    /// The time when the message was judged.
     pub time: String,
-    /// Who sent it or got it.
+    /// The agent that sent or received the message.
     pub agent: String,
-    /// Whose server it was.
     pub upstream: String,
     pub tool: Option<String>,
-    /// What was done then, or would have been.
+    /// The verdict that was recorded, or that would have applied.
     pub recorded: String,
-    /// What the rules in force make of it.
+    /// The verdict of the current rules.
     pub before: String,
-    /// What the candidate makes of it.
+    /// The verdict of the candidate.
     pub after: String,
-    /// The rules of the candidate that hit and did not, with `+`, and those that no longer do, with `-`.
+    /// The rules that only the candidate hits, with `+`, and those that it no longer hits, with
+    /// `-`.
     pub rules: Vec<String>,
-    /// The beginning of what the log shows of it.
+    /// The beginning of the message as the log shows it.
     pub shown: String,
 }
 
-/// What came of replaying.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Lines of judged messages.
+    /// The number of lines of judged messages.
     pub messages: u64,
-    /// Of these, judged again.
+    /// The number of those that were judged again.
     pub replayed: u64,
-    /// Lines that cannot be read.
+    /// The number of lines that cannot be read.
     pub bad_lines: u64,
-    /// How many messages are of each class.
+    /// The number of messages in each class.
     pub classes: BTreeMap<Class, u64>,
-    /// How many of the newly passed pass for no other reason than that the candidate only observes.
+    /// The number of newly passed messages that pass only because the candidate is in observe mode.
     pub only_observed: u64,
-    /// How many messages could not be judged again, and why.
+    /// The number of messages that could not be judged again, by reason.
     pub not_replayed: BTreeMap<Limitation, u64>,
-    /// Hits of each rule among those that were.
+    /// The hits of each rule among the messages that were judged again.
     pub rules: BTreeMap<String, HitCounts>,
-    /// A few of each class that is not as before.
+    /// A few examples of each class other than unchanged.
     pub examples: Vec<Example>,
 }
 
 impl Report {
-    /// How many messages are of a class.
+    /// Returns the number of messages in a class.
     pub fn count(&self, class: Class) -> u64 {
         self.classes.get(&class).copied().unwrap_or(0)
     }
 
-    /// Whether every message comes out as before, as far as it could be told.
+    /// Reports whether every message that could be judged again has the same outcome.
     pub fn is_unchanged(&self) -> bool {
         [Class::NewlyBlocked, Class::NewlyPassed, Class::Changed]
             .iter()
@@ -127,7 +130,8 @@ impl Report {
     }
 }
 
-/// Judges recorded messages by the rules in force and by a candidate, one after the other. Holds a few examples and counts.
+/// Judges recorded messages with the current rules and with a candidate, one message at a time.
+/// Stores only a few examples and counts.
 pub struct Replay<'j> {
     current: &'j PolicySet,
     candidate: &'j PolicySet,
@@ -135,7 +139,7 @@ pub struct Replay<'j> {
 }
 
 impl<'j> Replay<'j> {
-    /// Nothing is judged yet.
+    /// Creates an empty replay.
     pub fn new(current: &'j PolicySet, candidate: &'j PolicySet) -> Self {
         let classes = Class::ALL.map(|class| (class, 0)).into();
         Self {
@@ -148,12 +152,13 @@ impl<'j> Replay<'j> {
         }
     }
 
-    /// A line that cannot be read.
+    /// Counts a line that cannot be read.
     pub fn bad(&mut self) {
         self.report.bad_lines += 1;
     }
 
-    /// Judges the message of a line; lines of other events have none. `whole` is the message as it was kept, if it was.
+    /// Judges the message of a line; lines of other events have none. `whole` is the message
+    /// itself, if it was stored as evidence.
     pub fn add(&mut self, entry: &Entry, whole: Option<&Bytes>) {
         if entry.event() != "judged" {
             return;
@@ -164,7 +169,7 @@ impl<'j> Replay<'j> {
         }
     }
 
-    /// What came of it.
+    /// Returns the result.
     pub fn report(self) -> Report {
         self.report
     }
@@ -175,7 +180,8 @@ impl<'j> Replay<'j> {
         let candidate = self.candidate.of(&upstream);
         let (current, candidate) = current.zip(candidate).ok_or(Limitation::NoPolicy)?;
         let rebuilt = RecordedMessage::of(entry, whole)?;
-        // What is masked cannot be judged: that nothing is found in it would say nothing.
+        // A masked or truncated message cannot be judged: finding nothing in it would prove
+        // nothing.
         if let Some(lacks) = rebuilt.lacks {
             return Err(lacks);
         }
@@ -196,7 +202,8 @@ impl<'j> Replay<'j> {
             recorded(entry)
         };
         let class = match observes {
-            // Whoever observes is tried by what the rules would have done, unless it is the other who enforces.
+            // Policies in observe mode are compared by what their rules would have done, unless the
+            // other policy enforces.
             [true, true] | [false, false] => {
                 class(&recorded, before.verdict, after.verdict, had == has)
             }
@@ -237,12 +244,13 @@ impl<'j> Replay<'j> {
     }
 }
 
-/// What was done then with a message.
+/// Returns the verdict that was applied at the time.
 fn recorded_verdict(entry: &Entry) -> String {
     entry.get(member::verdict).unwrap_or_default().into_owned()
 }
 
-/// What becomes of a message. A difference that the rules in force make as well is not the candidate's.
+/// Classifies a message. A difference that the current rules cause as well is not attributed to the
+/// candidate.
 fn class(recorded: &str, before: &str, after: &str, same_findings: bool) -> Class {
     if before == after {
         return match (recorded == after, same_findings) {
@@ -252,7 +260,7 @@ fn class(recorded: &str, before: &str, after: &str, same_findings: bool) -> Clas
         };
     }
     match (recorded, after) {
-        // The rules in force would do otherwise by now, and the candidate does as was done.
+        // The current rules now differ from the record, and the candidate matches it.
         (recorded, after) if recorded == after => Class::Changed,
         (_, "block") => Class::NewlyBlocked,
         (_, "pass") => Class::NewlyPassed,
@@ -260,9 +268,9 @@ fn class(recorded: &str, before: &str, after: &str, same_findings: bool) -> Clas
     }
 }
 
-/// The rules that hit, and what each does: the strongest of it.
+/// Returns the rules that hit, each with its strongest action.
 fn rules(inspection: &Inspection) -> BTreeMap<&str, &'static str> {
-    // The strongest come first.
+    // The strongest findings come first.
     inspection
         .findings
         .iter()

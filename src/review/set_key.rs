@@ -1,7 +1,8 @@
-//! Sets one boolean key of a TOML file in place; every other byte of the file stays.
+//! Sets one boolean key of a TOML file in place; all other bytes of the file remain unchanged.
 //!
-//! The place comes from the spans of `toml_edit`, and the text is edited rather than printed from its tree, which would
-//! normalize line ends. The result is parsed again: if anything but the key differs, the edit is refused.
+//! The position comes from the spans of `toml_edit`, and the text is edited rather than printed
+//! from its tree, which would normalize line endings. The result is parsed again: if anything but
+//! the key differs, the edit is refused.
 
 use std::ops::Range;
 
@@ -10,10 +11,11 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::explain::quoted;
 
-/// The text with the key at `path` set to `value`. `comment` is written above a table that is added for it.
+/// Returns the text with the key at `path` set to `value`. `comment` is written above a table that
+/// is added for it.
 ///
 /// # Errors
-/// Why the key cannot be set, in words that follow the name of the file.
+/// The reason why the key cannot be set, phrased to follow the name of the file.
 pub(super) fn set_key(
     text: &str,
     path: &[&str],
@@ -42,7 +44,7 @@ pub(super) fn set_key(
         .edit(root.as_table())
         .and_then(|edit| edit.apply(text))
         .ok_or_else(refusal)?;
-    // Only the key may differ, as TOML reads the two texts.
+    // As parsed TOML, the two texts may differ only in the key.
     let mut wanted: Table = text.parse().map_err(|_| refusal())?;
     let found: Table = after.parse().map_err(|_| refusal())?;
     match insert(&mut wanted, path, value) && wanted == found {
@@ -51,12 +53,12 @@ pub(super) fn set_key(
     }
 }
 
-/// The header of the table at a path.
+/// Returns the header of the table at a path.
 pub(super) fn header(path: &[&str]) -> String {
     format!("[{}]", dotted(path))
 }
 
-/// A key, and how it is written.
+/// The key to set, and its formatting.
 struct Setting<'s> {
     text: &'s str,
     path: &'s [&'s str],
@@ -65,25 +67,25 @@ struct Setting<'s> {
     newline: &'static str,
 }
 
-/// A table on the path to which keys can be added where it is written.
+/// A table on the path to which keys can be added at its place in the text.
 struct InsertionPoint<'s> {
     form: Form,
-    /// The path from there.
+    /// The rest of the path, relative to the table.
     below: &'s [&'s str],
 }
 
 enum Form {
     /// The keys before the first header.
     Root,
-    /// `[a.b]`; its header ends here.
+    /// `[a.b]`; the value is the end of the header.
     Header(usize),
-    /// `{ a = 1 }`; its first key may begin here.
+    /// `{ a = 1 }`; the value is where its first key may begin.
     Inline(usize),
-    /// A table that is there because one below it has a header.
+    /// A table that exists only because a table below it has a header.
     Implicit,
 }
 
-/// What takes the place of a part of the text.
+/// The replacement of a part of the text.
 struct Edit {
     span: Range<usize>,
     text: String,
@@ -105,7 +107,8 @@ impl Edit {
 }
 
 impl Setting<'_> {
-    /// The smallest edit; `None` if something else than a table is on the path, or something else than a boolean at its end.
+    /// Returns the smallest edit; `None` if the path contains something other than a table, or ends
+    /// at something other than a boolean.
     fn edit(&self, root: &dyn TableLike) -> Option<Edit> {
         let (key, tables) = self.path.split_last()?;
         let mut table = root;
@@ -115,7 +118,7 @@ impl Setting<'_> {
         };
         for (depth, name) in tables.iter().enumerate() {
             let below = self.path.get(depth + 1..)?;
-            // Tables that dotted keys make have no place of their own.
+            // Tables created by dotted keys have no place of their own in the text.
             match table.get(name) {
                 Some(Item::Table(inner)) => {
                     if inner.is_implicit() && !inner.is_dotted() {
@@ -176,7 +179,7 @@ impl Setting<'_> {
         }
     }
 
-    /// As the first key of an inline table.
+    /// Inserts the key as the first one of an inline table.
     fn in_inline_table(&self, at: usize, below: &[&str]) -> Option<Edit> {
         let rest = self.text.get(at..)?;
         let comma = if rest.trim_start().starts_with('}') {
@@ -195,7 +198,7 @@ impl Setting<'_> {
         )
     }
 
-    /// In a table of its own, at the end of the file.
+    /// Adds the key in a table of its own at the end of the file.
     fn at_end(&self) -> Option<Edit> {
         let Self {
             text,
@@ -218,7 +221,7 @@ impl Setting<'_> {
     }
 }
 
-/// Sets the key in a parsed file; false if a name on the path is not a table.
+/// Sets the key in a parsed file. Returns false if a name on the path is not a table.
 fn insert(root: &mut Table, path: &[&str], value: bool) -> bool {
     let Some((key, tables)) = path.split_last() else {
         return false;
@@ -237,7 +240,7 @@ fn insert(root: &mut Table, path: &[&str], value: bool) -> bool {
     true
 }
 
-/// A path as TOML writes it.
+/// Formats a path as TOML does.
 fn dotted(path: &[&str]) -> String {
     let is_bare = |name: &str| {
         !name.is_empty()

@@ -1,4 +1,4 @@
-//! What a log holds, counted.
+//! Counts the contents of a log.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -7,47 +7,47 @@ use super::entry::{Entry, EntryFinding};
 use crate::record::entry::member;
 use crate::record::entry::object::{finding, uninspected};
 
-/// Maximum number of different names that are counted one by one; the rest are counted together. Names come from agents and
-/// servers.
+/// Maximum number of distinct names that are counted separately; the rest are counted together.
+/// Names come from agents and servers.
 const NAMES: usize = 10_000;
-/// Longest name that is kept, in bytes.
+/// Maximum length of a name that is stored, in bytes.
 const NAME_BYTES: usize = 256;
 
-/// What a log holds, counted. Bounded, however long the log is.
+/// Counts of the contents of a log. Memory use is bounded, regardless of the length of the log.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// Lines counted.
+    /// The number of lines counted.
     pub lines: u64,
-    /// Lines that could not be read.
+    /// The number of lines that could not be read.
     pub bad: u64,
     pub bytes: u64,
     /// The time of the first line.
     pub from: Option<SystemTime>,
     /// The time of the last line.
     pub to: Option<SystemTime>,
-    /// Judged messages of which something was not looked at.
+    /// The number of judged messages that were only partly inspected.
     pub partial: u64,
-    /// Bytes that were not looked at.
+    /// The number of bytes that were not inspected.
     pub uninspected_bytes: u64,
-    /// Judged messages with at least one injection finding.
+    /// The number of judged messages with at least one injection finding.
     pub injections: u64,
-    /// Injection findings in them.
+    /// The number of injection findings in those messages.
     pub injection_matches: u64,
     /// Lines by event.
     pub events: NameCounts,
-    /// Messages by what was done, with those that were refused without being judged.
+    /// Messages by verdict, including those refused without being judged.
     pub verdicts: NameCounts,
     /// Findings by rule.
     pub rules: NameCounts,
-    /// Messages by tool, of those that agents sent.
+    /// Messages sent by agents, by tool.
     pub tools: NameCounts,
-    /// Judged messages by server.
+    /// Judged messages by upstream.
     pub upstreams: NameCounts,
     /// Judged messages by agent.
     pub agents: NameCounts,
 }
 
-/// Names by how often they came.
+/// Names and the number of times that each occurred.
 #[derive(Clone, Debug, Default)]
 pub struct NameCounts {
     counts: HashMap<Box<str>, u64>,
@@ -121,7 +121,7 @@ impl NameCounts {
         }
     }
 
-    /// The first so many, the most frequent first.
+    /// Returns up to `most` names, the most frequent first.
     pub fn first(&self, most: usize) -> Vec<(&str, u64)> {
         let mut all: Vec<(&str, u64)> = self
             .counts
@@ -133,17 +133,17 @@ impl NameCounts {
         all
     }
 
-    /// How many different names there are that are counted one by one.
+    /// Returns the number of distinct names that are counted separately.
     pub fn len(&self) -> usize {
         self.counts.len()
     }
 
-    /// Whether nothing was counted.
+    /// Reports whether no name is counted.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// How many were counted together, since there were too many names.
+    /// Returns the number of occurrences counted together because there were too many names.
     pub fn others(&self) -> u64 {
         self.others
     }

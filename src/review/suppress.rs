@@ -9,10 +9,10 @@ use crate::config::{self, Config, Suppression};
 use crate::document::{Day, Fault};
 use crate::text::visible;
 
-/// Longest reason, in bytes.
+/// Maximum length of a reason, in bytes.
 const REASON_BYTES: usize = 500;
 
-/// What a person decides about a false alarm.
+/// A reviewer's decision about a false positive.
 #[derive(Clone, Debug)]
 pub struct Decision {
     reason: Box<str>,
@@ -20,10 +20,10 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Reads a reason and a last day.
+    /// Parses a reason and an expiry date.
     ///
     /// # Errors
-    /// The reason is empty or too long, or the day is not one to come.
+    /// The reason is empty or too long, or the date is invalid or in the past.
     pub fn read(reason: &str, until: Option<&str>) -> Result<Self, String> {
         let reason = reason.trim();
         if reason.is_empty() || reason.len() > REASON_BYTES {
@@ -49,7 +49,8 @@ impl Decision {
         })
     }
 
-    /// The suppressions of these passages.
+    /// Returns the suppressions of these passages, with the reason and the expiry date of the
+    /// decision.
     pub fn suppressions<'t>(
         &self,
         passages: impl IntoIterator<Item = &'t FindingExplanation>,
@@ -67,11 +68,11 @@ impl Decision {
     }
 }
 
-/// Adds suppressions to a policy, at the end of the config file, under a comment. Everything else in the file stays byte for
-/// byte.
+/// Adds suppressions to a policy at the end of the config file, under a comment. The rest of the
+/// file remains unchanged, byte for byte.
 ///
 /// # Errors
-/// What is wrong with the file then, or before.
+/// The faults in the file, before or after the edit.
 pub fn add_suppressions(
     path: &Path,
     policy: &str,

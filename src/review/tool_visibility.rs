@@ -1,4 +1,4 @@
-//! Writes into a config file whether a policy hides a tool, for the console.
+//! Writes to a config file whether a policy hides a tool, for the console.
 
 use std::path::Path;
 
@@ -8,30 +8,32 @@ use crate::document::Fault;
 use crate::inspect::Mode;
 use crate::text::visible;
 
-/// Whether agents see a tool and may call it.
+/// Whether agents can list and call a tool.
 #[derive(Clone, Debug)]
 pub struct ToolVisibility {
-    /// The policy that decides it.
+    /// The policy that contains the setting.
     pub policy: String,
-    /// The upstreams that have this policy, in order: the tool of this name is hidden or shown for all of them.
+    /// The upstreams with this policy, in order: the tool of this name is hidden or shown for all
+    /// of them.
     pub upstreams: Vec<String>,
-    /// The tool's name.
     pub tool: String,
     pub hidden: bool,
 }
 
 impl ToolVisibility {
-    /// The lines to write by hand; none for a name that the config would read as a pattern.
+    /// Returns the lines to add by hand; `None` for a name that the config would read as a pattern.
     pub fn lines(&self) -> Option<String> {
         let path = ["policy", &self.policy, "tool", &self.tool];
         (!self.is_pattern()).then(|| format!("{}\nhidden = {}\n", header(&path), self.hidden))
     }
 
-    /// Sets `hidden` in the tool's own table, which counts before every pattern. The table is added under a comment where there
-    /// is none; everything else in the file stays byte for byte.
+    /// Sets `hidden` in the tool's own table, which takes precedence over patterns. If there is no
+    /// such table, it is added under a comment; the rest of the file remains unchanged, byte for
+    /// byte.
     ///
     /// # Errors
-    /// The file cannot be edited in place, would not load, or is not about the same upstreams.
+    /// The file cannot be edited in place, would not load, or has different upstreams for the
+    /// policy.
     pub fn edit(&self, path: &Path, comment: &str) -> Result<ConfigEdit, Vec<Fault>> {
         let keys = ["policy", &self.policy, "tool", &self.tool, "hidden"];
         let edit = ConfigEdit::new(path, |before| match self.is_pattern() {

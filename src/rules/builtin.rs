@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::{Cases, Rule, RuleId, file};
 
-/// Name and text of each. A new file is a line here.
+/// Name and text of each file. To add a file, add an entry here.
 pub const FILES: &[(&str, &str)] = &[
     (
         "rules/outbound/accounts.toml",
@@ -425,7 +425,7 @@ pub const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The cases of each rule, by its file and its name.
+/// The cases of each rule, by file and rule id.
 static CASES: LazyLock<HashMap<(Arc<str>, RuleId), Cases>> = LazyLock::new(|| {
     let rules = FILES
         .iter()
@@ -436,7 +436,7 @@ static CASES: LazyLock<HashMap<(Arc<str>, RuleId), Cases>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The cases of a built-in rule.
+/// Returns the cases of a built-in rule.
 pub(super) fn cases(rule: &Rule) -> &'static Cases {
     static NONE: Cases = Cases {
         catches: Vec::new(),
@@ -447,7 +447,7 @@ pub(super) fn cases(rule: &Rule) -> &'static Cases {
         .unwrap_or(&NONE)
 }
 
-/// How to write a rule.
+/// The guide to writing rules.
 pub const README: &str = include_str!("../../rules/README.md");
 
 #[cfg(test)]

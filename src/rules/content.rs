@@ -1,14 +1,16 @@
-//! A digest of what a rule looks for. The build computes those of the built-in rules: all of them take a tenth of a second
-//! where a processor has no instructions for SHA-256.
+//! A digest of what a rule searches for. The build computes the digests of the built-in rules,
+//! because computing all of them takes a tenth of a second on a processor without SHA-256
+//! instructions.
 
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
-/// What decides which texts match. Where a rule looks and what is done about a match can also depend on the policy.
+/// The keys that determine which texts match. Where a rule applies and the action it takes can also
+/// depend on the policy.
 const KEYS: [&str; 3] = ["find", "spares_quotes", "unless"];
 
-/// SHA-256 over these keys of a rule and their values, in hex. The place of the rule in its file and the way in which its
-/// texts are quoted do not count.
+/// Computes the SHA-256 digest of these keys of a rule and their values, in hex. The position of
+/// the rule in its file and the quoting style of its strings have no effect.
 pub(crate) fn digest(rule: &DeTable<'_>) -> String {
     let mut hash = Sha256::new();
     for key in KEYS {
@@ -20,7 +22,7 @@ pub(crate) fn digest(rule: &DeTable<'_>) -> String {
     format!("{:x}", hash.finalize())
 }
 
-/// Adds a value: its kind, its size and its content.
+/// Adds a value: its type, its size and its content.
 fn add(value: &DeValue<'_>, hash: &mut Sha256) {
     match value {
         DeValue::String(text) => {

@@ -1,4 +1,4 @@
-//! One rule file: TOML to rules, every fault told with its place.
+//! Parses one rule file: TOML to rules, with every fault reported at its position.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::{
     Action, Case, Cases, Find, Only, ProgramEntry, Rule, RuleId, Severity, content, fragments,
 };
 
-/// The newest format of rule files that this version reads.
+/// The newest format of rule files that this version supports.
 const FORMAT: u64 = 1;
-/// Maximum number of characters of a rule's id: it is a metric label and stands in each refusal.
+/// Maximum number of characters in a rule's id: it is a metric label and is part of each refusal.
 const ID_CHARACTERS: usize = 64;
 
-/// What a rule file holds.
+/// The content of a rule file.
 #[derive(Debug, Default)]
 pub(super) struct RuleFile {
     pub(super) rules: Vec<Rule>,
     pub(super) programs: Vec<ProgramEntry>,
 }
 
-/// Reads one file. Faults contain `name`.
+/// Parses one file. Faults contain `name`.
 ///
 /// # Errors
 /// Every fault of the file.
@@ -41,7 +41,7 @@ pub(super) fn read(name: &str, text: &str, builtin: bool) -> Result<RuleFile, Ve
 /// Reads a built-in file without the cases of its rules, which no call needs.
 ///
 /// # Errors
-/// Every fault of the file, which tests rule out.
+/// Every fault of the file; the tests ensure that there are none.
 pub(super) fn read_builtin(name: &str) -> Result<RuleFile, Vec<Fault>> {
     document::read_builtin(name, |root| rule_file(root, name, true))
 }
@@ -106,7 +106,7 @@ fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
     })
 }
 
-/// What the rules of a file have in common.
+/// Properties that the rules of a file share.
 struct Shared {
     direction: Option<Direction>,
     packs: Vec<String>,
@@ -210,7 +210,8 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     })
 }
 
-/// The packs of a file, or those that one of its rules is in besides: `pack` names one, `packs` several, the widest first.
+/// Reads the packs of a file, or the additional packs of one of its rules: `pack` names one,
+/// `packs` several, widest first.
 fn packs(root: &Table<'_>) -> Vec<String> {
     if root.has("pack") && root.has("packs") {
         root.fault_of(
@@ -230,7 +231,8 @@ fn packs(root: &Table<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Whether a name is one: lower-case letters, digits, single hyphens between them. Notes a fault if not.
+/// Returns whether a name is valid: lower-case letters and digits, with single hyphens between
+/// them. Records a fault if it is not.
 fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
     let fit = |word: &str| {
         !word.is_empty()

@@ -1,8 +1,9 @@
 //! Named fragments of regexes: a rule file's `[define]`, and `{name}` in its regexes.
 //!
-//! A word class that several regexes share is written once. Each `{name}` becomes the fragment in a group, `(?:…)`, before
-//! any regex is read: what is compiled, searched for and digested is the expanded regex. The build script expands the
-//! built-in files with the same code. A quantifier (`{0,3}`) never begins with a letter, so it is never taken for a name.
+//! A word class that several regexes share is written once. Each `{name}` is replaced by the
+//! fragment in a group, `(?:…)`, before any regex is parsed: the expanded regex is what is
+//! compiled, searched for and digested. The build script expands the built-in files with the same
+//! code. A quantifier (`{0,3}`) never begins with a letter, so it is never mistaken for a name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,23 +12,23 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Fragments within fragments, at most.
+/// Maximum nesting depth of fragments.
 const DEPTH: usize = 8;
-/// Longest name, in bytes, and longest text in braces that is read as one.
+/// Maximum length, in bytes, of a fragment name and of text in braces that is parsed as one.
 const NAME_BYTES: usize = 64;
-/// Longest expanded regex, in bytes.
+/// Maximum length of an expanded regex, in bytes.
 const BYTES: usize = 64 << 10;
-/// What regexes themselves mean by `\b{…}`.
+/// Names that regex syntax itself defines for `\b{…}`.
 const BOUNDARIES: [&str; 4] = ["start", "end", "start-half", "end-half"];
-/// Takes the place of a regex that cannot be expanded: its fault is reported once, and the file is refused.
+/// Replaces a regex that cannot be expanded: its fault is reported once, and the file is rejected.
 const STAND_IN: &str = "unexpanded";
-/// Kinds whose `any` holds regexes.
+/// Kinds whose `any` contains regexes.
 const KINDS: [&str; 2] = ["pattern", "signal"];
 
-/// What is wrong with a fragment or with a reference to one.
+/// A fault in a fragment or in a reference to one.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FragmentFault {
-    /// Where in the file, in bytes.
+    /// The location in the file, in bytes.
     pub(crate) span: Range<usize>,
     pub(crate) message: String,
     pub(crate) hint: String,
@@ -75,10 +76,10 @@ struct Fragment {
 #[derive(Clone)]
 enum State {
     New,
-    /// Being expanded: a reference to it from here is a cycle.
+    /// Being expanded: a reference to the fragment from here is a cycle.
     Open,
     Expanded(String),
-    /// Reported already.
+    /// Already reported.
     Faulty,
 }
 
@@ -123,7 +124,7 @@ impl Fragments<'_> {
         names.iter().for_each(|name| self.resolve(name, 1));
     }
 
-    /// Expands a fragment, once.
+    /// Expands a fragment, at most once.
     fn resolve(&mut self, name: &str, depth: usize) {
         let Some(fragment) = self
             .named
@@ -143,7 +144,8 @@ impl Fragments<'_> {
         }
     }
 
-    /// In a group of its own a fragment must not close a group that it has not opened.
+    /// Returns whether a fragment is a regex on its own: inside its group, it must not close a
+    /// group that it has not opened.
     fn is_regex(&mut self, name: &str, regex: &str, span: &Range<usize>) -> bool {
         let wrong = regex_syntax::ast::parse::Parser::new()
             .parse(regex)
@@ -174,7 +176,8 @@ impl Fragments<'_> {
         }
     }
 
-    /// A regex with the fragments that it names in their places. `None` if it cannot be had, which is noted.
+    /// Returns a regex with the fragments that it references inserted. `None` if it cannot be
+    /// expanded, in which case a fault is recorded.
     fn expanded(&mut self, source: &str, span: &Range<usize>, depth: usize) -> Option<String> {
         let mut expanded = String::new();
         let mut is_whole = true;
@@ -256,7 +259,7 @@ impl Fragments<'_> {
         }
     }
 
-    /// Where a name is used within the string at `span`.
+    /// Returns the location of a reference to a name within the string at `span`.
     fn place(&self, name: &str, span: &Range<usize>) -> Range<usize> {
         let within = self
             .text
@@ -304,7 +307,8 @@ fn items<'v, 'i>(
     }
 }
 
-/// Where a regex refers to fragments, braces included: not in a class, not behind a backslash, not in `\p{…}` and the like.
+/// Returns the locations of references to fragments in a regex, braces included: not in a class,
+/// not after a backslash, not in `\p{…}` and similar escapes.
 fn references(source: &str) -> Vec<Range<usize>> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
@@ -317,7 +321,7 @@ fn references(source: &str) -> Vec<Range<usize>> {
                 classes += 1;
                 at += 1;
                 at += usize::from(bytes.get(at) == Some(&b'^'));
-                // First in a class, it is a character.
+                // As the first character of a class, `]` is literal.
                 at += usize::from(bytes.get(at) == Some(&b']'));
             }
             b']' => {
@@ -335,7 +339,7 @@ fn references(source: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The place after an escape that begins at `at`.
+/// Returns the position after an escape that begins at `at`.
 fn after_escape(source: &str, at: usize) -> usize {
     let after = at + 2;
     let Some(braced) = in_braces(source, after) else {
@@ -348,8 +352,8 @@ fn after_escape(source: &str, at: usize) -> usize {
     }
 }
 
-/// The text between a brace at `at` and the brace that closes it. `None` if that is not within [`NAME_BYTES`], so that many
-/// braces cost linear time.
+/// Returns the text between a brace at `at` and the brace that closes it. `None` if there is no
+/// closing brace within [`NAME_BYTES`], so that many braces cost linear time.
 fn in_braces(source: &str, at: usize) -> Option<&str> {
     let inside = source.as_bytes().get(at..)?.strip_prefix(b"{")?;
     let length = inside

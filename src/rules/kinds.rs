@@ -1,4 +1,4 @@
-//! The table of kinds. A new kind is a file in `detect/` and a line here.
+//! The table of kinds. To add a kind, add a file in `detect/` and a line here.
 
 use crate::detect::{
     Detector, Kind, Phrases, command, flow, hidden, markup, path, pattern, personal, secret,
@@ -8,10 +8,10 @@ use crate::document::{Table, suggest};
 
 use super::Rule;
 
-/// Makes [`Find`], its reader and the detectors from one line per kind.
+/// Generates [`Find`], its parser and the detectors from one line per kind.
 macro_rules! kinds {
     ($($variant:ident, $word:literal, $kind:ty;)+) => {
-        /// What a rule looks for: one variant per kind.
+        /// What a rule searches for: one variant per kind.
         #[derive(Debug)]
         pub enum Find {
             $(#[doc = concat!("`find.", $word, "`")] $variant(<$kind as Kind>::Spec),)+
@@ -21,7 +21,7 @@ macro_rules! kinds {
             /// The words after `find.` in rule files.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// The word of this kind.
+            /// Returns the word of this kind.
             pub fn word(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $word,)+ }
             }
@@ -34,7 +34,7 @@ macro_rules! kinds {
             }
         }
 
-        /// One detector for all rules of a kind, for each kind that occurs.
+        /// Builds one detector for all rules of a kind, for each kind that occurs.
         fn detectors_by_kind<'r>(
             rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
         ) -> Result<Vec<Box<dyn Detector>>, RuleFaults> {
@@ -73,13 +73,13 @@ kinds! {
     Url, "url", url::Url;
 }
 
-/// Faults of rules, by the numbers of the rules.
+/// Faults of rules, with the index of the rule.
 type RuleFaults = Vec<(usize, String)>;
 
-/// The detectors of some rules. Matches name rules by the number that comes with them.
+/// Builds the detectors of some rules. Matches identify a rule by the index given with it.
 ///
 /// # Errors
-/// What is wrong with which rule.
+/// The faults, with the index of the rule that each belongs to.
 pub(super) fn detectors<'r>(
     rules: impl Iterator<Item = (usize, &'r Rule)> + Clone,
 ) -> Result<Vec<Box<dyn Detector>>, RuleFaults> {
@@ -99,7 +99,7 @@ pub(super) fn detectors<'r>(
                 .filter(move |(_, rule)| wanted(rule.find.word())),
         )
     };
-    // In the order of the table, with patterns and signals in one.
+    // In the order of the table, with patterns and signals combined into one detector.
     let mut made = of_words(|word| word < "pattern")?;
     if !patterns.is_empty() || !signals.is_empty() {
         made.push(Box::new(Phrases::new(patterns, &signals)));
@@ -109,7 +109,7 @@ pub(super) fn detectors<'r>(
 }
 
 impl Find {
-    /// Reads the `find` table of a rule: exactly one kind.
+    /// Parses the `find` table of a rule, which has exactly one kind.
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
         let hint = || {
             format!(

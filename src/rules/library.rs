@@ -1,4 +1,4 @@
-//! All rules there are, before a policy chooses among them.
+//! All available rules, before a policy selects among them.
 
 use std::collections::HashMap;
 use std::panic::resume_unwind;
@@ -20,12 +20,12 @@ use super::{
     Action, Find, Only, ProgramEntry, Rule, RuleId, RuleSet, Trial, builtin, file, try_cases,
 };
 
-/// Largest rule file, in bytes.
+/// Maximum size of a rule file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
-/// Maximum number of rule files of one folder, subfolders included.
+/// Maximum number of rule files in one folder, subfolders included.
 const FILES: usize = 1000;
 
-/// The built-in rules, or their faults. Read once: each reload shares them.
+/// The built-in rules, or their faults. Read once, and shared by all reloads.
 static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     let mut rules = Vec::new();
     let mut faults = Vec::new();
@@ -45,20 +45,22 @@ static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
     (rules, faults)
 });
 
-/// All rules there are. Sets made from it share what they have in common, so that fifty policies cost one compilation.
+/// All available rules. Rule sets created from it share what they have in common, so that fifty
+/// policies cost one compilation.
 #[derive(Debug)]
 pub struct Library {
     rules: Vec<Arc<Rule>>,
-    /// Built-in rules that are not used, since another rule has their id.
+    /// Built-in rules that are not used because another rule has the same id.
     replaced: Vec<Arc<Rule>>,
-    /// Tables of programs beside the built-in ones.
+    /// Tables of programs in addition to the built-in ones.
     own_programs: Vec<ProgramEntry>,
     programs: Arc<Programs>,
     compiled: Mutex<HashMap<String, Arc<Compiled>>>,
 }
 
 impl Library {
-    /// The rules that are part of the binary. Their cases are tried in the tests of the build, not at each start.
+    /// Returns the rules that are part of the binary. Their cases are tested by the test suite of
+    /// the build, not at each start.
     ///
     /// # Panics
     /// If they are faulty, which those tests rule out: a gateway without its rules must not start.
@@ -67,11 +69,12 @@ impl Library {
             .unwrap_or_else(|faults| panic!("the built-in rules are faulty: {faults:?}"))
     }
 
-    /// Reads the built-in rules, if wanted, then each folder (or single file), and tries the rules of folders against their
-    /// own cases. A rule takes the place of an earlier one with its id in the same direction.
+    /// Reads the built-in rules, if requested, then each folder (or single file), and tests the
+    /// rules of folders against their own cases. A rule replaces an earlier one with the same id in
+    /// the same direction.
     ///
     /// # Errors
-    /// Every fault of every file; or else every case that its rule gets wrong.
+    /// Every fault of every file; if there are none, every case that its rule fails.
     pub fn load(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let library = Self::read(builtin, folders)?;
         let own: Vec<_> = library
@@ -88,7 +91,8 @@ impl Library {
         }
     }
 
-    /// Tries every rule and every table of programs against its own cases, the built-in tables too if there are built-in rules.
+    /// Tests every rule and every table of programs against its own cases, including the built-in
+    /// tables if there are built-in rules.
     ///
     /// # Errors
     /// Rules that cannot be compiled.
@@ -129,7 +133,7 @@ impl Library {
         Ok(trial)
     }
 
-    /// The same as [`Library::load`] without trying any case.
+    /// Does the same as [`Library::load`] without testing any case.
     ///
     /// # Errors
     /// Every fault of every file.
@@ -172,12 +176,12 @@ impl Library {
         })
     }
 
-    /// Every rule, switched on or not, in the order of the files.
+    /// Returns all rules, enabled or not, in the order of the files.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
     }
 
-    /// The rules that replace a built-in one, each with the one that it replaces.
+    /// Returns the rules that replace a built-in one, each with the rule that it replaces.
     pub fn replacements(&self) -> impl Iterator<Item = (&Arc<Rule>, &Arc<Rule>)> {
         let own = |builtin: &Arc<Rule>| {
             self.rules
@@ -189,7 +193,7 @@ impl Library {
             .filter_map(move |builtin| Some((own(builtin)?, builtin)))
     }
 
-    /// The rule with this id, or that had it before.
+    /// Returns the rule that has this id, or had it before.
     pub fn find(&self, id: &str) -> Option<&Arc<Rule>> {
         let now = self.rules.iter().find(|rule| rule.id.as_str() == id);
         now.or_else(|| {
@@ -199,7 +203,7 @@ impl Library {
         })
     }
 
-    /// A hint for an id that no rule has: the nearest, or how to see them all.
+    /// Returns a hint for an id that no rule has: the most similar id, or how to list all of them.
     pub fn nearest(&self, id: &str) -> String {
         nearest(
             id,
@@ -211,10 +215,11 @@ impl Library {
         )
     }
 
-    /// The rules of one direction that a policy wants, with its overrides, compiled.
+    /// Compiles the rules of one direction that a policy enables, with its overrides applied.
     ///
     /// # Errors
-    /// Overrides and packs that name nothing or cannot be carried out; regexes over their limits. The same in both directions.
+    /// Overrides and packs that name no rule or cannot be applied; regexes that exceed their
+    /// limits. The same in both directions.
     pub fn set(&self, direction: Direction, policy: &PolicyConfig) -> Result<RuleSet, Vec<Fault>> {
         let mut faults = self.unknown(policy);
         let overrides: HashMap<&RuleId, _> = policy
@@ -224,7 +229,8 @@ impl Library {
             .collect();
         let mut wanted = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.direction == direction) {
-            // The narrowest pack that the policy names decides: `ops = true` with `git = false` is all of `ops` but `git`.
+            // The narrowest pack that the policy names takes precedence: `ops = true` with `git =
+            // false` is all of `ops` except `git`.
             let pack = rule
                 .packs
                 .iter()
@@ -268,7 +274,7 @@ impl Library {
         }
     }
 
-    /// The rules of both directions that a policy wants: outbound, inbound.
+    /// Compiles the rules of both directions that a policy enables: outbound, inbound.
     ///
     /// # Errors
     /// As [`Library::set`].
@@ -330,7 +336,7 @@ impl Library {
     }
 }
 
-/// Where answers hold what a model reads.
+/// The surfaces of server messages that a model reads.
 const READ: [Surface; 6] = [
     Surface::Content,
     Surface::Structured,
@@ -340,7 +346,8 @@ const READ: [Surface; 6] = [
     Surface::Notification,
 ];
 
-/// A rule that keeps secrets from leaving, as one that takes them out of what comes in; `None` if it is another, or off.
+/// Returns the inbound counterpart of a rule that keeps secrets from leaving: a rule that redacts
+/// them in incoming messages. `None` if the rule is of another kind, or disabled.
 fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> {
     let Find::Secret(spec) = rule.find.as_ref() else {
         return None;
@@ -352,7 +359,8 @@ fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> 
         .find_map(|pack| policy.packs.get(pack))
         == Some(&false)
         || !rule.enabled;
-    // What another server sent, and what goes back, are about where secrets go.
+    // Rules about values that another server sent, or that are sent back, are about the destination
+    // of secrets.
     if off || rule.direction == Direction::Inbound || spec.elsewhere || spec.returned {
         return None;
     }
@@ -371,7 +379,7 @@ fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> 
 }
 
 impl Action {
-    /// Whether it changes what is passed on.
+    /// Returns whether the action changes what is forwarded.
     pub fn rewrites(self) -> bool {
         matches!(
             self,
@@ -379,7 +387,8 @@ impl Action {
         )
     }
 
-    /// Why it can never be carried out in this direction, and what to write instead; `None` if it can.
+    /// Returns why the action is never possible in this direction, and what to write instead;
+    /// `None` if it is possible.
     pub(super) fn unsupported_in(
         self,
         direction: Direction,
@@ -398,7 +407,8 @@ impl Action {
     }
 }
 
-/// Runs two tasks at the same time, which halves a start. Without a thread for the first, they run one after the other.
+/// Runs two tasks in parallel, which halves the startup time. If no thread can be started for the
+/// first, they run one after the other.
 fn side_by_side<A: Send, B>(first: &(impl Fn() -> A + Sync), second: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let running = thread::Builder::new().spawn_scoped(scope, first);
@@ -420,7 +430,7 @@ fn nearest(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Puts a layer of files onto the rules below it. Returns the rules that it replaces.
+/// Applies a layer of files on top of the rules below it. Returns the rules that it replaces.
 fn add_layer(
     rules: &mut Vec<Arc<Rule>>,
     programs: &mut Vec<ProgramEntry>,
@@ -465,7 +475,7 @@ fn add_layer(
     });
     programs.extend(layer_programs);
     let mut replaced = Vec::new();
-    // Rules of one layer differ in their ids: only those below are looked at.
+    // Rules of one layer have different ids, so only those below are compared.
     let below = rules.len();
     for rule in layer {
         match rules
@@ -490,7 +500,8 @@ fn read(path: &Path) -> Result<String, Fault> {
     }
 }
 
-/// The `*.toml` files of a folder and its subfolders, sorted by path; or the file itself.
+/// Returns the `*.toml` files of a folder and its subfolders, sorted by path; for a file, the file
+/// itself.
 fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
     let fault = |path: &Path, error: std::io::Error| {
         Fault::of_file(
@@ -509,7 +520,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
             let entry = entry.map_err(|error| fault(&folder, error))?;
             let path = entry.path();
             let hidden = entry.file_name().to_string_lossy().starts_with('.');
-            // A link to a folder is not followed: it could lead in a circle.
+            // A link to a folder is not followed: it could lead to a cycle.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden {
                 open.push(path);
             } else if path.extension().is_some_and(|end| end == "toml") && !hidden {

@@ -1,27 +1,30 @@
-//! Where a rule looks: `only = { tools, arguments, methods, surfaces, hidden, instruction_files }`.
+//! Where a rule applies: `only = { tools, arguments, methods, surfaces, hidden, instruction_files
+//! }`.
 
 use crate::detect::{Place, Surface};
 use crate::document::{Located, Table, suggest};
 use crate::text::glob_fits;
 
-/// Where a rule looks. What is empty or `None` allows everything.
+/// Where a rule applies. A field that is empty or `None` allows everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Only {
-    /// Tool names; `*` stands for anything.
+    /// Tool names; `*` matches anything.
     pub tools: Vec<String>,
-    /// Argument names joined by dots (`steps.command`); `*` stands for anything.
+    /// Argument names joined by dots (`steps.command`); `*` matches anything.
     pub arguments: Vec<String>,
     pub methods: Vec<String>,
     /// Parts of a message.
     pub surfaces: Vec<Surface>,
-    /// Only text that markup hides from a person (`true`), or only text that it does not (`false`).
+    /// Only text that markup hides from a human reader (`true`), or only text that it does not hide
+    /// (`false`).
     pub hidden: Option<bool>,
-    /// Only files that instruct agents (`true`), or only other texts (`false`). What such a file hides or encodes is another text.
+    /// Only files that instruct agents (`true`), or only other texts (`false`). Text that is hidden
+    /// or encoded in such a file counts as another text.
     pub instruction_files: Option<bool>,
 }
 
 impl Only {
-    /// Reads the `only` table of a rule.
+    /// Parses the `only` table of a rule.
     pub(super) fn read(rule: &Table<'_>) -> Option<Self> {
         let Some(table) = rule.table("only") else {
             return (!rule.has("only")).then(Self::default);
@@ -55,7 +58,8 @@ impl Only {
         Some(only)
     }
 
-    /// Whether a rule limited so looks at `place`; `open` if what it found there is neither hidden nor encoded.
+    /// Returns whether a rule with this restriction applies at `place`; `open` is set if the text
+    /// found there is neither hidden nor encoded.
     pub fn admits(&self, place: &Place<'_>, open: bool) -> bool {
         allows(&self.tools, place.tool)
             && allows(&self.arguments, place.outbound().argument)

@@ -1,4 +1,5 @@
-//! `[[program]]` tables of rule files: what the gateway knows of programs, each table with its own cases.
+//! `[[program]]` tables of rule files: the gateway's knowledge of programs, each table with its own
+//! cases.
 
 use std::sync::Arc;
 
@@ -12,20 +13,21 @@ use super::{Cases, FailedCase, Library, RuleId, RuleSet, file, trial};
 /// A `[[program]]` table of a rule file.
 #[derive(Clone, Debug)]
 pub struct ProgramEntry {
-    /// What it says, and of which programs.
+    /// The programs and the properties that the table declares for them.
     pub table: ProgramTable,
-    /// What the programs have in common, in a few words.
+    /// A short description of what the programs have in common.
     pub title: String,
-    /// Commands that the built-in rules refuse because of what it says, and commands that they do not.
+    /// Commands that the built-in rules refuse because of the table, and commands that they do not
+    /// refuse.
     pub cases: Cases,
     /// The file that contains it.
     pub file: Arc<str>,
-    /// The line it starts on, from 1.
+    /// The line on which the table starts, counted from 1.
     pub line: usize,
 }
 
 impl ProgramEntry {
-    /// Reads a table. Notes faults.
+    /// Parses a table and records its faults.
     pub(super) fn read(table: &Table<'_>, file: &Arc<str>) -> Option<Self> {
         let title = file::filled(table, "title", "what the programs have in common");
         let cases = Cases {
@@ -48,10 +50,10 @@ impl ProgramEntry {
         })
     }
 
-    /// The built-in ones.
+    /// Reads the built-in tables.
     ///
     /// # Errors
-    /// Faults of their files, which tests rule out.
+    /// Faults of their files, which the tests rule out.
     pub fn builtin() -> Result<Vec<Self>, Vec<Fault>> {
         let read = PROGRAM_FILES
             .iter()
@@ -63,10 +65,11 @@ impl ProgramEntry {
             .collect())
     }
 
-    /// The rules that cases are tried with: all built-in ones for what agents send, with those that a policy has to enable.
+    /// Returns the rules that cases are tested with: all built-in outbound rules, including those
+    /// that a policy has to enable.
     ///
     /// # Errors
-    /// Faults of the built-in rules, which tests rule out.
+    /// Faults of the built-in rules, which the tests rule out.
     pub(super) fn rules() -> Result<RuleSet, Vec<Fault>> {
         let policy = PolicyConfig {
             packs: [("ops".to_owned(), true)].into(),
@@ -75,7 +78,7 @@ impl ProgramEntry {
         Library::read(true, &[])?.set(Direction::Outbound, &policy)
     }
 
-    /// Two tables of one name in the same layer.
+    /// Returns the faults of tables that have the same id in the same layer.
     pub(super) fn twice(entries: &[Self]) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
@@ -102,7 +105,8 @@ impl ProgramEntry {
         faults
     }
 
-    /// Tries tables against their cases, with `rules` for what agents send, if all of `programs` is known.
+    /// Tests tables against their cases, with `rules` for outbound messages and with all tables of
+    /// `programs`.
     pub(super) fn try_cases(
         entries: &[Self],
         rules: &RuleSet,
@@ -137,7 +141,7 @@ mod tests {
         ProgramEntry::rules().unwrap()
     }
 
-    /// The rules that each case of a table hits.
+    /// Returns the rules that match each case of a table.
     fn hits(entry: &ProgramEntry, rules: &RuleSet, programs: &Programs) -> Vec<Vec<String>> {
         let cases = entry.cases.catches.iter().chain(&entry.cases.spares);
         let ids = |case: &str| {

@@ -1,4 +1,4 @@
-//! The rules in force for one direction, compiled.
+//! The compiled rules in force for one direction.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use crate::text::{QuotedMentions, REJOINED, Text};
 
 use super::{Only, Rule, kinds};
 
-/// `unless` looks at a match and at so many bytes on each side of it.
+/// Number of bytes on each side of a match that `unless` is applied to, together with the match.
 const UNLESS_BYTES: usize = 256;
 
-/// The rules in force for one direction. Cheap to clone; equal sets of a library share their automata.
+/// The rules in force for one direction. Cheap to clone; equal sets of a library share their
+/// automata.
 #[derive(Clone, Debug)]
 pub struct RuleSet(Arc<Compiled>);
 
@@ -73,27 +74,28 @@ impl From<Arc<Compiled>> for RuleSet {
 }
 
 impl RuleSet {
-    /// The rules, by the index that [`Match::rule`] names.
+    /// Returns the rules, indexed by [`Match::rule`].
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.0.rules
     }
 
-    /// Which way the messages go that these rules judge.
+    /// Returns the direction of the messages that these rules apply to.
     pub fn direction(&self) -> Direction {
         self.0.direction
     }
 
-    /// SHA-256 over everything in the rules that decides what they find and what is done about it, in hex.
+    /// Returns the SHA-256 digest of everything in the rules that determines what they find and the
+    /// action they take, in hex.
     pub fn digest(&self) -> &str {
         &self.0.digest
     }
 
-    /// What is known of programs, for those who read commands.
+    /// Returns the tables of programs, for parsers of commands.
     pub fn programs(&self) -> &Programs {
         &self.0.programs
     }
 
-    /// What searching a text costs each rule, if nothing matches.
+    /// Returns the cost of searching a text for each rule, if nothing matches.
     pub fn costs(&self, text: &str) -> impl Iterator<Item = (&Rule, Cost)> {
         let costs = self
             .0
@@ -103,7 +105,8 @@ impl RuleSet {
         costs.filter_map(|(index, cost)| Some((&**self.rules().get(index)?, cost)))
     }
 
-    /// Adds every match of a rule in force at `place`. Gives whether others were excused by what stands around them.
+    /// Adds every match of a rule in force at `place`. Returns whether other matches were excluded
+    /// because of the text around them.
     pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
         let before = found.len();
         for detector in &self.0.detectors {
@@ -113,7 +116,8 @@ impl RuleSet {
         self.drop_excluded(before, text, place, found)
     }
 
-    /// Adds every match of a rule in force at `place` that only several strings of a call together give.
+    /// Adds every match of a rule in force at `place` that exists only in several strings of a call
+    /// taken together.
     pub fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
         for detector in &self.0.detectors {
@@ -124,7 +128,7 @@ impl RuleSet {
         }
     }
 
-    /// Adds every match of a rule in force that a call as such gives.
+    /// Adds every match of a rule in force for the call as a whole.
     pub fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
         let before = found.len();
         for detector in &self.0.detectors {
@@ -133,7 +137,7 @@ impl RuleSet {
         self.drop_excluded(before, &Text::new(""), place, found);
     }
 
-    /// Notes what `text`, which came from a server, is worth remembering for.
+    /// Records the parts of `text`, which came from a server, that later checks depend on.
     pub fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
         self.0
             .detectors
@@ -141,7 +145,8 @@ impl RuleSet {
             .for_each(|detector| detector.learn(text, place));
     }
 
-    /// Drops new matches where their rule does not look, and those that it excuses; gives whether there were any of these.
+    /// Removes new matches in places where their rule does not apply, and those that their rule
+    /// excludes; returns whether any were excluded.
     fn drop_excluded(
         &self,
         before: usize,
@@ -176,7 +181,8 @@ impl RuleSet {
         excused
     }
 
-    /// The digest of rules in this order, and of tables of programs beside the built-in ones.
+    /// Computes the digest of rules in this order and of tables of programs in addition to the
+    /// built-in ones.
     pub(super) fn digest_of<'p>(
         direction: Direction,
         rules: &[Arc<Rule>],
@@ -206,7 +212,7 @@ impl RuleSet {
     }
 }
 
-/// Copies each new match in a reading to the other places that have the same reading.
+/// Copies each new match in a reading to the other spans that have the same reading.
 fn add_repeats(before: usize, text: &Text<'_>, found: &mut Vec<Match>) {
     let mut repeated = Vec::new();
     for reading in text.repeated_readings() {
@@ -223,12 +229,13 @@ fn add_repeats(before: usize, text: &Text<'_>, found: &mut Vec<Match>) {
     found.append(&mut repeated);
 }
 
-/// Whether a rule leaves what a text about attacks quotes alone, and this is quoted so.
+/// Returns whether a rule excludes quotations in texts about attacks and the match is such a
+/// quotation.
 fn is_mention(rule: &Rule, quoted: &QuotedMentions<'_>, hit: &Match) -> bool {
     rule.spares_quotes && hit.span.as_ref().is_some_and(|span| quoted.hold(span))
 }
 
-/// Whether a rule leaves samples of attacks alone, and this is one.
+/// Returns whether a rule excludes samples of attacks and the match is in one.
 fn is_sample(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
     rule.spares_quotes
         && hit
@@ -237,7 +244,7 @@ fn is_sample(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
             .is_some_and(|span| text.is_attack_sample(span))
 }
 
-/// Whether what stands around a match excuses it.
+/// Returns whether the text around a match excludes it.
 fn is_excused(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
     if rule.unless.is_empty() {
         return false;
@@ -255,7 +262,8 @@ fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     text.get(start..end).unwrap_or(text)
 }
 
-/// What a change of rules no longer protects from, in sentences: rules gone or off, actions and severities lowered.
+/// Describes, in sentences, how a change of rules reduces protection: rules removed or disabled,
+/// actions and severities lowered.
 pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
     let mut told = Vec::new();
     for rule in old.rules() {

@@ -42,7 +42,8 @@ fn hits(set: &RuleSet, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The faults of each file are in a file beside it. `UPDATE=1 cargo test --lib faults` writes it anew.
+/// The faults of each file are in a file next to it. `UPDATE=1 cargo test --lib faults` rewrites
+/// it.
 #[test]
 fn faults_of_rule_files_read_well() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/rule-faults");
@@ -162,7 +163,7 @@ fn overrides_and_packs() {
     );
     assert!(weakened(&plain, &plain).is_empty());
 
-    // The narrowest pack that is named decides.
+    // The narrowest pack that is named takes precedence.
     let with = |packs: &[(&str, bool)]| {
         let packs = packs
             .iter()

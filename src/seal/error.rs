@@ -1,12 +1,12 @@
-//! What can be wrong with keys, with sealed bytes and with the folders that hold them.
+//! Errors of keys, of sealed bytes and of the folders that contain them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why keys or folders cannot be used. Never says what is in a file.
+/// Why keys or folders cannot be used. Messages never contain the content of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// Others could read or change what is kept there.
+    /// Other users could read or change the folder or key file.
     #[error("`{}` is open to other users\n  hint: `chmod {mode} {}`", path.display(), path.display())]
     Open {
         /// The folder or key file.
@@ -14,21 +14,21 @@ pub enum SealError {
         /// The mode that it should have.
         mode: &'static str,
     },
-    /// The key cannot be had, or is none.
+    /// The key cannot be obtained or is not a valid key.
     #[error("the key: {0}")]
     Key(String),
-    /// The system does not let us.
+    /// The system reported an error.
     #[error("`{}`: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl SealError {
-    /// What the system says of this path, as an error of ours.
+    /// Returns a function that turns an I/O error at this path into a [`SealError`].
     pub fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io {
             path: path.to_owned(),
@@ -40,12 +40,12 @@ impl SealError {
 /// Why sealed bytes cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sealed {
-    /// By a key that we do not have.
+    /// They were sealed with a key that is not available.
     OtherKey,
-    /// They are not what was written, or not where they were written.
+    /// They were modified, or are not in the place where they were written.
     Damaged,
-    /// They are longer than anything that is sealed.
+    /// They are longer than any sealed data.
     TooLong,
-    /// A later version of lychgate wrote them.
+    /// They were written by a later version of lychgate.
     Later,
 }

@@ -1,4 +1,4 @@
-//! A folder whose files nobody else sees, and which are put in place whole.
+//! A folder whose files are private to its owner and are replaced atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use super::SealError;
 
-/// Begins the name of what is being written.
+/// The prefix of the names of files that are being written.
 const NEW: &str = "new-";
-/// After this long, what was being written has been given up: its writer has ended.
+/// Age after which a file that is being written is considered abandoned: its writer has ended.
 const GIVEN_UP: Duration = Duration::from_secs(600);
 
-/// Whether a file or folder could be created at `path` or changed there, without trying. An error names the file or folder
-/// that prevents it.
+/// Checks whether a file or folder could be created or changed at `path`, without trying. An error
+/// names the file or folder that prevents it.
 ///
 /// # Errors
-/// The nearest part of the path that exists is no folder, or this user cannot write to it.
+/// Fails if the nearest existing part of the path is not a folder, or if this user cannot write to
+/// it.
 pub fn check_writable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
     let Some(nearest) = path.ancestors().find(|path| path.exists()) else {
         return Ok(());
@@ -34,7 +35,7 @@ pub fn check_writable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
 pub struct SealedFolder(PathBuf);
 
 impl SealedFolder {
-    /// This folder, which need not be there.
+    /// Returns a handle for this folder, which need not exist.
     pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -43,10 +44,10 @@ impl SealedFolder {
         &self.0
     }
 
-    /// Makes it where it is not, and refuses one that others could look into.
+    /// Creates the folder if it does not exist, and refuses one that other users could access.
     ///
     /// # Errors
-    /// Others could look into it, or the system does not let us.
+    /// Fails if other users could access the folder, or on an I/O error.
     pub fn create(&self) -> Result<(), SealError> {
         if !self.exists()? {
             let failed = |error| SealError::of(&self.0)(error);
@@ -67,14 +68,15 @@ impl SealedFolder {
         self.exists().map(|_| ())
     }
 
-    /// Whether it is there.
+    /// Reports whether the folder exists.
     ///
     /// # Errors
-    /// Others could look into it.
+    /// Fails if other users could access the folder.
     pub fn exists(&self) -> Result<bool, SealError> {
         let meta = match fs::metadata(&self.0) {
             Ok(meta) => meta,
-            // Below a file nothing is there either, and nothing can be made there: `check_writable` finds that.
+            // Nothing exists below a file, and nothing can be created there, which `check_writable`
+            // finds.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -91,10 +93,10 @@ impl SealedFolder {
         Ok(true)
     }
 
-    /// What is in a file, up to so many bytes; `None` where there is none.
+    /// Returns the content of a file, up to `most` bytes; `None` if there is no such file.
     ///
     /// # Errors
-    /// Others could look into the folder, or it cannot be read.
+    /// Fails if other users could access the folder, or if it cannot be read.
     pub fn read(&self, file: &str, most: u64) -> Result<Option<Vec<u8>>, SealError> {
         if !self.exists()? {
             return Ok(None);
@@ -112,10 +114,11 @@ impl SealedFolder {
         Ok(Some(bytes))
     }
 
-    /// Puts these bytes in the place of what is in a file. Whatever happens on the way, the file holds what it held or this.
+    /// Replaces the content of a file. On any failure, the file has either its old content or the
+    /// new one.
     ///
     /// # Errors
-    /// Others could look into the folder, or it cannot be written.
+    /// Fails if other users could access the folder, or if it cannot be written.
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), SealError> {
         self.create()?;
         let path = self.0.join(file);
@@ -123,16 +126,17 @@ impl SealedFolder {
             .0
             .join(format!("{NEW}{}", uuid::Uuid::new_v4().simple()));
         self.write_new(&new, &path, bytes).map_err(|error| {
-            // Nothing is lost if it stays: it is swept up later.
+            // If it stays, it is removed later.
             fs::remove_file(&new).unwrap_or_default();
             SealError::of(&path)(error)
         })
     }
 
-    /// Begins a file that nobody else has: it is not there yet.
+    /// Creates a file, which must not exist yet, so that no other process has it.
     ///
     /// # Errors
-    /// It is, others could look into the folder, or it cannot be written.
+    /// Fails if the file exists, if other users could access the folder, or if it cannot be
+    /// written.
     pub fn begin(&self, file: &str) -> Result<File, SealError> {
         self.create()?;
         let path = self.0.join(file);
@@ -141,10 +145,11 @@ impl SealedFolder {
             .map_err(SealError::of(&path))
     }
 
-    /// Moves a file to another folder, which must be there: of several who do so one has moved it, and it alone gets `true`.
+    /// Moves a file to another folder, which must exist. If several processes try, only the one
+    /// that moved it gets `true`.
     ///
     /// # Errors
-    /// The system does not let us.
+    /// Fails on an I/O error.
     pub fn hand_over(&self, file: &str, to: &Self, name: &str) -> Result<bool, SealError> {
         let path = self.0.join(file);
         match fs::rename(&path, to.0.join(name)) {
@@ -154,10 +159,10 @@ impl SealedFolder {
         }
     }
 
-    /// Removes a file; whether there was one.
+    /// Removes a file and returns whether there was one.
     ///
     /// # Errors
-    /// Others could look into the folder, or the system does not let us.
+    /// Fails if other users could access the folder, or on an I/O error.
     pub fn remove(&self, file: &str) -> Result<bool, SealError> {
         if !self.exists()? {
             return Ok(false);
@@ -171,11 +176,11 @@ impl SealedFolder {
         Ok(true)
     }
 
-    /// Names of files with their lengths in bytes and how long ago they were written, up to so many; on the way, removes what
-    /// writers that have ended left behind.
+    /// Returns up to `most` files with their lengths in bytes and their ages. Also removes the
+    /// files of writers that have ended.
     ///
     /// # Errors
-    /// Others could look into the folder, or it cannot be read.
+    /// Fails if other users could access the folder, or if it cannot be read.
     pub fn files(&self, most: usize) -> Result<Vec<Listed>, SealError> {
         let mut out = Vec::new();
         if !self.exists()? {
@@ -206,13 +211,13 @@ impl SealedFolder {
         Ok(out)
     }
 
-    /// Makes the system keep which files there are.
+    /// Makes the folder's list of files durable.
     ///
     /// # Errors
-    /// It does not.
+    /// Fails if the system reports an error.
     pub fn sync(&self) -> io::Result<()> {
         match File::open(&self.0)?.sync_all() {
-            // Some network file systems do not have it for folders.
+            // Some network file systems do not support this for folders.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -243,7 +248,8 @@ impl SealedFolder {
         let ours = file.metadata()?;
         let theirs = fs::metadata(&self.0)?;
         if ours.uid() != theirs.uid() {
-            // Root, who works for the gate's user: what only root can read would be lost on the gate.
+            // Root, acting for the gate's user: the gate could not read a file that belongs to
+            // root.
             fchown(&file, Some(theirs.uid()), Some(theirs.gid()))?;
         }
         Ok(file)
@@ -288,7 +294,7 @@ mod tests {
         }
         let closed = folder.path().join("closed");
         DirBuilder::new().mode(0o500).create(&closed).unwrap();
-        // Root may write everywhere.
+        // Root may write anywhere.
         if File::create(closed.join("probe")).is_err() {
             let (nearest, error) = check_writable(&closed.join("new")).unwrap_err();
             assert_eq!(

@@ -1,4 +1,4 @@
-//! The keys of one store as they were last found.
+//! The keys of one store, cached.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use super::{Key, Keys, SealError, Sources};
 
-/// Keys are looked for anew at most this often, for bytes that those at hand do not open.
+/// Minimum interval between loads of the keys for bytes that the cached keys do not open.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The keys of one store: looked for when first needed, and again where they do not fit.
+/// The keys of one store: loaded when first needed, and again if they do not fit.
 #[derive(Debug)]
 pub struct Keychain {
     sources: Sources,
@@ -18,7 +18,7 @@ pub struct Keychain {
 }
 
 impl Keychain {
-    /// From where these say.
+    /// Returns the keychain for these sources.
     pub fn new(sources: Sources) -> Self {
         Self {
             sources,
@@ -26,15 +26,16 @@ impl Keychain {
         }
     }
 
-    /// Where the keys come from.
+    /// Returns the sources of the keys.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// Keys that open this, if there are any: another process may have made or changed them since we looked.
+    /// Returns keys that open these bytes, if there are any. They are loaded again if necessary,
+    /// since another process may have created or changed them.
     ///
     /// # Errors
-    /// The first key is there and cannot be had.
+    /// Fails if the first key exists but cannot be obtained.
     pub fn to_open(&self, sealed: &[u8]) -> Result<Arc<Keys>, SealError> {
         let mut known = self.known.lock();
         if let Some((keys, at)) = &*known
@@ -47,11 +48,12 @@ impl Keychain {
         Ok(keys)
     }
 
-    /// Keys of which the first is there: made, if need be, in `turn`, and only where `spares` says that nothing would be lost
-    /// by a new one.
+    /// Returns keys that include the first one. If it does not exist, it is created while holding
+    /// the lock that `turn` returns, and only if `spares` confirms that nothing would be lost by a
+    /// new key.
     ///
     /// # Errors
-    /// The key cannot be had or made, or those of `turn` and `spares`.
+    /// Fails if the key cannot be obtained or created, and with the errors of `turn` and `spares`.
     pub fn to_seal<E: From<SealError>, G>(
         &self,
         turn: impl FnOnce() -> Result<G, E>,
@@ -70,7 +72,7 @@ impl Keychain {
             if keys.first().is_none() {
                 spares(&keys)?;
                 self.sources.create()?;
-                // What counts is what is there now: another process may have been faster.
+                // Load what is there now: another process may have been faster.
                 keys = self.sources.load()?;
             }
         }
@@ -81,10 +83,10 @@ impl Keychain {
 }
 
 impl Keys {
-    /// The one that seals.
+    /// Returns the key that seals.
     ///
     /// # Errors
-    /// It is not there.
+    /// Fails if it does not exist.
     pub fn seals(&self, sources: &Sources) -> Result<&Key, SealError> {
         self.first()
             .ok_or_else(|| SealError::Key(format!("there is none in {}", sources.first_named())))

@@ -1,5 +1,5 @@
-//! The keyring of the system, by the program that comes with it: a desktop's own protocol would bring along more code than
-//! all the rest here, for one string.
+//! The system's keyring, through the command-line program that comes with it: implementing a
+//! desktop's own protocol would take more code than the rest of this module, for one string.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -10,13 +10,14 @@ use zeroize::Zeroizing;
 
 use super::SealError;
 
-/// How long the program may take: it may ask a person to unlock the keyring.
+/// Maximum run time of the program: it may ask the user to unlock the keyring.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long its output is waited for once it has ended: what it started may hold that open.
+/// Maximum wait for its output after it has exited: processes that it started may hold the pipe
+/// open.
 const DRAIN: Duration = Duration::from_secs(2);
-/// Longest output that is read, in bytes.
+/// Maximum length of the output that is read, in bytes.
 const BYTES: u64 = 4096;
-/// What the entries are for, as the keyring has it.
+/// The service name of the entries in the keyring.
 const SERVICE: &str = "lychgate";
 
 /// One entry of the keyring.
@@ -27,7 +28,7 @@ pub(super) struct Keyring {
     style: Style,
 }
 
-/// Whose program it is.
+/// The program that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     /// `secret-tool` of libsecret.
@@ -36,7 +37,7 @@ enum Style {
     Security,
 }
 
-/// What a program said.
+/// The result of running the program.
 struct ToolOutput {
     code: Option<i32>,
     out: Zeroizing<String>,
@@ -44,10 +45,10 @@ struct ToolOutput {
 }
 
 impl Keyring {
-    /// The entry of this name.
+    /// Returns the entry of this name in the system's keyring.
     ///
     /// # Errors
-    /// The name has other characters than letters, digits, `-`, `_` and `.`.
+    /// Fails if the name contains characters other than letters, digits, `-`, `_` and `.`.
     pub(super) fn of_system(name: &str) -> Result<Self, SealError> {
         if cfg!(target_os = "macos") {
             Self::new(name, "security", Style::Security)
@@ -75,7 +76,7 @@ impl Keyring {
         &self.name
     }
 
-    /// What the entry holds; `None` where there is none.
+    /// Returns the value of the entry; `None` if there is no such entry.
     pub(super) fn look_up(&self) -> Result<Option<Zeroizing<String>>, SealError> {
         let name = self.name.as_str();
         let said = match self.style {
@@ -87,14 +88,16 @@ impl Keyring {
         };
         match (self.style, said.code) {
             (_, Some(0)) => Ok(Some(said.out)),
-            // 44 is "no such entry" there; here it is 1, without a word, and 1 with words is anything else.
+            // `security` exits with 44 if there is no such entry. `secret-tool` exits with 1 and no
+            // message for that, and with 1 and a message for other errors.
             (Style::Security, Some(44)) => Ok(None),
             (Style::SecretTool, Some(1)) if said.err.is_empty() => Ok(None),
             _ => Err(self.failed(&said)),
         }
     }
 
-    /// Makes the entry. The secret goes through standard input: arguments are seen by everybody.
+    /// Creates the entry. The secret is passed on standard input, since arguments are visible to
+    /// all users.
     pub(super) fn store(&self, of: &str, secret: &Zeroizing<String>) -> Result<(), SealError> {
         let name = self.name.as_str();
         let secret = secret.as_str();
@@ -142,7 +145,7 @@ impl Keyring {
                 ))
             })?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read says below what is wrong with it.
+            // If the program does not read its input, its exit status or error output shows why.
             stdin.write_all(input.as_bytes()).unwrap_or_default();
         }
         let out = read_all(child.stdout.take());
@@ -197,13 +200,14 @@ impl Keyring {
     }
 }
 
-/// Reads what a program says, up to the limit, on a thread of its own: whoever waits need not wait for ever.
+/// Reads a program's output, up to the limit, on a separate thread, so that the caller can stop
+/// waiting.
 fn read_all(from: Option<impl Read + Send + 'static>) -> Receiver<Zeroizing<Vec<u8>>> {
     let (said, heard) = channel();
     std::thread::spawn(move || {
-        // With room for all of it: a vector that grows leaves copies behind.
+        // Allocated at full capacity, since a vector that grows leaves copies behind.
         let mut out = Zeroizing::new(Vec::with_capacity(BYTES as usize));
-        // What breaks off says what it has said.
+        // After a read error, what was read so far is used.
         let _broken = from.map(|from| from.take(BYTES).read_to_end(&mut out));
         said.send(out).unwrap_or_default();
     });
@@ -216,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that keeps what it gets in a file beside it, and notes its arguments.
+    /// A program that stores its input in a file beside it, and records its arguments.
     const SECRET_TOOL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$@" >> "$here/args"
@@ -228,8 +232,9 @@ esac
 
     fn program(folder: &tempfile::TempDir, script: &str) -> String {
         let path = folder.path().join("program");
-        // Written by another process: a file that this one has open for writing cannot be run, and children of other
-        // tests, which run beside this one, would inherit it.
+        // Written by another process: a file that is open for writing in this process cannot be
+        // executed, and child processes of other tests, which run concurrently, would inherit the
+        // descriptor.
         let mut shell = Command::new("sh");
         shell
             .args(["-c", "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"", "sh"])

@@ -1,4 +1,4 @@
-//! Where keys come from: the user's own file, a named file, the environment, the keyring of the system.
+//! The sources of keys: the user's own file, a named file, the environment, the system's keyring.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,10 +14,10 @@ use super::keyring::Keyring;
 use super::{KEY_BYTES, Key, KeyUse, SealError};
 use crate::config::VaultKey;
 
-/// Longest key file that is read, in bytes.
+/// Maximum length of a key file, in bytes.
 const FILE_BYTES: u64 = 1024;
 
-/// The keys that the config names: the first seals, all open.
+/// The keys that the config names: the first one seals, all of them open.
 #[derive(Debug)]
 pub struct Sources {
     what: KeyUse,
@@ -26,10 +26,11 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// For what is kept in `folder`.
+    /// Returns the sources of the keys for the store in `folder`.
     ///
     /// # Errors
-    /// A key given as a value is none, or one is kept in the folder that it seals.
+    /// Fails if a key given as a value is not a valid key, or if a key is kept in the folder that
+    /// it seals.
     pub fn new(
         what: KeyUse,
         first: &VaultKey,
@@ -44,11 +45,11 @@ impl Sources {
         })
     }
 
-    /// Looks whether the key files that are there can be used, so that it is known before the first thing is to be sealed. A
-    /// keyring is not asked: it may want a person.
+    /// Checks whether the existing key files are usable, so that an error is known before anything
+    /// is sealed. A keyring is not queried: it may require user interaction.
     ///
     /// # Errors
-    /// One cannot be read, is no key, or can be read by others.
+    /// Fails if a file cannot be read, is not a valid key, or can be read by other users.
     pub fn check(&self) -> Result<(), SealError> {
         std::iter::once(&self.first)
             .chain(&self.earlier)
@@ -58,11 +59,11 @@ impl Sources {
             })
     }
 
-    /// The keys that there are.
+    /// Returns the keys that exist.
     ///
     /// # Errors
-    /// The first one is there and cannot be had. An earlier one that cannot be had is missed by what it sealed, and by
-    /// nothing else.
+    /// Fails if the first key exists but cannot be obtained. If an earlier key cannot be obtained,
+    /// only the data that it sealed is affected.
     pub fn load(&self) -> Result<Keys, SealError> {
         let first = self.first.load()?;
         let has_first = first.is_some();
@@ -82,10 +83,10 @@ impl Sources {
         })
     }
 
-    /// Makes the first key, unless another process is faster.
+    /// Creates the first key, unless another process is faster.
     ///
     /// # Errors
-    /// It cannot be kept where it should be.
+    /// Fails if it cannot be stored at its place.
     pub fn create(&self) -> Result<(), SealError> {
         let key = Key::drawn().map_err(|error| SealError::Key(error.to_string()))?;
         match &self.first {
@@ -95,7 +96,7 @@ impl Sources {
         }
     }
 
-    /// Where the first key would be, in words.
+    /// Describes where the first key is kept.
     pub fn first_named(&self) -> String {
         match &self.first {
             Source::Value(_) => "the environment".to_owned(),
@@ -105,7 +106,7 @@ impl Sources {
     }
 }
 
-/// Keys at hand.
+/// The keys that were loaded.
 #[derive(Debug)]
 pub struct Keys {
     all: Vec<Key>,
@@ -113,17 +114,17 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// All that open.
+    /// Returns all keys that open.
     pub fn all(&self) -> &[Key] {
         &self.all
     }
 
-    /// The one that seals; `None` where it is not there yet.
+    /// Returns the key that seals; `None` if it does not exist yet.
     pub fn first(&self) -> Option<&Key> {
         self.all.first().filter(|_| self.has_first)
     }
 
-    /// Whether one of them sealed it.
+    /// Reports whether one of the keys sealed these bytes.
     pub fn fit(&self, file: &[u8]) -> bool {
         self.all.iter().any(|key| key.sealed(file))
     }
@@ -195,9 +196,10 @@ impl Source {
     }
 }
 
-/// Whether others than its owner can get at a key file.
+/// Reports whether users other than its owner can access a key file.
 pub fn others_read(meta: &fs::Metadata) -> bool {
-    // Orchestrators hand out secrets as files of root's that the group may read: nobody but root can have put us there.
+    // Orchestrators provide secrets as files that root owns and the group may read: only root can
+    // have added the gate's user to that group.
     let handed_out =
         meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
     meta.mode() & 0o077 != 0 && !handed_out
@@ -233,7 +235,8 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     key.map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
 }
 
-/// Written beside and linked to its name, which succeeds for one only, and never shows half a key.
+/// Writes the key to a temporary file and links it to its name. Only one process succeeds in that,
+/// and the file is never incomplete.
 fn make_file(path: &Path, key: &Key) -> Result<(), SealError> {
     let make = || {
         let above = path
@@ -271,7 +274,7 @@ fn make_file(path: &Path, key: &Key) -> Result<(), SealError> {
     })
 }
 
-/// 32 bytes of hex or base64, with either alphabet, padded or not.
+/// Decodes 32 bytes from hex or base64, with either alphabet, padded or not.
 fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
     let mut key = Zeroizing::new([0; KEY_BYTES]);
     if text.len() == 2 * KEY_BYTES {

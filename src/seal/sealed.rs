@@ -1,8 +1,9 @@
-//! Sealed bytes: AES-256-GCM under a key of their own, which HKDF makes of the store's key and a salt.
+//! Sealed bytes: AES-256-GCM under a key of their own, which HKDF derives from the store's key and
+//! a salt.
 //!
-//! Each sealing draws a salt, and so has a key that no other has: the nonce need not differ, and can never be used twice with
-//! one key. Version, key id, salt and the name of where it belongs are sealed in with the text, so that files cannot be
-//! swapped.
+//! Each sealing draws a new salt and so has a unique key: the nonce can be constant, and is never
+//! used twice with one key. Version, key id, salt and the name of the place where the bytes belong
+//! are authenticated with the text, so that files cannot be swapped.
 //!
 //! ```text
 //! 4 bytes   the purpose's mark and the version
@@ -21,9 +22,9 @@ use zeroize::Zeroizing;
 
 use super::Sealed;
 
-/// Bytes of a key.
+/// Length of a key, in bytes.
 pub const KEY_BYTES: usize = 32;
-/// By how much what is sealed is longer than its text, in bytes.
+/// Number of bytes by which sealed data is longer than its text.
 pub const OVERHEAD_BYTES: usize = HEAD_BYTES + MAX_TAG_LEN;
 
 const MARK_BYTES: usize = 3;
@@ -32,12 +33,12 @@ const ID_BYTES: usize = 16;
 const SALT_BYTES: usize = 32;
 const HEAD_BYTES: usize = MARK_BYTES + 1 + ID_BYTES + SALT_BYTES;
 
-/// What is sealed: bytes sealed for one purpose do not open for another.
+/// What the bytes are sealed for: bytes sealed for one purpose do not open for another.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose {
-    /// Begins all bytes that are sealed for it.
+    /// The prefix of all bytes that are sealed for it.
     pub mark: [u8; MARK_BYTES],
-    /// Goes into the keys that are made for it.
+    /// Input of the derivation of its keys.
     pub label: &'static [u8],
 }
 
@@ -45,15 +46,15 @@ pub struct Purpose {
 #[derive(Clone)]
 pub struct Key {
     bytes: Zeroizing<[u8; KEY_BYTES]>,
-    /// Tells which key something was sealed with, and nothing of the key.
+    /// Identifies the key that sealed something, without revealing the key.
     id: [u8; ID_BYTES],
 }
 
 impl Key {
-    /// Of these bytes.
+    /// Returns the key with these bytes.
     pub fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Self {
         let mut id = [0; ID_BYTES];
-        // HKDF gives up to 255 times 32 bytes: these cannot be too many.
+        // HKDF outputs up to 255 times 32 bytes, so this length is always valid.
         let made = Salt::new(HKDF_SHA256, b"lychgate vault: id of a key").extract(&*bytes);
         if let Ok(okm) = made.expand(&[], Id) {
             okm.fill(&mut id).unwrap_or_default();
@@ -61,22 +62,22 @@ impl Key {
         Self { bytes, id }
     }
 
-    /// A key that nobody has.
+    /// Returns a new random key.
     ///
     /// # Errors
-    /// The system has no random numbers.
+    /// Fails if the system has no random numbers.
     pub fn drawn() -> Result<Self, io::Error> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         draw(&mut *bytes)?;
         Ok(Self::new(bytes))
     }
 
-    /// The key itself, for where it is kept.
+    /// Returns the key's bytes, for storing it.
     pub(super) fn bytes(&self) -> &[u8; KEY_BYTES] {
         &self.bytes
     }
 
-    /// Whether this key sealed it, whatever it is.
+    /// Reports whether this key sealed the bytes, for any purpose.
     pub fn sealed(&self, bytes: &[u8]) -> bool {
         head(bytes).is_some_and(|head| head.id == self.id)
     }
@@ -95,10 +96,11 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// Seals a text for where it belongs: `name` is needed again to open it. The text is used up, and wiped.
+/// Seals a text for the place where it belongs: `name` is needed again to open it. The text is
+/// consumed and erased from memory.
 ///
 /// # Errors
-/// The system has no random numbers.
+/// Fails if the system has no random numbers.
 pub fn seal(
     key: &Key,
     purpose: Purpose,
@@ -122,11 +124,11 @@ pub fn seal(
     Ok(out)
 }
 
-/// Opens what was sealed for this purpose and name, with the first of these keys that fits. The bytes are used up, and what
-/// is not given is wiped.
+/// Opens bytes that were sealed for this purpose and name, with the first of these keys that fits.
+/// The bytes are consumed, and what is not returned is erased from memory.
 ///
 /// # Errors
-/// None of the keys fits, or it is not as it was sealed.
+/// Fails if none of the keys fits, or if the bytes are not as they were sealed.
 pub fn open(
     keys: &[Key],
     purpose: Purpose,
@@ -161,10 +163,10 @@ pub fn open(
     Ok(sealed)
 }
 
-/// Random bytes.
+/// Fills a buffer with random bytes.
 ///
 /// # Errors
-/// The system has none.
+/// Fails if the system has none.
 pub fn draw(bytes: &mut [u8]) -> io::Result<()> {
     SystemRandom::new()
         .fill(bytes)
@@ -195,12 +197,12 @@ fn aad(head: &[u8], name: &[u8]) -> Aad<Vec<u8>> {
     Aad::from([head, name].concat())
 }
 
-/// Always the same: each key seals once.
+/// Returns a constant nonce: each key seals only once.
 fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
 
-/// The length of an id, for HKDF.
+/// The length of a key id, for HKDF.
 struct Id;
 
 impl KeyType for Id {

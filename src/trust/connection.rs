@@ -1,6 +1,8 @@
-//! Why a connection to a server failed, in words for an operator: who, what, since when, and what to change.
+//! Error messages for operators about failed connections to servers: which peer, what failed, since
+//! when, and what to change.
 //!
-//! Names in a peer's certificate are not repeated: whoever made it wrote them, and logs show these words unjudged.
+//! Names in a peer's certificate are not repeated: the peer chose them, and logs show these
+//! messages without inspecting them.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -15,7 +17,7 @@ use super::error_text;
 
 const DAY: u64 = 86_400;
 
-/// The other end of a connection, and which keys of the config decide how it is reached.
+/// The other end of a connection, and the config keys that determine how it is reached.
 #[derive(Clone, Debug)]
 pub struct Peer {
     host: String,
@@ -24,7 +26,7 @@ pub struct Peer {
     keys: Keys,
 }
 
-/// Where a user changes how a peer is reached.
+/// The config keys with which a user changes how a peer is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
     /// `url`, `ca` and `client_cert` of an upstream or a service.
@@ -32,12 +34,12 @@ pub enum Keys {
         /// Whether `ca` is set.
         ca: bool,
     },
-    /// None: another server named the URL.
+    /// None: the URL was supplied by another server.
     None,
 }
 
 impl Peer {
-    /// The peer that a URL names.
+    /// Returns the peer of a URL.
     pub fn of_url(url: &Uri, keys: Keys) -> Self {
         let tls = url.scheme_str() == Some("https");
         let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -49,7 +51,7 @@ impl Peer {
         )
     }
 
-    /// A peer by its name or address, without brackets.
+    /// Returns the peer with this host name or address, without brackets.
     pub fn new(host: &str, port: u16, tls: bool, keys: Keys) -> Self {
         Self {
             host: host.to_owned(),
@@ -59,7 +61,7 @@ impl Peer {
         }
     }
 
-    /// What kept a request to this peer from an answer, and what to do about it.
+    /// Describes why a request to this peer got no response, and what to do about it.
     pub fn fault(&self, error: &(dyn Error + 'static)) -> String {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -77,7 +79,8 @@ impl Peer {
         format!("{self}: {}", error_text(error))
     }
 
-    /// The words for one error of a chain, if there are any that say more than its own.
+    /// Returns the message for one error of a chain, if there is one that says more than the error
+    /// itself.
     fn known(&self, error: &(dyn Error + 'static)) -> Option<String> {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return self.of_tls(error);
@@ -97,7 +100,7 @@ impl Peer {
                 .source()
                 .map(|source| source.to_string())
                 .unwrap_or_default();
-            // What the resolver says of itself is in the system's words, without the name.
+            // The resolver's own error is in the system's words and does not contain the name.
             let detail = detail.trim_start_matches("failed to lookup address information: ");
             let fix = self.fix(
                 "correct the host in `url`, or check this machine's DNS",
@@ -112,7 +115,7 @@ impl Peer {
     }
 
     fn of_io(&self, error: &io::Error) -> Option<String> {
-        // A wrapper says what its inner error says; the inner one knows more.
+        // A wrapper repeats the message of its inner error, which has the more precise kind.
         let wraps = error
             .get_ref()
             .is_some_and(|inner| inner.is::<rustls::Error>() || inner.source().is_some());
@@ -150,7 +153,8 @@ impl Peer {
         }
     }
 
-    /// A peer that does not speak what the URL says, or stopped speaking it.
+    /// Describes a peer that does not use the protocol that the URL implies, or that stopped using
+    /// it.
     fn other_protocol(&self, what: &str) -> String {
         let fix = match (self.keys, self.tls) {
             (Keys::None, _) => "",
@@ -242,7 +246,7 @@ impl Peer {
                     self.host
                 )
             }
-            // With `BadSignature` the authority has the right name and another key.
+            // With `BadSignature`, the authority has the expected name but a different key.
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 let signed = "is not signed by an authority that";
                 match self.keys {
@@ -284,7 +288,8 @@ impl Peer {
         Some(text)
     }
 
-    /// What to do: with the config's keys where there are some.
+    /// Returns the advice to append: `with_keys` where the config has keys for the peer, otherwise
+    /// `without`.
     fn fix(&self, with_keys: &str, without: &str) -> String {
         format!(
             "; {}",
@@ -308,11 +313,11 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// A day as `2026-11-23`.
+/// Formats a date as `2026-11-23`.
 fn date(time: UnixTime) -> String {
     let mut text = String::new();
     let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(time.as_secs()));
-    // Fails past the year 9999 only.
+    // Fails only for dates after the year 9999.
     let written =
         at.is_some_and(|at| write!(text, "{}", humantime::format_rfc3339_seconds(at)).is_ok());
     match text.split_once('T') {

@@ -1,4 +1,4 @@
-//! Reading bodies: whole and bounded, or event by event.
+//! Reading bodies: whole with a size limit, or event by event.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -21,7 +21,7 @@ pub(super) trait Readable: Body<Data = Bytes, Error = hyper::Error> + Unpin {}
 
 impl<B: Body<Data = Bytes, Error = hyper::Error> + Unpin> Readable for B {}
 
-/// The next piece of a body; `None` at its end.
+/// Returns the next chunk of a body; `None` at its end.
 async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
     loop {
         match body.frame().await {
@@ -29,7 +29,7 @@ async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
             Some(Err(error)) => {
                 return Err(CallError::Connect(io::Error::other(error_text(&error))));
             }
-            // Trailers say nothing to an agent.
+            // Trailers carry nothing for an agent.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data()
                     && !data.is_empty()
@@ -41,11 +41,12 @@ async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
     }
 }
 
-/// Reads a body to its end. Its bytes are reserved before they are read: all that the server announces, else as they arrive.
+/// Reads a body to its end. Its bytes are reserved before they are read: the announced length at
+/// once, the rest as it arrives.
 ///
 /// # Errors
-/// `NotMcp` where it is longer than `message_bytes`, `Silent` where nothing came for `gap`, `Connect` where it broke off,
-/// `Limit` where too many bytes are in flight.
+/// `NotMcp` if it is longer than `message_bytes`, `Silent` if nothing arrived for `gap`, `Connect`
+/// if it broke off, `Limit` if too many bytes are in flight.
 pub(super) async fn reserved(
     body: impl Readable,
     limits: &ReadLimits,
@@ -62,7 +63,7 @@ pub(super) async fn reserved(
     Ok(reservation.attach(body))
 }
 
-/// The same without a reservation, for bodies that are not passed on.
+/// Like [`reserved`], without a reservation, for bodies that are not passed on.
 pub(super) async fn whole(
     body: impl Readable,
     limits: &ReadLimits,
@@ -73,10 +74,11 @@ pub(super) async fn whole(
     gather(body, limits, gap, |_| Ok(()), &mut timer).await
 }
 
-/// The beginning of a body, up to so many bytes. Where it breaks off after some, these are all.
+/// Reads the beginning of a body, up to `most` bytes. If the body breaks off after some bytes,
+/// returns those.
 ///
 /// # Errors
-/// `Connect` where it breaks off before.
+/// `Connect` if it breaks off before the first byte.
 pub(super) async fn beginning(mut body: impl Readable, most: usize) -> Result<Bytes, CallError> {
     let mut read = BytesMut::new();
     while read.len() < most {
@@ -136,7 +138,7 @@ async fn gather(
     })
 }
 
-/// What `future` gives, unless it takes longer than `time`.
+/// Returns the output of `future`, or `Silent` if it takes longer than `time`.
 pub(super) async fn within<T>(
     time: Duration,
     future: impl Future<Output = Result<T, CallError>>,
@@ -146,11 +148,11 @@ pub(super) async fn within<T>(
         .unwrap_or(Err(CallError::Silent(time)))
 }
 
-/// The timer of a call, which each wait moves: to move it to a later time is one atomic operation, and to make another one is
-/// two locks.
+/// The timer of a call, reused by all its waits: moving a timer to a later time is one atomic
+/// operation, creating another one takes two locks.
 pub(super) struct Timer<'s> {
     sleep: Pin<&'s mut Sleep>,
-    /// When no wait may go on in any case.
+    /// Deadline for all waits.
     end: Option<Instant>,
 }
 
@@ -159,13 +161,13 @@ impl<'s> Timer<'s> {
         Self { sleep, end: None }
     }
 
-    /// From now on all waits end within this time.
+    /// Sets the deadline for all further waits to `time` from now.
     pub(super) fn end_in(&mut self, time: Duration) {
         self.end = Some(Instant::now() + time);
     }
 
-    /// What `future` gives, unless it takes longer than `time`. It is pinned by the caller: taken by value it would take its
-    /// room twice.
+    /// Returns the output of `future`, or `Silent` if it takes longer than `time`. The caller pins
+    /// the future: taken by value, it would occupy its space twice.
     pub(super) async fn within<T>(
         &mut self,
         time: Duration,
@@ -187,12 +189,12 @@ impl<'s> Timer<'s> {
     }
 }
 
-/// An event stream as it is read.
+/// An event stream that is being read.
 pub(super) struct EventStream {
     body: ResponseBody,
     decoder: Decoder,
     limits: ReadLimits,
-    /// What is reserved for the event at hand.
+    /// Reservation for the current event.
     reservation: Option<Reservation>,
 }
 
@@ -214,12 +216,12 @@ impl EventStream {
         }
     }
 
-    /// The next event as soon as the blank line that ends it is in; `None` when the stream has ended. An event cut
-    /// short by the end is dropped, as receivers must.
+    /// Returns the next event as soon as the blank line that ends it has arrived; `None` when the
+    /// stream has ended. An event cut short by the end of the stream is dropped, as receivers must.
     ///
     /// # Errors
-    /// `NotMcp` where an event is longer than `message_bytes`, `Connect` where the stream broke off,
-    /// `Limit` where too many bytes are in flight.
+    /// `NotMcp` if an event is longer than `message_bytes`, `Connect` if the stream broke off,
+    /// `Limit` if too many bytes are in flight.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, CallError> {
         loop {
             if let Some(mut event) = self.decoder.next_event() {
@@ -246,8 +248,8 @@ impl EventStream {
         }
     }
 
-    /// The frames of this stream. It ends with an error at the first event that cannot be judged, and with
-    /// `Limit("stream_idle_seconds")` or `Silent` when no event came for `gap`.
+    /// Returns the frames of this stream. It ends with an error at the first event that cannot be
+    /// judged, and with `Limit("stream_idle_seconds")` or `Silent` if no event arrived for `gap`.
     pub(super) fn frames(self, gap: MaxSilence) -> Frames {
         let open = Some((self, gap));
         Frames::stream(futures_util::stream::unfold(open, async |open| {
@@ -271,7 +273,8 @@ impl EventStream {
 pub(super) enum MaxSilence {
     /// The limit `stream_idle_seconds`.
     Idle(Duration),
-    /// The time for an answer to `initialize` or the like, and once something came the limit `stream_idle_seconds`.
+    /// The time for an answer to `initialize` and similar requests; once something has arrived, the
+    /// limit `stream_idle_seconds`.
     Answer(Duration, Duration),
 }
 
@@ -304,7 +307,7 @@ fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
         Some(data) => match Message::parse(data.clone(), limits) {
             Ok(message) => Payload::Message(message),
             Err(error) if message => return Err(CallError::NotMcp(error)),
-            // Clients take an event with another name for text.
+            // Clients treat an event with another name as text.
             Err(error) => match text(data, &error) {
                 Some(text) => Payload::Text(text),
                 None => return Err(CallError::NotMcp(error)),
@@ -317,8 +320,9 @@ fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
     })
 }
 
-/// What is no message, where it can be judged as text. What looks like JSON and cannot be read strictly is not: a
-/// client may read in it what a judge of its text does not see.
+/// Returns a body that is not a message, if it can be judged as text. A body that looks like JSON
+/// but cannot be parsed strictly cannot: a client may read something in it that a judge of its text
+/// does not see.
 pub(super) fn text(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
     let text = std::str::from_utf8(&bytes).ok()?;
     let json = text

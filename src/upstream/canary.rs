@@ -1,6 +1,7 @@
-//! Canaries: attacks that hurt nobody, and ordinary traffic beside them, for `lychgate prove`; and the built-in server that
-//! takes the place of an upstream for them. It runs nothing, keeps nothing and reaches nobody: it says what a canary wants
-//! said, and tells the digest of what reached it.
+//! Canaries for `lychgate prove`: harmless attacks, and ordinary traffic beside them; and the
+//! built-in server that replaces an upstream for them. The server runs nothing, stores nothing and
+//! connects to nothing: it returns the answer that a canary defines, and the digest of the request
+//! that reached it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -13,47 +14,49 @@ use crate::protocol::{
     Call, CallError, CallKind, Frame, Frames, Framing, MODERN, Payload, Reply, answer, headers,
 };
 
-/// The agent in whose name canaries are sent: what is to leave them out knows them by it.
+/// The agent in whose name canaries are sent; components that leave canaries out recognize them by
+/// it.
 pub const AGENT: &str = "lychgate-prove";
-/// The header of a request that names the canary: each is sent as if for a user of its own, so that what one leaves behind
-/// (what was quarantined is watched for afterwards) is none of the next.
+/// The request header that names the canary. Each canary is sent as if for a user of its own, so
+/// that what one leaves behind does not affect the next (quarantined content is watched for
+/// afterwards).
 pub const CANARY: &str = "lychgate-canary";
-/// The header of an answer that names the SHA-256 of the request that reached the server, in hex.
+/// The response header that contains the SHA-256 of the request that reached the server, in hex.
 pub const RECEIVED: &str = "lychgate-received";
 /// The member of `_meta` that names the canary.
 const META: &str = "lychgate/canary";
-/// The tool that says what a canary wants said.
+/// Name of the tool that returns a canary's text.
 const TOOL: &str = "canary";
 
-/// One thing to try.
+/// One test message.
 #[derive(Clone, Copy, Debug)]
 pub struct Canary {
-    /// Its name, on the command line too.
+    /// Its name, also on the command line.
     pub id: &'static str,
-    /// What it is, in words.
+    /// A short description.
     pub title: &'static str,
     /// Whether it must be caught; if not, it must pass byte for byte.
     pub attack: bool,
-    /// Whether it is among the few that a quick look tries.
+    /// Whether it is one of the few that a quick run sends.
     pub quick: bool,
     way: CanaryPayload,
 }
 
-/// How it travels.
+/// Where in the traffic the canary is placed.
 #[derive(Clone, Copy, Debug)]
 enum CanaryPayload {
-    /// Out, as an argument of a tool.
+    /// Outbound, as an argument of a tool.
     Argument {
         tool: &'static str,
         name: &'static str,
         value: fn() -> String,
     },
-    /// In, as a text in a tool's answer: the text, and the part of it that must not arrive.
+    /// Inbound, as a text in a tool's answer: the text, and the part of it that must not arrive.
     Answer {
         text: fn() -> String,
         payload: fn() -> String,
     },
-    /// In, as the description of this tool: the same.
+    /// Inbound, as the description of this tool: the text, and the part of it that must not arrive.
     Description {
         tool: &'static str,
         text: fn() -> String,
@@ -61,7 +64,7 @@ enum CanaryPayload {
     },
 }
 
-/// Everything that is tried.
+/// All canaries.
 pub const CANARIES: [Canary; 18] = [
     attack(
         "injection",
@@ -223,17 +226,17 @@ const fn argument(tool: &'static str, name: &'static str, value: fn() -> String)
 }
 
 impl Canary {
-    /// The canary of this name.
+    /// Returns the canary of this name.
     pub fn named(id: &str) -> Option<&'static Self> {
         CANARIES.iter().find(|canary| canary.id == id)
     }
 
-    /// Whether it goes out, to the server.
+    /// Reports whether it is sent out, to the server.
     pub fn goes_out(&self) -> bool {
         matches!(self.way, CanaryPayload::Argument { .. })
     }
 
-    /// What the agent asks, and the tool that it names.
+    /// Returns the agent's request, its method, and the tool that it names.
     pub fn request(&self) -> (String, &'static str, Option<&'static str>) {
         let meta = format!(
             r#""_meta":{{"{}":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"{META}":"{}"}}"#,
@@ -259,7 +262,7 @@ impl Canary {
         )
     }
 
-    /// What the server answers to it.
+    /// Returns the server's answer to it.
     pub fn answer(&self) -> String {
         let result = match self.way {
             CanaryPayload::Argument { .. } => said("received"),
@@ -272,7 +275,7 @@ impl Canary {
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
     }
 
-    /// The part of the answer that must not arrive; empty where all of it may.
+    /// Returns the part of the answer that must not arrive; empty if all of it may.
     pub fn payload(&self) -> String {
         match self.way {
             CanaryPayload::Argument { .. } => String::new(),
@@ -290,7 +293,7 @@ fn said(text: &str) -> String {
     )
 }
 
-/// The SHA-256 of a message, in hex.
+/// Returns the SHA-256 of a message, in hex.
 pub fn digest(message: &[u8]) -> String {
     hex(&Sha256::digest(message))
 }
@@ -356,7 +359,7 @@ fn invisible() -> String {
     format!("The weather will be fine.{} Take a hat.", unseen(UNSEEN))
 }
 
-/// The same letters as Unicode tags, which nothing shows.
+/// Encodes the letters as Unicode tags, which are not displayed.
 fn unseen(text: &str) -> String {
     text.bytes()
         .filter_map(|byte| char::from_u32(0xE_0000 + u32::from(byte)))
@@ -382,7 +385,8 @@ fn encoded_command() -> String {
     )
 }
 
-/// Looks like a key and is none. In pieces, so that it is no find for those who search repositories.
+/// Returns a text that looks like a key and is not one. It is assembled from pieces so that secret
+/// scanners of repositories do not report it.
 fn private_key() -> String {
     let kind = "OPENSSH PRIVATE KEY";
     format!(

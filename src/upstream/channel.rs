@@ -1,4 +1,4 @@
-//! One two-way stream shared by many calls: hands each message that comes in to its call.
+//! One bidirectional stream shared by many calls: delivers each incoming message to its call.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use crate::config::Limits;
 use crate::message::{Envelope, Message, ParseError, ReadLimits, Value};
 use crate::protocol::{CallError, Era, UpstreamName, headers};
 
-/// Where the answers on one stream go. Message ids are never rewritten: a call whose id is in flight takes another
-/// channel.
+/// Routes the answers on one stream. Message ids are never rewritten: a call whose id is already in
+/// flight uses another channel.
 pub(super) struct Channel {
     pub(super) era: Era,
     pub(super) upstream: UpstreamName,
     read: ReadLimits,
     queued_messages: usize,
-    /// Bytes that may wait for readers. When all are taken, reading from the server stops until one catches up.
+    /// Budget of bytes that may wait for readers. When it is used up, reading from the server stops
+    /// until a reader catches up.
     room: Arc<Semaphore>,
     room_bytes: u32,
     state: Mutex<State>,
@@ -30,7 +31,7 @@ pub(super) struct Channel {
 
 struct State {
     modern: bool,
-    /// By order of arrival.
+    /// In order of arrival.
     calls: BTreeMap<u64, PendingRequest>,
     arrivals: u64,
     listener: Option<mpsc::UnboundedSender<Delivery>>,
@@ -43,18 +44,18 @@ struct PendingRequest {
     /// Requests without an answer so far.
     open: Vec<RequestKey>,
     tokens: Vec<Box<str>>,
-    /// A modern subscription: only what names it belongs to it.
+    /// Whether it is a modern subscription: only messages that name it belong to it.
     subscribes: bool,
     to: mpsc::UnboundedSender<Delivery>,
 }
 
-/// A request's id: comparable, and as written.
+/// A request's id: in comparable form, and as written.
 struct RequestKey {
     key: Box<str>,
     raw: Box<str>,
 }
 
-/// A message on its way to a reader; it takes up room until it is read.
+/// A message on its way to a reader; it occupies room until it is read.
 pub(super) struct Incoming {
     pub(super) message: Message,
     /// Whether it answers the last open request of its call.
@@ -64,7 +65,7 @@ pub(super) struct Incoming {
 
 pub(super) type Delivery = Result<Incoming, CallError>;
 
-/// What a message costs in memory beside its bytes, roughly.
+/// Approximate memory cost of a message in addition to its bytes.
 const MESSAGE_OVERHEAD_BYTES: usize = 1024;
 
 impl Channel {
@@ -93,11 +94,11 @@ impl Channel {
         })
     }
 
-    /// Makes a call known before it is sent, so that no answer can be too early. `None` where one of its ids, or in
-    /// the modern era of its progress tokens, is in flight already.
+    /// Registers a call before it is sent, so that no answer can arrive too early. Returns `None`
+    /// if one of its ids, or in the modern era one of its progress tokens, is already in flight.
     ///
     /// # Errors
-    /// Why the channel has ended.
+    /// The reason why the channel has ended.
     pub(super) fn register(
         self: &Arc<Self>,
         message: &Message,
@@ -153,7 +154,7 @@ impl Channel {
         Ok(Some(ticket))
     }
 
-    /// Takes a call off the channel; gives the ids (as written) of its requests that have no answer.
+    /// Removes a call from the channel; returns the ids (as written) of its unanswered requests.
     pub(super) fn give_up(&self, number: u64) -> Vec<Box<str>> {
         let mut state = self.state.lock();
         state.used = Instant::now();
@@ -162,7 +163,8 @@ impl Channel {
             .unwrap_or_default()
     }
 
-    /// Ends a request that its agent cancelled (2025-11-25, Cancellation); its call, if nothing else of it is open.
+    /// Ends a request that its agent cancelled (2025-11-25, Cancellation), and its call if nothing
+    /// else of it is open.
     pub(super) fn cancel(&self, id: Value<'_>) {
         let Some(key) = key(id) else { return };
         let mut state = self.state.lock();
@@ -177,7 +179,7 @@ impl Channel {
         }
     }
 
-    /// Whether a request with this id is in flight.
+    /// Reports whether a request with this id is in flight.
     pub(super) fn holds(&self, id: Value<'_>) -> bool {
         key(id).is_some_and(|key| {
             self.state
@@ -188,10 +190,10 @@ impl Channel {
         })
     }
 
-    /// Attaches the one reader of what belongs to no call.
+    /// Attaches the single reader of messages that belong to no call.
     ///
     /// # Errors
-    /// `NotOffered` where there is one already; why the channel has ended.
+    /// `NotOffered` if there is one already; the reason why the channel has ended.
     pub(super) fn listen(self: &Arc<Self>) -> Result<Listener, CallError> {
         let mut state = self.state.lock();
         if let Some(end) = &state.ended {
@@ -206,7 +208,7 @@ impl Channel {
         }
         let (to, from) = mpsc::unbounded_channel();
         for waiting in state.queue.drain(..) {
-            // The other end is three lines above.
+            // Cannot fail: the receiver was created above.
             drop(to.send(Ok(waiting)));
         }
         state.listener = Some(to);
@@ -214,12 +216,12 @@ impl Channel {
         Ok(Listener::new(self.clone(), from))
     }
 
-    /// Notes that the channel was used just now.
+    /// Marks the channel as used now.
     pub(super) fn touch(&self) {
         self.state.lock().used = Instant::now();
     }
 
-    /// How long nobody has used the channel: not at all while a call or a listener is open.
+    /// Returns how long the channel has been unused: zero while a call or a listener is open.
     pub(super) fn unused(&self) -> Duration {
         let state = self.state.lock();
         let listened = state
@@ -233,7 +235,7 @@ impl Channel {
         }
     }
 
-    /// Waits until nobody has used the channel for `time`.
+    /// Waits until the channel has been unused for `time`.
     pub(super) async fn unused_for(&self, time: Duration) {
         loop {
             let left = time.saturating_sub(self.unused());
@@ -244,11 +246,12 @@ impl Channel {
         }
     }
 
-    /// Ends the channel: every open call fails, and later ones do at once. The first reason stays.
+    /// Ends the channel: every open call fails, and later ones fail at once. The first reason is
+    /// kept.
     pub(super) fn end(&self, end: ChannelEnd) {
         let mut state = self.state.lock();
         for call in std::mem::take(&mut state.calls).into_values() {
-            // A call that is being given up need not hear why.
+            // A call that is being given up does not need the reason.
             drop(call.to.send(Err(end.error())));
         }
         state.listener = None;
@@ -256,15 +259,15 @@ impl Channel {
         state.ended.get_or_insert(end);
     }
 
-    /// Why it has ended, if it has.
+    /// Returns the reason why the channel has ended, if it has.
     pub(super) fn ended(&self) -> Option<ChannelEnd> {
         self.state.lock().ended.clone()
     }
 
-    /// Takes one message from the server and hands it on. Waits while readers are behind.
+    /// Parses one message from the server and delivers it. Waits while readers are behind.
     ///
     /// # Errors
-    /// It is not a message, and is dropped.
+    /// Fails if it is not a message; it is then dropped.
     pub(super) async fn receive(&self, bytes: Bytes) -> Result<(), ParseError> {
         let json = bytes
             .iter()
@@ -297,8 +300,9 @@ impl Channel {
     }
 
     fn unreadable(&self, error: &ParseError, json: bool) {
-        // Servers print banners where they should not. But what begins as JSON may have been the answer that a
-        // call waits for, and with one call open it is known whose.
+        // Servers print banners where they should not. But a line that begins like JSON may have
+        // been the answer that a call waits for, and if only one call is open, it belongs to that
+        // call.
         let mut state = self.state.lock();
         if json
             && state.calls.len() == 1
@@ -316,7 +320,7 @@ impl Channel {
             if let Ok(room) = self.room.clone().try_acquire_many_owned(wanted) {
                 return room;
             }
-            // What nobody may ever read must not hold back what somebody waits for.
+            // Messages that may never be read must not block messages that a reader waits for.
             if !self.drop_oldest(&mut self.state.lock()) {
                 break;
             }
@@ -396,7 +400,7 @@ impl PendingRequest {
 }
 
 impl State {
-    /// Gives `incoming` to a call, and lets the call go if nothing of it stays open.
+    /// Sends `incoming` to a call, and removes the call if none of its requests stay open.
     fn hand_over(&mut self, number: u64, mut incoming: Incoming) {
         let Some(call) = self.calls.get_mut(&number) else {
             return;
@@ -409,14 +413,14 @@ impl State {
         }
         incoming.last = call.open.is_empty() && before > 0;
         let last = incoming.last;
-        // A call that is being given up takes nothing more.
+        // A call that is being given up receives nothing more.
         drop(call.to.send(Ok(incoming)));
         if last {
             self.calls.remove(&number);
         }
     }
 
-    /// The call that one message belongs to by what it says.
+    /// Returns the call that the content of one message assigns it to.
     fn owner(&self, message: &Message, envelope: &Envelope) -> Option<u64> {
         let holder = |key: &str| {
             self.calls
@@ -453,7 +457,7 @@ impl State {
         owners.len()
     }
 
-    /// The one call in flight, subscriptions aside.
+    /// Returns the only call in flight, not counting subscriptions.
     fn only_call(&self) -> Option<u64> {
         let mut calls = self.calls.iter().filter(|(_, call)| !call.subscribes);
         match (calls.next(), calls.next()) {

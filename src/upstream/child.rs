@@ -1,4 +1,4 @@
-//! One child process: started without a shell, spoken to in lines, ended for certain.
+//! One child process: started without a shell, addressed in lines, and always terminated.
 
 use std::ffi::OsString;
 use std::io;
@@ -29,23 +29,23 @@ use crate::config::{Limits, StdioTransport};
 use crate::message::Message;
 use crate::protocol::{CallError, Era, ProcessFault, ProcessFaultKind, UpstreamName};
 
-/// How long a child gets to end by itself after its standard input is closed, and again after SIGTERM
-/// (2025-11-25, Lifecycle, Shutdown).
+/// How long a child may take to exit by itself after its standard input is closed, and again after
+/// SIGTERM (2025-11-25, Lifecycle, Shutdown).
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the rest of its output is waited for once a child has ended.
+/// How long to wait for the rest of a child's output after it has exited.
 const DRAIN: Duration = Duration::from_millis(500);
 const STDERR_LINE_BYTES: usize = 64 << 10;
 
-/// What is started, for whom.
+/// What to start, and for which upstream.
 pub(super) struct ChildSpec {
     pub(super) upstream: UpstreamName,
     pub(super) transport: StdioTransport,
     pub(super) limits: Limits,
-    /// What all its processes printed last.
+    /// The last output of all its processes.
     pub(super) output: Arc<OutputTail>,
 }
 
-/// A running child. When the last handle is dropped, the child is ended.
+/// A running child. When the last handle is dropped, the child is terminated.
 pub(super) struct Child {
     channel: Arc<Channel>,
     lines: mpsc::UnboundedSender<Outgoing>,
@@ -56,21 +56,23 @@ pub(super) struct Child {
 
 struct Outgoing {
     line: Vec<u8>,
-    /// Notifications of cancellation take none: there is at most one for each call, and they must not wait.
+    /// `None` for cancellation notifications: there is at most one for each call, and they must not
+    /// wait.
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// How a child ended.
+/// How a child exited.
 pub(super) enum ChildExit {
-    /// As it was told to.
+    /// The gate ended it.
     Told,
-    /// By itself.
+    /// It exited by itself.
     ByItself(Arc<ProcessFault>),
 }
 
 impl Child {
-    /// Starts a child, which ends when nobody used it for `idle`. `ended` is called once it and its whole process group are gone, `place` is kept until then.
-    /// When `closing` turns true it is ended.
+    /// Starts a child, which is stopped when it has been unused for `idle`. `ended` is called once
+    /// the child and its whole process group are gone; `place` is kept until then. When `closing`
+    /// turns true, the child is stopped.
     pub(super) fn start(
         spec: &ChildSpec,
         (era, idle): (Era, Duration),
@@ -81,7 +83,8 @@ impl Child {
         let mut command = command(&spec.transport)?;
         let (stdin, stdout, stderr) = streams(&mut command)?;
         let process = command.spawn()?;
-        // With it go our copies of the child's ends, so that the end of its output is seen.
+        // Dropping the command closes our copies of the child's ends, so that the end of its output
+        // is noticed.
         drop(command);
         let channel = Channel::new(era, spec.upstream.clone(), &spec.limits);
         let (lines, outgoing) = mpsc::unbounded_channel();
@@ -174,7 +177,8 @@ impl ServerLink for Child {
         });
     }
 
-    /// A server that logs to standard output often answers nothing: whoever waited for it should know.
+    /// A server that logs to standard output often answers nothing; the error of a call that timed
+    /// out reports that.
     fn explain(&self, error: CallError, began: Instant) -> CallError {
         let CallError::Silent(time) = error else {
             return error;
@@ -230,9 +234,10 @@ fn command(transport: &StdioTransport) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The child's standard input, output and error as sockets, which is what servers get from clients on Node too. Not
-/// pipes: while a process splices from a socket into a pipe (as `std::io::copy` does), Linux lets nobody else touch
-/// the pipe, and a thread of ours that only wants to look whether there is something to read would hang with it.
+/// Creates the child's standard input, output and error as sockets, which clients on Node also give
+/// to servers. Pipes are not used: while a process splices from a socket into a pipe (as
+/// `std::io::copy` does), Linux blocks all other access to the pipe, and a thread of ours that only
+/// checks whether there is something to read would hang with it.
 fn streams(command: &mut Command) -> io::Result<(UnixStream, UnixStream, UnixStream)> {
     let pair = || -> io::Result<(UnixStream, Pipe)> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -244,7 +249,7 @@ fn streams(command: &mut Command) -> io::Result<(UnixStream, UnixStream, UnixStr
     Ok((stdin, stdout, stderr))
 }
 
-/// Finds a program on the gateway's own PATH: the child's may have none.
+/// Finds a program on the gateway's own PATH: the child's environment may have none.
 fn find_program(name: &str) -> io::Result<PathBuf> {
     let missing = |what: String| io::Error::new(io::ErrorKind::NotFound, what);
     if name.contains('/') {
@@ -271,13 +276,13 @@ fn find_program(name: &str) -> io::Result<PathBuf> {
 async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
     while let Some(next) = outgoing.recv().await {
         if let Err(error) = stdin.write_all(&next.line).await {
-            // Its end is noticed where its output is read.
+            // The reader of its output notices that it has ended.
             return tracing::debug!("writing to a server's process failed: {error}");
         }
     }
 }
 
-/// Hands lines to the channel until there are no more; gives whether one was too long.
+/// Passes lines to the channel until there are no more; returns whether one was too long.
 async fn read(
     mut lines: Lines<UnixStream>,
     channel: Arc<Channel>,
@@ -307,7 +312,7 @@ async fn log(mut lines: Lines<UnixStream>, output: Arc<Output>, upstream: Upstre
     }
 }
 
-/// Waits for the end of a child, by itself or because it is told to, and sees to it that nothing is left of it.
+/// Waits until a child exits or is to be stopped, and makes sure that nothing of it is left.
 struct Supervisor {
     process: tokio::process::Child,
     group: Option<Pid>,
@@ -327,7 +332,7 @@ enum ExitCause {
     NoMoreOutput {
         too_long: bool,
     },
-    /// It was told to, nobody holds it any more, or nobody used it for long.
+    /// It was asked to stop, its last handle was dropped, or it was idle for too long.
     Told,
 }
 
@@ -358,7 +363,7 @@ impl Supervisor {
         };
         let how = match why {
             Some(why) => {
-                // What it wrote last to standard error says why.
+                // Its last lines on standard error contain the reason.
                 let drained = timeout(DRAIN, &mut self.logging).await;
                 tracing::debug!(
                     whole = drained.is_ok(),
@@ -392,10 +397,12 @@ impl Supervisor {
         }
     }
 
-    /// Standard input closed, then SIGTERM, then SIGKILL, to the whole group, with a wait after each.
+    /// Closes standard input, then sends SIGTERM, then SIGKILL, to the whole group, with a wait
+    /// after each.
     async fn finish(&mut self) {
         self.writing.abort();
-        // Whether it ended in time shows in the next step; what it leaves behind gets SIGTERM all the same.
+        // The next step checks whether it ended in time; processes that it leaves behind get
+        // SIGTERM in any case.
         drop(timeout(GRACE, self.process.wait()).await);
         self.signal(Signal::TERM);
         drop(timeout(GRACE, self.all_gone()).await);
@@ -412,7 +419,7 @@ impl Supervisor {
 
     async fn all_gone(&mut self) {
         drop(self.process.wait().await);
-        // Where nobody reaps orphans they count as there until the wait is over.
+        // Where nothing reaps orphans, they count as running until the wait is over.
         while self
             .group
             .is_some_and(|group| test_kill_process_group(group).is_ok())

@@ -1,5 +1,5 @@
-//! The HTTP client that streamable HTTP and HTTP+SSE share: connections, the gateway's own credentials, and which
-//! headers travel.
+//! The HTTP client that streamable HTTP and HTTP+SSE share: connections, the gateway's own
+//! credentials, and which headers are passed on.
 
 use std::io;
 use std::pin::pin;
@@ -22,19 +22,20 @@ use crate::protocol::{CallError, Context, headers};
 use crate::trust::{self, Keys, Peer};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// After how long a silent peer is probed.
+/// How long a peer may be silent before it is probed (TCP keepalive).
 const PROBED: Duration = Duration::from_secs(60);
 
 /// How long a response is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadDeadline {
-    /// Until the answer is in.
+    /// Until the answer has arrived.
     Call,
-    /// Until one side has had enough.
+    /// Until one side closes the stream.
     Stream,
 }
 
-/// How often a call is sent once more with another token: after 401, and after 403 for a scope that it lacked.
+/// Maximum number of times that a call is sent again with another token: after 401, and after 403
+/// for a missing scope.
 const MORE_TRIES: usize = 3;
 
 /// One request.
@@ -50,21 +51,21 @@ pub(super) struct ClientRequest<'r> {
 /// A pooled client for one server.
 pub(super) struct Client {
     calls: Pool,
-    /// For streams that stay open, each with a connection of its own: on a shared one they would use up the streams
-    /// that the server allows it, and calls would wait for ever.
+    /// For streams that stay open, each with a connection of its own: on a shared connection they
+    /// would use up the streams that the server allows, and calls would wait forever.
     streams: Pool,
-    /// The URL of the config.
+    /// The URL from the config.
     pub(super) url: Uri,
-    /// The same for errors.
+    /// The peer at that URL, for errors.
     pub(super) peer: Peer,
     own: HeaderMap,
-    /// The gate's logins there, unless it has a token of the config.
+    /// The gate's logins there, unless it has a token from the config.
     login: Option<Arc<Authorizer>>,
 }
 
 impl Client {
     /// # Errors
-    /// What is wrong with the config, in words for its user.
+    /// An error message about the config, for the user.
     pub(super) fn new(
         transport: &HttpTransport,
         login: Option<Arc<Authorizer>>,
@@ -97,12 +98,13 @@ impl Client {
         })
     }
 
-    /// Sends one request for whoever makes a call, with the token that goes with it, and gives the response once its head
-    /// is in, for which each try has `time`. A server that turns a token away has not done what was asked, so that the
-    /// same may be sent again with another one. Dropping the future gives the request up.
+    /// Sends one request on behalf of the caller in `context`, with the caller's token, and returns
+    /// the response once its head has arrived; each attempt has `time` for that. A server that
+    /// rejects a token has not processed the request, so the same request may be sent again with
+    /// another token. Dropping the future cancels the request.
     ///
     /// # Errors
-    /// `LoginOwed` and `NoToken` where there is no token, and those of `send`.
+    /// `LoginOwed` and `NoToken` if there is no token, and the errors of `send`.
     pub(super) async fn send_as(
         &self,
         context: &Context,
@@ -112,12 +114,12 @@ impl Client {
     ) -> Result<Response<ResponseBody>, CallError> {
         match &self.login {
             None => timer.within(time, pin!(self.send(request))).await,
-            // Boxed: calls without a login need no room for it.
+            // Boxed: calls without a login need no space for it.
             Some(login) => Box::pin(self.send_with_login(login, context, request, time)).await,
         }
     }
 
-    /// As [`Self::send_as`], where the gate has logins.
+    /// Like [`Self::send_as`], if the gate has logins.
     async fn send_with_login(
         &self,
         login: &Arc<Authorizer>,
@@ -132,7 +134,7 @@ impl Client {
             let Some(refusal) = refusal(&response) else {
                 return answered(response);
             };
-            // Boxed: few calls wait for another token, and all would make room for it.
+            // Boxed: few calls wait for another token, and all calls would reserve space for it.
             bearer = Some(
                 Box::pin(login.refused(&who, bearer, refusal))
                     .await
@@ -146,11 +148,12 @@ impl Client {
         answered(response)
     }
 
-    /// Sends one request with nothing but the config's own credentials. The gateway's own headers take the place of the
-    /// agent's of the same name.
+    /// Sends one request with only the config's own credentials. The gateway's own headers replace
+    /// the agent's headers of the same name.
     ///
     /// # Errors
-    /// `Connect` where no response came, `AuthRequired` on 401, `BadReply` on a redirect, which is never followed.
+    /// `Connect` if no response arrived, `AuthRequired` on 401, `BadReply` on a redirect, which is
+    /// never followed.
     pub(super) async fn send(
         &self,
         request: ClientRequest<'_>,
@@ -158,10 +161,10 @@ impl Client {
         answered(self.exchange(request, None).await?)
     }
 
-    /// Sends one request, and gives whatever the server answers.
+    /// Sends one request, and returns the server's answer, whatever its status.
     ///
     /// # Errors
-    /// `Connect` where no response came.
+    /// `Connect` if no response arrived.
     pub(super) async fn exchange(
         &self,
         sent: ClientRequest<'_>,
@@ -195,7 +198,7 @@ impl Client {
             .map_err(|error| CallError::Connect(io::Error::other(self.peer.fault(&*error))))
     }
 
-    /// Whether a text holds a secret that the gate shows this server.
+    /// Reports whether a text contains a secret that the gate sends to this server.
     pub(super) fn holds(&self, text: &str) -> bool {
         let of_headers = self.own.values().filter_map(|value| value.to_str().ok());
         let of_headers = of_headers.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
@@ -208,7 +211,8 @@ impl Client {
             .any(|secret| secret.len() >= 4 && text.contains(secret))
     }
 
-    /// The headers of a request to the server, from those of the agent that travel.
+    /// Returns the headers of a request to the server, built from the agent's headers that are
+    /// passed on.
     fn outgoing(&self, method: &Method, from_agent: &HeaderMap) -> HeaderMap {
         let mut headers =
             HeaderMap::with_capacity(from_agent.len() + self.own.len() + MADE_HEADERS);
@@ -219,7 +223,8 @@ impl Client {
             headers.append(name, value.clone());
         }
         if method == Method::POST {
-            // Without the agent's parameters: a server that decodes by `charset` would read another message.
+            // Without the agent's parameters: a server that decodes by `charset` would read a
+            // different message.
             headers.insert(
                 header::CONTENT_TYPE,
                 HeaderValue::from_static("application/json"),
@@ -240,7 +245,7 @@ impl Client {
     }
 }
 
-/// What a server answered, unless it is a redirect or wants a login.
+/// Returns the server's response, unless it is a redirect or requires a login.
 fn answered(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, CallError> {
     match response.status() {
         StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
@@ -251,7 +256,8 @@ fn answered(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, 
     }
 }
 
-/// Whether a server turns the token away: it wants one, another one, or one that may do more. Any other 403 is an answer.
+/// Reports whether a server rejects the token: it requires one, another one, or one with more
+/// scope. Any other 403 is an answer.
 fn refusal(response: &Response<ResponseBody>) -> Option<Refusal> {
     let challenge = || challenge::parse(response.headers());
     match response.status() {
@@ -278,12 +284,12 @@ fn connector() -> HttpConnector {
     connector
 }
 
-/// How many headers the gate adds to a request at most, beside those of the config: type and encoding of the content, the
-/// client's name, a token, the host.
+/// Maximum number of headers that the gate adds to a request, in addition to those of the config:
+/// content type and encoding, the client's name, a token, the host.
 const MADE_HEADERS: usize = 5;
 
-/// Headers that the connection makes itself, or that are credentials of the agent. The listener has taken most of
-/// them out already; a second look costs nothing.
+/// Headers that the connection creates itself, or that are credentials of the agent. The listener
+/// has already removed most of them; checking again costs nothing.
 const NOT_OUT: [HeaderName; 15] = [
     header::CONTENT_TYPE,
     header::HOST,
@@ -302,7 +308,8 @@ const NOT_OUT: [HeaderName; 15] = [
     header::REFERER,
 ];
 
-/// Headers of a response that end at the gateway: they are about the upstream's connection, its host or its logins.
+/// Response headers that end at the gateway: they concern the upstream's connection, its host or
+/// its logins.
 const NOT_IN: [HeaderName; 15] = [
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
@@ -321,7 +328,7 @@ const NOT_IN: [HeaderName; 15] = [
     HeaderName::from_static("set-cookie2"),
 ];
 
-/// Takes out of a response's headers what is not for the agent.
+/// Removes the headers of a response that are not meant for the agent.
 pub(super) fn incoming(headers: HeaderMap) -> HeaderMap {
     let of_connection = headers
         .get_all(header::CONNECTION)

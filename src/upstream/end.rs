@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::message::ParseError;
 use crate::protocol::{CallError, ProcessFault};
 
-/// Why a channel carries no more.
+/// The reason why a channel carries no more messages.
 #[derive(Clone, Debug)]
 pub(super) enum ChannelEnd {
-    /// The server went away, or was sent away.
+    /// The server went away, or was shut down.
     Gone(Arc<str>),
-    /// The server's process ended, or was lost.
+    /// The server's process exited or was lost.
     Process(Arc<ProcessFault>),
     /// Its session was closed by the agent or by the gate: the server is not at fault.
     Closed,
-    /// It said more at once than `message_bytes`.
+    /// It sent a message longer than `message_bytes`.
     TooLarge(usize),
 }
 

@@ -1,8 +1,10 @@
-//! The state of a server: as recent calls found it, and without recent calls as it answers a request of MCP.
+//! The state of a server: as recent calls found it, or, without recent calls, as it answers an MCP
+//! request now.
 //!
-//! An open port proves nothing: a server counts as up once it answers in MCP. A call that fails to connect shows at once that
-//! the server is down. An answer that cannot be read does not decide by itself, since a server may fail at one call and serve
-//! all others: the next look asks the server, and what it answers then counts.
+//! An open port proves nothing: a server counts as up once it answers in MCP. A call that fails to
+//! connect shows at once that the server is down. An unreadable answer does not decide by itself,
+//! since a server may fail at one call and serve all others: the next health check sends the server
+//! a request, and its answer to that counts.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +13,10 @@ use parking_lot::Mutex;
 use super::probe::ProbeResult;
 use crate::protocol::{CallError, ProcessFaultKind, Reply};
 
-/// How long an answer counts without asking again.
+/// How long an answer counts before the server is asked again.
 const ANSWER_COUNTS: Duration = Duration::from_secs(10);
-/// How long a failure counts without asking again: a server that is back shall be seen.
+/// How long a failure counts before the server is asked again; short, so that a server that is back
+/// is noticed.
 const FAILURE_COUNTS: Duration = Duration::from_secs(1);
 
 /// The state of a server.
@@ -23,12 +26,12 @@ pub enum Health {
     Up,
     /// It answers that authentication is required.
     AuthRequired,
-    /// It cannot be reached or does not answer in MCP; the reason, in words for an operator.
+    /// It cannot be reached or does not answer in MCP; the reason, for an operator.
     Down(String),
 }
 
 impl Health {
-    /// The name in `/readyz` and metrics.
+    /// Returns the name in `/readyz` and metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -37,7 +40,7 @@ impl Health {
         }
     }
 
-    /// Why the server is down.
+    /// Returns why the server is down.
     pub fn reason(&self) -> Option<&str> {
         if let Self::Down(reason) = self {
             Some(reason)
@@ -47,25 +50,26 @@ impl Health {
     }
 }
 
-/// What calls and probes have found of a server.
+/// What calls and probes have found out about a server.
 #[derive(Default)]
 pub(super) struct HealthTracker {
     state: Mutex<State>,
-    /// Held by the one who asks: others wait for that answer.
+    /// Held by the task that sends the probe; the others wait for its answer.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     found: Option<(Instant, Health)>,
-    /// The last call found something that only a probe can decide.
+    /// Whether the last call left a question that only a probe can decide.
     doubtful: bool,
-    /// The last call that says so was answered in MCP.
+    /// Whether the last call that gave any evidence was answered in MCP.
     served: bool,
 }
 
 impl HealthTracker {
-    /// Notes what an outcome shows of the server, and hands it on. Faults of the agent and of the gateway show nothing.
+    /// Records what an outcome shows about the server, and returns the outcome. Faults of the agent
+    /// and of the gateway show nothing.
     pub(super) fn felt(&self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
         match &outcome {
             Ok(reply) if reply.status.is_success() => self.served(),
@@ -88,14 +92,14 @@ impl HealthTracker {
         outcome
     }
 
-    /// Notes an answer in MCP.
+    /// Records an answer in MCP.
     fn served(&self) {
         let mut state = self.state.lock();
         (state.served, state.doubtful) = (true, false);
         state.found = Some((Instant::now(), Health::Up));
     }
 
-    /// Notes a failure that leaves no doubt.
+    /// Records a failure that leaves no doubt.
     pub(super) fn down(&self, reason: String) {
         let mut state = self.state.lock();
         state.doubtful = false;
@@ -106,7 +110,7 @@ impl HealthTracker {
         self.state.lock().doubtful = true;
     }
 
-    /// What was found last, however long ago.
+    /// Returns the last known state, however old.
     pub(super) fn last(&self) -> Option<Health> {
         self.state
             .lock()
@@ -115,7 +119,7 @@ impl HealthTracker {
             .map(|(_, health)| health.clone())
     }
 
-    /// What was found recently, else what `ask` finds now.
+    /// Returns the recent state if there is one, otherwise the result of `ask`.
     pub(super) async fn health(&self, ask: impl Future<Output = ProbeResult>) -> Health {
         if let Some(health) = self.recent() {
             return health;
@@ -131,12 +135,12 @@ impl HealthTracker {
             && *at > asked
             && !state.doubtful
         {
-            // A call has found something since.
+            // A call has reported a newer state in the meantime.
             return health.clone();
         }
         let health = match finding {
             ProbeResult::Answers => Health::Up,
-            // The probe shows no login: a server that takes the agents' is up.
+            // The probe sends no credentials: a server that accepts the agents' credentials is up.
             ProbeResult::AuthRequired if state.served => Health::Up,
             ProbeResult::AuthRequired => Health::AuthRequired,
             ProbeResult::Unclear(_) if state.served => Health::Up,

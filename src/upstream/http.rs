@@ -22,7 +22,8 @@ use crate::protocol::{
     Call, CallError, CallKind, Context, Frame, Frames, Framing, InFlight, Payload, Reply,
 };
 
-/// A server reached by streamable HTTP. Sessions, revisions and event ids are between agent and server: they pass.
+/// A server reached over streamable HTTP. Sessions, revisions and event ids are a matter between
+/// agent and server: they pass unchanged.
 pub(super) struct Http {
     client: Client,
     limits: ReadLimits,
@@ -35,7 +36,7 @@ pub(super) struct Http {
 
 impl Http {
     /// # Errors
-    /// What is wrong with the config, in words for its user.
+    /// An error message about the config, for the user.
     pub(super) fn new(
         transport: &HttpTransport,
         login: Option<Arc<Authorizer>>,
@@ -53,13 +54,13 @@ impl Http {
         })
     }
 
-    /// Reserves the bytes of answers there.
+    /// Reserves the bytes of answers in `in_flight`.
     pub(super) fn reserve_in(&mut self, in_flight: Arc<InFlight>) {
         self.in_flight = in_flight;
     }
 
-    /// Carries one call. Dropping the future, or the frames of the reply, closes the stream to the server, which
-    /// cancels a modern request.
+    /// Sends one call. Dropping the future, or the frames of the reply, closes the stream to the
+    /// server, which cancels a modern request.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         self.pulse.felt(self.exchange(call).await)
     }
@@ -89,7 +90,7 @@ impl Http {
                 self.request_timeout,
                 MaxSilence::Idle(self.stream_idle),
             ),
-            // Some servers send no head before the first event.
+            // Some servers send no response head before the first event.
             CallKind::Listen => (
                 Method::GET,
                 Bytes::new(),
@@ -139,7 +140,7 @@ impl Http {
         let mut headers = client::incoming(head.headers);
         let failed = status.is_client_error() || status.is_server_error();
         if encoded(&headers) {
-            // The status still says something, and no more than that can be judged.
+            // The status is still useful, and nothing else can be judged.
             return if failed {
                 Ok(empty(status, headers))
             } else {
@@ -207,7 +208,7 @@ impl Http {
     }
 }
 
-/// Whether this is the request that opens a legacy session.
+/// Reports whether this is the request that opens a legacy session.
 pub(super) fn initializes(message: &Message) -> bool {
     message
         .envelopes()
@@ -215,7 +216,7 @@ pub(super) fn initializes(message: &Message) -> bool {
         .any(|envelope| envelope.is_request() && envelope.method() == Some("initialize"))
 }
 
-/// A reply without a body.
+/// Returns a reply without a body.
 pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
     headers.remove(header::CONTENT_TYPE);
     headers.remove(header::CONTENT_ENCODING);
@@ -227,7 +228,7 @@ pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
     }
 }
 
-/// What a body claims to be.
+/// The declared content type of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
     Json,

@@ -1,10 +1,10 @@
-//! Ids and tokens, compared by what they say.
+//! Ids and tokens, in a form in which equal values compare equal.
 
 use crate::message::{Envelope, Message, MessageKind, Value, ValueKind, id_text};
 
-/// The key of the request that a message closes. An answer does, and so does a modern server's
-/// `notifications/cancelled`, by which it takes a subscription down (2026-07-28, Cancellation); a legacy server's is
-/// about a request of its own.
+/// Returns the key of the request that a message closes. Answers close a request, and so does a
+/// modern server's `notifications/cancelled`, by which it ends a subscription (2026-07-28,
+/// Cancellation); a legacy server's notification is about a request of its own.
 pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> Option<Box<str>> {
     match &envelope.kind {
         MessageKind::Result | MessageKind::Error => message.value(envelope).get("id").and_then(key),
@@ -17,7 +17,8 @@ pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> O
     }
 }
 
-/// An id or token as text, the same for all spellings that [`crate::message::same_id`] takes for one.
+/// Returns an id or token as text, the same for all spellings that [`crate::message::same_id`]
+/// treats as equal.
 pub(super) fn key(value: Value<'_>) -> Option<Box<str>> {
     matches!(value.kind(), ValueKind::String | ValueKind::Number)
         .then(|| id_text(value.raw()).into())

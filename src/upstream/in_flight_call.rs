@@ -1,4 +1,4 @@
-//! What a call holds while it is on a channel, and how it becomes a reply.
+//! The state of a call while it is on a channel, and its conversion into a reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,13 @@ use crate::message::{Message, MessageKind};
 use crate::protocol::sse::Fields;
 use crate::protocol::{CallError, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
-/// A call in flight. Dropping it takes the call off the channel, and cancels it where its era says so.
+/// A call in flight. Dropping it removes the call from the channel, and cancels it if its era
+/// requires that.
 pub(super) struct InFlightCall {
     channel: Arc<Channel>,
     number: u64,
     from: mpsc::UnboundedReceiver<Delivery>,
-    /// Says a line to the server without waiting, if the transport can.
+    /// Sends a line to the server without waiting, if the transport can.
     tell: Option<Box<dyn Fn(Bytes) + Send + Sync>>,
     cancels: bool,
     pub(super) subscribes: bool,
@@ -46,16 +47,18 @@ impl InFlightCall {
         }
     }
 
-    /// From now on, dropping the ticket may say `notifications/cancelled` through `tell`.
+    /// Enables cancellation: from now on, dropping the ticket may send `notifications/cancelled`
+    /// through `tell`.
     pub(super) fn cancels_by(&mut self, tell: impl Fn(Bytes) + Send + Sync + 'static) {
         self.tell = Some(Box::new(tell));
     }
 
-    /// Waits for the first message that belongs to the call. If it is the whole answer, the reply is a JSON body;
-    /// otherwise each message becomes an event as it comes, until the answer is in.
+    /// Waits for the first message that belongs to the call. If it is the whole answer, the reply
+    /// is a JSON body; otherwise each message becomes an event as it arrives, up to and including
+    /// the answer.
     ///
     /// # Errors
-    /// `Silent` after `first`; why the channel ended.
+    /// `Silent` after `first`; the reason why the channel ended.
     pub(super) async fn reply(
         mut self,
         first: Duration,
@@ -141,7 +144,7 @@ impl Drop for InFlightCall {
     }
 }
 
-/// The one reader of what belongs to no call. Dropping it makes place for another.
+/// The single reader of messages that belong to no call. Dropping it lets another one attach.
 pub(super) struct Listener {
     channel: Arc<Channel>,
     from: mpsc::UnboundedReceiver<Delivery>,
@@ -152,7 +155,8 @@ impl Listener {
         Self { channel, from }
     }
 
-    /// A stream of events that ends with the session, or with an error when nothing came for `gap`.
+    /// Returns a stream of events that ends with the session, or with an error if nothing arrived
+    /// for `gap`.
     pub(super) fn reply(self, gap: MaxSilence) -> Reply {
         let mut headers = HeaderMap::new();
         event_headers(&mut headers);
@@ -188,7 +192,7 @@ fn event_headers(headers: &mut HeaderMap) {
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
 }
 
-/// Whether a message holds nothing but answers, as a JSON body must.
+/// Reports whether a message contains only answers, as a JSON body must.
 fn settled(message: &Message) -> bool {
     message
         .envelopes()

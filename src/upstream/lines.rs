@@ -12,16 +12,16 @@ pub(super) struct Lines<R> {
     longest: usize,
 }
 
-/// What came next.
+/// The result of one read.
 pub(super) enum Line {
-    /// A line, or the rest before the end, without its line feed.
+    /// A line, or the remainder before the end of the input, without its line feed.
     Whole(Bytes),
-    /// The beginning of a line that is too long; what follows it comes next.
+    /// The beginning of a line that is too long; the rest of the line is returned next.
     Cut(Bytes),
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads lines of up to `longest` bytes.
+    /// Creates a reader for lines of up to `longest` bytes.
     pub(super) fn new(from: R, longest: usize) -> Self {
         Self {
             from: BufReader::new(from),
@@ -30,7 +30,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let piece = self.from.fill_buf().await?;
@@ -61,7 +61,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// A message as one line: its raw line breaks, which in JSON can only be white space, become spaces.
+/// Writes a message as one line: its raw line breaks, which in JSON can only be white space, become
+/// spaces.
 pub(super) fn one_line(message: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(message.len() + 1);
     line.extend(message.iter().map(|byte| {

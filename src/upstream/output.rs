@@ -1,5 +1,6 @@
-//! What a server's process prints beside the protocol. The last lines are kept for operators, with secrets masked before they
-//! are kept: most servers say on standard error why they do not start.
+//! Output of a server's process outside the protocol. The last lines are kept for operators, with
+//! secrets masked before they are stored: most servers report on standard error why they do not
+//! start.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,17 +13,18 @@ use crate::message::ParseError;
 use crate::protocol::{ProcessOutput, UpstreamName};
 use crate::record::printable;
 
-/// Lines of standard error that are kept, and their bytes.
+/// Maximum number of lines of standard error that are kept, and of their bytes.
 const LINES: usize = 20;
 const BYTES: usize = 4 << 10;
-/// Bytes of one line that are kept.
+/// Maximum number of bytes of one line that are kept.
 const LINE_BYTES: usize = 512;
-/// Bytes of a line of standard output that are shown where a message belongs.
+/// Maximum number of bytes shown of a line of standard output that is not a message.
 const BEGINNING_BYTES: usize = 160;
-/// A shorter value of the environment is a word that may stand anywhere.
+/// Minimum length of an environment value that is treated as a secret; a shorter one is a word that
+/// may occur anywhere.
 const SECRET_BYTES: usize = 6;
 
-/// What one process has printed, and what all processes of its upstream have.
+/// The output of one process, and that of all processes of its upstream.
 pub(super) struct Output {
     own: OutputTail,
     of_upstream: Arc<OutputTail>,
@@ -30,7 +32,7 @@ pub(super) struct Output {
     secrets: Vec<Box<str>>,
 }
 
-/// The last lines.
+/// The last lines of output.
 #[derive(Default)]
 pub(super) struct OutputTail(Mutex<Lines>);
 
@@ -41,7 +43,7 @@ struct Lines {
     bytes: usize,
     /// When it last printed a line to standard output that is not a message.
     not_a_message: Option<Instant>,
-    /// Whether a private key has begun and not ended.
+    /// Whether a private key has begun and not yet ended.
     in_key: bool,
 }
 
@@ -65,7 +67,7 @@ impl Output {
         }
     }
 
-    /// Keeps a line of standard error.
+    /// Stores a line of standard error.
     pub(super) fn stderr(&self, line: &[u8], upstream: &UpstreamName) {
         let mut shown = printable(line, &self.secrets, LINE_BYTES);
         if shown.is_empty() {
@@ -79,11 +81,11 @@ impl Output {
         self.own.push(shown);
     }
 
-    /// Keeps the beginning of a line of standard output that is not a message.
+    /// Stores the beginning of a line of standard output that is not a message.
     pub(super) fn not_a_message(&self, line: &[u8], error: &ParseError, upstream: &UpstreamName) {
         let bytes = line.len();
         if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
-            // Perhaps an answer, which may hold anything.
+            // It may be an answer, which can contain anything.
             return tracing::warn!(%upstream, bytes, %error, "dropped an unreadable message of the server");
         }
         let begins = printable(line, &self.secrets, BEGINNING_BYTES);
@@ -93,7 +95,7 @@ impl Output {
             own.output.stdout.get_or_insert_with(|| begins.clone());
             own.not_a_message.replace(Instant::now()).is_none()
         };
-        // A server that logs there would fill the gate's log.
+        // A server that logs to standard output would fill the gate's log.
         if is_first {
             tracing::warn!(
                 %upstream, bytes, %begins,
@@ -109,7 +111,7 @@ impl Output {
         self.own.kept()
     }
 
-    /// Whether it has printed text where messages belong since then.
+    /// Reports whether it has printed text in place of messages since `since`.
     pub(super) fn prints_text_since(&self, since: Instant) -> bool {
         self.own
             .0
@@ -140,7 +142,7 @@ impl OutputTail {
         }
     }
 
-    /// Whether a line belongs to a private key in PEM: masking looks at single lines.
+    /// Reports whether a line belongs to a private key in PEM: masking looks at single lines only.
     fn is_in_key(&self, line: &[u8]) -> bool {
         let mut lines = self.0.lock();
         let holds = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();

@@ -1,10 +1,11 @@
-//! Web pages where MCP was expected: a `url` that leads to a site's root, a login page, a proxy's error.
+//! Web pages returned in place of MCP: a `url` that leads to a site's root, a login page, a proxy's
+//! error.
 
-/// Bytes that are looked at, and characters that are shown.
+/// Maximum number of bytes that are examined, and of characters that are shown.
 const LOOKED_AT: usize = 8 << 10;
 const SHOWN: usize = 100;
 
-/// Whether a body is a web page.
+/// Reports whether a body is a web page.
 pub(super) fn is_html(body: &[u8]) -> bool {
     let text = body.trim_ascii_start();
     let text = text
@@ -26,8 +27,8 @@ pub(super) fn is_html(body: &[u8]) -> bool {
     .any(begins)
 }
 
-/// The first words of a page that a person would see, its title first, for a log: on one line, with nothing in it that could
-/// steer a terminal.
+/// Returns the first visible words of a page, its title first, for a log: on one line, with all
+/// control characters escaped so that they cannot affect a terminal.
 pub(super) fn first_words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body.get(..LOOKED_AT).unwrap_or(body));
     let mut words = String::new();
@@ -35,7 +36,7 @@ pub(super) fn first_words(body: &[u8]) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         words.push_str(before);
         words.push(' ');
-        // What stands in these is not shown.
+        // The content of these elements is not displayed.
         let hidden = ["script", "style"].into_iter().find(|name| {
             after
                 .get(..name.len())

@@ -1,7 +1,7 @@
-//! Connections to one server, kept for its next request.
+//! Connections to one server, kept open for its next request.
 //!
-//! `hyper` speaks HTTP on each connection. The pool hands out the idle connection that was used last, so that those that are not
-//! needed expire. A connection of HTTP/2 is shared by all requests.
+//! `hyper` handles HTTP on each connection. The pool hands out the idle connection that was used
+//! last, so that unneeded connections expire. An HTTP/2 connection is shared by all requests.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -26,8 +26,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tower_service::Service;
 
-/// How long a connection that nobody uses is kept. Node's and uvicorn's servers close theirs after 5 s: a call that
-/// crosses with that is lost, and a `tools/call` must not be sent twice.
+/// How long an idle connection is kept. Node's and uvicorn's servers close theirs after 5 s: a call
+/// sent at the moment of that close is lost, and a `tools/call` must not be sent twice.
 const KEPT: Duration = Duration::from_secs(4);
 /// Maximum number of idle connections.
 const IDLE_CONNECTIONS: usize = 128;
@@ -47,25 +47,25 @@ pub(super) struct Pool {
     idle: Arc<Mutex<IdleConnections>>,
 }
 
-/// Connections without a request, the last used one at the end.
+/// Connections without a request, the most recently used one at the end.
 #[derive(Default)]
 struct IdleConnections {
     connections: VecDeque<(Instant, Sender)>,
-    /// Whether a task closes those that expire.
+    /// Whether a task that closes expired connections is running.
     swept: bool,
 }
 
-/// The end of a connection that takes requests.
+/// The sending half of a connection.
 enum Sender {
     Http1(http1::SendRequest<RequestBody>),
     Http2(http2::SendRequest<RequestBody>),
 }
 
 impl Pool {
-    /// A pool without a connection.
+    /// Creates a pool without connections.
     ///
     /// # Errors
-    /// The host of the URL cannot be named in a header.
+    /// Fails if the host of the URL is not a valid header value.
     pub(super) fn new(connector: HttpsConnector<HttpConnector>, url: &Uri) -> Result<Self, String> {
         let host = url.host().unwrap_or_default();
         let default = if url.scheme_str() == Some("https") {
@@ -87,11 +87,12 @@ impl Pool {
         })
     }
 
-    /// Sends a request to `url`, which is at the pool's origin. An idle connection that its server has closed gives back the
-    /// request, which then goes out on another one: no request is sent twice.
+    /// Sends a request to `url`, which is at the pool's origin. If an idle connection turns out to
+    /// be closed by its server, it returns the request, which is then sent on another one: no
+    /// request is sent twice.
     ///
     /// # Errors
-    /// Whatever kept the response away.
+    /// The error that prevented a response.
     pub(super) async fn request(
         &self,
         url: &Uri,
@@ -106,7 +107,7 @@ impl Pool {
                 },
             }
         }
-        // Boxed: few requests need a new connection, and all would make room for it.
+        // Boxed: few requests need a new connection, and all would reserve space for it.
         let sender = Box::pin(self.connect()).await?;
         self.send(sender, url, request)
             .await
@@ -159,7 +160,7 @@ impl Pool {
             let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .max_header_list_size(HEAD_BYTES as u32)
-                // One slow agent may hold back its own stream, not the connection that others share.
+                // A slow agent may block its own stream, but not the connection that others share.
                 .initial_stream_window_size(256 << 10)
                 .initial_connection_window_size(16 << 20)
                 .keep_alive_interval(PING_INTERVAL)
@@ -170,7 +171,7 @@ impl Pool {
         }
         match io {
             MaybeHttpsStream::Http(io) => handshake(io).await,
-            // Boxed: connections without TLS need no room for it.
+            // Boxed: connections without TLS need no space for it.
             MaybeHttpsStream::Https(io) => handshake(Box::new(io)).await,
         }
     }
@@ -180,7 +181,7 @@ impl Pool {
     }
 }
 
-/// Begins a connection of HTTP/1.1.
+/// Starts an HTTP/1.1 connection.
 async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sender, Failed> {
     let (sender, connection) = http1::Builder::new()
         .max_buf_size(HEAD_BYTES)
@@ -192,7 +193,7 @@ async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sen
 
 /// Runs a connection until it ends.
 fn run(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
-    // An `async fn` would make room for the connection twice.
+    // An `async fn` would reserve space for the connection twice.
     tokio::spawn(connection.map(|ended| {
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection to a server ended early");
@@ -205,7 +206,7 @@ fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
 }
 
 impl IdleConnections {
-    /// The connection that was used last, among those that take a request at once.
+    /// Returns the most recently used connection that can send a request at once.
     fn take(&mut self) -> Option<Sender> {
         self.expire();
         let at = self
@@ -215,7 +216,7 @@ impl IdleConnections {
         self.connections.remove(at).map(|(_, sender)| sender)
     }
 
-    /// Closes what was not used for too long.
+    /// Closes connections that have been idle for too long.
     fn expire(&mut self) {
         while self
             .connections
@@ -267,7 +268,7 @@ impl Sender {
     }
 }
 
-/// A connection of HTTP/1.1 with a request, kept for the next one once the response has been read.
+/// An HTTP/1.1 connection with a request; returned to the pool once the response has been read.
 struct PooledConnection {
     sender: Option<http1::SendRequest<RequestBody>>,
     idle: Arc<Mutex<IdleConnections>>,
@@ -275,7 +276,8 @@ struct PooledConnection {
 
 impl Drop for PooledConnection {
     fn drop(&mut self) {
-        // Where the response was not read to its end, `hyper` closes the connection, and it is never handed out again.
+        // If the response was not read to its end, `hyper` closes the connection, and it is never
+        // reused.
         if let Some(sender) = self.sender.take().filter(|sender| !sender.is_closed()) {
             keep(&self.idle, Sender::Http1(sender));
         }

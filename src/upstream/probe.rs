@@ -1,8 +1,10 @@
-//! Asks a server whether it answers in MCP, for `/readyz` and metrics, without an agent's call and without an effect there.
+//! Probes whether a server answers in MCP, for `/readyz` and metrics, without an agent's call and
+//! without side effects on the server.
 //!
-//! Over streamable HTTP this is a `ping` in a session that the server never opened. Without a session, some servers open one for
-//! whatever they are asked; a session that they do not know, all refuse with 400 or 404, and servers without sessions answer.
-//! Over HTTP+SSE it is the beginning of the stream, which ends again at once. A program is looked for and not started.
+//! Over streamable HTTP the probe is a `ping` in a session that the server never opened. Without a
+//! session, some servers open one for any request; an unknown session is refused by all of them
+//! with 400 or 404, and servers without sessions answer. Over HTTP+SSE the probe opens the stream
+//! and closes it again at once. For a stdio server, the program is looked up but not started.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,30 +20,30 @@ use crate::message::{Message, ReadLimits};
 use crate::protocol::{CallError, header as mcp};
 use crate::record::Redactor;
 
-/// Time for an answer.
+/// Timeout for an answer.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How much of an answer is read, in bytes.
+/// Maximum number of bytes of an answer that are read.
 const READ_BYTES: usize = 16 << 10;
-/// How much of a page is repeated, in bytes.
+/// Maximum number of bytes of a page that are quoted.
 const WORDS_BYTES: usize = 80;
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"lychgate-health","method":"ping"}"#;
 const SESSION: &str = "lychgate-health";
 const REVISION: &str = "2025-06-18";
 
-/// What a server was found to be.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProbeResult {
     /// It answers in MCP.
     Answers,
     /// It requires authentication.
     AuthRequired,
-    /// It refuses the probe in a way that says nothing of MCP.
+    /// It refuses the probe in a way that gives no evidence about MCP.
     Unclear(String),
-    /// It cannot be reached, or what answers is no MCP server.
+    /// It cannot be reached, or it is not an MCP server.
     Down(String),
 }
 
-/// Asks a server of streamable HTTP.
+/// Probes a server over streamable HTTP.
 pub(super) async fn ask_http(client: &Client) -> ProbeResult {
     let mut headers = HeaderMap::new();
     headers.insert(
@@ -64,7 +66,7 @@ pub(super) async fn ask_http(client: &Client) -> ProbeResult {
     .await
 }
 
-/// Asks a server of HTTP+SSE.
+/// Probes a server over HTTP+SSE.
 pub(super) async fn ask_sse(client: &Client) -> ProbeResult {
     let headers = HeaderMap::from_iter([(
         header::ACCEPT,
@@ -91,7 +93,7 @@ async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
         let (head, body) = response.into_parts();
         let streams =
             head.status.is_success() && ContentKind::of(&head.headers) == ContentKind::Events;
-        // A stream may say nothing for long.
+        // A stream may send nothing for a long time.
         let read = if streams {
             Bytes::new()
         } else {
@@ -119,12 +121,13 @@ async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
 struct ProbeReply {
     status: StatusCode,
     headers: HeaderMap,
-    /// Its beginning.
+    /// The beginning of the body.
     body: Bytes,
 }
 
 impl ProbeReply {
-    /// What an answer shows. `is_own` says whether a text holds a secret of the gate, which a server may send back.
+    /// Evaluates an answer. `is_own` reports whether a text contains a secret of the gate, which a
+    /// server may send back.
     fn judge(&self, peer: &str, posted: bool, is_own: impl Fn(&str) -> bool) -> ProbeResult {
         let status = self.status.as_u16();
         let kind = ContentKind::of(&self.headers);
@@ -165,7 +168,7 @@ impl ProbeReply {
             ));
         }
         match status {
-            // That is how servers refuse a session in plain text.
+            // Servers refuse a session in plain text like this.
             400 | 404 if lower.contains("session") => ProbeResult::Answers,
             405 if posted => ProbeResult::Down(format!(
                 "{peer} takes no POST at this path ({status}{said}); correct the path in `url`, or use `sse` for a server of HTTP+SSE"
@@ -199,7 +202,7 @@ impl ProbeReply {
         false
     }
 
-    /// Where a redirect leads, without a query, which may hold a key.
+    /// Returns the target of a redirect, without its query, which may contain a key.
     fn location(&self) -> Option<String> {
         let to: Uri = self
             .headers
@@ -235,7 +238,7 @@ fn is_page(text: &str) -> bool {
         || start.contains("<html")
 }
 
-/// The first words of a body, of a page its title, without what may be a secret.
+/// Returns the first words of a body, or the title of a page, without possible secrets.
 fn excerpt(text: &str, is_page: bool, is_own: impl Fn(&str) -> bool) -> String {
     let title = is_page.then(|| title(text)).flatten();
     let mut plain = String::new();
@@ -260,7 +263,7 @@ fn excerpt(text: &str, is_page: bool, is_own: impl Fn(&str) -> bool) -> String {
 }
 
 fn title(text: &str) -> Option<&str> {
-    // Letters keep their length in ASCII lower case, so that places are the same in both.
+    // ASCII lowercasing keeps the length of every letter, so offsets are the same in both.
     let lower = text.to_ascii_lowercase();
     let start = lower.find("<title")?;
     let start = start + lower.get(start..)?.find('>')? + 1;
@@ -269,7 +272,7 @@ fn title(text: &str) -> Option<&str> {
         .filter(|title| !title.trim().is_empty())
 }
 
-/// Whether a program can be started by this name, as the system looks for it.
+/// Checks whether a program of this name can be started, with the lookup that the system uses.
 pub(super) fn look_for(program: &str) -> ProbeResult {
     if is_executable(program) {
         return ProbeResult::Answers;

@@ -1,4 +1,4 @@
-//! A service that the gate itself asks, by one POST of JSON.
+//! A service that the gate itself calls, with one POST of JSON.
 
 use std::time::Duration;
 
@@ -13,31 +13,32 @@ use crate::config::HttpTransport;
 use crate::message::ReadLimits;
 use crate::protocol::CallError;
 
-/// A service reached by HTTP, with bounds on what is asked at once and on how long an answer is.
+/// A service reached over HTTP, with limits on concurrent requests and on the length of an answer.
 pub struct Service {
     client: Client,
     places: Semaphore,
     answer: ReadLimits,
 }
 
-/// Why a service gave no answer. Says nothing of its URL, which may hold a key.
+/// Why a service gave no answer. Contains nothing of its URL, which may hold a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceError {
-    /// It did not come in time.
+    /// It did not arrive in time.
     Late,
-    /// There was no place among those asked at once, or it has none: status 429 or 5xx.
+    /// No request slot was free, or the service is overloaded: status 429 or 5xx.
     Busy,
-    /// It could not be reached, or broke off.
+    /// It could not be reached, or the connection broke off.
     Unreachable,
-    /// It is no answer of this kind: another status than 200, a redirect, a wish for a login, too long.
+    /// It is not a usable answer: a status other than 200, a redirect, a demand for authentication,
+    /// too long.
     Unusable,
 }
 
 impl Service {
-    /// Nothing is connected before something is asked.
+    /// Creates the service. Nothing is connected before the first request.
     ///
     /// # Errors
-    /// A URL, header or TLS file that cannot be used, in words for the config's user.
+    /// Fails if a URL, header or TLS file cannot be used, with a message for the config's user.
     pub fn new(
         transport: &HttpTransport,
         at_once: usize,
@@ -54,10 +55,11 @@ impl Service {
         })
     }
 
-    /// Asks, and gives the answer's body if it comes `within` this time, of which half may be spent on waiting for a place.
+    /// Sends a request, and returns the answer's body if it arrives `within` this time, of which
+    /// half may be spent waiting for a request slot.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no answer.
     pub async fn ask(&self, body: Bytes, within: Duration) -> Result<Bytes, ServiceError> {
         let deadline = tokio::time::Instant::now() + within;
         let place = tokio::time::timeout(within / 2, self.places.acquire()).await;
@@ -66,10 +68,11 @@ impl Service {
         answer.unwrap_or(Err(ServiceError::Late))
     }
 
-    /// Sends what needs no answer: any status of success will do. [`ServiceError::Busy`] where it may be tried again later.
+    /// Sends a body that needs no answer: any success status is accepted. Returns
+    /// [`ServiceError::Busy`] if the caller may try again later.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// The reason why it was not accepted.
     pub async fn send(&self, body: Bytes, within: Duration) -> Result<(), ServiceError> {
         let status = tokio::time::timeout(within, self.request(body))
             .await

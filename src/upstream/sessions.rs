@@ -1,5 +1,5 @@
-//! Legacy sessions of servers that have none of their own on the wire: stdio children and HTTP+SSE streams. Each
-//! session is one link to the server, and belongs to the agent that opened it.
+//! Legacy sessions of servers that have none of their own on the wire: stdio children and HTTP+SSE
+//! streams. Each session is one link to the server, and belongs to the agent that opened it.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -22,9 +22,9 @@ use crate::protocol::{
     Reply, SessionId, header,
 };
 
-/// A way to the server: a child process, a stream and its endpoint.
+/// A connection to the server: a child process, or a stream and its endpoint.
 pub(super) trait ServerLink: Send + Sync {
-    /// Where its messages come in.
+    /// Returns the channel on which its messages arrive.
     fn channel(&self) -> &Arc<Channel>;
     /// Sends a message to the server, within `time`.
     fn send(
@@ -32,20 +32,22 @@ pub(super) trait ServerLink: Send + Sync {
         message: &Message,
         time: Duration,
     ) -> impl Future<Output = Result<(), CallError>> + Send;
-    /// Lets a dropped ticket say `notifications/cancelled`, if the transport can.
+    /// Lets a dropped ticket send `notifications/cancelled`, if the transport can.
     fn arm(&self, ticket: &mut InFlightCall);
-    /// The error of a call that began then, with what the transport knows of its cause.
+    /// Returns the error of a call that began at `_began`, with what the transport knows about its
+    /// cause.
     fn explain(&self, error: CallError, _began: Instant) -> CallError {
         error
     }
-    /// Ends the link, in the background.
+    /// Ends the link in the background.
     fn close(&self);
 }
 
-/// The session of a process that ended is remembered for this long, so that its agent learns why it is over.
+/// How long the session of a process that ended is remembered, so that its agent learns why it is
+/// over.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
-/// How long answers may take.
+/// Timeouts for answers.
 #[derive(Clone, Copy)]
 pub(super) struct Timeouts {
     pub(super) initialize: Duration,
@@ -71,8 +73,8 @@ impl Timeouts {
     }
 }
 
-/// Sends a call's requests over a link and waits for the first message of the answer. `None` where their ids are in
-/// flight there.
+/// Sends a call's requests over a link and waits for the first message of the answer. Returns
+/// `None` if their ids are already in flight there.
 pub(super) async fn ask<L: ServerLink>(
     link: &L,
     message: &Message,
@@ -84,7 +86,7 @@ pub(super) async fn ask<L: ServerLink>(
     }
 }
 
-/// The same with a ticket that is taken already.
+/// Like [`ask`], with a ticket that has already been registered.
 pub(super) async fn asked<L: ServerLink>(
     link: &L,
     mut ticket: InFlightCall,
@@ -102,7 +104,7 @@ pub(super) async fn asked<L: ServerLink>(
     if !initializes(message) {
         link.arm(&mut ticket);
     }
-    // An answer may be there before the server has confirmed that it got the request.
+    // An answer may arrive before the server has confirmed that it received the request.
     let opened = match select(
         pin!(link.send(message, first)),
         pin!(ticket.reply(first, gap)),
@@ -116,7 +118,8 @@ pub(super) async fn asked<L: ServerLink>(
     opened.map_err(|error| link.explain(error, began))
 }
 
-/// The reply to a request, which is a stream that ends without an answer where its agent cancelled it.
+/// Returns the reply to a request; if its agent cancelled it, the reply is a stream that ends
+/// without an answer.
 pub(super) fn or_cancelled(outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
     let Err(CallError::Withdrawn) = outcome else {
         return outcome;
@@ -157,7 +160,7 @@ impl<L: ServerLink> Sessions<L> {
         }
     }
 
-    /// Carries a legacy call. `connect` makes a new link for a new session.
+    /// Sends a legacy call. `connect` creates a new link for a new session.
     pub(super) async fn carry(
         &self,
         call: &Call,
@@ -254,8 +257,8 @@ impl<L: ServerLink> Sessions<L> {
         Ok(reply)
     }
 
-    /// Closes that one of an agent's sessions which was not used for longest, if for `abandoned` at least. Says whether
-    /// there was one.
+    /// Closes the least recently used of an agent's sessions, if it has been unused for `abandoned`
+    /// at least. Reports whether there was one.
     pub(super) fn retire(&self, holder: &Holder, abandoned: Duration) -> bool {
         let mut held = self.held.lock();
         let own = held

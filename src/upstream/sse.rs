@@ -1,4 +1,5 @@
-//! HTTP+SSE of 2024-11-05: one GET stream on which everything comes in, and an endpoint that messages are POSTed to.
+//! HTTP+SSE of 2024-11-05: one GET stream on which everything arrives, and an endpoint to which
+//! messages are POSTed.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ use crate::protocol::{
     Call, CallError, Context, Era, InFlight, Reply, UpstreamName, header as mcp,
 };
 
-/// A server reached by HTTP+SSE. Towards the agent each stream is a legacy session of streamable HTTP.
+/// A server reached over HTTP+SSE. The agent sees each stream as a legacy session of streamable
+/// HTTP.
 pub(super) struct Sse {
     client: Arc<Client>,
     name: UpstreamName,
@@ -39,7 +41,7 @@ pub(super) struct Sse {
 
 impl Sse {
     /// # Errors
-    /// What is wrong with the config, in words for its user.
+    /// An error message about the config, for the user.
     pub(super) fn new(
         name: UpstreamName,
         transport: &HttpTransport,
@@ -60,13 +62,13 @@ impl Sse {
         })
     }
 
-    /// Reserves the bytes of answers there.
+    /// Reserves the bytes of answers in `in_flight`.
     pub(super) fn reserve_in(&mut self, in_flight: Arc<InFlight>) {
         self.in_flight = in_flight;
     }
 
-    /// Carries one call. A modern one is not offered: the transport ended two revisions before, and an agent that
-    /// hears so goes back to `initialize`.
+    /// Sends one call. Modern calls are not offered: the transport was removed two revisions
+    /// earlier, and an agent that gets this error goes back to `initialize`.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         if call.context.era == Era::Modern {
             return Err(CallError::NotOffered);
@@ -172,7 +174,7 @@ impl Sse {
     }
 }
 
-/// One stream and where its messages go.
+/// One stream and the endpoint that its messages are sent to.
 struct Stream {
     channel: Arc<Channel>,
     post: Arc<Post>,
@@ -183,7 +185,8 @@ struct Post {
     client: Arc<Client>,
     endpoint: Uri,
     headers: HeaderMap,
-    /// Whose stream it is: each message takes the token that counts then.
+    /// The context of the stream's owner: each message uses the token that is valid when it is
+    /// sent.
     context: Context,
     limits: ReadLimits,
 }
@@ -193,8 +196,8 @@ impl ServerLink for Stream {
         &self.channel
     }
 
-    /// Some servers hold the response back until they have answered on the stream, so the request goes on by itself
-    /// when nobody waits for it any more.
+    /// Some servers hold the response back until they have answered on the stream, so the request
+    /// continues in a task of its own when nothing waits for it any more.
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let post = self.post.clone();
         let bytes = message.bytes().clone();
@@ -231,7 +234,7 @@ impl Post {
             .send_as(&self.context, sent, time, &mut timer)
             .await?;
         let status = response.status();
-        // Reading what there is, which says nothing, lets the connection be used again.
+        // Reading the body, which carries no information, lets the connection be reused.
         let read = body::whole(response.into_body(), &self.limits, time).await;
         tracing::trace!(%status, whole = read.is_ok(), "a message was posted");
         match status {
@@ -242,7 +245,7 @@ impl Post {
     }
 }
 
-/// Reads a stream until it ends, by itself or because nobody wants it any more.
+/// Reads a stream until it ends, or until it is no longer needed.
 struct Reader {
     events: EventStream,
     channel: Arc<Channel>,
@@ -297,8 +300,8 @@ async fn read(events: &mut EventStream, channel: &Channel, message_bytes: usize)
     }
 }
 
-/// Resolves the endpoint that a server names against the URL of its stream (RFC 3986, 5.2). `None` where it lies at
-/// another origin: the gateway's credentials go there.
+/// Resolves the endpoint that a server names against the URL of its stream (RFC 3986, 5.2). Returns
+/// `None` if it is at another origin: the gateway's credentials are sent there.
 fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.split('#').next().unwrap_or_default();
     let scheme = base.scheme_str()?;
@@ -334,7 +337,7 @@ fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
         .ok()
 }
 
-/// Path and query of an absolute URL at the origin of `base`.
+/// Returns path and query of an absolute URL at the origin of `base`.
 fn own_path(base: &Uri, url: &str) -> Option<String> {
     let url: Uri = url.parse().ok()?;
     let port = |uri: &Uri| {
@@ -355,7 +358,7 @@ fn own_path(base: &Uri, url: &str) -> Option<String> {
     })
 }
 
-/// Takes `.` and `..` out of a path (RFC 3986, 5.2.4).
+/// Removes `.` and `..` from a path (RFC 3986, 5.2.4).
 fn without_dots(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut ends_in_folder = false;

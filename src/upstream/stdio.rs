@@ -1,4 +1,5 @@
-//! Servers that are child processes (all revisions, Transports, stdio). Two agents never share a child.
+//! Servers that are child processes (all revisions, Transports, stdio). Two agents never share a
+//! child.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use crate::protocol::{
     Call, CallError, CallKind, Era, Holder, ProcessFault, ProcessOutput, Reply, UpstreamName,
 };
 
-/// A server that is a child process: one child for each legacy session; for modern calls one for each agent, and
-/// another where ids or progress tokens would collide.
+/// A server that is a child process: one child for each legacy session; for modern calls one for
+/// each agent, and another one if ids or progress tokens would collide.
 pub(super) struct Stdio {
     spec: ChildSpec,
     places: Arc<Semaphore>,
@@ -34,34 +35,35 @@ pub(super) struct Stdio {
     past: Arc<SpawnHistory>,
 }
 
-/// What earlier children tell about later ones.
+/// Facts about earlier children that matter for later ones.
 #[derive(Default)]
 struct SpawnHistory {
     pulse: HealthTracker,
     crashes: Mutex<HashMap<Holder, CrashBackoff>>,
 }
 
-/// How often an agent's children ended by themselves, one after the other, and when the next may start.
+/// How many of an agent's children in a row ended by themselves, and when the next may start.
 struct CrashBackoff {
     count: u32,
     next: Instant,
     last: Arc<ProcessFault>,
 }
 
-/// A modern child that nobody uses for this long is ended: it holds no state that an agent could miss, and agents that
-/// only ask which era the server speaks leave one behind.
+/// How long a modern child may be unused before it is ended: it holds no state that an agent could
+/// miss, and agents that only probe which era the server supports leave one behind.
 const MODERN_IDLE: Duration = Duration::from_secs(600);
-/// Agents that stop without DELETE leave their session behind. One that was not used for this long makes place for a
-/// new one of the same agent, once there is no other.
+/// How long a session may be unused before it counts as abandoned: agents that stop without DELETE
+/// leave their session behind. An abandoned session gives way to a new one of the same agent when
+/// no place is left.
 const ABANDONED: Duration = Duration::from_secs(60);
-/// Past so many agents, each with each of its users, those without a child are forgotten.
+/// Number of agents (each with each of its users) above which those without a child are forgotten.
 const HOLDERS: usize = 4096;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Stdio {
     /// # Errors
-    /// What is wrong with the config, in words for its user.
+    /// An error message about the config, for the user.
     pub(super) fn new(
         name: UpstreamName,
         transport: &StdioTransport,
@@ -89,8 +91,8 @@ impl Stdio {
         })
     }
 
-    /// Carries one call. Dropping the frames of a modern reply says `notifications/cancelled` to the child; those of
-    /// a legacy one cancel nothing, and the late answer is dropped.
+    /// Sends one call. Dropping the frames of a modern reply sends `notifications/cancelled` to the
+    /// child; dropping those of a legacy one cancels nothing, and the late answer is dropped.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         let outcome = match call.context.era {
             Era::Legacy => {
@@ -104,13 +106,13 @@ impl Stdio {
             self.past.crashes.lock().remove(&call.context.holder());
         }
         if let Err(error @ CallError::Silent(_)) = &outcome {
-            // A process cannot be asked in passing.
+            // A process cannot be probed on the side.
             self.past.pulse.down(error.to_string());
         }
         or_cancelled(self.past.pulse.felt(outcome))
     }
 
-    /// How the last child fared; before the first, whether its program is there.
+    /// Returns the state of the last child; before the first one, whether its program exists.
     pub(super) fn health(&self) -> Health {
         self.past.pulse.last().unwrap_or_else(|| {
             match probe::look_for(self.spec.transport.program()) {
@@ -120,12 +122,13 @@ impl Stdio {
         })
     }
 
-    /// What the processes printed beside the protocol, the last lines.
+    /// Returns the last lines that the processes printed outside the protocol.
     pub(super) fn output(&self) -> ProcessOutput {
         self.spec.output.kept()
     }
 
-    /// Ends all children and waits until they are gone: at most three times the grace each is given, side by side.
+    /// Ends all children and waits until they are gone: at most three times the grace period of
+    /// each, in parallel.
     pub(super) async fn shutdown(&self) {
         self.closing.send_replace(true);
         let all = u32::try_from(self.spec.limits.children_per_upstream).unwrap_or(u32::MAX);
@@ -149,8 +152,8 @@ impl Stdio {
         Ok(asked(&*child, ticket, message, &self.patience).await?.reply)
     }
 
-    /// A notification goes to the child that works on the request it names, else to the agent's first. Without a
-    /// child there is nobody whom it could concern.
+    /// Sends a notification to the child that works on the request it names, otherwise to the
+    /// agent's first child. Without a child it concerns nothing.
     async fn notify(&self, holder: &Holder, message: &Message) -> Result<Reply, CallError> {
         let request = message
             .single()
@@ -172,8 +175,8 @@ impl Stdio {
         Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
     }
 
-    /// Finds the agent's first child on which the call's ids are free, or starts one. The pool stays locked
-    /// meanwhile, so that two calls at once do not start two.
+    /// Finds the agent's first child on which the call's ids are free, or starts one. The pool
+    /// stays locked meanwhile, so that two concurrent calls do not start two.
     fn seat(
         &self,
         holder: &Holder,
@@ -186,7 +189,7 @@ impl Stdio {
         let pool = pools.entry(holder.clone()).or_default();
         pool.retain(|child| alive(child.channel()));
         for child in pool.iter() {
-            // A child that ended just now is as good as none.
+            // A child that has just ended is skipped.
             if let Ok(Some(ticket)) = child.channel().register(message) {
                 return Ok((child.clone(), ticket));
             }
@@ -204,13 +207,14 @@ impl Stdio {
         self.pause(holder).await?;
         if self.places.available_permits() == 0 && self.sessions.retire(holder, self.abandoned) {
             tracing::warn!(upstream = %self.spec.upstream, agent = %holder.agent, limit = "children_per_upstream", "an unused session was ended");
-            // Whether its place is free in time shows in the next step.
+            // The next step checks whether its place was freed in time.
             drop(tokio::time::timeout(self.patience.initialize, self.places.acquire()).await);
         }
         self.start(holder, era)
     }
 
-    /// Waits out the pause that crashes have earned; one that is longer than the agent would wait fails at once.
+    /// Waits for the backoff after crashes; if that is longer than the agent would wait, fails at
+    /// once.
     async fn pause(&self, holder: &Holder) -> Result<(), CallError> {
         let (pause, last) = match self.past.crashes.lock().get(holder) {
             Some(crashes) => (

@@ -28,7 +28,7 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Script =
     dyn Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync;
 
-/// Serves `script` on a free loopback port until the test ends; over TLS where a config is given.
+/// Serves `script` on a free loopback port until the test ends; over TLS if a config is given.
 pub(super) async fn serve<F>(
     tls: Option<rustls::ServerConfig>,
     script: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static,
@@ -50,7 +50,7 @@ where
             });
             tokio::spawn(async move {
                 let server = auto::Builder::new(TokioExecutor::new());
-                // A connection that breaks off is part of what is tested.
+                // A connection that breaks off is part of the test.
                 match tls {
                     None => drop(server.serve_connection(TokioIo::new(stream), service).await),
                     Some(tls) => {
@@ -80,7 +80,8 @@ pub(super) fn answer(
     answer
 }
 
-/// An event stream that says what is sent to `Sender`, and closes it when the client goes away.
+/// Returns an event stream that emits what is sent to `Sender`, and closes it when the client goes
+/// away.
 pub(super) fn streamed() -> (mpsc::Sender<Bytes>, Answer) {
     let (send, mut receive) = mpsc::channel::<Bytes>(16);
     let pieces = futures_util::stream::poll_fn(move |cx| receive.poll_recv(cx))
@@ -127,7 +128,7 @@ pub(super) fn message(text: &str) -> Message {
     Message::parse(Bytes::copy_from_slice(text.as_bytes()), &limits().read).unwrap()
 }
 
-/// A call of agent `ann` in a given era and session.
+/// Creates a call of agent `ann` in a given era and session.
 pub(super) fn call(ask: CallKind, era: Era, session: Option<&str>) -> Call {
     let context = Context {
         session: session.map(|id| SessionId::new(id).unwrap()),
@@ -149,7 +150,7 @@ pub(super) fn legacy(text: &str, session: Option<&str>) -> Call {
     call(CallKind::Send(message(text)), Era::Legacy, session)
 }
 
-/// The raw bytes of all frames, and the error that ended them.
+/// Returns the raw bytes of all frames, and the error that ended them.
 pub(super) async fn all(mut reply: Reply) -> (Vec<String>, Option<CallError>) {
     let mut frames = Vec::new();
     while let Some(next) = reply.frames.next().await {
@@ -161,7 +162,7 @@ pub(super) async fn all(mut reply: Reply) -> (Vec<String>, Option<CallError>) {
     (frames, None)
 }
 
-/// The next frame's bytes, which must come within two seconds.
+/// Returns the next frame's bytes, which must arrive within two seconds.
 pub(super) async fn next(reply: &mut Reply) -> String {
     let frame = tokio::time::timeout(Duration::from_secs(2), reply.frames.next())
         .await
@@ -169,7 +170,7 @@ pub(super) async fn next(reply: &mut Reply) -> String {
     written(reply.framing, &frame.unwrap().unwrap())
 }
 
-/// A frame as agents get it.
+/// Serializes a frame as agents receive it.
 fn written(framing: Framing, frame: &Frame) -> String {
     let bytes = if framing == Framing::Events {
         frame.event()

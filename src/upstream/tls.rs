@@ -1,4 +1,4 @@
-//! TLS towards upstreams: whom to trust, and which certificate to show.
+//! TLS towards upstreams: which CAs are trusted, and which client certificate is presented.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use rustls_pki_types::pem::PemObject;
 use crate::config::HttpTransport;
 use crate::trust;
 
-/// Builds the client side of TLS: the system's authorities or the config's own, and a client certificate if there is
-/// one. ALPN is left to the connector.
+/// Builds the client side of TLS: the system's CAs or the config's own, and a client certificate if
+/// there is one. ALPN is left to the connector.
 ///
 /// # Errors
-/// What is wrong with a file of the config, in words for its user.
+/// An error message about a file of the config, for the user.
 pub(super) fn client(transport: &HttpTransport) -> Result<ClientConfig, String> {
     let roots = trust::roots_for(&transport.url, transport.ca.as_deref())?;
     let builder = trust::client_tls()?.with_root_certificates(roots);

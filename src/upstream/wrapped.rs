@@ -1,5 +1,6 @@
-//! A server whose standard input and output belong to an agent's session: `lychgate wrap` started it. Messages go to it as lines;
-//! what it sends comes back on its one output, which whoever started it reads.
+//! A server whose standard input and output belong to an agent's session: `lychgate wrap` started
+//! it. Messages are written to it as lines; its messages come back on its single output, which the
+//! process that started it reads.
 
 use std::io;
 
@@ -12,17 +13,18 @@ use tokio::sync::Mutex;
 use super::http::empty;
 use crate::protocol::{Call, CallError, CallKind, Reply};
 
-/// The standard input of the server: whole lines, one after the other. Closed until the server has been started.
+/// The standard input of the server: whole lines, one after the other. Closed until the server has
+/// been started.
 #[derive(Default)]
 pub struct ServerInput(Mutex<Option<ChildStdin>>);
 
 impl ServerInput {
-    /// Lines go to this process from now on.
+    /// Directs all further lines to this process.
     pub async fn open(&self, stdin: ChildStdin) {
         *self.0.lock().await = Some(stdin);
     }
 
-    /// Closes it: the server reads the end.
+    /// Closes the input: the server reads the end of the file.
     pub async fn close(&self) {
         *self.0.lock().await = None;
     }
@@ -30,7 +32,7 @@ impl ServerInput {
     /// Writes the parts of one line.
     ///
     /// # Errors
-    /// The server reads no more.
+    /// Fails if the server no longer reads.
     pub async fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
         let mut stdin = self.0.lock().await;
         let stdin = stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -40,7 +42,7 @@ impl ServerInput {
         stdin.flush().await
     }
 
-    /// Sends a message. The reply says only that it was sent.
+    /// Sends a message. The reply only confirms that it was sent.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
         let CallKind::Send(message) = &call.ask else {
             return Err(CallError::NotOffered);

@@ -1,4 +1,4 @@
-//! The shipped rules, and their own cases.
+//! The built-in rules, and their own cases.
 
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Inspection, Policy, Verdict};
@@ -16,7 +16,7 @@ impl Judge {
         Self::by(&PolicyConfig::default())
     }
 
-    /// With the shipped rules, under another policy.
+    /// Returns a judge with the built-in rules under another policy.
     pub(crate) fn by(config: &PolicyConfig) -> Self {
         let policy =
             Policy::new("default", config, &Library::builtin()).expect("the shipped rules");
@@ -26,22 +26,22 @@ impl Judge {
         Self { policy, context }
     }
 
-    /// Whether a call that gives `script` to a shell is refused.
+    /// Reports whether a call that gives `script` to a shell is refused.
     pub(crate) fn refuses(&self, script: &str) -> bool {
         self.refuses_call("run_command", "command", script)
     }
 
-    /// Whether a call that sends `text` to somebody is refused.
+    /// Reports whether a call that sends `text` to somebody is refused.
     pub(crate) fn refuses_text(&self, text: &str) -> bool {
         self.refuses_call("send_message", "text", text)
     }
 
-    /// What judging a tool's result gives.
+    /// Judges a tool's result.
     pub(crate) fn answer(&self, result: &str) -> Inspection {
         self.answer_of("tools/call", result)
     }
 
-    /// What judging the result of a request gives.
+    /// Judges the result of a request.
     pub(crate) fn answer_of(&self, method: &str, result: &str) -> Inspection {
         let tool = (method == "tools/call").then(|| "fetch".into());
         let asked = OpenRequest {
@@ -86,7 +86,7 @@ impl Judge {
     }
 }
 
-/// What the shipped core rules say they catch in a shell, each text once.
+/// Returns the cases that the built-in core rules for commands catch in a shell, each once.
 pub(crate) fn cases() -> Vec<String> {
     let library = Library::builtin();
     let core = library.rules().iter().filter(|rule| {
@@ -104,7 +104,8 @@ pub(crate) fn cases() -> Vec<String> {
         .collect();
     cases.sort();
     cases.dedup();
-    // Cases of PowerShell among the others, and what no shell could read to its end anyway.
+    // Removes cases of PowerShell in other files, very long ones, and those that are not refused as
+    // they are.
     cases.retain(|case| {
         case.len() < 2_000 && !case.contains(":\\") && posix(case) && judge.refuses(case)
     });

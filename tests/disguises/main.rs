@@ -1,6 +1,6 @@
-//! A command in disguise is refused as it is in plain words: every case of every core command rule, under each of the
-//! disguises of `whole` and `word`, and under two and three of them at once. A secret in disguise, too: `secret`;
-//! and an order from a server: `inbound`.
+//! A command in disguise is refused as it is in plain words: every case of every core command rule,
+//! under each of the disguises of `whole` and `word`, and under two and three of them at once. The
+//! same is tested for secrets (`secret`) and for orders from a server (`inbound`).
 
 #![allow(
     clippy::unwrap_used,
@@ -27,12 +27,13 @@ use std::collections::BTreeMap;
 use judge::Judge;
 use random::Random;
 
-/// One way to write a script so that it does the same and looks otherwise; `None` where it cannot be used on this one.
+/// A way to rewrite a script so that it does the same and looks different; `None` if it is not
+/// applicable to the script.
 type Disguise = fn(&str, &mut Random) -> Option<String>;
 
-/// Least share of single disguises that are seen through.
+/// Minimum share of single disguises that are detected.
 const SINGLE: f64 = 0.995;
-/// The same of two and three disguises at once.
+/// Minimum share of two and three disguises at once that are detected.
 const STACKED: f64 = 0.98;
 
 fn all() -> Vec<(&'static str, Disguise)> {
@@ -43,7 +44,7 @@ fn all() -> Vec<(&'static str, Disguise)> {
         .collect()
 }
 
-/// What got through, by disguise, and how many were tried.
+/// The texts that passed, by disguise, and how many were tried.
 #[derive(Default)]
 struct Tally {
     tried: usize,
@@ -69,7 +70,7 @@ impl Tally {
         self.missed.values().map(Vec::len).sum()
     }
 
-    /// Fails with examples where less than `least` is seen through.
+    /// Fails with examples if the share of detected texts is below `least`.
     fn require(&self, least: f64) {
         let seen = 1.0 - self.missed() as f64 / self.tried.max(1) as f64;
         println!(
@@ -146,7 +147,7 @@ fn disguises_upon_disguises() {
     tally.require(STACKED);
 }
 
-/// What is harmless stays so in disguises that people use for honest ends.
+/// Harmless commands pass in disguises that have legitimate uses.
 #[test]
 fn harmless_commands_stay_harmless() {
     let judge = Judge::new();

@@ -1,4 +1,4 @@
-//! Ways to put marks at the words of an order, or to give each word a row of its own.
+//! Ways to mark the words of an order, or to give each word a row of its own.
 
 pub(crate) type Marked = fn(&[&str]) -> String;
 
@@ -16,7 +16,6 @@ fn capitalised(word: &str) -> String {
     first.to_uppercase() + rest
 }
 
-/// Ways to put marks at words, or to give each word a row of its own.
 pub(crate) const MARKED: [(&str, Marked); 30] = [
     ("bold", |words| {
         each(words, |_, word| format!("**{word}**"), " ")

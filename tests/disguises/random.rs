@@ -1,4 +1,4 @@
-//! The same "random" numbers every time.
+//! Pseudorandom numbers that are the same in every run.
 
 pub(crate) struct Random(u64);
 

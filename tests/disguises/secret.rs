@@ -1,5 +1,5 @@
-//! A secret in disguise is refused as it is in plain letters: keys of issuers and the operator's own values, in each
-//! encoding, alone and within a text.
+//! A secret in disguise is refused as it is in plain letters: keys of issuers and the operator's
+//! own values, in each encoding, alone and within a text.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -50,7 +50,7 @@ const ENCODINGS: [(&str, Encoding); 12] = [
     }),
 ];
 
-/// Where an encoded secret stands.
+/// Texts around an encoded secret.
 const PLACES: [(&str, &str); 6] = [
     ("alone", "#"),
     ("in prose", "Please have a look at # and say what it is."),
@@ -60,7 +60,7 @@ const PLACES: [(&str, &str); 6] = [
     ("on a line of its own", "one\n#\nthree"),
 ];
 
-/// What stands around a secret before it is encoded with it.
+/// Texts around a secret that are encoded together with it.
 const INSIDE: [&str; 5] = ["#", "x #", "xy: #", "the one is # and more", "a=1\nb=#\n"];
 
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -69,7 +69,7 @@ fn letters(random: &mut Random, from: &[u8], count: usize) -> String {
     (0..count).map(|_| char::from(*random.pick(from))).collect()
 }
 
-/// Keys as issuers shape them, drawn at random.
+/// Returns random keys in the formats of their issuers.
 fn keys(random: &mut Random) -> Vec<String> {
     let upper = &LETTERS[..26];
     vec![

@@ -1,4 +1,4 @@
-//! Disguises of a whole script: it is encoded, quoted, stored or handed over, and run in the end.
+//! Disguises of a whole script: it is encoded, quoted, stored or passed on, and finally run.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -193,7 +193,7 @@ pub(crate) const DISGUISES: [(&str, Disguise); 46] = [
     }),
 ];
 
-/// In single quotes, as a shell takes it.
+/// Returns the text in single quotes for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -202,7 +202,7 @@ fn one_line(text: &str) -> Option<&str> {
     (!text.contains(['\n', '\r', '#'])).then_some(text)
 }
 
-/// A place between two characters, not at an end.
+/// Returns a random position between two characters.
 fn border(text: &str, random: &mut Random) -> usize {
     let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
     if borders.is_empty() {

@@ -118,14 +118,14 @@ pub(crate) const DISGUISES: [(&str, Disguise); 24] = [
     }),
 ];
 
-/// What has no file of its own.
+/// Commands without an executable file.
 const BUILT_IN: [&str; 22] = [
     "cd", "exec", "history", "unset", "export", "set", "ulimit", "eval", "source", "trap", "alias",
     "read", "declare", "command", "builtin", "true", "umask", "wait", "shopt", "typeset", "enable",
     "hash",
 ];
 
-/// The first word, if it is a plain program's name, and all that follows.
+/// Returns the first word, if it is the plain name of a program, and the text after it.
 fn program(script: &str) -> Option<(&str, &str)> {
     let end = script
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')))
@@ -147,11 +147,11 @@ fn program(script: &str) -> Option<(&str, &str)> {
     let plain = word.len() > 1
         && word.starts_with(|c: char| c.is_ascii_lowercase())
         && (rest.is_empty() || rest.starts_with(' '));
-    // An alias or a function may be what the word means.
+    // The word may be the name of an alias or a function.
     (plain && !keyword && !matches!(word, "alias")).then_some((word, rest))
 }
 
-/// A script that is one command of plain words.
+/// Returns the script if it is one command of plain words.
 fn simple(script: &str) -> Option<&str> {
     let plain = |c: char| {
         c.is_ascii_alphanumeric()

@@ -1,4 +1,5 @@
-//! Who may use what: what may not be used is not listed, and reads as unknown; the audit log says why.
+//! Access control: tools, prompts and resources that a caller may not use are not listed and are
+//! answered as unknown; the audit log records why.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// A server with three tools, a prompt and a resource, that says what it was asked.
+/// Starts a server with three tools, two prompts and two resources.
 async fn peer(wire: Wire) -> Peer {
     let answers = script(|asked| {
         let asked = json(asked);
@@ -282,7 +283,7 @@ async fn tables_are_for_agents_and_groups() {
     .await;
 }
 
-/// A gate that reads its agents from a file beside its config.
+/// Starts a gate that reads its agents from a file beside its config.
 async fn with_file() -> (TestGate, std::path::PathBuf, Server) {
     let server = Server::start(|_| async {
         json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)

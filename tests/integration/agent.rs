@@ -1,4 +1,4 @@
-//! An agent that speaks to a gate, and what it says and reads.
+//! An agent that is a client of a gate, and the messages that it sends and reads.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -23,7 +23,7 @@ pub(crate) fn json(text: &str) -> Json {
     .unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// A string somewhere in a JSON text.
+/// Returns the string at a path in a JSON text.
 pub(crate) fn string(json: &Json, path: &[&str]) -> Option<String> {
     json.root().at(path)?.str().map(Into::into)
 }
@@ -53,7 +53,7 @@ async fn send(client: &Pool, request: Request<Full<Bytes>>) -> Answer {
     Answer::of(response)
 }
 
-/// An agent: an HTTP client that shows one token.
+/// An agent: an HTTP client with one token.
 #[derive(Clone)]
 pub(crate) struct Agent {
     address: SocketAddr,
@@ -70,7 +70,7 @@ impl Agent {
         }
     }
 
-    /// The same from another address of this machine.
+    /// Returns the same agent at another address of this machine.
     pub(crate) fn at(self, from: IpAddr) -> Self {
         Self {
             client: client(Some(from)),
@@ -119,7 +119,7 @@ impl Agent {
         self.post_modern_with(upstream, &[], body).await
     }
 
-    /// The same, with more headers.
+    /// Posts a request of the modern era with additional headers.
     pub(crate) async fn post_modern_with(
         &self,
         upstream: &str,
@@ -132,7 +132,7 @@ impl Agent {
         self.post(upstream, &headers, body.to_owned()).await
     }
 
-    /// Opens a legacy session; gives its id, if the server names one.
+    /// Opens a legacy session and returns its id, if the server assigns one.
     pub(crate) async fn initialize(&self, upstream: &str) -> Option<String> {
         let answer = self.post(upstream, &[], INITIALIZE).await.expect(200).await;
         let session = answer
@@ -145,10 +145,10 @@ impl Agent {
 }
 
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-/// What a modern request says about itself.
+/// The `_meta` member of a modern request.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-/// The headers that mirror a modern message.
+/// Returns the headers that mirror a modern message.
 pub(crate) fn modern_headers(message: &Message) -> Vec<(&'static str, String)> {
     use base64::Engine;
     let mut out = vec![("mcp-protocol-version", "2026-07-28".to_owned())];
@@ -177,7 +177,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     body: Incoming,
-    /// What came of an event stream after the last event that was read.
+    /// The bytes of an event stream after the last event that was read.
     stream: BytesMut,
 }
 
@@ -192,7 +192,7 @@ impl Answer {
         }
     }
 
-    /// Panics, with what was said, unless this is the status.
+    /// Panics with the body of the answer unless this is its status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> impl Future<Output = Self> {
         let caller = std::panic::Location::caller();
@@ -228,7 +228,7 @@ impl Answer {
         }
     }
 
-    /// Everything, once it has ended.
+    /// Returns the whole body once it has ended.
     pub(crate) async fn bytes(mut self) -> Bytes {
         let mut out = BytesMut::new();
         while let Some(piece) = self.piece().await {
@@ -241,7 +241,7 @@ impl Answer {
         String::from_utf8(self.bytes().await.to_vec()).unwrap()
     }
 
-    /// The beginning of a body that need not end, up to the piece that completes `part`.
+    /// Returns the beginning of a body that need not end, up to the chunk that completes `part`.
     pub(crate) async fn read_to(mut self, part: &str) -> String {
         let mut out = Vec::new();
         let all = async {
@@ -252,7 +252,8 @@ impl Answer {
                 out.extend_from_slice(&piece.unwrap());
             }
         };
-        // A stream that is alive has a piece now and then: each of them comes in time even where `part` never does.
+        // A stream that is open sends a chunk from time to time, each of them in time even if
+        // `part` never comes.
         let in_time = tokio::time::timeout(Duration::from_secs(20), all).await;
         let read = String::from_utf8(out).unwrap();
         assert!(
@@ -262,7 +263,8 @@ impl Answer {
         read
     }
 
-    /// The raw bytes of the next event; `None` at the end of the stream, be it good or bad.
+    /// Returns the raw bytes of the next event; `None` at the end of the stream, whether it ended
+    /// properly or not.
     pub(crate) async fn event(&mut self) -> Option<Bytes> {
         let mut from = 0;
         loop {
@@ -277,7 +279,7 @@ impl Answer {
         }
     }
 
-    /// The next event that carries a message: its data.
+    /// Returns the data of the next event that contains a message.
     pub(crate) async fn data(&mut self) -> Option<Bytes> {
         loop {
             let event = String::from_utf8(self.event().await?.to_vec()).unwrap();
@@ -292,7 +294,7 @@ impl Answer {
     }
 }
 
-/// A call of the tool `echo` with one text; the id as written.
+/// Returns a call of the tool `echo` with one text; the id is inserted as written.
 pub(crate) fn call(id: &str, text: &str) -> String {
     let text = lychgate::message::quote(text);
     format!(
@@ -300,7 +302,7 @@ pub(crate) fn call(id: &str, text: &str) -> String {
     )
 }
 
-/// The same in the modern era.
+/// Returns the same call in the modern era.
 pub(crate) fn modern_call(id: &str, text: &str) -> String {
     let text = lychgate::message::quote(text);
     format!(
@@ -308,7 +310,7 @@ pub(crate) fn modern_call(id: &str, text: &str) -> String {
     )
 }
 
-/// The texts of a tool's result, one after the other.
+/// Returns the texts of a tool's result, one per line.
 pub(crate) fn result_text(answer: &Json) -> String {
     let content = answer.root().at(&["result", "content"]);
     let texts = content
@@ -318,7 +320,7 @@ pub(crate) fn result_text(answer: &Json) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// A value somewhere in a JSON text, as written.
+/// Returns the value at a path in a JSON text, as written.
 pub(crate) fn raw(json: &Json, path: &[&str]) -> Option<String> {
     json.root().at(path).map(|value| value.raw().to_owned())
 }

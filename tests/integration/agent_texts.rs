@@ -1,5 +1,5 @@
-//! What agents read of verdicts: enough to go on, and no command by which an agent would answer for its person or read what was
-//! taken out.
+//! The texts of verdicts that agents read are sufficient to continue, and name no command with
+//! which an agent could decide in place of its user or read removed content.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use lychgate::rules::Library;
 use super::harness::{Setup, TestGate};
 use super::servers::{Server, json_reply};
 
-/// Words of commands that decide something, or show what was taken out.
+/// Verbs of commands that make a decision or show removed content.
 const COMMANDS: [&str; 10] = [
     "quarantine",
     "suppress",
@@ -40,7 +40,7 @@ fn no_rule_names_such_a_command_in_what_agents_read() {
     }
 }
 
-/// A server whose answer is the text that the call names by its number.
+/// Starts a server that answers with the text whose number the call contains.
 async fn server(texts: Vec<String>) -> Server {
     let texts = Arc::new(texts);
     Server::start(move |seen| {
@@ -115,7 +115,7 @@ async fn no_verdict_names_such_a_command() {
         refused > 10 && withheld > 5,
         "{refused} refused, {withheld} withheld"
     );
-    // The id is enough for a person to find it.
+    // The id is enough for a person to find the content.
     let got = asks(&gate, &format!(r#"{{"number":{}}}"#, inbound.len() - 1)).await;
     assert!(
         got.contains("Tel: 555") && got.contains(": kept for review by a person]"),

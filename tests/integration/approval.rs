@@ -1,4 +1,5 @@
-//! What needs a person's yes waits for it at the admin port: scopes, deadlines, tokens, the file of what holds for good.
+//! Calls that require approval wait for it at the admin port: scopes, deadlines, tokens, the file
+//! of permanent approvals.
 
 #![allow(
     clippy::disallowed_types,
@@ -15,7 +16,7 @@ use lychgate::config::Scope;
 use super::harness::{Agent, Setup, TestGate, call, json, result_text, soon, string};
 use super::servers::{Peer, Wire, says, script};
 
-/// Rules by which `deploy` waits for a yes.
+/// A rule by which `deploy` requires approval.
 pub(crate) const ASKS: &str = r#"
 format = 1
 direction = "outbound"
@@ -30,7 +31,8 @@ catches = ["deploy it"]
 spares = ["deployment"]
 "#;
 
-/// A setup with the rule, a server that echoes what it got, and one that counts what reached it.
+/// Returns a server, a setup with the rule above, and the list of the messages that reach the
+/// server.
 pub(crate) async fn asking(
     wire: Wire,
 ) -> (Peer, Setup, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
@@ -49,7 +51,7 @@ pub(crate) async fn asking(
     (peer, setup, seen)
 }
 
-/// The calls that reached the server.
+/// Returns the calls that reached the server.
 pub(crate) fn calls(seen: &std::sync::Arc<std::sync::Mutex<Vec<String>>>) -> Vec<String> {
     seen.lock()
         .unwrap()
@@ -66,7 +68,7 @@ pub(crate) fn token(gate: &TestGate) -> String {
         .to_owned()
 }
 
-/// A request to `/approvals` with a token.
+/// Sends a request to `/approvals` with a token.
 pub(crate) async fn desk(
     gate: &TestGate,
     token: &str,
@@ -86,7 +88,7 @@ pub(crate) async fn desk(
     (answer.status, answer.text().await)
 }
 
-/// The id of the one question that is open, once there is one.
+/// Returns the id of the only open approval request, once there is one.
 pub(crate) async fn question(gate: &TestGate) -> String {
     let token = token(gate);
     soon("a question", async {
@@ -115,7 +117,7 @@ pub(crate) async fn decide(gate: &TestGate, id: &str, body: &str) -> (u16, Strin
 pub(crate) const ONCE: &str = r#"{"decision":"approve","scope":"once","by":"ann"}"#;
 const DENY: &str = r#"{"decision":"deny"}"#;
 
-/// Calls, with a yes of this scope if there is one to give; gives the result's text.
+/// Makes a call, approves it with `answer` if that is given, and returns the text of the result.
 async fn called(gate: &TestGate, agent: &Agent, body: String, answer: Option<&str>) -> String {
     let call = agent.post("up", &[], body);
     let (answered, ()) = tokio::join!(call, async {
@@ -456,7 +458,6 @@ async fn the_desk_is_for_whoever_has_the_token() {
     );
 }
 
-/// Runs `lychgate approve`.
 fn approve(config: &Path, args: &[&str]) -> (i32, String, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_lychgate"))
         .arg("approve")

@@ -1,5 +1,5 @@
-//! The ways on which an agent asks its own user: elicitation on the reply's stream, on the stream of HTTP+SSE, as
-//! `input_required`, and on the lines of `wrap` (see `wrap`).
+//! The ways in which an agent asks its own user for approval: elicitation on the stream of the
+//! reply, on the stream of HTTP+SSE, as `input_required`, and on the lines of `wrap` (see `wrap`).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::harness::{
 };
 use super::servers::Wire;
 
-/// What a client says that puts forms to its user.
+/// Returns the `initialize` request of a client that supports elicitation.
 fn initialize() -> String {
     INITIALIZE.replace(
         r#""capabilities":{}"#,
@@ -78,7 +78,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
                 .unwrap(),
                 r#"["once","session","call"]"#
             );
-            // Somebody else's answer is not heard.
+            // An answer from another agent is ignored.
             let bob = gate.agent_named("bob");
             bob.post("up", &[], answered(&asked, "accept"))
                 .await
@@ -155,7 +155,7 @@ async fn whichever_answers_first_counts_and_a_call_taken_back_is_not_carried_out
         .expect(202)
         .await;
 
-    // A client that cannot put the question after all: others still can.
+    // The client cannot show the request after all; it can still be approved in another way.
     let mut stream = agent
         .post("up", &headers, call("3", "deploy c"))
         .await
@@ -176,7 +176,7 @@ async fn whichever_answers_first_counts_and_a_call_taken_back_is_not_carried_out
         Some(1.0)
     );
 
-    // An answer to the gate never travels in a batch with others.
+    // An answer to the gate is not accepted in a batch with other messages.
     let batch = format!("[{},{}]", answered(&asked, "accept"), call("9", "x"));
     agent.post("up", &headers, batch).await.expect(400).await;
 }
@@ -250,7 +250,7 @@ async fn an_agent_of_the_first_revision_is_asked_on_its_stream() {
     assert_eq!(calls(&seen).len(), 1);
 }
 
-/// A modern call whose client puts forms to its user.
+/// Returns a modern call whose client supports elicitation.
 fn asks(id: &str, text: &str) -> String {
     modern_call(id, text).replace(
         r#"clientCapabilities":{}"#,
@@ -258,7 +258,7 @@ fn asks(id: &str, text: &str) -> String {
     )
 }
 
-/// The call once more, with an answer.
+/// Returns the same call again, with an answer to the request.
 fn again(body: &str, id: &str, state: &str, action: &str) -> String {
     let given = format!(
         r#","inputResponses":{{"lychgate-approval":{{"action":"{action}","content":{{"allow":"once"}}}}}}"#
@@ -290,7 +290,8 @@ async fn a_modern_agent_is_answered_with_a_question_and_calls_again() {
     );
     let state = string(&asked, &["result", "requestState"]).unwrap();
 
-    // Without an answer it is asked again; another agent's state, a changed one and another call get nowhere.
+    // Without an answer the request is repeated. The state of another agent, a modified one, and
+    // the state of another call are rejected.
     let unanswered = again(&body, "2", &state, "accept").replace("lychgate-approval", "other");
     assert_eq!(
         string(

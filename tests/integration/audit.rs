@@ -1,4 +1,4 @@
-//! Every judged message leaves a line that says who, what and why, and holds no secret.
+//! Every judged message has a line that records who, what and why, and contains no secret.
 
 use lychgate::config::Transport;
 use lychgate::record::entry::member;
@@ -212,7 +212,7 @@ async fn a_log_without_line_breaks_cannot_be_forged() {
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{2028}'));
 }
 
-/// Secrets, each planted where the gate comes across it.
+/// Secrets, each in a place that the gate reads.
 const PLANTED: [(&str, &str); 6] = [
     ("a password in arguments", "Hunter2-planted-0001"),
     (
@@ -327,7 +327,7 @@ async fn no_audit_no_traffic() {
         Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
     let full = |required| {
         Setup::new().http("up", server.url()).with(|config| {
-            // Every write to it fails as on a full disk.
+            // Every write to it fails, as on a full disk.
             config.audit.to = Some(lychgate::config::AuditTo::File("/dev/full".into()));
             config.audit.required = required;
         })
@@ -357,7 +357,7 @@ async fn no_audit_no_traffic() {
         .await
         .expect(200)
         .await;
-    // A file that cannot be opened at all keeps the gate from starting.
+    // If the file cannot be opened at all, the gate does not start.
     let closed = Setup::new().with(|config| {
         config.audit.to = Some(lychgate::config::AuditTo::File(
             "/proc/none/audit.jsonl".into(),

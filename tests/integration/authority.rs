@@ -1,4 +1,5 @@
-//! A server that one has to log in at: the demo's, with what a test can have go wrong at it, and a person who logs in.
+//! A server that requires a login: the one of the demo, with faults that a test can inject, and a
+//! person who logs in.
 
 #![allow(
     clippy::disallowed_types,
@@ -18,24 +19,24 @@ use lychgate::cli::demo::sample::{Login, Server as Sample, Settings};
 use super::harness::Agent;
 use super::servers::{Reply, Seen, Server, reply};
 
-/// What is asked of the server.
+/// The kinds of requests to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ask {
-    /// Anything of MCP.
+    /// Any MCP request.
     Mcp,
     /// Metadata of the resource or of the authorization server.
     Metadata,
-    /// To be registered.
+    /// Client registration.
     Register,
-    /// The page for the person, or an answer to it.
+    /// The page for the person, or the form that it sends.
     Page,
-    /// Tokens for a code.
+    /// Tokens for an authorization code.
     Redeem,
     /// Tokens for a refresh token.
     Refresh,
     /// Tokens by another grant.
     Grant,
-    /// To take a token back.
+    /// Revocation of a token.
     Revoke,
 }
 
@@ -55,18 +56,18 @@ impl Ask {
     }
 }
 
-/// What becomes of a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// This status and body in place of an answer; nothing is done.
+    /// Returns this status, media type and body instead of an answer; the request has no effect.
     Says(u16, &'static str, &'static str),
-    /// No answer; nothing is done.
+    /// Never answers; the request has no effect.
     Hangs,
-    /// It is done, but no answer comes.
+    /// Processes the request, but never answers.
     Loses,
-    /// It is done after this time.
+    /// Processes the request after this time.
     Lags(Duration),
-    /// The answer comes without this member.
+    /// Leaves this member out of the answer.
     Omits(&'static str),
 }
 
@@ -82,7 +83,7 @@ impl Fault {
 }
 
 struct Inside {
-    /// Another one takes the place of the server that moves.
+    /// Replaced when the authorization server moves.
     sample: Mutex<Arc<Sample>>,
     faults: Mutex<Vec<(Ask, Fault)>>,
     asked: Mutex<BTreeMap<Ask, usize>>,
@@ -136,14 +137,13 @@ impl Inside {
     }
 }
 
-/// The server.
 pub(crate) struct Authority {
     server: Server,
     inside: Arc<Inside>,
 }
 
 impl Authority {
-    /// With access tokens that last so many seconds.
+    /// Starts a server whose access tokens last this many seconds.
     pub(crate) async fn start(access_seconds: u64) -> Self {
         Self::start_as(|settings| settings.access = Duration::from_secs(access_seconds)).await
     }
@@ -179,12 +179,12 @@ impl Authority {
         }
     }
 
-    /// The URL of its tools.
+    /// Returns the URL of its tools.
     pub(crate) fn url(&self) -> String {
         self.server.url()
     }
 
-    /// What it is made of.
+    /// Returns the settings that it was started with.
     pub(crate) fn settings(&self) -> Settings {
         self.inside
             .sample
@@ -196,12 +196,12 @@ impl Authority {
             .clone()
     }
 
-    /// How many tool calls it has answered.
+    /// Returns how many tool calls it has answered.
     pub(crate) fn calls(&self) -> usize {
         self.inside.sample.lock().unwrap().calls()
     }
 
-    /// How often it was asked for something.
+    /// Returns how many requests of a kind it has received.
     pub(crate) fn asked(&self, ask: Ask) -> usize {
         self.inside
             .asked
@@ -212,18 +212,18 @@ impl Authority {
             .unwrap_or_default()
     }
 
-    /// Has the next request of a kind go wrong; with several, one after the other.
+    /// Makes the next request of a kind fail; several faults of a kind apply one after the other.
     pub(crate) fn fail(&self, ask: Ask, fault: Fault) {
         self.inside.faults.lock().unwrap().push((ask, fault));
     }
 
-    /// The requests that have reached it since this was last asked.
+    /// Returns the requests that have reached it since the last call of this function.
     pub(crate) async fn seen(&self) -> Vec<Seen> {
         self.server.rest().await
     }
 
-    /// The authorization server moves elsewhere: the resource stays where it is and names the new one, which knows
-    /// nobody. The new one answers for itself what is asked there.
+    /// Moves the authorization server: the resource stays where it is and names the new one, which
+    /// knows no client. Returns the new one, which answers the requests that are sent to it.
     pub(crate) async fn moves(&self) -> Self {
         let old = self.settings();
         let resource = self.url();
@@ -237,7 +237,8 @@ impl Authority {
         new
     }
 
-    /// What a person does who is sent to the page at `url`: name, password, allow. Where they are sent then.
+    /// Does what a person does on the page at `url`: enters name and password, and allows. Returns
+    /// the URL that the person is redirected to.
     pub(crate) async fn log_in(&self, url: &str) -> String {
         let (name, password) = self.settings().person;
         self.fill_in(
@@ -247,7 +248,7 @@ impl Authority {
         .await
     }
 
-    /// What a person does who does not want to.
+    /// Denies the login on the page at `url`, as a person does who does not want it.
     pub(crate) async fn deny(&self, url: &str) -> String {
         self.fill_in(url, "answer=deny").await
     }
@@ -284,7 +285,7 @@ impl Authority {
     }
 }
 
-/// What the server does when it is told to, as the tests that use it rely on.
+/// The server fails as requested, as the tests that use it rely on.
 #[tokio::test]
 async fn it_goes_wrong_as_told_and_counts() {
     let authority = Authority::start(60).await;

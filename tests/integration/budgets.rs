@@ -1,4 +1,4 @@
-//! Limits on calls of tools: how many, how fast, how large.
+//! Limits on tool calls: their number, rate and size.
 
 use std::sync::{Arc, Mutex};
 
@@ -67,7 +67,7 @@ async fn a_tool_called_too_fast_says_how_long_to_wait() {
         "{text}"
     );
     assert_eq!(gate.limit_hits("calls_per_minute"), 1.0);
-    // Other tools have room of their own.
+    // Other tools have budgets of their own.
     gate.agent()
         .post("up", &[], named("other"))
         .await
@@ -249,7 +249,7 @@ async fn a_tool_has_so_many_calls_at_once_and_no_more() {
     );
     assert!(text.contains("concurrent_calls"), "{text}");
     assert_eq!(gate.limit_hits("concurrent_calls"), 1.0);
-    // Other tools have places of their own, and the place is free again when the answer is whole.
+    // Other tools have places of their own, and a place is free again when the answer is complete.
     gate.agent()
         .post("up", &[], named("other"))
         .await
@@ -291,7 +291,7 @@ fn wrapped_servers_have_the_same_budgets() {
     refused(&mut wrapped, &long, "argument_bytes");
     pass(&mut wrapped, &named("slow"));
     refused(&mut wrapped, &named("slow"), "calls_per_minute");
-    // What was refused counts for nothing.
+    // Refused calls do not count.
     pass(&mut wrapped, &named("other"));
     pass(&mut wrapped, &named("other"));
     refused(&mut wrapped, &named("other"), "calls_per_session");

@@ -1,4 +1,4 @@
-//! What `rules/bypasses.md` says is caught is caught, and what it says passes does pass.
+//! What `rules/bypasses.md` lists as caught is caught, and what it lists as passing passes.
 
 #![allow(
     clippy::disallowed_types,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../rules/bypasses.md");
 
-/// How the heading begins above the rows with text from servers.
+/// The beginning of the heading above the rows with text from servers.
 const INBOUND: &str = "Orders from a server";
 
 struct Row {
@@ -20,8 +20,8 @@ struct Row {
     caught: bool,
 }
 
-/// A row of a table: a form, an example in backticks, a verdict, a reason. The heading above names tool and argument, or
-/// none where the example is text from a server.
+/// Parses a row of a table: a form, an example in backticks, a verdict, a reason. The heading above
+/// the table names tool and argument, or neither where the example is text from a server.
 fn row(line: &str, tool: &str, argument: &str) -> Option<Row> {
     let line = line.strip_prefix("| ")?.replace("\\|", "\u{1}");
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -47,7 +47,7 @@ fn row(line: &str, tool: &str, argument: &str) -> Option<Row> {
     Some(Row { record, caught })
 }
 
-/// The rows of one direction.
+/// Returns the rows of one direction.
 fn rows(inbound: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut place = ("", "");

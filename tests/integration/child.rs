@@ -1,4 +1,4 @@
-//! A stdio server that is steered from the test.
+//! A stdio server that a test controls.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -16,15 +16,15 @@ use tokio::task::JoinHandle;
 use super::harness::{Agent, json, soon};
 use super::servers::initialized;
 
-/// Child processes that are steered from the test: each connects to it, sends what its standard input says, and
-/// writes to its standard output what it is sent.
+/// Child processes that a test controls: each connects to the test, forwards its standard input to
+/// it, and writes to its standard output what the test sends.
 pub(crate) struct StdioServer {
     address: SocketAddr,
     pub(crate) children: Arc<Mutex<mpsc::UnboundedReceiver<Child>>>,
     task: JoinHandle<()>,
 }
 
-/// One child. When it is dropped, the process ends.
+/// One child process, which ends when this is dropped.
 pub(crate) struct Child {
     pub(crate) pid: String,
     from: BufReader<OwnedReadHalf>,
@@ -50,7 +50,8 @@ impl StdioServer {
         }
     }
 
-    /// The command that starts a child: this very binary, with its standard output kept clear of the test runner's words.
+    /// Returns the command that starts a child: this test binary, with the output of the test
+    /// runner kept out of the child's standard output.
     pub(crate) fn command(&self) -> StdioTransport {
         let run = r#"exec 2>&1 >/dev/null; exec "$0" --exact stdio_child --nocapture"#;
         let exe = std::env::current_exe()
@@ -66,14 +67,14 @@ impl StdioServer {
         }
     }
 
-    /// The next child that was started.
+    /// Returns the next child that was started.
     pub(crate) async fn next(&self) -> Child {
         soon("a child", async { self.children.lock().await.recv().await })
             .await
             .unwrap()
     }
 
-    /// Initializes a session of an agent; gives its id and the child that serves it.
+    /// Initializes a session of an agent; returns its id and the child that serves it.
     pub(crate) async fn session(&self, agent: &Agent, upstream: &str) -> (String, Child) {
         let (session, child) = tokio::join!(agent.initialize(upstream), async {
             let mut child = self.next().await;
@@ -83,7 +84,7 @@ impl StdioServer {
         (session.unwrap(), child)
     }
 
-    /// Whether a child was started that was not looked at.
+    /// Reports whether another child was started.
     pub(crate) async fn started_another(&self) -> bool {
         self.children.lock().await.try_recv().is_ok()
     }
@@ -114,7 +115,8 @@ impl Child {
         child
     }
 
-    /// The next line of its standard input, without the line feed; `None` once that is closed.
+    /// Returns the next line of its standard input, without the line feed; `None` once that is
+    /// closed.
     pub(crate) async fn line(&mut self) -> Option<Bytes> {
         let mut line = Vec::new();
         let read = soon(
@@ -131,7 +133,7 @@ impl Child {
         }
     }
 
-    /// The next line, as text.
+    /// Returns the next line as text.
     pub(crate) async fn text(&mut self) -> String {
         String::from_utf8(self.line().await.unwrap().to_vec()).unwrap()
     }
@@ -142,7 +144,7 @@ impl Child {
         self.to.write_all(b"\n").await.unwrap();
     }
 
-    /// Answers `initialize`.
+    /// Receives `initialize` and answers it.
     pub(crate) async fn initialize(&mut self) {
         let line = self.line().await.unwrap();
         for answer in initialized(&line).unwrap() {
@@ -150,14 +152,16 @@ impl Child {
         }
     }
 
-    /// Whether its process is there and no zombie.
+    /// Reports whether its process exists and is not a zombie.
     pub(crate) fn runs(&self) -> bool {
         runs(&self.pid)
     }
 }
 
-/// A port for a program that has to be told one. Not one that the system gave and took back: it may give that to the next who
-/// binds to port 0, and to connections. These are below those (Linux: from 32768 on), and each is given once.
+/// Returns a port for a program that needs a fixed one. A port that the system assigned and that
+/// was closed again is not safe: the system may assign it to the next program that binds to port 0,
+/// or to a connection. These ports are below that range (Linux: from 32768 on), and each is
+/// returned once.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(97);
@@ -170,7 +174,8 @@ pub(crate) fn free_port() -> u16 {
         .unwrap()
 }
 
-/// Whether a process is there and no zombie. Not by its command line, which is empty for a moment of every `exec`.
+/// Reports whether a process exists and is not a zombie. The command line does not show this: it is
+/// empty for a moment during every `exec`.
 pub(crate) fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         stat.rsplit_once(") ")
@@ -178,7 +183,8 @@ pub(crate) fn runs(pid: &str) -> bool {
     })
 }
 
-/// The other side of [`StdioServer`], if this process was started as a child. Never returns then.
+/// Runs the child's side of [`StdioServer`] if this process was started as a child; does not return
+/// then.
 pub(crate) fn be_a_child() {
     let Ok(address) = std::env::var(CHILD) else {
         return;
@@ -189,10 +195,11 @@ pub(crate) fn be_a_child() {
     let mut from = control.try_clone().unwrap();
     std::thread::spawn(move || {
         drop(std::io::copy(&mut std::io::stdin().lock(), &mut control));
-        // Either side may go first.
+        // Either side may close first.
         drop(control.shutdown(std::net::Shutdown::Write));
     });
-    // Standard error is where standard output was. This splices where it can: see the comment at the gate's sockets.
+    // Standard error is the original standard output. `io::copy` splices where it can: see the
+    // comment at the gate's sockets.
     drop(std::io::copy(&mut from, &mut std::io::stderr().lock()));
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! Connections that do nothing, show no credential or guess: they end, and keep nobody else out.
+//! Connections that are idle, send no credential or guess tokens end, and keep no other client out.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// `window` is what the gate may send of each body.
+    /// Connects; `window` is the number of bytes that the gate may send of each body.
     async fn connect(to: SocketAddr, window: u32, answers_pings: bool) -> Self {
         let mut stream = TcpStream::connect(to).await.unwrap();
         stream
@@ -62,7 +62,7 @@ impl Raw {
         self.stream.write_all(&bytes).await.ok();
     }
 
-    /// GET, as stream 1.
+    /// Sends a GET as stream 1.
     async fn get(&mut self, path: &str, token: Option<&str>) {
         let mut head = vec![0x82, 0x86];
         let mut literal = |name: &[u8], value: &str| {
@@ -78,7 +78,8 @@ impl Raw {
         self.frame(1, 0x05, 1, &head).await;
     }
 
-    /// Reads until the gate closes the connection, or for `time`; gives how long that took, if it did.
+    /// Reads until the gate closes the connection, for at most `time`; returns how long that took,
+    /// or `None` if it stayed open.
     async fn closed_within(&mut self, time: Duration) -> Option<Duration> {
         let began = Instant::now();
         tokio::time::timeout(time, async { while self.next().await.is_some() {} })
@@ -121,7 +122,7 @@ async fn an_http2_connection_without_open_streams_ends() {
         })
         .await;
     }
-    // With a token, and once it has done nothing for that long.
+    // An authenticated connection ends once it has been idle for that long.
     let mut raw = Raw::connect(gate.running.address, 65_535, false).await;
     raw.get("/mcp/nowhere", Some(&token("ann"))).await;
     assert!(

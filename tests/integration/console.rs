@@ -1,4 +1,5 @@
-//! The console's way in, and what it tells: as a browser, another page and a program ask.
+//! The login of the console and what it shows, for requests of a browser, of another page and of a
+//! program.
 
 use http::Method;
 
@@ -6,7 +7,7 @@ use super::approval::token;
 use super::harness::{Agent, META, Setup, TestGate, call, json, modern_call};
 use super::servers::{Peer, Server, Wire, json_reply, says, script};
 
-/// A page in a browser, with what it shows.
+/// A page in a browser, with the credentials that it sends.
 #[derive(Default)]
 pub(crate) struct Page {
     cookie: String,
@@ -44,7 +45,7 @@ impl Page {
         self.ask(gate, Method::GET, path, &[], "").await
     }
 
-    /// Logs in; gives the whole `Set-Cookie`.
+    /// Logs in; returns the status, the page and the whole `Set-Cookie`.
     pub(crate) async fn log_in(gate: &TestGate, body: String) -> (u16, Self, String) {
         let agent = Agent::new(gate.running.admin.unwrap(), None);
         let answer = agent
@@ -237,7 +238,7 @@ async fn it_tells_what_is_judged_by_what_and_how_often() {
     );
 }
 
-/// The sum of one count over all buckets of the overview.
+/// Returns the sum of one count over all buckets of the overview.
 fn sum(overview: &str, name: &str) -> u32 {
     let key = format!(r#""{name}":"#);
     overview

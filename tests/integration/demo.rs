@@ -1,4 +1,4 @@
-//! `lychgate demo` shows the gate at work, and keeps what it promises.
+//! `lychgate demo` shows the gate at work, and what it announces is true.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

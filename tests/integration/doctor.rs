@@ -1,4 +1,5 @@
-//! `lychgate doctor` as a whole program: a config with everything wrong around it, and one with nothing.
+//! `lychgate doctor` as a whole program, with a config that has every fault, and with one that has
+//! none.
 
 #![allow(
     clippy::disallowed_types,
@@ -171,7 +172,7 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     ] {
         assert!(told.contains(part), "`{part}` is missing from: {told}");
     }
-    // A gate that runs without an admin port is not to be killed.
+    // If a gate without an admin port is running, the report must not suggest killing it.
     let config = format!(
         "[listen]\naddress = \"127.0.0.1:{}\"\n[upstream.u]\nstdio = {{ command = [\"true\"] }}\n",
         free_port()
@@ -210,7 +211,7 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     assert!(err.contains("cannot be read"), "{err}");
 }
 
-/// Now, as heads of answers have it.
+/// Returns the current time in the format of HTTP headers.
 fn httpdate() -> String {
     let output = Command::new("date")
         .args(["-u", "+%a, %d %b %Y %H:%M:%S GMT"])

@@ -1,4 +1,4 @@
-//! The gate ends in good order: open calls finish, nothing new begins, nothing is left behind.
+//! An orderly shutdown: open calls finish, no new ones begin, nothing is left behind.
 
 use http::Method;
 use tokio::net::TcpStream;

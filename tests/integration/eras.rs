@@ -1,4 +1,5 @@
-//! Each revision's own rules: which headers must agree with the body, which methods and batches there are.
+//! The rules of each revision: which headers must agree with the body, which methods and batches it
+//! has.
 
 use http::Method;
 
@@ -12,7 +13,7 @@ async fn gate() -> (TestGate, Server) {
     (Setup::new().http("up", server.url()).start().await, server)
 }
 
-/// The status of an answer and the code of its error, which must name the request's id.
+/// Returns the status of an answer and the code of its error, which must contain the request's id.
 async fn refused(agent: &Agent, headers: &[(&str, &str)], body: &str) -> (u16, i64) {
     let answer = agent.post("up", headers, body.to_owned()).await;
     let status = answer.status;

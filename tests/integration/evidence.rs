@@ -1,4 +1,4 @@
-//! No call goes by without its line: the gate is killed under load, and runs out of room.
+//! No call passes without its audit line: the gate is killed under load, and the disk is full.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,17 +14,16 @@ use lychgate::message::Json;
 use super::harness::{json, string};
 use super::servers::free_port;
 
-/// How often the gate is killed. `KILLS` in the environment says otherwise, and has the rules that come with the gate judge each
-/// call; `LYCHGATE` names another build of it:
-/// `KILLS=2000 LYCHGATE=target/release/lychgate cargo test --test integration killed_under_load -- --nocapture`
+/// Number of times that the gate is killed. `KILLS` in the environment sets another number, and
+/// enables the built-in rules for the calls; `LYCHGATE` sets another binary of the gate:
 const KILLS: usize = 20;
-/// Without rules a build for tests starts fast.
+/// Without rules a debug build starts fast.
 const QUICK: &str = "rules = []\nmode = \"observe\"";
-/// Agents that call at once.
+/// Number of agents that call at the same time.
 const AGENTS: usize = 6;
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Notes which calls reach it.
+/// A server that records which calls reach it.
 struct Noting {
     address: SocketAddr,
     reached: Arc<Mutex<HashSet<String>>>,
@@ -64,7 +63,7 @@ fn serve(stream: TcpStream, reached: &Mutex<HashSet<String>>) -> Option<()> {
     }
 }
 
-/// One message of HTTP/1.1: its first line and body.
+/// Reads one message of HTTP/1.1; returns its first line and body.
 fn message(reader: &mut impl BufRead) -> io::Result<(String, String)> {
     let mut first = String::new();
     let mut length = 0;
@@ -145,7 +144,7 @@ impl Gate {
     }
 }
 
-/// Calls of one agent, over one connection.
+/// The calls of one agent over one connection.
 struct Calls {
     reader: BufReader<TcpStream>,
 }
@@ -160,7 +159,7 @@ impl Calls {
         })
     }
 
-    /// Calls, and gives the status and body of the answer.
+    /// Makes a call and returns the status and body of the answer.
     fn call(&mut self, id: &str) -> io::Result<(u16, String)> {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":"{id}","method":"tools/call","params":{{"name":"echo","arguments":{{"text":"hello"}}}}}}"#
@@ -199,7 +198,7 @@ fn program() -> String {
     std::env::var("LYCHGATE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_lychgate").to_owned())
 }
 
-/// What `lychgate audit verify` says of a log.
+/// Returns the report of `lychgate audit verify` for a log.
 fn verified(log: &Path) -> Json {
     let told = Command::new(program())
         .args(["audit", "verify", "--json"])
@@ -215,7 +214,7 @@ fn verified(log: &Path) -> Json {
     json(&text)
 }
 
-/// Ids of calls that the log has a line of, that went this way.
+/// Returns the ids of the calls for which the log has a line in this direction.
 fn told_of(log: &Path, direction: &str) -> HashSet<String> {
     let mut told = HashSet::new();
     let folder = std::fs::read_dir(log.parent().unwrap())
@@ -288,7 +287,7 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
             stop.store(true, Ordering::Relaxed);
         });
         if (round + 1) % 100 == 0 {
-            // What a long run does is worth seeing.
+            // Shows the progress of a long run.
             println!(
                 "{} kills, {} calls answered, {:?}",
                 round + 1,
@@ -323,7 +322,8 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
     assert_eq!(string(&report, &["key"]).as_deref(), Some("found"));
 }
 
-/// Commands that give a file system of 1 MB to a gate: as root, in a namespace of its own, or not at all.
+/// Returns a command that runs a gate with a file system of 1 MB, as root or in a namespace of its
+/// own; `None` if neither is possible.
 fn small_disk(folder: &Path) -> Option<Vec<String>> {
     let mount = format!(
         "mount -t tmpfs -o size=1m none '{}' && exec \"$@\"",
@@ -371,7 +371,7 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
     let config = config(folder.path(), address, server.address, &audit);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let gate = Gate::start(&config, address, &words);
-    // The disk as the gate sees it.
+    // The path to the disk as the gate sees it.
     let inside = PathBuf::from(format!("/proc/{}/root{}", gate.child.id(), disk.display()));
     let mut calls = Calls::open(address).unwrap();
     assert_eq!(calls.call("d-before").unwrap().0, 200);
@@ -404,7 +404,7 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
         reached.difference(&sent).collect::<Vec<_>>()
     );
     assert!(passed.is_subset(&reached) && reached.contains("d-after"));
-    // The report is of a copy: another process may not see this disk by its name.
+    // The report covers a copy: another process may not see this disk under its path.
     let copy = folder.path().join("copy");
     std::fs::create_dir(&copy).unwrap();
     for entry in std::fs::read_dir(&inside).unwrap() {

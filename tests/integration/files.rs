@@ -1,4 +1,5 @@
-//! A file that one call writes is judged when another runs it: over HTTP by session, and between pipes.
+//! A file that one call writes is judged when another call runs it: per session over HTTP, and in
+//! `wrap`.
 
 use super::harness::{Setup, json, raw};
 use super::servers::{Server, json_reply};

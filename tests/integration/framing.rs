@@ -1,5 +1,5 @@
-//! A client sees the messages that the gate inspected and nothing else, however it splits a stream into lines, decodes a
-//! body or matches an answer to its request.
+//! A client sees the messages that the gate inspected and nothing else, however it splits a stream
+//! into lines, decodes a body or matches an answer to its request.
 
 use bytes::Bytes;
 use http::Method;
@@ -17,7 +17,8 @@ fn answer(id: &str, text: &str) -> String {
     )
 }
 
-/// A gate before a server that answers every request like this, and what an agent gets of it.
+/// Starts a gate for a server that answers every request with this body, and returns what an agent
+/// receives.
 async fn through(content_type: &'static str, body: impl Into<Bytes>) -> (TestGate, Server, Answer) {
     let body = body.into();
     let (gate, server) =
@@ -32,10 +33,11 @@ async fn before(answer: impl Fn() -> Reply + Send + Sync + 'static) -> (TestGate
     (gate, server)
 }
 
-/// A client's way to split a stream into lines, and its name.
+/// The name of a way in which a client splits a stream into lines, and its function.
 type Reader = (&'static str, fn(&str) -> Vec<String>);
 
-/// How clients split a stream: by the standard, at LF alone and trimmed (Go), as `str.splitlines` does (Python), at CR or LF.
+/// Returns how clients split a stream: as the standard says, at LF only and with trimming (Go), as
+/// `str.splitlines` does (Python), at CR or LF.
 fn readers() -> [Reader; 4] {
     fn standard(stream: &str) -> Vec<String> {
         stream
@@ -73,7 +75,7 @@ fn readers() -> [Reader; 4] {
     ]
 }
 
-/// The data that a client reads from lines, by event.
+/// Returns the data that a client reads from lines, by event.
 fn data(lines: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     let mut current: Vec<&str> = Vec::new();
@@ -175,7 +177,7 @@ async fn a_body_is_decoded_as_it_was_inspected() {
         ["application/json"]
     );
     assert_eq!(got.header("x-other"), "kept");
-    // An error page is text, whatever it says of itself.
+    // An error page is sent as text, whatever type it declares.
     let page = [("content-type", "text/html; charset=utf-7")];
     let (gate, _server) = before(move || reply(503, &page, "<p>sorry")).await;
     let got = gate.agent().post("up", &[], call("1", "x")).await;
@@ -218,7 +220,7 @@ async fn an_empty_stream_stays_a_stream() {
     assert!(got.bytes().await.is_empty());
 }
 
-/// The audit line of the answer that held the order.
+/// Returns the audit line of the answer that contained the order.
 fn rewritten(gate: &TestGate) -> String {
     gate.audit_text()
         .lines()
@@ -227,7 +229,8 @@ fn rewritten(gate: &TestGate) -> String {
         .to_owned()
 }
 
-/// Clients take `"7"` for the answer to `7`: it is inspected as the answer of the tool that was called.
+/// Clients accept `"7"` as the answer to `7`, so it is inspected as the answer of the tool that was
+/// called.
 #[tokio::test]
 async fn an_answer_with_its_id_in_another_spelling_is_inspected_as_the_answer() {
     let (gate, _server) = before(|| json_reply(answer(r#""\u0037""#, ORDER))).await;
@@ -249,7 +252,7 @@ async fn an_answer_with_its_id_in_another_spelling_is_inspected_as_the_answer() 
 
 #[tokio::test]
 async fn an_answer_to_no_open_request_is_withheld() {
-    // A body can hold nothing else.
+    // A body that is not a stream can contain nothing else.
     let (gate, _server, got) =
         through("application/json", answer("2", "for another request")).await;
     let text = got.text().await;
@@ -258,7 +261,8 @@ async fn an_answer_to_no_open_request_is_withheld() {
         "{text}"
     );
     assert!(gate.audit_text().contains("does not match an open request"));
-    // On a stream the open request still gets its answer, and an error that names no request passes.
+    // On a stream the open request still gets its answer, and an error that names no request
+    // passes.
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"half a message"}}"#;
     let stream = format!(
         "id: 5\ndata: {}\n\ndata: {error}\n\ndata: [{},{}]\n\ndata: {}\n\n",
@@ -297,7 +301,8 @@ fn wrap_withholds_an_answer_to_no_open_request() {
     );
 }
 
-/// In a session, an answer may come on the stream of another request: it is inspected as the answer to its own.
+/// In a session, an answer may arrive on the stream of another request; it is inspected as the
+/// answer to its own request.
 #[tokio::test]
 async fn an_answer_on_another_stream_of_its_session_is_inspected_as_the_answer() {
     let (held, arrived) = tokio::sync::oneshot::channel::<()>();

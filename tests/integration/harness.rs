@@ -1,4 +1,4 @@
-//! A gate in this process.
+//! Runs a gate in this process.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ pub(crate) use super::agent::*;
 use super::child::StdioServer;
 use super::lines::Checked;
 
-/// What is awaited for longer than this does not come.
+/// Maximum time that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What `future` gives, which must come in time.
+/// Returns the output of `future`; panics if it takes longer than [`PATIENCE`].
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(given) => given,
@@ -32,7 +32,7 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Waits until something holds that nobody tells of.
+/// Polls a condition until it holds, where no event reports it.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     soon(what, async {
         while !holds() {
@@ -44,7 +44,7 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Keeps what the gates of this process log, so that tests can read it.
+/// Collects what the gates of this process log, so that tests can read it.
 fn keep_log() {
     static ONCE: Once = Once::new();
     struct Keep;
@@ -66,7 +66,7 @@ fn keep_log() {
     });
 }
 
-/// Runs a program; gives its exit code, standard output and standard error.
+/// Runs a program and returns its exit code, standard output and standard error.
 pub(crate) fn run(command: &mut Command) -> (i32, String, String) {
     let Output {
         status,
@@ -77,12 +77,12 @@ pub(crate) fn run(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
-/// What all gates of this process have logged.
+/// Returns what all gates of this process have logged so far.
 pub(crate) fn log() -> String {
     String::from_utf8_lossy(&LOG.lock().unwrap()).into_owned()
 }
 
-/// Rules that tests judge by: small, so that a gate starts at once.
+/// Outbound rules for the tests: few, so that a gate starts at once.
 pub(crate) const OUTBOUND: &str = r#"
 format = 1
 direction = "outbound"
@@ -96,7 +96,7 @@ find.pattern = { keywords = ["detonate"], any = ['''\bdetonate\b'''] }
 catches = ["detonate it"]
 spares = ["detonator"]
 "#;
-/// See [`OUTBOUND`].
+/// Inbound rules for the tests, see [`OUTBOUND`].
 pub(crate) const INBOUND: &str = r#"
 format = 1
 direction = "inbound"
@@ -120,14 +120,14 @@ catches = ["a poison pill"]
 spares = ["poisonous"]
 "#;
 
-/// A gate that is about to start.
+/// Builds a gate and starts it.
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) folder: TempDir,
 }
 
 impl Setup {
-    /// With the rules above and an audit log, and no upstream yet.
+    /// Returns a setup with the rules above and an audit log, and no upstream yet.
     pub(crate) fn new() -> Self {
         keep_log();
         let folder = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ impl Setup {
         Self { config, folder }
     }
 
-    /// With the rules that ship.
+    /// Uses the built-in rules instead of those above.
     pub(crate) fn shipped(mut self) -> Self {
         self.config
             .policies
@@ -169,27 +169,27 @@ impl Setup {
         self
     }
 
-    /// An upstream over streamable HTTP.
+    /// Adds an upstream over streamable HTTP.
     pub(crate) fn http(self, name: &str, url: String) -> Self {
         self.upstream(name, Transport::Http(http(url)))
     }
 
-    /// An upstream over HTTP+SSE.
+    /// Adds an upstream over HTTP+SSE.
     pub(crate) fn sse(self, name: &str, url: String) -> Self {
         self.upstream(name, Transport::Sse(http(url)))
     }
 
-    /// An upstream that is a child process steered by `server`.
+    /// Adds an upstream that is a child process, controlled through `server`.
     pub(crate) fn stdio(self, name: &str, server: &StdioServer) -> Self {
         self.command(name, server.command())
     }
 
-    /// An upstream that is a child process.
+    /// Adds an upstream that is a child process.
     pub(crate) fn command(self, name: &str, transport: StdioTransport) -> Self {
         self.upstream(name, Transport::Stdio(transport))
     }
 
-    /// Agents by name; the token of each is [`token`].
+    /// Adds agents by name; the token of each is [`token`].
     pub(crate) fn agents(mut self, names: &[&str]) -> Self {
         let agent = |name: &&str| AgentConfig {
             name: (*name).into(),
@@ -200,7 +200,7 @@ impl Setup {
         self
     }
 
-    /// Changes anything.
+    /// Changes any part of the config.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
@@ -211,7 +211,6 @@ impl Setup {
         self.with(|config| change(config.policies.get_mut("default").unwrap()))
     }
 
-    /// Starts it.
     pub(crate) async fn start(self) -> TestGate {
         let running = app::start(self.config, None)
             .await
@@ -227,12 +226,12 @@ pub(crate) fn http(url: String) -> HttpTransport {
     }
 }
 
-/// The bearer token of an agent.
+/// Returns the bearer token of an agent.
 pub(crate) fn token(agent: &str) -> String {
     format!("token-of-{agent}-0123456789")
 }
 
-/// Its hash, as a config file has it.
+/// Returns the hash of an agent's token, in the form of the config file.
 pub(crate) fn token_sha256(agent: &str) -> String {
     Sha256::digest(token(agent).as_bytes())
         .iter()
@@ -240,10 +239,10 @@ pub(crate) fn token_sha256(agent: &str) -> String {
         .collect()
 }
 
-/// A gate that runs.
+/// A running gate.
 pub(crate) struct TestGate {
     pub(crate) running: Running,
-    /// Every line that it writes is as the schema says.
+    /// Checks, when dropped, each audit line that the gate has written against the schema.
     _lines: Checked,
     pub(crate) folder: TempDir,
 }
@@ -257,28 +256,29 @@ impl TestGate {
         }
     }
 
-    /// The agent of a gate that asks for no token.
+    /// Returns the agent of a gate that requires no token.
     pub(crate) fn agent(&self) -> Agent {
         Agent::new(self.running.address, None)
     }
 
-    /// The agent of this name.
+    /// Returns the agent with this name.
     pub(crate) fn agent_named(&self, name: &str) -> Agent {
         Agent::new(self.running.address, Some(token(name)))
     }
 
-    /// The sum of the series of a metric that have these labels; `None` where there is no such series.
+    /// Returns the sum of the series of a metric that have these labels; `None` if there is no such
+    /// series.
     pub(crate) fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         metric(&self.running.gate().recorder().metrics_text(), name, labels)
     }
 
-    /// How often a limit was hit, by the metrics.
+    /// Returns how often a limit was hit, according to the metrics.
     pub(crate) fn limit_hits(&self, limit: &str) -> f64 {
         self.metric("lychgate_limits_hit_total", &[("limit", limit)])
             .unwrap_or_else(|| panic!("no counter for `{limit}`"))
     }
 
-    /// The audit log so far.
+    /// Returns the text of the audit log so far, without the lines for its opening.
     pub(crate) fn audit_text(&self) -> String {
         self.running.gate().recorder().flush();
         let text = std::fs::read_to_string(self.audit_file()).unwrap_or_default();
@@ -287,7 +287,7 @@ impl TestGate {
             .collect()
     }
 
-    /// The lines of the audit log so far.
+    /// Returns the lines of the audit log so far.
     pub(crate) fn audit(&self) -> Vec<Json> {
         self.audit_text().lines().map(json).collect()
     }
@@ -296,7 +296,7 @@ impl TestGate {
         self.folder.path().join("audit.jsonl")
     }
 
-    /// A page of the admin port: its status and text.
+    /// Requests a page of the admin port and returns its status and text.
     pub(crate) async fn admin(&self, path: &str) -> (u16, String) {
         let admin = self.running.admin.unwrap();
         let answer = Agent::new(admin, None)
@@ -305,20 +305,20 @@ impl TestGate {
         (answer.status, answer.text().await)
     }
 
-    /// Writes a file of rules.
+    /// Writes a rule file.
     pub(crate) fn write_rules(&self, name: &str, text: &str) {
         write_whole(&self.folder.path().join("rules").join(name), text);
     }
 }
 
-/// Writes a file so that no reader sees half of it.
+/// Writes a file so that no reader sees it half written.
 pub(crate) fn write_whole(path: &Path, text: &str) {
     let new = path.with_extension("new");
     std::fs::write(&new, text).unwrap();
     std::fs::rename(&new, path).unwrap();
 }
 
-/// The sum of the series of a metric that have these labels.
+/// Returns the sum of the series of a metric that have these labels.
 pub(crate) fn metric(text: &str, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
     let wanted: Vec<String> = labels
         .iter()

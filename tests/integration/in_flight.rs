@@ -1,4 +1,5 @@
-//! Bytes in flight are reserved before they are read, for all agents and for each, and released when a call has ended.
+//! Bytes in flight are reserved before they are read, for all agents together and for each, and
+//! released when a call has ended.
 
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ async fn gate(change: impl FnOnce(&mut Limits)) -> (TestGate, Server) {
     (setup.start().await, server)
 }
 
-/// Begins a request of an agent whose body does not come yet.
+/// Starts a request of an agent without sending its body.
 async fn begun(gate: &TestGate, agent: &str, framing: &str) -> TcpStream {
     let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
     let head = format!(
@@ -45,7 +46,7 @@ fn in_flight(gate: &TestGate) -> usize {
     gate.running.gate().in_flight().bytes()
 }
 
-/// The head of an answer.
+/// Returns the head of an answer.
 async fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -91,7 +92,7 @@ async fn announced_bodies_are_reserved_before_they_come() {
         ),
         (2.0, 1.0)
     );
-    // What is short finds room all the same, and the slow upload ends when its time is over.
+    // Short messages still find room, and the slow upload ends when its time is over.
     gate.agent_named("ann")
         .post("up", &[], call("1", "x"))
         .await

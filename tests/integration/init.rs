@@ -1,4 +1,4 @@
-//! `lychgate init` as a program in a home folder of its own.
+//! `lychgate init` as a program with a home folder of its own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -146,7 +146,7 @@ fn nothing_is_written_without_an_upstream_an_answer_or_a_valid_config() {
         assert!(text(&output).contains(hint), "{args:?}: {}", text(&output));
     }
     assert!(!home.at("config").exists());
-    // A file outside the usual places is named in what to run next.
+    // If the file is not in the default place, its path is part of the command to run next.
     let written = home.lychgate(&[&DOCS[..], &["--config", "own.toml"]].concat());
     let file = home.at("own.toml");
     assert!(

@@ -1,4 +1,5 @@
-//! Event streams that are silent get comments, and calls that are silent for long get a stream where that changes nothing else.
+//! Silent event streams get comments, and calls that are silent for long get a stream where this
+//! changes nothing else.
 
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ async fn a_call_that_is_silent_for_long_gets_a_stream_with_comments() {
     );
     assert_eq!(answer.event().await, None, "the answer is the end");
 
-    // What fails then is told on the stream, with the id of the call.
+    // A failure after the stream has begun is reported on the stream, with the id of the call.
     let mut answer = agent
         .post("up", &headers, call("6", "x"))
         .await
@@ -68,7 +69,7 @@ async fn a_call_that_is_silent_for_long_gets_a_stream_with_comments() {
 async fn no_stream_is_opened_where_it_would_change_more() {
     let server = StdioServer::start().await;
     let (gate, agent, session, mut child) = opened(&server).await;
-    // A client that does not accept one.
+    // A client that does not accept a stream.
     let headers = [
         ("content-type", "application/json"),
         ("accept", "application/json"),
@@ -84,7 +85,7 @@ async fn no_stream_is_opened_where_it_would_change_more() {
         }
     );
     assert_eq!(answer.header("content-type"), "application/json");
-    // The modern era, where an error has its own status.
+    // The modern era, where an error has an HTTP status of its own.
     let modern = modern_call("7", "x");
     let (answer, child) = tokio::join!(agent.post_modern("up", &modern), async {
         let mut child = server.next().await;

@@ -1,4 +1,5 @@
-//! What is taken out of messages is kept, sealed, and given to its agent once a person has released it.
+//! Content that is removed from messages is stored sealed, and delivered to its agent once a person
+//! has released it.
 
 #![allow(
     clippy::disallowed_types,
@@ -37,7 +38,7 @@ fn evidence(folder: &Path) -> EvidenceConfig {
     }
 }
 
-/// The quarantine of a gate, as another process opens it.
+/// Opens the quarantine of a gate as another process does.
 fn quarantine(gate: &TestGate) -> Quarantine {
     Quarantine::open(&config(gate.folder.path()))
         .unwrap()
@@ -51,7 +52,8 @@ fn ann() -> Actor {
     }
 }
 
-/// A server whose every answer has the payload; its own bytes are odd, to be known again.
+/// Starts a server whose every answer contains the payload. The spelling of its JSON is unusual, so
+/// that it can be recognized.
 async fn server() -> Server {
     Server::start(|seen| async move {
         let asked = String::from_utf8(seen.body.to_vec()).unwrap();
@@ -84,7 +86,7 @@ async fn gate_with(server: &Server, change: impl FnOnce(&mut Config)) -> TestGat
         .await
 }
 
-/// Makes the call; gives what the agent gets.
+/// Makes a call and returns what the agent receives.
 async fn asks(gate: &TestGate, agent: &str, body: String) -> String {
     gate.agent_named(agent)
         .post("up", &[], body)
@@ -103,7 +105,7 @@ fn id_in(text: &str) -> AuditId {
     AuditId(uuid::Uuid::parse_str(&before[before.len() - 36..]).unwrap())
 }
 
-/// The outcomes of the quarantine in the audit log, oldest first.
+/// Returns the outcomes of the quarantine in the audit log, oldest first.
 fn outcomes(gate: &TestGate) -> Vec<String> {
     let lines = gate.audit();
     let told = lines
@@ -321,7 +323,8 @@ async fn a_blocked_answer_is_kept_and_nothing_is_promised_that_is_not() {
             .windows(11)
             .any(|text| text == b"poison pill")
     );
-    // The folder is gone and cannot be made again: the answer says nothing of a person who could look.
+    // The folder is gone and cannot be created again: the answer does not mention a review by a
+    // person.
     let folder = gate.folder.path().join("quarantine");
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "").unwrap();
@@ -461,7 +464,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     assert!(
         said(&["show", "--yes", "--raw", &id]).starts_with(r#"{"jsonrpc":"2.0","id":1,"result""#)
     );
-    // Nobody is at a terminal here: an agent that runs the command gets nothing.
+    // There is no terminal, as for an agent that runs the command: nothing is printed.
     for verb in ["show", "release"] {
         let refused = lychgate(state.clone(), &[verb, &id]);
         let err = String::from_utf8(refused.stderr).unwrap();
@@ -481,7 +484,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
         "{released}"
     );
     assert!(said(&["release", "--yes", &id]).contains("; extended until"));
-    // Asked again and again, as agents do: it comes within two seconds or so.
+    // Repeats the call as agents do; the content is delivered within about two seconds.
     let began = std::time::Instant::now();
     let given = loop {
         wrapped.say(&line);
@@ -499,7 +502,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     wrapped.say(&line);
     assert!(!wrapped.hear().contains("obey me"), "once");
     assert!(said(&["list"]).contains("delivered"));
-    // Without its key, and damaged: neither is passed over, nor called nothing.
+    // A missing key and a damaged item: neither is skipped, nor reported as an empty quarantine.
     let key = state.join("lychgate/quarantine.key");
     let closed = |why: &str, how_many: &dyn Fn(usize, usize) -> bool| {
         let listed = lychgate(state.clone(), &["list"]);

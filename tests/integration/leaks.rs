@@ -1,5 +1,5 @@
-//! No credential passes through, in either direction: agents' tokens reach no server, servers' tokens no agent, and
-//! neither any log, audit line, metric, page, error or answer.
+//! No credential passes in either direction: agents' tokens reach no server, servers' tokens no
+//! agent, and neither any log, audit line, metric, page, error or answer.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const KEY: &str = "planted-upstream-key-77aa01be55";
 const STRAY: &str = "planted-stray-token-e0b9aa4417";
 const CHALLENGE: &str = "planted-upstream-challenge-1d6c";
 
-/// What may be seen from outside, by where it was seen.
+/// Everything that is visible from outside, with the place where it was seen.
 #[derive(Default)]
 struct Visible(Vec<(String, String)>);
 
@@ -186,7 +186,7 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
             .all(|status| statuses.contains(status)),
         "{statuses:?}"
     );
-    // In places where they do not belong.
+    // In places where credentials do not belong.
     let stranger = gate.agent();
     for (headers, path) in [
         (
@@ -253,7 +253,8 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
     requests.iter().for_each(|seen| visible.upstream(seen));
     visible.gate(&gate).await;
     for secret in shown.iter().map(String::as_str) {
-        // Its signature alone would do for nobody, and stands for the whole.
+        // The signature alone is useless to anyone, but its presence would show that the token is
+        // visible.
         let end = secret.rsplit('.').next().unwrap();
         assert_eq!(visible.holds(end, ""), [""; 0], "{end}");
     }

@@ -1,4 +1,4 @@
-//! Each limit answers clearly and is counted when it is hit.
+//! Each limit is answered clearly, and counted when it is hit.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn gate(change: impl FnOnce(&mut lychgate::config::Limits)) -> (TestGate, 
     )
 }
 
-/// A server that never answers.
+/// Starts a server that never answers.
 async fn silent() -> Server {
     Server::start(|_| async { std::future::pending().await }).await
 }
@@ -49,7 +49,7 @@ async fn message_bytes() {
         .await;
     assert!(answer.text().await.contains("message_bytes"));
     assert_eq!(server.rest().await.len(), 1);
-    // Without a length told in advance, the limit holds all the same.
+    // Without an announced length the same limit applies.
     let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
     let head = "POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -150,7 +150,7 @@ async fn first_line(stream: &mut TcpStream) -> String {
 async fn header_bytes() {
     let (gate, _server) = gate(|limits| limits.header_bytes = 10_000).await;
     let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
-    // No more than it reads: what is left unread when it hangs up would take the answer with it.
+    // No more than the gate reads: unread bytes at its close would discard the answer.
     let head = format!(
         "{:y<10000}",
         "GET /mcp/up HTTP/1.1\r\nhost: localhost\r\nx-long: "
@@ -259,13 +259,13 @@ async fn calls_per_upstream() {
 #[tokio::test]
 async fn request_read_seconds() {
     let (gate, server) = gate(|limits| limits.request_read = Duration::from_millis(300)).await;
-    // A slow body is told so.
+    // A slow body is answered with 408.
     let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
     let head = "POST /mcp/up HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
     stream.write_all(head.as_bytes()).await.unwrap();
     assert!(first_line(&mut stream).await.contains("408"));
     assert_eq!(gate.limit_hits("request_read_seconds"), 1.0);
-    // A slow head, or none at all, loses its place.
+    // A connection that sends a slow head, or none at all, is closed.
     for start in ["", "PRI * HT", "POST /mcp/up HTTP/1.1\r\nhost: loc"] {
         let before = gate.limit_hits("request_read_seconds");
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();

@@ -1,4 +1,5 @@
-//! Audit lines against their published schema. Shared with the unit tests of what writes them.
+//! Checks audit lines against their published schema. The unit tests of the code that writes the
+//! lines use this module too.
 
 #![allow(clippy::disallowed_types, reason = "a second opinion")]
 
@@ -20,7 +21,7 @@ static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::draft202012::options().build(&SCHEMA).unwrap()
 });
 
-/// What is wrong with a line; nothing, if it is as the schema says.
+/// Returns the fault of a line, or `None` if it matches the schema.
 pub(crate) fn fault(line: &str) -> Option<String> {
     let read: Value = match serde_json::from_str(line) {
         Ok(read) => read,
@@ -56,7 +57,7 @@ pub(crate) fn fault(line: &str) -> Option<String> {
     Some(format!("event `{event}`: {}", errors.join("; ")))
 }
 
-/// Checks the lines that a gate has written when it is gone.
+/// Checks the lines that a gate has written, when dropped.
 pub(crate) struct Checked(pub(crate) std::path::PathBuf);
 
 impl Drop for Checked {
@@ -67,7 +68,8 @@ impl Drop for Checked {
     }
 }
 
-/// Checks the whole lines of a file, if there is one. What is not JSON is for other tests to mind: some spoil logs.
+/// Checks the complete lines of a file, if it exists. Lines that are not JSON are ignored, since
+/// some tests damage logs.
 pub(crate) fn check(file: &Path) {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     for line in text

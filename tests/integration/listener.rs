@@ -1,4 +1,5 @@
-//! The listener is safe as it comes: who may come in, and what of an agent's request never goes on.
+//! The listener is safe by default: who may connect, and which parts of an agent's request are
+//! never passed on.
 
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -126,7 +127,7 @@ async fn agents_show_their_token() {
         .await
         .expect(200)
         .await;
-    // An upstream that is not for this agent is as good as none.
+    // An upstream that this agent may not use is answered like an unknown one.
     let bob = gate.agent_named("bob");
     let hidden = bob
         .post("up", &[], call("1", "x"))

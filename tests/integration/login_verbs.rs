@@ -1,4 +1,4 @@
-//! `lychgate login`, `logout` and `auth` as whole programs, at a server that one has to log in at.
+//! `lychgate login`, `logout` and `auth` as whole programs, with a server that requires a login.
 
 #![allow(
     clippy::disallowed_types,
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::authority::{Ask, Authority, Fault};
 use super::harness::{Agent, Setup, call};
 
-/// What a person has: a config file with the server as `sample`, and a vault.
+/// The files of a user: a config with the server as `sample`, and a vault.
 struct Desk {
     authority: Authority,
     folder: TempDir,
@@ -58,7 +58,7 @@ impl Desk {
         command
     }
 
-    /// Runs a verb to its end, beside the server, which is in this process.
+    /// Runs a verb to its end, on another thread because the server is in this process.
     async fn run(&self, words: &[&str]) -> Output {
         let mut command = self.command(words);
         tokio::task::spawn_blocking(move || command.output().unwrap())
@@ -71,7 +71,7 @@ impl Desk {
         (output.status.code().unwrap(), text(&output))
     }
 
-    /// Begins a login that prints a link; gives it.
+    /// Starts a login that prints a link; returns both.
     async fn begin(&self, words: &[&str]) -> (Login, String) {
         let mut child = self.command(words).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -80,7 +80,7 @@ impl Desk {
         (login, link)
     }
 
-    /// A login from begin to end.
+    /// Completes a login.
     async fn log_in(&self, words: &[&str]) {
         let (login, link) = self.begin(words).await;
         come_back(&self.authority.log_in(&link).await, "200").await;
@@ -89,7 +89,7 @@ impl Desk {
     }
 }
 
-/// A verb that waits for a person.
+/// A running verb that waits for a person.
 struct Login {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -137,7 +137,7 @@ fn text(output: &Output) -> String {
         .concat()
 }
 
-/// What a browser does that is sent to this address on loopback.
+/// Does what a browser does that is redirected to this address on loopback.
 async fn come_back(location: &str, status: &str) {
     let rest = location.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_at(rest.find('/').unwrap());
@@ -157,7 +157,7 @@ async fn a_login_is_made_shown_given_back_and_forgotten() {
     );
     let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
     let ended = desk.authority.log_in(&link).await;
-    // An answer to another login is refused, and this one goes on.
+    // An answer to another login is refused, and this one continues.
     let state = ended
         .split("state=")
         .nth(1)
@@ -342,7 +342,7 @@ async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
         (code, told.as_str()),
         (0, "sample: agent a is logged out\n")
     );
-    // Tokens that cannot be given back are forgotten all the same, and that is said.
+    // Tokens that cannot be revoked are deleted all the same, and this is reported.
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     let (code, told) = desk.say(&["logout", "sample", "--all"]).await;
@@ -389,7 +389,7 @@ async fn a_logout_counts_at_once_in_a_running_gate() {
             .contains("/oauth/login/")
     };
     assert!(!owes().await && !owes().await);
-    // The server still takes the token: only the gate knows that it does not count any more.
+    // The server still accepts the token: only the gate knows that it is no longer valid.
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     assert_eq!(desk.say(&["logout", "sample"]).await.0, 1);

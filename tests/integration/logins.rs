@@ -1,4 +1,4 @@
-//! A server wants a login: somebody makes it, and from then on nobody notices.
+//! A server requires a login: somebody makes it once, and from then on calls work without another.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::harness::{
     Agent, INITIALIZE, Setup, TestGate, call, json, modern_call, result_text, string,
 };
 
-/// Where a browser came to: the path and query at the gate, and what it shows there.
+/// The redirect of a browser back to the gate: path and query, and the browser's cookie.
 struct Back {
     path: String,
     cookie: String,
 }
 
-/// A gate in front of `authority`, with its vault in `folder`.
+/// Returns the setup of a gate for `authority`, with its vault in `folder`.
 pub(super) fn setup(authority: &Authority, folder: &Path) -> Setup {
     let folder = folder.to_owned();
     let url = authority.url();
@@ -52,7 +52,7 @@ pub(super) async fn says(agent: &Agent) -> String {
     ))
 }
 
-/// The link that a call is answered with, as a path at the gate.
+/// Returns the login link in the answer to a call, as a path at the gate.
 pub(super) async fn owed(agent: &Agent) -> String {
     let said = says(agent).await;
     let link = said
@@ -68,7 +68,8 @@ pub(super) async fn works(agent: &Agent) -> bool {
     !says(agent).await.contains("/oauth/login/") && !says(agent).await.contains("not logged in")
 }
 
-/// Goes on from the page at `path`, and to the authorization server: where a person is sent to.
+/// Continues from the page at `path` to the authorization server; returns the URL of the redirect
+/// and the cookie.
 async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
     let page = browser
         .ask(Method::GET, path, &[], "")
@@ -101,7 +102,7 @@ async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
     )
 }
 
-/// A person logs in, up to where the browser comes back.
+/// Logs in as a person, up to the redirect back to the gate.
 async fn logs_in(gate: &TestGate, authority: &Authority, path: &str) -> Back {
     let (location, cookie) = goes_on(&gate.agent(), path).await;
     let back = authority.log_in(&location).await;
@@ -120,7 +121,7 @@ async fn comes_back(gate: &TestGate, back: &Back) -> Answer {
         .await
 }
 
-/// A whole login, as the first call shows it to be owed.
+/// Completes a login, beginning with the link in the answer to a call.
 pub(super) async fn logged_in(gate: &TestGate, authority: &Authority, agent: &Agent) {
     let back = logs_in(gate, authority, &owed(agent).await).await;
     let page = comes_back(gate, &back).await.expect(200).await.text().await;
@@ -550,7 +551,7 @@ async fn a_client_that_was_registered_beforehand_logs_in_by_itself() {
     );
 }
 
-/// What a form or query says under one of these names.
+/// Returns the values of a form or query with one of these names.
 fn told_in(text: &str, names: &[&str]) -> Vec<String> {
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs

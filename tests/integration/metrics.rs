@@ -1,4 +1,4 @@
-//! What is counted, and that each counter is there before its first rise.
+//! Which events are counted, and that each counter exists before its first increment.
 
 use lychgate::message::Direction;
 

@@ -34,7 +34,7 @@ async fn plain_http_at_the_tls_port_is_answered_with_the_scheme_to_use() {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
         stream.write_all(start.as_bytes()).await.unwrap();
         let mut said = String::new();
-        // The end comes at once, and not with the time that a handshake has.
+        // The answer comes at once, not after the timeout of a handshake.
         stream.shutdown().await.unwrap();
         soon("the answer", stream.read_to_string(&mut said))
             .await
@@ -86,7 +86,7 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
         server.rest().await.is_empty(),
         "no server is asked for a page"
     );
-    // A client that opens its stream is served as before.
+    // A client that opens its stream is served as usual.
     agent
         .ask(
             Method::GET,

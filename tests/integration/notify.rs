@@ -19,7 +19,7 @@ use super::servers::{Server, Wire, reply};
 /// A key in a call that waits for approval.
 const KEY: &str = "AKIAIOSFODNN7EXAMPL3";
 
-/// Makes a call that waits, and denies it; gives the id of the question.
+/// Makes a call that waits, and denies it; returns the id of the request.
 async fn asked(gate: &TestGate, text: &str) -> String {
     let agent = gate.agent();
     let (answer, id) = tokio::join!(agent.post("up", &[], call("1", text)), async {

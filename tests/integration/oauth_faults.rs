@@ -1,4 +1,5 @@
-//! What goes wrong about a login: processes that race, one that is killed, answers that are lost or odd, clocks that jump.
+//! Faults around a login: processes that race, a process that is killed, answers that are lost or
+//! unusual, clocks that jump.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -13,19 +14,19 @@ use super::authority::{Ask, Authority, Fault};
 use super::harness::{Agent, OUTBOUND};
 use super::logins::{folder, logged_in, metric, owed, says, setup, works};
 
-/// A whole gate, as a process of its own.
+/// A gate in a process of its own.
 struct Process {
     child: Child,
     address: SocketAddr,
 }
 
 impl Process {
-    /// In front of `authority`, with the vault that the gates of [`setup`] have.
+    /// Starts a gate for `authority`, with the vault that the gates of [`setup`] use.
     async fn start(authority: &Authority, folder: &Path) -> Self {
         Self::start_with(authority, folder, "", "true").await
     }
 
-    /// The same with more keys of `[oauth]`, and a program in the place of a browser.
+    /// Starts a gate with additional keys of `[oauth]`, and a program in place of a browser.
     async fn start_with(authority: &Authority, folder: &Path, keys: &str, browser: &str) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -70,7 +71,7 @@ impl Process {
         Agent::new(self.address, None)
     }
 
-    /// As a power cut does.
+    /// Kills the process, with the effect of a power cut.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -93,7 +94,7 @@ fn vault(folder: &Path) -> Vault {
     .unwrap()
 }
 
-/// The one login in the vault, which must be whole.
+/// Returns the only login in the vault, which must be intact.
 async fn kept(folder: &Path) -> Account {
     let mut kept = vault(folder).list().await.unwrap();
     assert!(kept.faults.is_empty(), "{:?}", kept.faults);
@@ -107,7 +108,7 @@ pub(super) async fn change(folder: &Path, change: impl FnOnce(&mut Account)) {
     vault(folder).write(&account).await.unwrap();
 }
 
-/// Waits until the token of so many seconds is over.
+/// Waits until a token that lasts this many seconds has expired.
 async fn over(seconds: u64) {
     tokio::time::sleep(Duration::from_millis(seconds * 1000 + 1100)).await;
 }
@@ -162,7 +163,7 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
         process.kill();
         call.abort();
         let account = kept(&folder).await;
-        // Whatever the moment, there is the old login or the new one, as a whole.
+        // At any moment the vault contains either the old login or the new one, complete.
         let now = account
             .granted
             .clone()
@@ -180,8 +181,8 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
                 "round {round}: nothing was lost"
             );
         } else if !works(&next.agent()).await {
-            // The answer went down with the process, and the server has ended what was used twice: that is said, and put
-            // right by a login.
+            // The answer was lost with the process, and the server has ended the login because its
+            // refresh token was used twice. The gate reports this, and a new login fixes it.
             logged_in(&next, &authority, &next.agent()).await;
         }
     }
@@ -297,7 +298,7 @@ async fn a_clock_that_jumps_costs_one_renewal_at_most() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
     let gate = setup(&authority, &folder).start().await;
     logged_in(&gate, &authority, &gate.agent()).await;
-    // Forward: the token seems to be over long since.
+    // Forward: the token seems to have expired long ago.
     change(&folder, |account| {
         let granted = account.granted.as_mut().unwrap();
         granted.given_unix -= 86_400;
@@ -307,7 +308,8 @@ async fn a_clock_that_jumps_costs_one_renewal_at_most() {
     let gate = setup(&authority, &folder).start().await;
     assert!(works(&gate.agent()).await && works(&gate.agent()).await);
     assert_eq!(authority.asked(Ask::Refresh), 1);
-    // Back: what was given and renewed lies in the future, and the server has ended the token meanwhile.
+    // Back: the token seems to have been issued and renewed in the future, and the server has ended
+    // it in the meantime.
     change(&folder, |account| {
         account.last_refresh_unix = Some(unix_now() + 86_400);
         let granted = account.granted.as_mut().unwrap();
@@ -332,7 +334,7 @@ async fn a_vault_that_cannot_be_written_does_not_end_a_login() {
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
     over(2).await;
-    // In place of the file of the login: a folder, which no rename takes the place of.
+    // Replaces the file of the login with a folder, which a rename cannot replace.
     let file = std::fs::read_dir(folder.join("vault"))
         .unwrap()
         .map(|entry| entry.unwrap().path());

@@ -1,17 +1,19 @@
-//! Every key of `deploy/lychgate.toml` has a test that shows what it changes, both ways: what it stops, and what still passes.
+//! Every key of `deploy/lychgate.toml` has a test that shows its effect, with the key and without
+//! it: what it stops, and what still passes.
 //!
-//! | file | holds |
-//! | --- | --- |
-//! | `keys` | the keys of a config file, as paths |
-//! | `judging` | a table of cases for policies: each names a key, a policy with it and one without, and two calls |
-//! | `serving`, `callers`, `traffic` | keys that take a gate of their own, through a config file |
-//! | `logins`, `issuers`, `exporting` | the same for logins at servers, for issuers and for OTLP |
-//! | `covered` | which test shows which key, for keys that have no case in `judging` |
-//! | `fields` | the field of the loaded config that a key sets, for keys whose test sets the field in Rust |
+//! - `keys`: the keys of a config file, as paths
+//! - `judging`: a table of cases for policies; each names a key, a policy with it and one without,
+//!   and two calls
+//! - `serving`, `callers`, `traffic`: keys that need a gate of their own, set in a config file
+//! - `logins`, `issuers`, `exporting`: the same for logins at servers, for issuers and for OTLP
+//! - `covered`: the tests of the keys that have no case in `judging`
+//! - `fields`: the field of the loaded config that a key sets, for keys whose test sets the field
+//!   in Rust
 //!
-//! The tests below fail if a key has no test, if a case names a key that the sample does not have, if a test that is named does not
-//! exist, or if a test outside this folder shows a key that has no row in `fields`. To add a key: add it to the sample, then add a
-//! case to `judging`, or a test and its line in `covered`.
+//! The tests below fail if a key has no test, if a case names a key that is not in the sample, if a
+//! test that is named does not exist, or if a test outside this folder shows a key that has no row
+//! in `fields`. To add a key: add it to the sample, then add a case to `judging`, or a test and its
+//! line in `covered`.
 
 mod callers;
 mod covered;
@@ -32,18 +34,19 @@ use lychgate::config;
 use super::harness::{Setup, TestGate, token};
 use super::servers::{Peer, Wire, says, script};
 
-/// The sample with every option set.
+/// Returns the sample with every option set.
 fn sample() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/lychgate.toml");
     keys::uncomment(&std::fs::read_to_string(path).unwrap())
 }
 
-/// What the file `secret` beside the config holds.
+/// The content of the file `secret` beside the config.
 const SECRET: &str = "filed-value-7310";
 
-/// Starts a gate from the text of a config file. `listen`, `audit` and the token file are set here unless the text has them;
-/// `{url}` is the server's address. Beside the file are `rules` (few, so that a gate starts at once), `secret` and `token-of-bob`.
-/// A line `# no [TABLE]` leaves one of the tables out.
+/// Starts a gate from the text of a config file. `listen`, `audit` and the token file are set here
+/// unless the text sets them; `{url}` is the server's address. The folder of the file also contains
+/// `rules` (few, so that a gate starts at once), `secret` and `token-of-bob`. A line `# no [TABLE]`
+/// leaves one of the tables out.
 async fn start(text: &str, server: &Peer) -> TestGate {
     let Peer::Http(server) = server else {
         panic!("the server is reached by http")
@@ -59,7 +62,7 @@ async fn start_at(text: &str, url: &str) -> TestGate {
     setup.with(|config| *config = read).start().await
 }
 
-/// What is wrong with a config file, in words; nothing if it loads.
+/// Returns the faults of a config file as text; empty if it loads.
 fn faults(text: &str) -> String {
     let (setup, text) = prepare(text, "http://127.0.0.1:1/mcp");
     let file = setup.folder.path().join("lychgate.toml");
@@ -96,7 +99,7 @@ fn prepare(text: &str, url: &str) -> (Setup, String) {
     (setup, whole)
 }
 
-/// A server whose tools answer `harvested`.
+/// Starts a server whose tools answer `harvested`.
 async fn done() -> Peer {
     Peer::start(Wire::Json, script(|asked| says(asked, "harvested"))).await
 }
@@ -122,7 +125,8 @@ fn every_key_of_the_sample_has_a_test() {
     );
 }
 
-/// A test elsewhere sets a field: it would pass even if no key of the file led there.
+/// A test outside this folder sets a field; without a row in `fields` it would pass even if no key
+/// of the file set that field.
 #[test]
 fn every_key_that_is_shown_elsewhere_has_its_field() {
     let elsewhere = covered::TESTS

@@ -1,4 +1,5 @@
-//! Audit lines, spans and metrics reach a collector whole, with nothing secret in them, and no call waits for it.
+//! Audit lines, spans and metrics reach a collector complete and without secrets, and no call waits
+//! for it.
 
 #![allow(clippy::disallowed_types)]
 
@@ -27,7 +28,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const OTHER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// What reached a collector.
+/// The data that reached a collector.
 #[derive(Default)]
 struct Got {
     logs: Vec<LogRecord>,
@@ -38,7 +39,7 @@ struct Got {
     headers: Vec<http::HeaderMap>,
 }
 
-/// A collector that answers by a script.
+/// A collector that answers with a function.
 struct Collector {
     server: Server,
     got: Arc<Mutex<Got>>,
@@ -49,7 +50,7 @@ impl Collector {
         Self::answering(|_| reply(200, &[("content-type", "application/x-protobuf")], "")).await
     }
 
-    /// Takes what it answers with 200 to.
+    /// Starts a collector that stores the requests which it answers with 200.
     async fn answering(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let got: Arc<Mutex<Got>> = Arc::default();
         let into = got.clone();
@@ -117,7 +118,8 @@ impl Got {
                 }
             }
             "/v1/metrics" => {
-                // The last look counts: a request holds some families only.
+                // The latest value of a metric counts: a request contains only some of the
+                // families.
                 for of in ExportMetricsServiceRequest::decode(seen.body.clone())
                     .unwrap()
                     .resource_metrics
@@ -225,7 +227,7 @@ async fn a_call_is_a_span_under_its_agents_with_its_parts_and_findings() {
         (&*event.name, said(&event.attributes, "rule").as_deref()),
         ("lychgate.finding", Some("no-orders"))
     );
-    // The same ids stand in the audit log.
+    // The audit log contains the same ids.
     let lines = gate.audit();
     assert_eq!(lines.len(), 2);
     for line in &lines {
@@ -248,7 +250,8 @@ async fn what_stands_in_meta_comes_before_headers_and_flags_and_ratio_are_heeded
             1,
         )
     };
-    // Not recorded: nobody says so, its sender does not record it, it cannot be read.
+    // Not recorded: a call without `traceparent`, one whose sender does not record it, and one
+    // whose `traceparent` is invalid.
     gate.agent()
         .post("up", &[], call("1", "hello"))
         .await
@@ -304,7 +307,7 @@ async fn what_stands_in_meta_comes_before_headers_and_flags_and_ratio_are_heeded
         said(&root.attributes, "mcp.protocol.version").as_deref(),
         Some("2026-07-28")
     );
-    // What is not recorded is named in the log all the same.
+    // The log contains the trace ids of calls that are not recorded, too.
     let traces: Vec<_> = gate
         .audit()
         .iter()
@@ -466,7 +469,7 @@ async fn records_are_the_lines_and_metrics_the_page() {
         collector.with(|got| blocked(got) == Some(true))
     })
     .await;
-    // What changes by itself (times, memory) is not compared.
+    // Series that change by themselves (times, memory) are not compared.
     let page = gate.admin("/metrics").await.1;
     let mut compared = 0;
     collector.with(|got| {
@@ -531,7 +534,7 @@ async fn records_are_the_lines_and_metrics_the_page() {
         }
     });
     assert!(compared > 50, "{compared} series");
-    // The collector has them; nothing was lost.
+    // The collector received everything.
     for (signal, outcome, least) in [
         ("logs", "accepted", 7.0),
         ("traces", "accepted", 14.0),
@@ -607,7 +610,7 @@ async fn no_secret_is_exported() {
     assert!(!log().contains("the-collectors-key"));
 }
 
-/// Calls take no longer than they do with a collector that takes everything.
+/// Makes this many calls and returns how long they took.
 async fn calls(gate: &TestGate, count: usize) -> Duration {
     let agent = gate.agent();
     let started = Instant::now();
@@ -634,7 +637,7 @@ fn exported(gate: &TestGate, signal: &str, outcome: &str) -> f64 {
 #[tokio::test]
 async fn a_collector_that_is_down_or_hangs_costs_nothing_but_counts() {
     let server = answering("hello").await;
-    // Nothing listens on port 1; the other takes connections and says nothing.
+    // Nothing listens on port 1; the other endpoint accepts connections and never answers.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     for endpoint in [
         "http://127.0.0.1:1".to_owned(),
@@ -686,7 +689,7 @@ async fn what_a_collector_answers_is_heeded() {
     for busy in [503, 429] {
         let tries: Arc<AtomicUsize> = Arc::default();
         let seen = tries.clone();
-        // Busy once, then well.
+        // Unavailable once, then available.
         let collector = Collector::answering(move |_| match seen.fetch_add(1, Ordering::SeqCst) {
             0 => reply(busy, &[("retry-after", "1")], "later"),
             _ => reply(200, &[], ""),
@@ -731,7 +734,7 @@ async fn what_a_collector_answers_is_heeded() {
         let gate = collector
             .gate(&server, |config| {
                 (config.traces, config.metrics) = (false, false);
-                // One is rejected of each batch, so both records must be in the same.
+                // One record of each batch is rejected, so both records must be in the same batch.
                 config.interval = if count == 1.0 {
                     Duration::from_secs(3)
                 } else {

@@ -1,5 +1,5 @@
-//! What is too long for one answer is judged as a whole, shown in part, and read on in the rest: by its own agent and session
-//! only, on every way and in both eras.
+//! A result that is too long for one answer is judged as a whole and shown in part; its own agent
+//! and session can read the rest, on every transport and in both eras.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn modern_read(id: u32, uri: &str) -> String {
     )
 }
 
-/// The part of a text that is shown, and the address of the next.
+/// Returns the part of a text that is shown, and the address of the next part.
 fn shown(text: &str) -> (String, Option<String>) {
     match text.split_once("\n[lychgate: … ") {
         Some((shown, footer)) => {
@@ -40,7 +40,7 @@ fn shown(text: &str) -> (String, Option<String>) {
     }
 }
 
-/// The one answer in a body, which may be a stream.
+/// Returns the only answer in a body, which may be a stream.
 fn answer(body: &str) -> Json {
     json(
         body.lines()
@@ -225,7 +225,7 @@ async fn nobody_else_can_read_it_and_the_server_never_hears_of_it() {
         gate.metric("lychgate_result_pages_total", &[("outcome", "gone")]),
         Some(4.0)
     );
-    // The same agent in the other era has another session.
+    // The same agent has another session in the other era.
     let legacy = gate
         .agent_named("ann")
         .post("up", &[], read(7, "lychgate://result/x/2"))
@@ -518,7 +518,7 @@ async fn many_short_values_are_read_on_as_well() {
     }
 }
 
-/// The address in a footer, whatever stands before it.
+/// Returns the address in a footer, whatever precedes it.
 fn shown_at(text: &str) -> Option<String> {
     text.split_once("more: ")
         .map(|(_, more)| more.split(' ').next().unwrap().to_owned())

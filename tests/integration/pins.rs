@@ -1,4 +1,5 @@
-//! What a server says of its tools is held to what it said first, until a person lets it change.
+//! The definitions of a server's tools are compared with those first seen, until a person approves
+//! a change.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +27,7 @@ fn poisoned() -> String {
     )
 }
 
-/// What a server lists: several pages, which a test may change.
+/// The pages of a server's list, which a test may change.
 type Pages = Arc<Mutex<Vec<String>>>;
 
 fn pages(tools: &[&str]) -> Pages {
@@ -35,7 +36,7 @@ fn pages(tools: &[&str]) -> Pages {
     ))
 }
 
-/// A server that lists those tools, and says that the list may change.
+/// Returns a script that lists those tools and declares that the list may change.
 fn lists(pages: &Pages) -> Script {
     let pages = pages.clone();
     Arc::new(move |bytes: Bytes| {
@@ -77,7 +78,7 @@ async fn list(agent: &Agent, session: &str, cursor: Option<&str>) -> String {
         .await
 }
 
-/// Says something to a lock file on the command line.
+/// Runs `lychgate pins` on a lock file.
 fn pins(file: &Path, words: &[&str]) -> (Option<i32>, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_lychgate"))
         .arg("pins")
@@ -275,7 +276,7 @@ async fn a_lock_file_that_is_broken_stops_the_start_and_is_never_written_over() 
             && faults[0].message.contains("it was changed"),
         "{faults:?}"
     );
-    // A merge that went wrong, and what mends it.
+    // A failed merge is reported with its line.
     std::fs::write(&file, "<<<<<<< HEAD\n").unwrap();
     assert!(pins(&file, &["list"]).1.contains("lychgate.lock:1:"));
 }
@@ -521,7 +522,7 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
     assert_eq!(told().await, worse);
 }
 
-/// Answers `initialize`, and `tools/list` with what a file holds.
+/// A server that answers `initialize`, and `tools/list` with the content of a file.
 const SCRIPT: &str = r#"while IFS= read -r line; do case "$line" in
     *initialize*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}';;
     *tools/list*) printf '{"jsonrpc":"2.0","id":1,"result":{"tools":[%s]}}\n' "$(cat "$DIR/tools")";;

@@ -1,4 +1,5 @@
-//! Calls stay where the policy lets them: in its roots, links followed where the gate can, and off hosts inside.
+//! Calls stay where the policy allows them: in its roots, with symbolic links followed where the
+//! gate can follow them, and away from internal hosts.
 
 use super::harness::{Setup, json, raw, result_text};
 use super::servers::{Peer, Wire, says, script};
@@ -48,7 +49,7 @@ async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
                     .await
                     .text()
                     .await;
-                // Streams hold the answer as an event.
+                // Streams contain the answer as an event.
                 let answer = answer
                     .lines()
                     .find_map(|line| line.strip_prefix("data: "))

@@ -1,4 +1,5 @@
-//! What a stdio server prints beside the protocol: operators see it, agents only what the policy passes.
+//! The output of a stdio server beside the protocol: operators see it, agents only what the policy
+//! passes.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +13,7 @@ use super::console::Page;
 use super::harness::{Setup, call, json, log, run, string};
 use super::wrap::Wrapped;
 
-/// A server that does `then` at its first call.
+/// Returns a server that runs `then` at its first call.
 fn server(then: &str) -> StdioTransport {
     let script = format!(
         r#"while read -r line; do case "$line" in
@@ -242,7 +243,7 @@ fn wrap_needs_no_dashes_and_leaves_standard_error_alone() {
         assert_eq!(code, 7, "{words:?}: {err}");
         assert!(err.contains("GITHUB_TOKEN is not set"), "{words:?}: {err}");
     }
-    // What follows the program is its own, and a mistake before it is none.
+    // Arguments after the program belong to it; a mistyped option before it is an error.
     let (code, _, err) = lychgate(
         folder.path(),
         &[

@@ -1,4 +1,4 @@
-//! `lychgate prove` as a whole program, against gates that run and gates that it starts itself.
+//! `lychgate prove` as a whole program, against running gates and gates that it starts itself.
 
 #![allow(
     clippy::disallowed_types,
@@ -145,7 +145,7 @@ fn what_is_missed_is_told_with_its_reason() {
 struct Gate {
     child: Child,
     port: u16,
-    /// What it logged once it was serving.
+    /// The lines that it logged since it began to serve.
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -211,7 +211,7 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
                 .any(|check| check["canary"] == "no-token" && check["excepted"] == true),
         "{told}"
     );
-    // Again and again, as a probe does: no run leaves anything behind for the next.
+    // Repeated, as a probe does: no run leaves anything behind for the next.
     for _ in 0..8 {
         let (code, told) = place.json(&["--quick"]);
         assert_eq!(code, 0, "{told}");
@@ -273,7 +273,7 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
         !log.contains("lychgate-prove"),
         "and the gate logs nothing of them: {log}"
     );
-    // What is no token is told for what it is.
+    // A file that contains no token is reported as such.
     fs::write(
         place.0.path().join("cert.pem"),
         "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n",
@@ -287,7 +287,7 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
         code == 2 && err.contains("cert.pem` contains no token"),
         "{err}"
     );
-    // Another token opens nothing.
+    // Another token is rejected.
     fs::write(
         place.0.path().join("other.token"),
         "not-the-token-of-the-gate",
@@ -307,7 +307,7 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
     );
 }
 
-/// What the admin port answers.
+/// Sends a request to the admin port and returns its answer.
 fn reply(place: &Place, line: &str, body: &str) -> String {
     use std::io::{Read, Write};
     let config = fs::read_to_string(place.0.path().join("lychgate.toml")).unwrap();

@@ -1,4 +1,5 @@
-//! What a server says reaches the model without what was meant to steer it, and the rest stays usable.
+//! Content of a server that was meant to steer the model is removed before it reaches the model,
+//! and the rest stays usable.
 
 use super::harness::{Setup, TestGate, call, json, raw, result_text, string};
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script, streamed};
@@ -10,7 +11,7 @@ async fn gate(wire: Wire, text: &'static str) -> (TestGate, Peer) {
     (peer.behind(Setup::new(), "up").start().await, peer)
 }
 
-/// Calls a tool in a session; gives what the agent gets.
+/// Calls a tool in a session and returns what the agent receives.
 async fn asked(gate: &TestGate) -> String {
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
@@ -43,7 +44,7 @@ async fn a_passage_is_withheld_and_the_rest_stays_on_every_transport() {
             header.contains("withheld") && header.contains("`no-orders`"),
             "{header}"
         );
-        // The id in the header leads to the line of the audit log.
+        // The id in the header identifies the line of the audit log.
         let id = header
             .split("quarantine ")
             .nth(1)

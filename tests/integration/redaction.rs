@@ -1,10 +1,11 @@
-//! Keys, tokens and data of people do not reach the model where the policy says so; all else of the answer does.
+//! Keys, tokens and personal data do not reach the model where the policy requires it; the rest of
+//! the answer does.
 
 use super::harness::{Setup, TestGate, call, json, raw, string};
 use super::servers::{Server, json_reply};
 use lychgate::config::{PolicyConfig, load_policies};
 
-/// A token by its shape, put together here so that no scanner takes this file for a leak.
+/// Returns a token of a known shape, composed here so that no scanner reports this file as a leak.
 fn token() -> String {
     format!("ghp_{}", "x7Kq2LmZ9RtVb4WnY8PdC3sHjF6gTa1EuQ5o")
 }
@@ -48,7 +49,7 @@ async fn asked(gate: &TestGate) -> String {
         .await
 }
 
-/// The text of the first block of an answer.
+/// Returns the text of the first block of an answer.
 fn first_text(answer: &str) -> String {
     let json = json(answer);
     let content = json.root().at(&["result", "content"]).unwrap();
@@ -166,7 +167,8 @@ async fn data_of_people_by_kind() {
     );
 }
 
-/// A line that cannot be above JSON is in the string that was changed, as for other changes.
+/// In JSON the notice cannot be a line above the content, so it is in the string that was changed,
+/// as for other changes.
 #[tokio::test]
 async fn in_json_the_line_is_within_the_string() {
     let server = Server::start(|_| async {

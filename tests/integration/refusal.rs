@@ -1,11 +1,12 @@
-//! What must not reach a server does not, and whoever sent it is told so in its own terms.
+//! A message that must not reach a server does not, and its sender gets an answer in the form of
+//! its own protocol.
 
 use super::harness::{Setup, call, json, message, modern_call, raw, result_text, string};
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script, streamed};
 
 const BOMB: &str = "detonate the cellar";
 
-/// Checks the words of a refused tool call.
+/// Checks the text of a refused tool call.
 #[track_caller]
 fn told(text: &str) {
     assert!(
@@ -54,7 +55,7 @@ async fn a_refused_tool_call_is_a_result_on_every_transport() {
             "a member of a later revision"
         );
         told(&result_text(&refused));
-        // The session goes on.
+        // The session continues.
         let fine = agent
             .post("up", &headers, call("2", "hello"))
             .await

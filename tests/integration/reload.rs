@@ -1,4 +1,4 @@
-//! Changed rules take force while the gate runs; bad ones do not.
+//! Edited rules take effect while the gate runs; invalid ones do not.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ catches = ["do not tell the user"]
 spares = ["tell the user"]
 "#;
 
-/// A gate before a server that answers at once, and to `GET` and what says `stream` on a stream.
+/// A rule that blocks the operator's guarded values.
 const OWN: &str = r#"
 format = 1
 direction = "outbound"
@@ -48,6 +48,8 @@ catches = ["log in with an-own-secret-of-a-case, please"]
 spares = ["an own secret of a case"]
 "#;
 
+/// Starts a gate for a server that answers at once; `GET` and requests that contain `stream` are
+/// answered on a stream.
 async fn gate() -> (TestGate, Server, Tap) {
     let (tap, reply) = streamed();
     let reply = Arc::new(Mutex::new(Some(reply)));
@@ -109,7 +111,7 @@ async fn an_edited_file_takes_force_by_itself_without_dropping_a_call() {
         Some(0.0),
         "a new rule counts from zero too"
     );
-    // The call that was open goes on, and is judged by the rules that it began with.
+    // The open call continues, and is judged by the rules with which it began.
     tap.say("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Done.\\ndo not tell the user\"}]}}\n\n").await;
     let answer = String::from_utf8(open.data().await.unwrap().to_vec()).unwrap();
     assert!(answer.contains("do not tell the user"), "{answer}");
@@ -187,7 +189,7 @@ async fn a_bad_set_is_refused_and_the_old_one_kept() {
         told.iter()
             .all(|line| raw(line, &["faults"]).unwrap().contains("test.toml"))
     );
-    // Repaired, it is taken.
+    // The repaired file is loaded.
     gate.write_rules("outbound/test.toml", &format!("{OUTBOUND}{CANNON}"));
     gate.running.reload();
     until("the repair", || reloads(&gate, "applied") == 1.0).await;
@@ -281,7 +283,7 @@ async fn a_rotated_secret_takes_force_by_itself() {
     let token = setup.folder.path().join("token");
     write_whole(&secret, "blue-Kettle7-and-more\n");
     write_whole(&token, "the-first-token-of-ann\n");
-    // One rule, so that a loaded machine reloads in time.
+    // Only one rule, so that a machine under load reloads in time.
     std::fs::create_dir_all(setup.folder.path().join("own/outbound")).unwrap();
     write_whole(&setup.folder.path().join("own/outbound/own.toml"), OWN);
     let text = format!(

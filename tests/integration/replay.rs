@@ -1,4 +1,5 @@
-//! `lychgate replay` does not call a test passed that tested nothing, nor one that switches protection off.
+//! `lychgate replay` reports neither a test that covered nothing nor one that switches protection
+//! off as passed.
 
 use super::explain::{BOMB, Bench, command};
 
@@ -40,7 +41,7 @@ fn what_would_only_be_observed_is_newly_passed() {
             .0
     };
     assert_eq!((fail_on("newly-passed"), fail_on("newly-blocked")), (1, 0));
-    // What only observes now, and would enforce.
+    // A log recorded in observe mode, replayed with enforcement.
     written("observe", "gate.toml");
     written("enforce", "next.toml");
     std::fs::remove_file(bench.path("a.jsonl")).unwrap();
@@ -97,7 +98,7 @@ fn what_tested_nothing_is_no_success() {
             "{err}"
         );
     }
-    // A call whose only text is masked: nothing could be judged.
+    // A call whose only text is masked, so that nothing can be judged.
     std::fs::remove_file(&log).unwrap();
     let token = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ2lM4");
     bench.traffic(

@@ -1,4 +1,5 @@
-//! Memory that a peak of long messages took goes back to the system, measured on the whole program.
+//! Memory that a peak of long messages took is returned to the system, measured on the whole
+//! program.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -9,18 +10,19 @@ use lychgate::message::quote;
 use super::harness::{Agent, call, until};
 use super::servers::{Server, free_port, json_reply};
 
-/// Answers at once, how often, and their size.
+/// Number of answers at a time, number of rounds, and size of an answer.
 const CALLS: usize = 16;
 const ROUNDS: usize = 4;
 const ANSWER_BYTES: usize = 4 << 20;
-/// Beyond a factor: what allocators keep for reuse, and what the gate keeps for a time.
+/// Maximum memory after the peak: a multiple of the memory before it, plus what allocators and the
+/// gate keep for some time.
 const FACTOR: f64 = 1.5;
 const SLACK_KB: f64 = 16_000.0;
 
 struct Gate(Child);
 
 impl Gate {
-    /// Resident memory, in kB.
+    /// Returns the resident memory in kB.
     fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
         let line = status

@@ -1,4 +1,5 @@
-//! Calls are held to what the server lists and to what the operator lays over it, on every way and in both eras.
+//! Calls are checked against the server's lists and the operator's overlays, on every transport and
+//! in both eras.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use lychgate::config::{ArgumentConfig, PathFormat, SchemaConfig, ToolConfig};
 const TOOLS: &str = r#"{ "tools" : [ {"name":"scale","inputSchema":{"type":"object","properties":{"n":{"type":"integer","maximum":100}},"required":["n"]}} ,
  {"name":"drop_all","inputSchema":{"type":"object"}},{"name":"remote","inputSchema":{"$ref":"https://example.org/never-fetched.json"}} ], "x" : 1e2 }"#;
 
-/// Answers `tools/list`, and any call with `done`.
+/// Answers `tools/list` with the tools, and any call with `done`.
 fn answer(asked: &str) -> Vec<String> {
     let message = message(asked.as_bytes());
     let lists = message
@@ -38,7 +39,7 @@ fn call(id: u32, tool: &str, arguments: &str) -> String {
     )
 }
 
-/// The text of the one answer in a body, which may be a stream.
+/// Returns the text of the only answer in a body, which may be a stream.
 fn text(body: &str) -> String {
     let line = body.lines().rev().find_map(|line| {
         line.strip_prefix("data: ")
@@ -186,7 +187,7 @@ async fn a_modern_call_is_held_to_it_too_and_observing_only_records() {
     }
 }
 
-/// `scale` may go to 5 and needs an absolute path; `drop_*` is hidden.
+/// Sets an overlay: `n` of `scale` is at most 5, and `path` must be absolute; `drop_*` is hidden.
 fn overlay(tools: &mut Vec<(String, ToolConfig)>) {
     let n = ArgumentConfig {
         keywords: BTreeMap::from([("maximum", "5".to_owned())]),
@@ -236,7 +237,7 @@ async fn an_overlay_is_what_agents_read_and_what_calls_are_held_to() {
                 .text()
                 .await
         };
-        // Before any list was seen.
+        // Before the gate has seen any list.
         let refused = text(&post(call(1, "scale", r#"{"n":6,"path":"/a"}"#)).await);
         assert!(
             refused.contains("`n` is greater than the maximum of 5"),
@@ -267,7 +268,7 @@ async fn an_overlay_is_what_agents_read_and_what_calls_are_held_to() {
             !listed.contains("drop_all") && listed.contains("never-fetched"),
             "{wire:?}: {listed}"
         );
-        // The server's own schema counts beside it.
+        // The server's own schema applies too.
         let refused = text(&post(call(4, "scale", r#"{"n":1.5,"path":"/a"}"#)).await);
         assert!(
             refused.contains(r#"`n` is not of type "integer""#),

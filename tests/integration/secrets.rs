@@ -1,17 +1,17 @@
-//! Secrets do not leave: by their shape, because the operator guards them, or because they came from another server. And
-//! nothing that the gate itself writes shows one.
+//! Secrets do not leave: detected by their shape, because the operator guards them, or because they
+//! came from another server. The gate's own output never contains one.
 
 use super::harness::{Setup, call, json, log, raw};
 use super::servers::{Server, json_reply};
 use super::wrap::Wrapped;
 use lychgate::detect::secret::Own;
 
-/// Drawn at random, never issued.
+/// Random, never issued.
 const KEY: &str = "glpat-q8Zt4vNp2rKx7wDf9yGj";
 const OWN: &str = "blue-Kettle7-and-more";
 const SENT: &str = "w4Tn8sQz-Vb6Hk2Lp0";
 
-/// A server whose every tool says `text`.
+/// Starts a server whose tools all answer with `text`.
 async fn server(text: &'static str) -> Server {
     Server::start(move |_| async move {
         json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))

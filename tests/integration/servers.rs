@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) use super::child::*;
 use super::harness::{Setup, message, soon};
 
-/// What a server answers over HTTP.
+/// The answer of a server over HTTP.
 pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
 
 /// A request that reached a server.
@@ -40,14 +40,15 @@ pub(crate) struct Seen {
 const NO_SESSION: &str =
     r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
 
-/// Whether the gate asks by itself how the server is.
+/// Reports whether a request is a health check of the gate.
 fn is_probe(seen: &Seen) -> bool {
     seen.headers
         .get("mcp-session-id")
         .is_some_and(|session| session == "lychgate-health")
 }
 
-/// An HTTP server that does what a script says and keeps what reached it. The gate's own probes are answered and not kept.
+/// An HTTP server that follows a script and records the requests that reach it. The gate's own
+/// health checks are answered and not recorded.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     seen: Mutex<mpsc::UnboundedReceiver<Seen>>,
@@ -62,7 +63,7 @@ impl Server {
         Self::start_tls(None, script).await
     }
 
-    /// Over TLS, if there is a config.
+    /// Starts a server, over TLS if there is a config.
     pub(crate) async fn start_tls<F>(
         tls: Option<Arc<rustls::ServerConfig>>,
         script: impl Fn(Seen) -> F + Send + Sync + 'static,
@@ -86,7 +87,7 @@ impl Server {
         .await
     }
 
-    /// With the gate's own probes left to the script and among what reached it.
+    /// Starts a server that leaves the gate's health checks to the script and records them.
     pub(crate) async fn start_with_probes<F>(
         tls: Option<Arc<rustls::ServerConfig>>,
         script: impl Fn(Seen) -> F + Send + Sync + 'static,
@@ -121,7 +122,7 @@ impl Server {
                     async move {
                         let seen = see(request).await;
                         if keeps_probes || !is_probe(&seen) {
-                            // The test may have heard enough.
+                            // The test may have finished receiving.
                             drop(tell.send(seen.clone()));
                         }
                         Ok::<_, Infallible>(script(seen).await)
@@ -129,7 +130,7 @@ impl Server {
                 });
                 tokio::spawn(async move {
                     let server = auto::Builder::new(TokioExecutor::new());
-                    // A connection that breaks off is part of what is tested.
+                    // Broken connections are part of the tests.
                     match tls {
                         None => drop(server.serve_connection(TokioIo::new(stream), service).await),
                         Some(tls) => {
@@ -152,7 +153,7 @@ impl Server {
         format!("http://{}/mcp", self.address)
     }
 
-    /// The next request that reached it.
+    /// Returns the next request that reached the server.
     pub(crate) async fn next(&self) -> Seen {
         soon("a request at the server", async {
             self.seen.lock().await.recv().await
@@ -161,7 +162,7 @@ impl Server {
         .unwrap()
     }
 
-    /// The requests that reached it and were not looked at.
+    /// Returns the requests that reached the server and were not yet returned.
     pub(crate) async fn rest(&self) -> Vec<Seen> {
         let mut seen = self.seen.lock().await;
         std::iter::from_fn(|| seen.try_recv().ok()).collect()
@@ -194,7 +195,7 @@ async fn see(request: Request<Incoming>) -> Seen {
     }
 }
 
-/// A whole answer.
+/// Returns an answer with a complete body.
 pub(crate) fn reply(
     status: u16,
     headers: &[(&'static str, &str)],
@@ -214,23 +215,24 @@ pub(crate) fn json_reply(body: impl Into<Bytes>) -> Reply {
     reply(200, &[("content-type", "application/json")], body)
 }
 
-/// Says things on an open stream.
+/// Sends on an open stream.
 #[derive(Clone)]
 pub(crate) struct Tap(mpsc::Sender<Bytes>);
 
 impl Tap {
-    /// Bytes as they are.
+    /// Sends bytes unchanged.
     pub(crate) async fn say(&self, bytes: impl Into<Bytes>) {
         self.0.send(bytes.into()).await.unwrap();
     }
 
-    /// Returns when nobody listens any more.
+    /// Returns when the receiver has closed the stream.
     pub(crate) async fn closed(&self) {
         soon("the end of a stream", self.0.closed()).await;
     }
 }
 
-/// An event stream, and what speaks on it; it ends when all taps are gone.
+/// Returns an event stream and its sender; the stream ends when all clones of the sender are
+/// dropped.
 pub(crate) fn streamed() -> (Tap, Reply) {
     let (send, mut receive) = mpsc::channel::<Bytes>(64);
     let pieces = futures_util::stream::poll_fn(move |context| receive.poll_recv(context))
@@ -243,15 +245,15 @@ pub(crate) fn streamed() -> (Tap, Reply) {
     (Tap(send), reply)
 }
 
-/// A message as an event.
+/// Returns a message as an event.
 pub(crate) fn event(message: &[u8]) -> Bytes {
     Fields::message().with(Some(Data::Json(message)))
 }
 
-/// A message in, messages out: what every transport can carry.
+/// A function from a message to the messages that answer it, which every transport can carry.
 pub(crate) type Script = Arc<dyn Fn(Bytes) -> BoxFuture<'static, Vec<Bytes>> + Send + Sync>;
 
-/// A script without waiting. What asks for `initialize` is answered.
+/// Returns a script that answers without waiting. `initialize` is answered in its place.
 pub(crate) fn script(answer: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) -> Script {
     let answer = Arc::new(answer);
     Arc::new(move |bytes| {
@@ -265,7 +267,7 @@ pub(crate) fn script(answer: impl Fn(&str) -> Vec<String> + Send + Sync + 'stati
     })
 }
 
-/// The answer to `initialize`, if that is what was asked.
+/// Returns the answer to `initialize` if that is the request.
 pub(crate) fn initialized(bytes: &[u8]) -> Option<Vec<Bytes>> {
     let asked = message(bytes);
     let envelope = asked
@@ -278,7 +280,7 @@ pub(crate) fn initialized(bytes: &[u8]) -> Option<Vec<Bytes>> {
     ])
 }
 
-/// A tool result with one text, for the request at hand; nothing for what is no request.
+/// Returns a tool result with one text for a request; nothing for a message that is not a request.
 pub(crate) fn says(asked: &str, text: &str) -> Vec<String> {
     let asked = message(asked.as_bytes());
     let text = lychgate::message::quote(text);
@@ -288,12 +290,12 @@ pub(crate) fn says(asked: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wire {
-    /// Streamable HTTP, answers as JSON.
+    /// Streamable HTTP with answers as JSON.
     Json,
-    /// Streamable HTTP, answers as streams.
+    /// Streamable HTTP with answers as event streams.
     Events,
     /// HTTP+SSE of 2024-11-05.
     Sse,
@@ -305,7 +307,7 @@ impl Wire {
     pub(crate) const ALL: [Self; 4] = [Self::Json, Self::Events, Self::Sse, Self::Stdio];
 }
 
-/// A server on some transport.
+/// A server on any transport.
 pub(crate) enum Peer {
     Http(Server),
     Sse(Server),
@@ -344,7 +346,7 @@ impl Peer {
         }
     }
 
-    /// Makes it an upstream of a gate.
+    /// Adds the server to a gate as an upstream.
     pub(crate) fn behind(&self, setup: Setup, name: &str) -> Setup {
         match self {
             Self::Http(server) => setup.http(name, server.url()),

@@ -1,4 +1,4 @@
-//! Legacy sessions belong to the agent that opened them, and everything about their streams passes.
+//! A legacy session belongs to the agent that opened it, and all events of its streams pass.
 
 use http::Method;
 
@@ -111,7 +111,7 @@ async fn delete_ends_a_child_and_two_agents_never_share_one() {
     }
     assert_ne!(opened[0].2.pid, opened[1].2.pid);
     assert_ne!(opened[0].1, opened[1].1);
-    // What one says reaches its own child, also in the modern era.
+    // A message reaches the agent's own child, also in the modern era.
     for (agent, session, child) in &mut opened {
         let words = format!("for {}", child.pid);
         let body = call("1", &words);

@@ -1,4 +1,5 @@
-//! The Sigma rules in `deploy/sigma` are valid, name members that audit lines have, and match what they are for.
+//! The Sigma rules in `deploy/sigma` are valid, use members that audit lines have, and match the
+//! lines that they are meant for.
 
 #![allow(
     clippy::disallowed_types,
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use super::lines;
 
-/// A rule, as far as this test reads YAML: two levels, texts, lists.
+/// A rule, as far as this test parses YAML: two levels, texts, lists.
 struct Rule {
     name: String,
     top: Vec<(String, String)>,
@@ -126,7 +127,7 @@ impl Rule {
     }
 }
 
-/// Sigma compares texts without regard to case.
+/// Reports whether a field has one of the values; Sigma ignores case.
 fn fits(line: &Value, field: &str, values: &[String]) -> bool {
     let (name, modifier) = field.split_once('|').unwrap_or((field, ""));
     let found = &line[name];
@@ -221,7 +222,8 @@ fn rules_are_whole_and_name_what_lines_have() {
     assert_eq!(ids.len(), rules.len(), "each has an id of its own");
 }
 
-/// Lines of the fixture: the first matches the rule, the second does not though it is like it.
+/// The fixture has several lines for each rule: the first matches the rule, the others are similar
+/// but do not.
 #[test]
 fn rules_match_what_they_are_for_and_nothing_else() {
     let fixture = include_str!("../snapshots/sigma.jsonl");

@@ -1,4 +1,4 @@
-//! Expensive answers of one server do not hold up the calls to another, nor the probes.
+//! Expensive answers of one server delay neither the calls to another nor the probes.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use miniz_oxide::deflate::compress_to_vec;
 use super::harness::{Setup, call, raw, soon};
 use super::servers::{Server, json_reply};
 
-/// An answer of at most 60 kB whose blocks unpack to a megabyte of markup each.
+/// Returns an answer of at most 60 kB whose blocks each unpack to a megabyte of markup.
 fn expensive() -> String {
     let page = compress_to_vec(
         "<p>Some <b>bold</b> words.</p>\n".repeat(33_000).as_bytes(),
@@ -40,7 +40,8 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
         json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
     })
     .await;
-    // Four messages of 1 MB each keep two workers busy for long enough, even where tests are not optimised.
+    // Four messages of 1 MB each keep two workers busy for long enough, even where tests are not
+    // optimized.
     let limit = |config: &mut lychgate::config::Config| config.limits.work.unpacked_bytes = 1 << 20;
     let gate = Setup::new()
         .http("hostile", hostile.url())
@@ -49,7 +50,7 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
         .start()
         .await;
     let agent = gate.agent();
-    // The first call also pays for compiling the rules.
+    // The first call includes the time to compile the rules.
     agent
         .post("harmless", &[], call("1", "go"))
         .await

@@ -1,4 +1,5 @@
-//! Child processes: started exactly as the config says, spoken to within time, ended for certain.
+//! Child processes are started exactly as the config says, answer within their timeouts, and always
+//! end.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,8 @@ fn lines(folder: &std::path::Path, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Answers every request with an empty result of id `"init"`, and says something beside the protocol.
+/// Answers every request with an empty result of id `"init"`, and prints output beside the
+/// protocol.
 const ANSWER: &str = r#"while read -r line; do echo "noise on stderr" >&2; echo 'noise on stdout'; echo '{"jsonrpc":"2.0","id":"init","result":{}}'; done"#;
 
 #[tokio::test]
@@ -76,7 +78,7 @@ async fn arguments_are_exact_and_only_named_variables_get_through() {
 #[tokio::test]
 async fn a_whole_process_group_ends_however_stubborn() {
     let folder = tempfile::tempdir().unwrap();
-    // Neither the child nor the helper that it starts heeds anything but SIGKILL.
+    // The child and the helper that it starts ignore every signal but SIGKILL.
     let script = format!(
         "trap '' TERM HUP; ( trap '' TERM HUP; exec sleep 300 ) & echo $! >> pids; echo $$ >> pids; {ANSWER}; exec sleep 300"
     );
@@ -150,7 +152,7 @@ async fn a_request_has_its_time_and_is_then_cancelled() {
         line.contains("notifications/cancelled") && line.contains(r#""requestId":5"#),
         "{line}"
     );
-    // The session is none the worse for it.
+    // The session remains usable.
     let body = call("6", "x");
     let (answer, ()) = tokio::join!(agent.post("up", &headers, body.clone()), async {
         assert_eq!(child.text().await, body);

@@ -1,4 +1,5 @@
-//! Nothing is held back that need not be, and whoever goes away is missed as its revision lays down.
+//! Nothing is held back without need, and a client that disconnects is handled as its revision
+//! specifies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use super::servers::{Server, StdioServer, Tap, reply, streamed};
 const NOTE: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
 const DONE: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n";
 
-/// A server whose one stream the test speaks on.
+/// Starts a gate for a server with a single stream, on which the test sends.
 async fn tapped() -> (TestGate, Server, Tap) {
     let (tap, reply) = streamed();
     let reply = Arc::new(Mutex::new(Some(reply)));
@@ -74,7 +75,7 @@ async fn an_agent_that_goes_before_the_answer_began_is_noticed() {
     let server = Server::start(move |_| {
         let gone = gone.clone();
         async move {
-            // Dropped with this future, when the connection goes.
+            // Dropped with this future, when the connection ends.
             let _gone = gone.lock().await.take();
             std::future::pending().await
         }

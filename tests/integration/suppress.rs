@@ -1,4 +1,5 @@
-//! `lychgate suppress` and the console's button: a false alarm is silenced in one step, by one table.
+//! `lychgate suppress` and the button of the console: a false alarm is suppressed in one step, with
+//! one table.
 
 #![allow(
     clippy::disallowed_types,
@@ -15,7 +16,7 @@ use super::explain::{BOMB, Bench, command};
 use super::harness::{Setup, TestGate, call, metric, until, write_whole};
 use super::servers::{Server, json_reply};
 
-/// An answer with the same text twice, in which several rules find something.
+/// Returns an answer that contains the same text twice, in which several rules match.
 fn answer(order: &str) -> String {
     serde_json::json!({
         "jsonrpc": "2.0", "id": 0,
@@ -228,7 +229,7 @@ fn what_cannot_be_suppressed_narrowly_is_refused_with_the_reason() {
     );
 }
 
-/// A gate with a console and a config file, before a server that answers everything alike.
+/// Starts a gate with a console and a config file, for a server that answers every request alike.
 async fn gate() -> (Server, TestGate, PathBuf) {
     let server = Server::start(|_| async {
         json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
@@ -250,7 +251,7 @@ async fn gate() -> (Server, TestGate, PathBuf) {
         .await
         .unwrap();
     let gate = TestGate::new(running, setup.folder);
-    // As a config with a port of its own has it.
+    // The gate is bound now: the config gets its real port, as an ordinary config has.
     write_whole(&file, &text(gate.running.admin.unwrap().port()));
     until("the gate to see its port", || {
         gate.metric("lychgate_reloads_total", &[("outcome", "applied")]) == Some(1.0)

@@ -1,4 +1,5 @@
-//! TLS toward agents and toward servers, with client certificates, and HTTP/2 where the peer speaks it.
+//! TLS toward agents and toward servers, with client certificates, and HTTP/2 where the peer
+//! supports it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use super::servers::{Server, json_reply, reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
-/// An authority of our own, with a certificate for a server and one for a client.
+/// A private certificate authority, with a certificate for a server and one for a client.
 pub(super) struct Authority {
     folder: TempDir,
     _issuer: CertifiedIssuer<'static, KeyPair>,
@@ -77,7 +78,7 @@ impl Authority {
         roots
     }
 
-    /// A server that wants a certificate of its clients.
+    /// Returns the config of a server that requires client certificates.
     fn server(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier =
@@ -96,7 +97,7 @@ impl Authority {
         Arc::new(config)
     }
 
-    /// A client, with or without a certificate to show.
+    /// Returns the config of a client, with or without a certificate.
     fn client(&self, shows: bool) -> ClientConfig {
         let builder =
             ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
@@ -120,7 +121,7 @@ impl Authority {
     }
 }
 
-/// One call over TLS, with HTTP/2 or without; the version that was spoken and the answer.
+/// Makes a call over TLS with HTTP/1.1 or HTTP/2; returns the HTTP version and the answer.
 async fn ask(
     port: u16,
     config: ClientConfig,
@@ -167,7 +168,7 @@ async fn agents_come_over_tls_with_either_version_of_http() {
         assert_eq!(answer.expect(200).await.text().await, OK);
         assert_eq!(server.next().await.body, call("1", "x").as_bytes());
     }
-    // Whoever speaks in the clear is not heard.
+    // A client without TLS is turned away.
     let plain = tokio::net::TcpStream::connect(gate.running.address)
         .await
         .unwrap();

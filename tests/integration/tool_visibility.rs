@@ -1,4 +1,4 @@
-//! The console's buttons that hide and show a tool.
+//! The buttons of the console that hide and show a tool.
 
 #![allow(
     clippy::disallowed_types,
@@ -17,7 +17,7 @@ use super::servers::{Server, json_reply};
 
 const TOOLS: &str = r#"{"tools":[{"name":"mail","inputSchema":{"type":"object"}},{"name":"db.drop","inputSchema":{"type":"object"}},{"name":"a*","inputSchema":{"type":"object"}}]}"#;
 
-/// A gate with a config file that ends with `more`, before a server with three tools.
+/// Starts a gate with a config file that ends with `more`, for a server with three tools.
 async fn gate(more: &str) -> (Server, TestGate, PathBuf) {
     let server = Server::start(|asked| async move {
         let asked = message(&asked.body);
@@ -44,7 +44,7 @@ async fn gate(more: &str) -> (Server, TestGate, PathBuf) {
     (server, TestGate::new(running, setup.folder), file)
 }
 
-/// The names of the tools that an agent gets.
+/// Returns the names of the tools that an agent receives.
 async fn listed(gate: &TestGate, upstream: &str) -> Vec<String> {
     let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
     let answer = gate
@@ -71,7 +71,7 @@ async fn page(gate: &TestGate) -> Page {
         .1
 }
 
-/// What the page shows of a tool, and what its button sends.
+/// Returns what the page shows about a tool, and what its button sends.
 async fn shown(gate: &TestGate, page: &Page, upstream: &str, tool: &str) -> (Value, Value) {
     let all: Value = serde_json::from_str(&page.get(gate, "pins").await.1).unwrap();
     let of_name = |list: &Value, name: &str| {

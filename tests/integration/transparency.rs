@@ -1,7 +1,8 @@
-//! What is harmless arrives byte for byte: every file of `tests/corpus/odd`, on every transport, in both eras, both
-//! ways, with all shipped rules in force. Only where a transport cannot carry a character may another spelling of the
-//! same JSON take its place: a line break between tokens (one message a line on stdio; CR in event streams), and in event
-//! streams the characters at which some readers end a line (`framing`).
+//! Harmless messages arrive byte for byte: every file of `tests/corpus/odd`, on every transport, in
+//! both eras, both ways, with all built-in rules enabled. The spelling of the JSON may differ only
+//! where a transport cannot carry a character: a line break between tokens (one message per line on
+//! stdio; CR in event streams), and in event streams the characters at which some readers end a
+//! line (`framing`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ fn corpus() -> Vec<Odd> {
 }
 
 impl Odd {
-    /// Its id as written.
+    /// Returns its id as written.
     fn id(&self) -> Option<String> {
         let message = message(&self.bytes);
         message.id(message.single().unwrap()).map(Into::into)
@@ -53,7 +54,8 @@ impl Odd {
         message(&self.bytes).single().unwrap().is_request()
     }
 
-    /// The same request or notification as one of the modern era; `None` where it cannot be one.
+    /// Returns the same request or notification as one of the modern era; `None` if it cannot be
+    /// one.
     fn modern(&self) -> Option<Self> {
         let message = message(&self.bytes);
         let envelope = message.single().unwrap();
@@ -82,7 +84,7 @@ impl Odd {
     }
 }
 
-/// A message as it can stand on a line: line breaks between tokens are spaces.
+/// Returns a message as it can be sent on one line, with spaces for the line breaks between tokens.
 fn one_line(bytes: &[u8]) -> Bytes {
     bytes
         .iter()
@@ -96,7 +98,8 @@ fn one_line(bytes: &[u8]) -> Bytes {
         .collect()
 }
 
-/// A message as it can stand in an event: without CR, and with escapes for U+0085, U+2028 and U+2029.
+/// Returns a message as it can be sent in an event, without CR, and with escapes for U+0085, U+2028
+/// and U+2029.
 fn in_event(bytes: &[u8]) -> Bytes {
     let text = std::str::from_utf8(bytes)
         .unwrap()
@@ -108,7 +111,7 @@ fn in_event(bytes: &[u8]) -> Bytes {
         .into()
 }
 
-/// A message as a server on this transport can say it.
+/// Returns a message as a server on this transport can send it.
 fn sayable(wire: Wire, bytes: &Bytes) -> Bytes {
     match wire {
         Wire::Json => bytes.clone(),
@@ -117,7 +120,7 @@ fn sayable(wire: Wire, bytes: &Bytes) -> Bytes {
     }
 }
 
-/// The far end of a gate: what reaches the server, and what it says next.
+/// The server side of a gate: receives what reaches the server, and determines its answers.
 struct FarEnd {
     wire: Wire,
     got: mpsc::UnboundedReceiver<Bytes>,
@@ -160,7 +163,7 @@ impl FarEnd {
         )
     }
 
-    /// Checks that the next message to reach the server is this one.
+    /// Checks that this message is the next to reach the server.
     async fn reached_by(&mut self, odd: &Odd) {
         let got = soon("a message at the server", self.got.recv())
             .await
@@ -173,7 +176,8 @@ impl FarEnd {
         same(&odd.name, &got, &expected);
     }
 
-    /// What the server says next, as answer to what it gets next; gives it as it is on the wire.
+    /// Sets the messages with which the server answers the next one that it receives. Returns them
+    /// as they are on the wire.
     fn say(&self, messages: &[&Bytes]) -> Vec<Bytes> {
         let said: Vec<Bytes> = messages
             .iter()
@@ -202,7 +206,7 @@ fn done(id: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{ "content":[]}}}}"#).into()
 }
 
-/// Checks that an answer holds these messages and no others.
+/// Checks that an answer consists of exactly these messages.
 async fn holds(name: &str, answer: Answer, messages: &[Bytes]) {
     let mut answer = answer.expect(200).await;
     if answer.header("content-type") == "application/json" {
@@ -224,7 +228,7 @@ async fn legacy(wire: Wire) {
         ("mcp-protocol-version", "2025-11-25"),
     ];
     for odd in corpus() {
-        // From the agent to the server, whatever it is.
+        // From the agent to the server, whatever the message.
         let expected = odd
             .id()
             .filter(|_| odd.is_request())
@@ -240,7 +244,8 @@ async fn legacy(wire: Wire) {
                 odd.name
             ),
         }
-        // From the server to the agent: as the answer, or ahead of one where there is a stream.
+        // From the server to the agent: as the answer, or before the answer where there is a
+        // stream.
         let id = if odd.is_answer() {
             odd.id().unwrap()
         } else {
@@ -285,9 +290,9 @@ async fn modern(wire: Wire) {
         };
         let expected = match (odd.is_answer(), odd.is_request(), wire) {
             (true, ..) => far.say(&[&odd.bytes]),
-            // Servers ask nothing in this era.
+            // Servers send no requests in this era.
             (false, true, _) | (false, _, Wire::Json) => continue,
-            // A progress note of another call belongs to no stream here.
+            // A progress notification of another call belongs to no stream here.
             (false, ..) if odd.name.contains("token") || wire == Wire::Stdio => continue,
             (false, ..) => far.say(&[&odd.bytes, &done(&id)]),
         };
@@ -302,7 +307,7 @@ async fn modern(wire: Wire) {
     gate.running.drain().await;
 }
 
-/// The stream of an agent of 2024-11-05.
+/// An agent of revision 2024-11-05 with its stream.
 struct OldAgent {
     agent: Agent,
     stream: Answer,
@@ -346,7 +351,7 @@ impl OldAgent {
     }
 }
 
-/// What an event may carry in the place of a line break between tokens: any of them.
+/// Normalizes line breaks between tokens, since an event may contain any of them.
 fn breaks_alike(bytes: &[u8]) -> Bytes {
     String::from_utf8_lossy(&in_event(bytes))
         .replace('\n', " ")
@@ -432,8 +437,8 @@ async fn an_agent_of_the_first_revision_over_every_transport() {
     }
 }
 
-/// An event stream keeps its ids, names, `retry:`, priming events, keep-alives and every byte of its messages; the bytes of
-/// its framing are the gate's own.
+/// An event stream keeps its ids, names, `retry:`, priming events, keep-alives and every byte of
+/// its messages; the bytes of its framing are written by the gate.
 #[tokio::test]
 async fn streams_keep_their_fields() {
     const STREAM: &str = concat!(

@@ -1,4 +1,5 @@
-//! What is wrong with one upstream is its own, and named; upstreams come and go while the gate runs.
+//! A fault of one upstream affects no other and is reported by name; upstreams are added and
+//! removed while the gate runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use super::servers::{Server, StdioServer, json_reply, reply, streamed};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
-/// A gate that runs by a file with these upstreams.
+/// Starts a gate from a config file with these upstreams.
 async fn gate(setup: Setup, upstreams: &str) -> TestGate {
     let file = write_config(setup.folder.path(), upstreams);
     let config = lychgate::config::load_to_run(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
@@ -37,7 +38,7 @@ async fn ok_server() -> Server {
     Server::start(|_| async { json_reply(OK) }).await
 }
 
-/// The state of an upstream and the reason for it, as `/readyz` has them.
+/// Returns the state of an upstream and its reason, as `/readyz` reports them.
 async fn ready(gate: &TestGate, upstream: &str) -> (String, String) {
     let (status, text) = gate.admin("/readyz").await;
     assert_eq!(status, 200, "{text}");
@@ -49,7 +50,7 @@ fn is_up(gate: &TestGate, upstream: &str) -> Option<f64> {
     gate.metric("lychgate_upstream_up", &[("upstream", upstream)])
 }
 
-/// Waits for the reload of a changed config.
+/// Changes the config and waits for the reload.
 async fn reload(gate: &TestGate, upstreams: &str) {
     let applied = || {
         gate.metric("lychgate_reloads_total", &[("outcome", "applied")])
@@ -130,7 +131,7 @@ async fn an_upstream_with_a_fault_is_down_with_the_reason_and_the_others_serve()
         "nothing is sent without the secret"
     );
 
-    // The secret appears, and changes: each time the gate takes it over by itself.
+    // The secret appears and changes: each time the gate loads it by itself.
     for token in ["the-first-token", "the-second-token"] {
         write_whole(&gate.folder.path().join("secret"), &format!("{token}\n"));
         soon("the token at the server", async {
@@ -355,7 +356,7 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
     })
     .await;
 
-    // What is reached as before keeps its session and its process.
+    // An upstream whose address has not changed keeps its session and its process.
     let asked = with_session(agent.clone(), "kept", session);
     let answered = async {
         child.line().await.unwrap();
@@ -365,11 +366,11 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
     assert_eq!(answer, (200, OK.to_owned()));
     assert!(!kept.started_another().await);
 
-    // The call that was open goes on at the server that it began with.
+    // The open call continues at the server with which it began.
     tap.say(format!("data: {OK}\n\n")).await;
     assert_eq!(open.data().await.unwrap(), OK.as_bytes());
 
-    // A faulty upstream among those that are added is no reason to refuse the reload.
+    // A faulty upstream among those that are added does not prevent the reload.
     let faulty = "[upstream.faulty]\nhttp = { url = \"http://127.0.0.1:1/\", bearer = { file = \"nowhere\" } }\n";
     reload(&gate, &[&web("web", &after), faulty].concat()).await;
     let (state, reason) = ready(&gate, "faulty").await;

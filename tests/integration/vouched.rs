@@ -1,4 +1,5 @@
-//! Tokens that others vouch for: JWTs of issuers, for this gate and nothing else; metadata and challenges lead there.
+//! JWTs of issuers, valid for this gate and nothing else; metadata and challenges lead to the
+//! issuers.
 
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +15,7 @@ use super::servers::{Server, json_reply, reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
-/// Somebody who vouches: a key, and a server that has its metadata and its key set.
+/// An issuer: a key, and a server with its metadata and its key set.
 pub(crate) struct Issuer {
     pub(crate) url: String,
     key: SigningKey,
@@ -220,7 +221,7 @@ async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
                 .contains(r#"error="invalid_token""#)
         );
     }
-    // A token in the address is none.
+    // A token in the query is ignored.
     let path = format!("/mcp/up?access_token={token}");
     let answer = gate
         .agent()

@@ -1,4 +1,5 @@
-//! `install`, the servers it wires and `service`, as programs in a home folder of their own.
+//! `install`, the servers that it moves behind the gate, and `service`, as programs with a home
+//! folder of their own.
 
 #![allow(clippy::disallowed_types)]
 
@@ -11,13 +12,14 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Answers one request with a list of one tool.
+/// A server that answers one request with a list of one tool.
 const SERVER: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}}'"#;
 
 struct Machine(TempDir);
 
 impl Machine {
-    /// With a link to this program on `PATH`, and a `systemctl` that writes down how it is called.
+    /// Returns a machine with a link to this program on `PATH`, and a `systemctl` that records its
+    /// arguments.
     fn new() -> Self {
         let machine = Self(TempDir::new().unwrap());
         fs::create_dir_all(machine.at("bin")).unwrap();
@@ -101,7 +103,7 @@ fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
         "{}",
         text(&installed)
     );
-    // The service starts the program by the path that outlives an update.
+    // The service starts the program by the path that stays the same after an update.
     let unit =
         fs::read_to_string(machine.at("home/.config/systemd/user/lychgate.service")).unwrap();
     assert!(
@@ -112,7 +114,7 @@ fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
         machine.calls(),
         "--user daemon-reload\n--user enable --now lychgate.service"
     );
-    // Verbs find its config.
+    // The other verbs find its config.
     let checked = machine.lychgate(&["check"]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
     let status = machine.lychgate(&["service", "status"]);
@@ -122,7 +124,8 @@ fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
         text(&status)
     );
 
-    // Two servers at once, started as the client does, write to one log, each under its name.
+    // Two servers that run at the same time, started as the client does, write to one log, each
+    // under its own name.
     let wired: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let started: Vec<_> = ["files", "more"]
         .map(|name| {
@@ -183,7 +186,7 @@ fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
     assert!(!machine.at("home/.config/lychgate/lychgate.toml").exists());
 }
 
-/// Answers every line.
+/// A server that answers every line.
 const ECHO: &str = r#"while read -r line; do printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"ran"}]}}'; done"#;
 const BOMB: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"command":":(){ :|:& };:"}}}"#;
 
@@ -213,7 +216,7 @@ impl Machine {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        // A process that ended at once has no one to read it.
+        // The write fails if the process ended at once.
         drop(
             child
                 .stdin
@@ -254,7 +257,7 @@ fn a_false_alarm_of_an_installed_server_is_suppressed_in_one_step() {
         "only that call: {other}"
     );
 
-    // A gate with the same config starts, and `check` names the server.
+    // A gate with the same config starts, and `check` reports the name of the server.
     let config = machine.at("home/.config/lychgate/lychgate.toml");
     let upstream = "\n[upstream.w]\nhttp = { url = \"http://127.0.0.1:1/mcp\" }\n";
     fs::write(&config, fs::read_to_string(&config).unwrap() + upstream).unwrap();
@@ -279,7 +282,7 @@ fn an_installed_server_follows_the_config_of_its_user_and_of_no_project() {
         refused.contains(r#""isError":true"#),
         "a project's file switches nothing off: {refused}"
     );
-    // Neither does a table go where it would never apply.
+    // A table is not written to a file where it would have no effect, either.
     let (_, id) = refused.split_once("lychgate/audit\":\"").unwrap();
     let (id, _) = id.split_once('"').unwrap();
     let log = machine
@@ -300,7 +303,8 @@ fn an_installed_server_follows_the_config_of_its_user_and_of_no_project() {
 
     let config = machine.at("home/.config/lychgate/lychgate.toml");
     let own = fs::read_to_string(&config).unwrap();
-    // What is missing for the listener, an agent or an upstream concerns no wrapped server.
+    // Missing files and secrets of the listener, an agent or an upstream do not affect a wrapped
+    // server.
     let missing = "[listen]\ntls = { cert = \"none.pem\", key = \"none.pem\" }\n[[agent]]\nname = \"a\"\ntoken = { env = \"NONE\" }\n\
                    [upstream.w.http]\nurl = \"http://127.0.0.1:1/mcp\"\nbearer = { env = \"NONE\" }\n";
     fs::write(&config, format!("{own}\n{observe}{missing}")).unwrap();

@@ -1,4 +1,4 @@
-//! `lychgate wrap` stands where a stdio server stood.
+//! `lychgate wrap` takes the place of a stdio server.
 
 #![allow(clippy::disallowed_types)]
 
@@ -78,7 +78,7 @@ catches = ["a poison pill"]
 spares = ["poisonous"]
 "#;
 
-/// A wrapped server, and its agent's end.
+/// A wrapped server, and the agent's end of its pipes.
 pub(crate) struct Wrapped {
     process: Child,
     stdin: Option<ChildStdin>,
@@ -92,7 +92,7 @@ impl Wrapped {
         Self::start_with(options, script, "")
     }
 
-    /// The same, with more in the config.
+    /// Wraps the script with additional keys in the config.
     pub(crate) fn start_with(options: &[&str], script: &str, more: &str) -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::create_dir(folder.path().join("rules")).unwrap();
@@ -124,7 +124,7 @@ impl Wrapped {
         std::thread::spawn(move || {
             let mut line = String::new();
             while stdout.read_line(&mut line).unwrap() > 0 {
-                // The test may have seen enough.
+                // The test may have finished receiving.
                 if tell.send(std::mem::take(&mut line)).is_err() {
                     return;
                 }
@@ -154,7 +154,7 @@ impl Wrapped {
         serde_json::from_str(&self.hear()).unwrap()
     }
 
-    /// Closes the agent's side and waits for the end.
+    /// Closes the agent's side and waits for the end of the process.
     pub(crate) fn end(&mut self) -> ExitStatus {
         self.stdin = None;
         self.ended()
@@ -175,12 +175,12 @@ impl Wrapped {
         }
     }
 
-    /// The folder of its own.
+    /// Returns the path of its folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A file that the server wrote.
+    /// Returns the content of a file that the server wrote; empty if there is none.
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
@@ -208,7 +208,7 @@ impl Wrapped {
 
 impl Drop for Wrapped {
     fn drop(&mut self) {
-        // A test that failed leaves nothing behind; one that went well has waited already.
+        // A failed test leaves no process behind; a passed one has already waited for it.
         drop(self.process.kill());
         drop(self.process.wait());
         if !std::thread::panicking() {
@@ -217,7 +217,7 @@ impl Drop for Wrapped {
     }
 }
 
-/// Keeps each line it gets, and answers none.
+/// A server that stores each line and answers none.
 pub(crate) const KEEPS: &str =
     r#"while IFS= read -r line; do printf '%s\n' "$line" >> "$DIR/got"; done"#;
 
@@ -333,7 +333,7 @@ fn nothing_of_a_batch_slips_through_beside_what_is_refused() {
 
 #[test]
 fn a_question_that_is_withheld_is_answered_to_the_server() {
-    // It asks far more than a pipe holds before it reads a single answer.
+    // The server sends far more requests than a pipe holds before it reads a single answer.
     let script = r#"yes '{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"x":"poison pill"}}' | head -n 3000
         echo '{"jsonrpc":"2.0","method":"asked"}'
         IFS= read -r line; printf '%s\n' "$line" > "$DIR/got""#;
@@ -491,7 +491,7 @@ fn signals_are_handed_on_and_nothing_is_left_behind() {
     leaves.until(|_| gone() || is_zombie(left.trim()));
 }
 
-/// Ended, and not yet reaped by whoever took it over.
+/// Reports whether a process has ended and is not yet reaped.
 fn is_zombie(process: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(')')
@@ -499,7 +499,7 @@ fn is_zombie(process: &str) -> bool {
         .is_some_and(|rest| rest.trim_start().starts_with('Z'))
 }
 
-/// Answers each line with a list of tools, under the id that it asks for.
+/// A server that answers each line with a list of tools, under the id of the line.
 const LISTS: &str = r#"while IFS= read -r line; do id=${line#*\"id\":}; id=${id%%,*}
 printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"drop_all"},{"name":"scale","inputSchema":{"required":["n"],"properties":{"n":{"type":"integer"}}}}]}}\n' "$id"; done"#;
 

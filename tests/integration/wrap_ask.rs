@@ -1,4 +1,4 @@
-//! Lines of `lychgate wrap` that wait for a person's yes.
+//! Lines of `lychgate wrap` that wait for approval.
 
 #![allow(clippy::disallowed_types)]
 
@@ -60,7 +60,7 @@ fn an_agent_is_asked_by_a_line_and_the_call_arrives_as_it_was() {
         "{refused}"
     );
     assert!(wrapped.end().success());
-    // Other lines went on while the call waited; no answer to the gate did.
+    // Other lines passed while the call waited; no answer to the gate did.
     assert_eq!(
         wrapped.read("got"),
         [

@@ -1,4 +1,4 @@
-//! Which lines a verb is asked for.
+//! The arguments that select lines of the audit log.
 
 use std::time::{Duration, SystemTime};
 
@@ -52,7 +52,7 @@ impl FilterArgs {
     }
 }
 
-/// A time as people write it.
+/// Parses a time as people write it.
 pub(in crate::cli) fn time(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
         let time = SystemTime::now()

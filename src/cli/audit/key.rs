@@ -1,4 +1,4 @@
-//! `lychgate audit key`: the public key, for safe keeping elsewhere.
+//! `lychgate audit key`: prints the public key, to be stored safely elsewhere.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ fn show(key: &PublicKey, json: bool, out: &mut dyn Write) -> io::Result<u8> {
     Ok(0)
 }
 
-/// The key that a log's checkpoints are signed with, as far as it can be found out here.
+/// Returns the key that signs a log's checkpoints, if it can be found on this machine.
 pub(super) fn of_log(log: &std::path::Path, config: &AuditConfig) -> Option<(PathBuf, PublicKey)> {
     let file = config
         .key_file

@@ -1,4 +1,4 @@
-//! `lychgate audit show`: all lines of one judgement, and of its call.
+//! `lychgate audit show`: prints all lines of one judgement, and of its call.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use crate::record::entry::member;
 use crate::record::terminal_safe;
 use crate::review::{AuditIds, Entry, Log};
 
-/// Most lines that are shown of one id.
+/// Maximum number of lines that are shown for one id.
 const LINES: usize = 1000;
-/// An answer later than this after its request is not looked for.
+/// Maximum time between a request and a response that is looked for.
 const CALL: Duration = Duration::from_secs(3600);
 
 /// Arguments of `lychgate audit show`.
@@ -91,9 +91,9 @@ fn is(entry: &Entry, id: uuid::Uuid) -> bool {
         .is_some_and(|audit| *audit == *id.to_string())
 }
 
-/// The lines of an id and of the call that it belongs to, in their order.
+/// Returns the lines of an id and of the call that it belongs to, in order.
 fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
-    // The id contains its time (UUID, version 7): older files are skipped.
+    // The id contains its time (UUID version 7), so older files are skipped.
     let made = id.get_timestamp().map(|stamp| stamp.to_unix());
     let made = made.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
     let log = made
@@ -135,7 +135,7 @@ fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
     let mut other: Option<Entry> = None;
     for entry in log.entries().flatten() {
         before &= !is(&entry, id);
-        // Of a request the first answer after it, of an answer the last request before it.
+        // For a request, the first response after it; for a response, the last request before it.
         if same(&entry) && before == (wants == "outbound") {
             other = Some(entry);
             if !before {
@@ -154,7 +154,7 @@ fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
     found
 }
 
-/// A line with all that is in it.
+/// Writes a line with all its members.
 fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", brief(entry, false))?;
     for (name, value) in entry.root().members() {

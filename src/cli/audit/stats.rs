@@ -1,4 +1,4 @@
-//! `lychgate audit stats`: what the log holds, counted.
+//! `lychgate audit stats`: counts the contents of the log.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use crate::record::terminal_safe;
 use crate::review::{Log, NameCounts, Stats};
 use crate::text::cut;
 
-/// Cells of the longest bar.
+/// Maximum length of a bar, in cells.
 const BAR: u64 = 24;
-/// Between two notes of how far it is.
+/// Interval between progress reports.
 const NOTE: Duration = Duration::from_secs(1);
 
 /// Arguments of `lychgate audit stats`.

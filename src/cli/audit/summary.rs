@@ -1,4 +1,4 @@
-//! An audit line as a person reads it.
+//! Formats an audit line for people.
 
 use crate::message::{Value, ValueKind};
 use crate::record::entry::member;
@@ -7,11 +7,11 @@ use crate::record::terminal_safe;
 use crate::review::Entry;
 use crate::text::cut;
 
-/// Longest text shown of a member, in bytes.
+/// Maximum length of a member's text that is shown, in bytes.
 const TEXT_BYTES: usize = 160;
-/// Most rules named.
+/// Maximum number of rules that are named.
 const RULES: usize = 4;
-/// What a brief line shows by itself or leaves out.
+/// Members that a brief line shows in a form of their own, or omits.
 const SHOWN: [&str; 14] = [
     member::time::NAME,
     member::event::NAME,
@@ -29,7 +29,7 @@ const SHOWN: [&str; 14] = [
     member::span::NAME,
 ];
 
-/// Select Graphic Rendition parameters (ECMA-48, 8.3.117).
+/// Returns Select Graphic Rendition parameters (ECMA-48, 8.3.117).
 fn look(word: &str, severity: &str) -> &'static str {
     match (word, severity) {
         ("block", _) | (_, "Critical" | "High") => "31",
@@ -39,7 +39,7 @@ fn look(word: &str, severity: &str) -> &'static str {
     }
 }
 
-/// A line in short.
+/// Formats a line in brief.
 pub(super) fn brief(entry: &Entry, colour: bool) -> String {
     let text = |name: &str| {
         entry
@@ -121,7 +121,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
     out
 }
 
-/// The rules that found something, each once.
+/// Lists the rules that have findings, each once.
 fn found(entry: &Entry) -> String {
     let mut rules: Vec<String> = Vec::new();
     for found in entry.findings() {
@@ -144,7 +144,7 @@ fn found(entry: &Entry) -> String {
     }
 }
 
-/// The other members of the line, as `name=value`.
+/// Returns the other members of the line, as `name=value`.
 fn rest(entry: &Entry) -> impl Iterator<Item = String> {
     let members = entry
         .root()
@@ -155,7 +155,7 @@ fn rest(entry: &Entry) -> impl Iterator<Item = String> {
         .take(12)
 }
 
-/// A value in one line, harmless and cut.
+/// Formats a value on one line, escaped and truncated.
 pub(super) fn plain(value: Value<'_>) -> String {
     match value.kind() {
         ValueKind::String => {

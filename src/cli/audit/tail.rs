@@ -1,4 +1,4 @@
-//! `lychgate audit tail`: the log as it grows, readable.
+//! `lychgate audit tail`: prints the log as it grows, in readable form.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +10,7 @@ use super::summary::brief;
 use crate::document::Fault;
 use crate::review::{Entries, Entry, Filter, Follow, Log};
 
-/// Between two looks at the file.
+/// Interval at which the file is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `lychgate audit tail`.
@@ -94,7 +94,7 @@ fn tail(
     }
 }
 
-/// The last lines of what was rotated away, so many.
+/// Returns the last `most` lines of the rotated files.
 fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry>> {
     let mut found: VecDeque<Entry> = VecDeque::new();
     let log = filter

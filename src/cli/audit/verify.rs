@@ -1,4 +1,4 @@
-//! `lychgate audit verify`: is the log as it was written?
+//! `lychgate audit verify`: verifies that the log has not been modified.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -57,7 +57,8 @@ pub(super) fn run(
                 .ok_or_else(|| fault("`--key` is not a valid public key", hint))?,
         );
     }
-    // A log that is named needs no config: one that cannot be read only keeps its key from being found.
+    // If the log is given, no config is needed: one that cannot be read only prevents its key from
+    // being found.
     let config = if args.file.is_some() {
         all.audit().unwrap_or_default()
     } else {
@@ -98,7 +99,7 @@ pub(super) fn run(
     .map(|()| code))
 }
 
-/// Where the key came from.
+/// The origin of the key.
 #[derive(Clone, Copy)]
 enum Trust {
     Given,
@@ -147,7 +148,7 @@ fn text(
         let file = torn.file.escape_debug();
         let line = torn.line;
         let bytes = torn.bytes;
-        // Where something else is wrong, it may be a part of that.
+        // If there are other problems, the incomplete line may be part of them.
         let harmless = if report.is_verified() {
             ". This is not tampering."
         } else {

@@ -1,4 +1,4 @@
-//! The demo's agent: as little of an MCP client as it takes, over real HTTP.
+//! The demo's agent: a minimal MCP client, over real HTTP.
 
 use std::io;
 
@@ -14,31 +14,29 @@ use serde_json::{Value, json};
 
 use crate::protocol::{MODERN, header};
 
-/// The revision that the agent's session speaks.
+/// The protocol revision of the agent's session.
 const LEGACY: &str = "2025-11-25";
-/// Longest body that is read, in bytes.
+/// Maximum length of a body that is read, in bytes.
 const BODY_BYTES: usize = 4 << 20;
 
-/// An agent.
 pub(super) struct Agent {
     http: Client<HttpConnector, Full<Bytes>>,
     session: Option<String>,
     last_id: u64,
 }
 
-/// An answer.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
     session: Option<String>,
 }
 
-/// Which revision a request is written in.
+/// The protocol revision of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Revision {
-    /// With the session of the agent.
+    /// A request in the agent's session.
     Legacy,
-    /// Alone.
+    /// A request without a session.
     Modern,
 }
 
@@ -51,7 +49,7 @@ impl Agent {
         }
     }
 
-    /// Opens a session, as the revisions up to 2025-11-25 want it.
+    /// Opens a session, as required by revisions up to 2025-11-25.
     pub(super) async fn open(&mut self, url: &str) -> io::Result<Answer> {
         let client = json!({ "name": "lychgate-demo", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client });
@@ -65,7 +63,7 @@ impl Agent {
         Ok(answer)
     }
 
-    /// The request that calls a tool, under a new id.
+    /// Returns a tool call request with a new id.
     pub(super) fn request(&mut self, speaks: Revision, tool: &str, arguments: &Value) -> String {
         self.last_id += 1;
         let mut params = json!({ "name": tool, "arguments": arguments });
@@ -78,7 +76,7 @@ impl Agent {
             .to_string()
     }
 
-    /// Sends a request that calls a tool.
+    /// Sends a tool call request.
     pub(super) async fn call(
         &self,
         url: &str,
@@ -119,7 +117,7 @@ impl Agent {
         .await
     }
 
-    /// Fetches a page: the metrics.
+    /// Fetches a page, such as the metrics.
     pub(super) async fn get(&self, url: &str) -> io::Result<String> {
         let uri: Uri = url.parse().map_err(io::Error::other)?;
         let request = Request::builder()
@@ -146,7 +144,7 @@ impl Agent {
     }
 }
 
-/// A body as a whole, within bounds.
+/// Reads a complete body, up to the maximum length.
 pub(super) async fn gather(mut body: Incoming) -> io::Result<Bytes> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {

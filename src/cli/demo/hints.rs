@@ -1,16 +1,14 @@
 //! Instructions for connecting agents to the gate.
 
-/// A client, and the words or the file that lead it to a URL.
+/// A client, and the command or config that connects it to a URL.
 pub(super) struct Hint {
-    /// The client.
     pub(super) client: &'static str,
-    /// Where the text belongs.
+    /// Where the text is entered.
     pub(super) place: &'static str,
-    /// The text.
     pub(super) text: String,
 }
 
-/// How the usual clients are led to `url`, under the name `sample`.
+/// Returns how common clients are connected to `url` under the name `sample`.
 pub(super) fn hints(url: &str) -> Vec<Hint> {
     let hint = |client, place, text| Hint {
         client,

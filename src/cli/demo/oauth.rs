@@ -1,4 +1,5 @@
-//! `lychgate demo --oauth`: the gate logs in at the sample server, and its agent never sees a token.
+//! `lychgate demo --oauth`: the gate logs in at the sample server, and its agent never sees a
+//! token.
 
 use std::io;
 use std::path::Path;
@@ -11,16 +12,16 @@ use super::sample::Sample;
 use super::show::Screen;
 use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
 
-/// How long an access token of the sample server lasts: short, so that one sees it renewed.
+/// Lifetime of the sample server's access tokens: short, so that users see them renewed.
 pub(super) const ACCESS: Duration = Duration::from_secs(5);
 /// How long the demo waits for a login.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Poll interval of that wait.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Where the gate's pages for logins are.
+/// The path of the gate's login pages.
 const PAGES: &str = "/oauth/login/";
 
-/// Lets the gate log in at the sample server, with a vault in a private folder.
+/// Configures the gate to log in at the sample server, with a vault in a private folder.
 pub(super) fn configure(config: &mut Config, folder: &Path) {
     config.oauth = OAuthConfig {
         vault: Some(folder.join("vault")),
@@ -36,7 +37,8 @@ pub(super) fn configure(config: &mut Config, folder: &Path) {
     }
 }
 
-/// Has a person log in, an access token end, and a call need a further scope. Whether all calls passed in the end.
+/// Shows a user's login, the renewal of an expired access token, and a call that requires an
+/// additional scope. Returns whether all calls passed in the end.
 pub(super) async fn show(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {
     let Some(login) = sample.server.login() else {
         return Err(io::Error::other("the sample server has no login"));
@@ -83,7 +85,8 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Calls a tool until the call passes. Whenever it is answered with a link, waits until that is done with.
+    /// Calls a tool until the call passes. If the response is a login link, waits until that login
+    /// is complete.
     async fn until_passed(
         &mut self,
         screen: &mut Screen,
@@ -94,7 +97,7 @@ impl Call<'_> {
         let began = Instant::now();
         while let Some(link) = self.passes(tool, argument, value).await? {
             screen.pair("open", &link)?;
-            // Its page has a form for as long as it is not.
+            // The login page contains a form until the login is complete.
             while self.agent.get(&link).await?.contains("<form") {
                 if began.elapsed() > PATIENCE {
                     screen.verdict(false, "no login was completed")?;

@@ -1,5 +1,5 @@
-//! The sample server: three tools, both eras, streamable HTTP, and a login if it is to have one. It is an authorization
-//! server and the server behind it in one, which integration tests log in at too.
+//! The sample server: three tools, both eras, streamable HTTP, and optionally a login. It is an
+//! authorization server and the protected server in one; integration tests log in to it as well.
 
 mod login;
 mod tools;
@@ -27,23 +27,22 @@ pub use self::login::{Answer, FURTHER_SCOPE, Login, SCOPE, Settings};
 use super::client::gather;
 use crate::protocol::header;
 
-/// Connections at the same time.
+/// Maximum number of concurrent connections.
 const CONNECTIONS: usize = 64;
-/// Where the tools are.
+/// The path of the MCP endpoint.
 const PATH: &str = "/mcp";
-/// The tool that asks for a further scope.
+/// The tool that requires an additional scope.
 const GUARDED: &str = "run_command";
 
-/// The server, while it runs.
+/// The running server.
 pub(super) struct Sample {
-    /// The URL of its tools.
+    /// The URL of the MCP endpoint.
     pub(super) url: String,
-    /// The server itself.
     pub(super) server: Arc<Server>,
 }
 
-/// Starts the server on a free port of the loopback address; with `access`, one has to log in, and access tokens last
-/// that long.
+/// Starts the server on a free port of the loopback address. With `access`, a login is required,
+/// and access tokens are valid for that long.
 pub(super) async fn start(access: Option<Duration>) -> io::Result<Sample> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     let origin = format!("http://{}", listener.local_addr()?);
@@ -89,14 +88,14 @@ async fn read(request: Request<Incoming>, server: &Server) -> Answer {
     }
 }
 
-/// What answers requests, whatever brings them.
+/// Answers requests, independent of the transport.
 pub struct Server {
     login: Option<Login>,
     calls: AtomicUsize,
 }
 
 impl Server {
-    /// A server that nobody has come to yet.
+    /// Creates a server that has not received any requests.
     pub fn new(login: Option<Login>) -> Self {
         Self {
             login,
@@ -104,12 +103,12 @@ impl Server {
         }
     }
 
-    /// Its login, if it has one.
+    /// Returns the login, if the server requires one.
     pub fn login(&self) -> Option<&Login> {
         self.login.as_ref()
     }
 
-    /// How many tool calls it has answered.
+    /// Returns the number of tool calls that it has answered.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
@@ -182,7 +181,7 @@ impl Server {
     }
 }
 
-/// The scopes that a message asks for.
+/// Returns the scopes that a message requires.
 fn needed(message: Option<&Value>) -> &'static [&'static str] {
     let tool = message
         .and_then(|message| message.pointer("/params/name"))

@@ -1,4 +1,4 @@
-//! How the demo looks in a terminal.
+//! The terminal output of the demo.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::tour::{Outcome, TourResult};
 use crate::record::entry::{member, object};
 
-/// Columns of text beside the margin.
+/// Columns of text, in addition to the margin.
 const WIDTH: usize = 84;
 const MARGIN: &str = "              ";
 const SENT: &str = "server sent";
 
-/// Writes to standard output, in colour where it is a terminal that wants it.
+/// Writes to standard output, in color if it is a terminal that supports it.
 pub(super) struct Screen {
     out: io::Stdout,
     colour: bool,
 }
 
-/// Select Graphic Rendition parameters (ECMA-48, 8.3.117).
+/// Text styles, as Select Graphic Rendition parameters (ECMA-48, 8.3.117).
 #[derive(Clone, Copy)]
 enum TextStyle {
     Bold,
@@ -53,7 +53,7 @@ impl Screen {
         }
     }
 
-    /// Writes a line. A reader that went away ends the demo like any other error.
+    /// Writes a line. A closed output ends the demo like any other error.
     pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{text}")
     }
@@ -71,7 +71,7 @@ impl Screen {
         self.line(&format!("{name}{value}"))
     }
 
-    /// Writes what became of a call.
+    /// Writes the outcome of a call.
     pub(super) fn seen(&mut self, seen: &TourResult) -> io::Result<()> {
         let (look, mark, word) = match &seen.became {
             Outcome::Passed => (TextStyle::Green, "✓", "passed"),
@@ -127,7 +127,7 @@ impl Screen {
         self.line("")
     }
 
-    /// Writes a text beside its name, folded to the width, line by line in its look.
+    /// Writes a text next to its name, wrapped to the width, each line in its style.
     fn block(
         &mut self,
         name: &str,
@@ -138,7 +138,7 @@ impl Screen {
         let mut name = Some(name);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let look = look(line);
-            // Readable without colour too: `-` stands before what was taken away, `+` before what was put there.
+            // The output is readable without color as well: `-` marks removed text, `+` added text.
             let bar = match look {
                 Some(TextStyle::Red) if gone => '-',
                 Some(TextStyle::Yellow) => '+',
@@ -198,7 +198,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Writes how it ended.
+    /// Writes the final result.
     pub(super) fn verdict(&mut self, well: bool, text: &str) -> io::Result<()> {
         let text = self.in_look(
             if well {
@@ -212,7 +212,7 @@ impl Screen {
     }
 }
 
-/// The text of a line of HTML without its tags, if any.
+/// Returns the text of a line of HTML without its tags, if any.
 fn plain(line: &str) -> Option<String> {
     let mut out = String::new();
     let mut inside = false;
@@ -224,7 +224,7 @@ fn plain(line: &str) -> Option<String> {
             _ => {}
         }
     }
-    // A word is enough to find a line again: what stands around it may change with the markup.
+    // A few words are enough to find a line again: what surrounds them may change with the markup.
     let words: Vec<&str> = out.split_whitespace().take(3).collect();
     if words.is_empty() {
         None
@@ -233,7 +233,7 @@ fn plain(line: &str) -> Option<String> {
     }
 }
 
-/// Folds a line between words.
+/// Wraps a line between words.
 fn fold(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for word in line.split_whitespace() {

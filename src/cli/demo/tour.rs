@@ -1,4 +1,4 @@
-//! What the demo's agent does, and what it is promised.
+//! The calls of the demo's agent, and their expected results.
 
 use std::io;
 
@@ -10,47 +10,46 @@ use super::sample::Sample;
 /// One call of the tour.
 pub(super) struct TourCall {
     speaks: Revision,
-    /// The tool that is called.
     pub(super) tool: &'static str,
-    /// The name of its one argument.
+    /// The name of its only argument.
     argument: &'static str,
-    /// What it says.
+    /// The value of the argument.
     pub(super) value: &'static str,
     promise: Expectation,
 }
 
-/// What is to become of a call.
+/// The expected outcome of a call.
 #[derive(Clone, Copy)]
 enum Expectation {
-    /// The agent receives the server's answer byte for byte.
+    /// The agent receives the server's response byte for byte.
     Passes,
-    /// The server never sees it.
+    /// The call does not reach the server.
     IsRefused,
-    /// The agent gets the answer without some texts and with others.
+    /// The agent receives the response without the texts `gone` and with the texts `stays`.
     IsCleaned {
         gone: &'static [&'static str],
         stays: &'static [&'static str],
     },
 }
 
-/// What became of a call.
+/// The outcome of a call.
 pub(super) enum Outcome {
-    /// Nothing was done to it.
+    /// The agent received the server's response unchanged.
     Passed,
-    /// It never reached the server; this is what the agent reads in the answer's place.
+    /// The call did not reach the server; contains the text that the agent received instead.
     Refused(String),
-    /// The agent got another text than the server sent.
+    /// The agent received a different text than the server sent.
     Cleaned { sent: String, got: String },
 }
 
-/// A call, what became of it, and whether that was promised.
+/// A call, its outcome, and whether that is as expected.
 pub(super) struct TourResult {
     pub(super) stop: TourCall,
     pub(super) became: Outcome,
     pub(super) as_promised: bool,
 }
 
-/// The calls, in order.
+/// Returns the calls, in order.
 pub(super) fn stops() -> Vec<TourCall> {
     let stop = |tool, argument, value, promise| TourCall {
         speaks: Revision::Legacy,
@@ -166,7 +165,7 @@ impl TourCall {
         })
     }
 
-    /// The revision it speaks, where that is worth a word.
+    /// Returns the protocol revision of the call, if it is worth showing.
     pub(super) fn revision(&self) -> Option<&'static str> {
         match self.speaks {
             Revision::Legacy => None,

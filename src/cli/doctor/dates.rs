@@ -1,12 +1,13 @@
-//! Validity of certificates.
+//! Validity periods of certificates.
 
 use std::time::SystemTime;
 
-/// From when until when a certificate (DER, RFC 5280, section 4.1) is valid; `None` where it cannot be read.
+/// Returns the start and the end of the validity of a certificate (DER, RFC 5280, section 4.1);
+/// `None` if it cannot be parsed.
 pub(super) fn validity(certificate: &[u8]) -> Option<(SystemTime, SystemTime)> {
     let (_, certificate, _) = element(certificate)?;
     let (_, mut fields, _) = element(certificate)?;
-    // Version (if it is there), serial number, signature algorithm and issuer come before.
+    // It is preceded by the version (if present), serial number, signature algorithm and issuer.
     if fields.first() == Some(&0xA0) {
         (_, _, fields) = element(fields)?;
     }
@@ -19,11 +20,11 @@ pub(super) fn validity(certificate: &[u8]) -> Option<(SystemTime, SystemTime)> {
     Some((time(tag, from)?, time(until_tag, until)?))
 }
 
-/// A time of a certificate (RFC 5280, section 4.1.2.5).
+/// Parses a time in a certificate (RFC 5280, section 4.1.2.5).
 fn time(tag: u8, text: &[u8]) -> Option<SystemTime> {
     let text = std::str::from_utf8(text).ok()?;
     let (year, rest) = match tag {
-        // UTCTime: years up to 49 are of this century.
+        // UTCTime: years up to 49 are in this century.
         0x17 => {
             let (year, rest) = text.split_at_checked(2)?;
             (
@@ -49,7 +50,7 @@ fn time(tag: u8, text: &[u8]) -> Option<SystemTime> {
     humantime::parse_rfc3339(&rfc3339).ok()
 }
 
-/// A tag, what it holds, and what follows (X.690, section 8.1).
+/// Returns a tag, its contents, and the bytes that follow (X.690, section 8.1).
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (tag, rest) = der.split_first()?;
     let (first, rest) = rest.split_first()?;

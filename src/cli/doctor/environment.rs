@@ -1,17 +1,17 @@
-//! What the system gives a gate.
+//! Checks of the limits and the environment that the system provides.
 
 use rustix::process::{Resource, getrlimit};
 
 use super::{CheckResult, Level};
 use crate::config::Config;
 
-/// File descriptors that a gate needs besides connections.
+/// Number of file descriptors that a gate needs in addition to connections.
 const BESIDES: u64 = 64;
 
-/// Bounds of the system against those of the config.
+/// Compares the limits of the system with those of the config.
 pub(super) fn limits(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
-    // Each agent's connection may have one to a server.
+    // Each agent connection may require one to a server.
     let wanted = (config.limits.connections as u64)
         .saturating_mul(2)
         .saturating_add(BESIDES);
@@ -41,7 +41,7 @@ pub(super) fn limits(config: &Config) -> CheckResult {
     result
 }
 
-/// The environment.
+/// Checks the environment variables.
 pub(super) fn surroundings() -> CheckResult {
     let mut result = CheckResult::default();
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! Files and folders of a gate: who can read them, and whether there is room.
+//! Checks of the gate's files and folders: who can read them, and whether there is disk space.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,21 +9,23 @@ use crate::record::PublicKey;
 use crate::record::verify::{TrustAnchors, verify};
 use crate::seal::state_folder;
 
-/// Less free space than this stops a gate before long; less than that is little.
+/// Thresholds of free disk space: below the first, the gate will soon stop; below the second, space
+/// is low.
 const NONE_LEFT: u64 = 64 << 20;
 const LITTLE_LEFT: u64 = 1 << 30;
 
-/// A log up to this length is read, in bytes; files that were put aside come on top.
+/// Maximum size of the audit log that is verified, in bytes. Rotated files are read in addition.
 const QUICKLY_READ: u64 = 64 << 20;
 
-/// What one file is, and whether others may read it.
+/// A file, its description, and whether it contains a secret.
 struct File {
     what: String,
     path: PathBuf,
     secret: bool,
 }
 
-/// Modes and owners of what holds secrets, and of what decides.
+/// Checks modes and owners of the files that contain secrets, and of those that determine the
+/// gate's decisions.
 pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     let mut result = CheckResult::default();
     let mut files = vec![File {
@@ -155,7 +157,8 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     result
 }
 
-/// The fix for a path, unless it is a folder that others use too: changing owner or mode of that breaks the system.
+/// Returns the fix for a path, unless it is a folder that others use as well: changing its owner or
+/// mode would break the system.
 fn own_or(path: &Path, fix: String) -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     if !(path.is_dir() && is_shared(path, home.as_deref())) {
@@ -164,7 +167,7 @@ fn own_or(path: &Path, fix: String) -> String {
     "set a folder in the config, or set `XDG_STATE_HOME` to a folder that the gateway's user can write to".to_owned()
 }
 
-/// Whether a folder is a system folder or a home folder, rather than the gate's own.
+/// Reports whether a folder is a system folder or a home folder, rather than the gate's own.
 fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let of_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"]
@@ -175,7 +178,7 @@ fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     of_system || is_shallow || home.is_some_and(|home| home.starts_with(&folder))
 }
 
-/// The folders of stored messages.
+/// Returns the folders of stored messages.
 fn stores(config: &Config) -> Vec<(&'static str, PathBuf)> {
     let quarantine = config
         .quarantine
@@ -199,12 +202,12 @@ fn stores(config: &Config) -> Vec<(&'static str, PathBuf)> {
         .collect()
 }
 
-/// Whether a file is named for something else than a secret: it was read with the config all the same.
+/// Reports whether a file that was read together with the config has a purpose other than a secret.
 fn is_listed(config: &Config, file: &Path) -> bool {
     config.agents_file.file.as_deref() == Some(file)
 }
 
-/// Whether the audit log hangs together, where that is quickly seen.
+/// Verifies the audit log, provided that this is quick.
 pub(super) fn audit(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     let Some(AuditTo::File(file)) = &config.audit.to else {
@@ -262,7 +265,8 @@ pub(super) fn audit(config: &Config) -> CheckResult {
     result
 }
 
-/// Whether there is room where the gate writes, and whether it may.
+/// Checks whether there is space in the places to which the gate writes, and whether it may write
+/// there.
 pub(super) fn disks(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     let mut places: Vec<(&str, PathBuf)> = Vec::new();
@@ -335,7 +339,7 @@ pub(super) fn disks(config: &Config) -> CheckResult {
     result
 }
 
-/// How bad it is that only so many bytes are left, if it is.
+/// Returns the severity of having only `free` bytes left, if that is a problem.
 fn shortage(free: u64) -> Option<Level> {
     match free {
         free if free < NONE_LEFT => Some(Level::Error),

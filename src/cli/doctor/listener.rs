@@ -1,4 +1,5 @@
-//! The listener and the admin port: who holds them, who can reach them, and with which certificates.
+//! Checks of the listener and the admin port: who holds them, who can reach them, and with which
+//! certificates.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,12 +13,12 @@ use crate::cli::liveness;
 use crate::config::{Config, Transport};
 use crate::{listen, trust};
 
-/// Processes and open files that are looked at to find out who holds a port.
+/// Maximum number of processes and open files that are examined to find out who holds a port.
 const LOOKED_AT: usize = 20_000;
-/// A certificate that ends within so many days should be renewed.
+/// A certificate that expires within this number of days should be renewed.
 const SOON: u64 = 14;
 
-/// Whether the ports are free or the gate's own, and who can reach them.
+/// Checks whether the ports are free or the gate's own, and who can reach them.
 pub(super) fn ports(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     let runs = config.admin.address.map(liveness::is_gate);
@@ -75,7 +76,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
     result
 }
 
-/// `runs`: whether a gate answers at the admin port, if there is one.
+/// `runs` is whether a gate responds at the admin port, if there is one.
 fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut CheckResult) {
     match TcpListener::bind(address) {
         Ok(_) => result.pass(format!(
@@ -117,7 +118,7 @@ fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut Che
     }
 }
 
-/// Whether a process has the name of this program.
+/// Reports whether a process has the name of this program.
 fn is_own(name: &str) -> bool {
     let own = std::env::current_exe().ok();
     own.as_ref()
@@ -125,7 +126,8 @@ fn is_own(name: &str) -> bool {
         .is_some_and(|own| own == name)
 }
 
-/// The process that listens on a port, and its name, as far as this user may see it (Linux).
+/// Returns the process that listens on a port, and its name, as far as this user may see them
+/// (Linux).
 fn holder(port: u16) -> Option<(u32, String)> {
     let mut inodes: HashSet<String> = HashSet::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -177,7 +179,7 @@ fn holder(port: u16) -> Option<(u32, String)> {
     None
 }
 
-/// Whether the certificates of the config can be used, and for how long.
+/// Checks whether the certificates of the config can be used, and for how long.
 pub(super) fn certificates(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
@@ -237,7 +239,7 @@ fn lasts(what: &str, file: &Path, result: &mut CheckResult) {
     }
 }
 
-/// Tells for how long a certificate is valid.
+/// Reports for how long a certificate is valid.
 pub(super) fn lasts_for(
     what: &str,
     span: Option<(SystemTime, SystemTime)>,

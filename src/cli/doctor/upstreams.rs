@@ -27,15 +27,16 @@ use crate::protocol::{CallError, UpstreamName};
 use crate::trust;
 use crate::upstream::{Health, Upstream};
 
-/// Servers that are asked at the same time, and time for each step of asking one.
+/// Maximum number of servers that are checked concurrently, and the time limit of each step of a
+/// check.
 pub(super) const AT_ONCE: usize = 32;
 const STEP: Duration = Duration::from_secs(2);
-/// Clocks may differ by so much before tokens and certificates suffer.
+/// Maximum clock difference that does not affect tokens and certificates.
 const SKEW: Duration = Duration::from_secs(30);
-/// Longest head of an answer that is read, in bytes.
+/// Maximum length of a response head that is read, in bytes.
 const HEAD_BYTES: u64 = 16 << 10;
 
-/// The logins that are kept.
+/// Checks the stored logins.
 pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
     let mut result = CheckResult::default();
     let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
@@ -95,7 +96,7 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
     result
 }
 
-/// Asks every server, several at a time.
+/// Checks all servers, several at a time.
 pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
     let mut result = CheckResult::default();
     let logins = match login_free(&config) {
@@ -135,7 +136,7 @@ pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
     result
 }
 
-/// Whether its program is there and answers as an MCP server.
+/// Checks that the program exists and responds as an MCP server.
 async fn child(name: &str, upstream: &Upstream, config: &Config, result: &mut CheckResult) {
     if let Health::Down(why) = upstream.health().await {
         let fix = format!("install it, or set its full path in `[upstream.{name}]`");
@@ -144,7 +145,7 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, result: &mut Ch
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let said = tokio::time::timeout(STEP * 2, client.greet(true)).await;
     let printed = upstream.output().filter(|output| !output.is_empty());
-    // A program that does not end in time is killed with this process.
+    // A program that does not exit in time is killed with this process.
     let _left = tokio::time::timeout(STEP / 2, client.close()).await;
     let _ended = tokio::time::timeout(STEP / 2, upstream.shutdown()).await;
     let fix = format!("lychgate scan {name} --timeout-seconds 60");
@@ -164,12 +165,12 @@ async fn child(name: &str, upstream: &Upstream, config: &Config, result: &mut Ch
     }
 }
 
-/// Whether it answers as an MCP server, with the gate's own credentials.
+/// Checks that the upstream responds as an MCP server, with the gate's own credentials.
 async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let said = tokio::time::timeout(STEP * 2, client.greet(false)).await;
-    // What is left of a session ends with it at the server.
+    // Closing the client also ends its session at the server.
     let _left = tokio::time::timeout(STEP, client.close()).await;
     match said {
         Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
@@ -230,7 +231,8 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
     result
 }
 
-/// Checks the certificate and the clock by a plain connection. Unreachable servers are reported by `reach`.
+/// Checks the certificate and the clock with a direct connection. Unreachable servers are reported
+/// by `reach`.
 async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
     let mut result = CheckResult::default();
     let Ok(url) = http.url.parse::<Uri>() else {
@@ -306,7 +308,7 @@ async fn head<S: AsyncRead + AsyncWrite + Unpin>(
     url: &Uri,
     host: &str,
 ) -> Option<String> {
-    // Without the query, which may contain a key.
+    // The query is omitted because it may contain a key.
     let request = format!(
         "HEAD {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: lychgate-doctor\r\nconnection: close\r\n\r\n",
         url.path()
@@ -323,7 +325,7 @@ async fn head<S: AsyncRead + AsyncWrite + Unpin>(
 
 type PeerCertificate = Arc<Mutex<Option<Vec<u8>>>>;
 
-/// A connector that records the server's certificate, even if it is not trusted.
+/// Returns a connector that records the server's certificate, even if it is not trusted.
 fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), String> {
     let roots = match ca {
         Some(file) => Arc::new(trust::own_roots(file)?),
@@ -345,7 +347,7 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), Strin
     Ok((TlsConnector::from(Arc::new(config)), shown))
 }
 
-/// Verifies as usual, and records the certificate.
+/// Verifies certificates as usual, and records them.
 #[derive(Debug)]
 struct RecordingVerifier {
     inner: Arc<WebPkiServerVerifier>,

@@ -1,26 +1,26 @@
-//! Output of an explanation.
+//! Formats an explanation for the terminal.
 
 use std::io::{self, IsTerminal};
 
 use crate::review::explain::{Explanation, FindingExplanation, RepeatedRefusal, RuleInfo, Step};
 
-/// Cases shown of a rule, each way.
+/// Maximum number of test cases of a rule that are shown, for matches and non-matches each.
 const CASES: usize = 3;
 
 /// Prefix of each line of a judged text.
 const BAR: &str = "     | ";
-/// Maximum lines of a text; the last one contains the rest.
+/// Maximum number of lines of a text; the last one contains the rest.
 const LINES: usize = 40;
 
-/// How it is printed.
+/// Options for the output.
 pub(super) struct Style {
-    /// Marks before and after a match.
+    /// The marks before and after a match.
     pub(super) marks: (&'static str, &'static str),
-    /// Whether what was only logged is explained like the rest.
+    /// Whether findings that were only logged are explained like the others.
     pub(super) all: bool,
 }
 
-/// Marks before and after a match: color on a terminal.
+/// Returns the marks before and after a match: colors on a terminal.
 pub(super) fn marks() -> (&'static str, &'static str) {
     let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour {
@@ -30,7 +30,7 @@ pub(super) fn marks() -> (&'static str, &'static str) {
     }
 }
 
-/// For people.
+/// Formats an explanation for people.
 pub(super) fn printed(one: &Explanation, style: &Style) -> String {
     let mut out = format!("{}  {}\n", one.audit, one.time);
     let tool = one
@@ -97,7 +97,7 @@ pub(super) fn printed(one: &Explanation, style: &Style) -> String {
     if one.findings.is_empty() {
         out += "\nNo findings.\n";
     }
-    // Where nothing else was found, what was only logged is what the question is about.
+    // If there are no other findings, the question is about those that were only logged.
     let all = style.all || one.findings.iter().all(|found| found.action == "log");
     let (full, brief): (Vec<&FindingExplanation>, Vec<&FindingExplanation>) = one
         .findings
@@ -147,7 +147,7 @@ pub(super) fn printed(one: &Explanation, style: &Style) -> String {
     out + "\n"
 }
 
-/// Of a call that was refused unjudged.
+/// Formats the explanation of a call that was refused without being judged.
 pub(super) fn repeated(one: &RepeatedRefusal) -> String {
     let user = one
         .user
@@ -180,7 +180,7 @@ pub(super) fn repeated(one: &RepeatedRefusal) -> String {
     out
 }
 
-/// The finding at `index`; its rule is described only once.
+/// Formats the finding at `index`; its rule is described only once.
 fn finding(
     index: usize,
     all: &[&FindingExplanation],
@@ -257,7 +257,8 @@ fn finding(
     out
 }
 
-/// The other rules that matched in a passage: those with an effect, then those that only log; then its other places.
+/// Lists the other rules that matched in a passage: those with an effect, then those that only log,
+/// then its other places.
 fn also(found: &FindingExplanation) -> String {
     let mut seen = vec![&found.id];
     let mut acting = Vec::new();
@@ -294,7 +295,8 @@ fn also(found: &FindingExplanation) -> String {
     out
 }
 
-/// A text with what matched marked in it. Each line of it has a bar before it, so that none can look like one of ours.
+/// Formats a text with the match marked. Each line is prefixed with a bar, so that none can be
+/// mistaken for output of this program.
 fn text(step: &Step, (before, after): (&str, &str)) -> String {
     let mut out = String::new();
     let mut lines = 0;

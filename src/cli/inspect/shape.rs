@@ -1,15 +1,15 @@
-//! The shapes of a line of `lychgate inspect --jsonl`, and the message that each becomes.
+//! The accepted forms of a line of `lychgate inspect --jsonl`, and the message that each becomes.
 
 use bytes::Bytes;
 
 use crate::message::{Direction, Value, ValueKind};
 use crate::text::visible;
 
-/// What a line may be.
+/// The accepted forms of a line.
 const SHAPES: &str = "a line is a JSON-RPC message (`jsonrpc`), a call (`tool_name` and the object `arguments`) or a text (`text`), \
                       which may name the call that returned it (`tool_name`, `arguments`)";
 
-/// What the parameters of a call may hold.
+/// The accepted members of a call's parameters.
 const CALL_PARAMS: [&str; 6] = [
     "name",
     "arguments",
@@ -19,8 +19,8 @@ const CALL_PARAMS: [&str; 6] = [
     "requestState",
 ];
 
-/// A line as a message, and where in it the text stands, if it was one. A line of an unknown shape is refused: judged as if it held
-/// nothing, it would pass.
+/// Converts a line to a message, and returns the path of the text in it if the line is a text. A
+/// line of an unknown form is rejected: judged as if it were empty, it would pass.
 pub(super) fn message(
     root: Value<'_>,
     line: Bytes,
@@ -69,8 +69,8 @@ pub(super) fn message(
     ))
 }
 
-/// The call that returned the text of a line, if the line names one (`tool_name`, `arguments`): which texts are rendered, and
-/// how long they may be, depends on it.
+/// Returns the call that returned the text of a line, if the line names one (`tool_name`,
+/// `arguments`): it determines which texts are rendered, and how long they may be.
 pub(super) fn call_of_text(root: Value<'_>) -> Result<Option<Bytes>, String> {
     if root.get("jsonrpc").is_some() || root.get("text").is_none() {
         return Ok(None);
@@ -88,7 +88,7 @@ pub(super) fn call_of_text(root: Value<'_>) -> Result<Option<Bytes>, String> {
     Ok(call)
 }
 
-/// A line's `tool_name` and `arguments` as a message; `None` without `tool_name`.
+/// Converts a line's `tool_name` and `arguments` to a message; `None` without `tool_name`.
 fn call(root: Value<'_>) -> Result<Option<Bytes>, String> {
     let Some(tool) = root.get("tool_name") else {
         return Ok(None);
@@ -109,7 +109,7 @@ fn call(root: Value<'_>) -> Result<Option<Bytes>, String> {
     Ok(Some(call.into()))
 }
 
-/// Methods of MCP, in all revisions from 2024-11-05 to 2026-07-28, besides notifications.
+/// The methods of MCP in all revisions from 2024-11-05 to 2026-07-28, except notifications.
 const METHODS: [&str; 23] = [
     "initialize",
     "server/discover",
@@ -136,8 +136,8 @@ const METHODS: [&str; 23] = [
     "tasks/update",
 ];
 
-/// Whether a method is one that MCP would have and does not: `tools/run`, `initialise`. Those of extensions (`skills/list`,
-/// `x-vendor/query`) pass a gate, so they are judged.
+/// Reports whether a method looks like one of MCP but does not exist: `tools/run`, `initialise`.
+/// Methods of extensions (`skills/list`, `x-vendor/query`) pass a gate, so they are judged.
 fn is_unknown(method: &str) -> bool {
     let area = |method: &'static str| method.split_once('/').map(|(area, _)| area);
     let of_mcp = method
@@ -146,8 +146,8 @@ fn is_unknown(method: &str) -> bool {
     of_mcp && !METHODS.contains(&method)
 }
 
-/// Members of results that only servers send: an agent answers a server's question with `role` and `model` (sampling), `action`
-/// (elicitation), `roots` or nothing.
+/// Members of results that only servers send. An agent responds to a server's request with `role`
+/// and `model` (sampling), `action` (elicitation), `roots` or nothing.
 const SERVER_RESULTS: [&str; 9] = [
     "structuredContent",
     "isError",
@@ -160,8 +160,8 @@ const SERVER_RESULTS: [&str; 9] = [
     "serverInfo",
 ];
 
-/// Refuses a method that MCP does not have, an answer of a server among what agents send, a call whose parameters are not those of a
-/// call, and one that comes from a server.
+/// Rejects a method that MCP does not have, a result of a server among the messages of agents, a
+/// call with invalid parameters, and a call from a server.
 fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     let Some(method) = root.get("method") else {
         return match root.get("result") {
@@ -206,7 +206,8 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     }
 }
 
-/// Whether a result is one that only servers send. That of sampling may hold `content`, too.
+/// Reports whether a result is one that only servers send. A sampling result may contain `content`
+/// as well.
 fn is_of_server(result: Value<'_>) -> bool {
     let is_content = result
         .get("content")

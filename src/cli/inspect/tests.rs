@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// The exit code of a line, or the fault.
+/// Returns whether a line passes, or the error.
 fn judged(direction: JudgeDirection, line: &str) -> Result<bool, String> {
     verdict(direction, line).map(|(passes, _)| passes)
 }
 
-/// The same, with its output.
+/// Does the same, and returns the output as well.
 fn verdict(direction: JudgeDirection, line: &str) -> Result<(bool, String), String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lines.jsonl");

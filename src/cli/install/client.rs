@@ -1,4 +1,4 @@
-//! The clients that are known, and where each keeps its servers.
+//! The supported clients, and where each stores its servers.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-/// Agent files of Amazon Q that are read in one folder.
+/// Maximum number of Amazon Q agent files that are read in one folder.
 const AGENT_FILES: usize = 100;
 
 /// A program with a list of MCP servers.
@@ -34,31 +34,31 @@ pub(super) enum Client {
     Amp,
 }
 
-/// How a file is written.
+/// The format of a config file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// JSON, with comments and trailing commas where the client takes them. Servers are the members of `servers`; for Claude
-    /// Code also within each member of `projects`.
+    /// JSON, with comments and trailing commas if the client accepts them. Servers are the members
+    /// of `servers`; for Claude Code also within each member of `projects`.
     Json { servers: &'static str },
-    /// JSON as OpenCode has it: servers are the members of `mcp` or, since version 2, of `mcp.servers`; a command and its
-    /// arguments are one list, and a variable is `{env:NAME}`.
+    /// The JSON of OpenCode: servers are the members of `mcp` or, since version 2, of
+    /// `mcp.servers`; a command and its arguments are one list, and a variable is `{env:NAME}`.
     OpenCode,
-    /// TOML, a table for each server.
+    /// TOML, with a table for each server.
     Toml { servers: &'static str },
 }
 
-/// A file in which a client keeps servers.
+/// A file in which a client stores servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConfigFile {
     pub(super) client: Client,
     pub(super) path: PathBuf,
     pub(super) format: Format,
-    /// The folder of the project that the file belongs to; others may get such a file too, with all that it says of this
-    /// machine.
+    /// The folder of the project that the file belongs to. Such a file may be shared with other
+    /// people, including any information about this machine in it.
     pub(super) project: Option<PathBuf>,
 }
 
-/// Where files are looked for.
+/// The folders in which to look for files.
 pub(super) struct Places {
     /// `HOME`.
     pub(super) home: PathBuf,
@@ -68,12 +68,12 @@ pub(super) struct Places {
     pub(super) codex: PathBuf,
     /// The folder of the project.
     pub(super) project: PathBuf,
-    /// macOS keeps what programs write elsewhere.
+    /// Whether this is macOS, where programs store their files in a different folder.
     pub(super) is_mac: bool,
 }
 
 impl Places {
-    /// The places of the current user and folder.
+    /// Returns the places for the current user and folder.
     pub(super) fn here() -> Option<Self> {
         let set = |name: &str| {
             std::env::var_os(name)
@@ -92,7 +92,7 @@ impl Places {
         })
     }
 
-    /// Where programs keep what they write, under their own name.
+    /// Returns the folder in which programs store their files, each under its own name.
     fn programs(&self) -> PathBuf {
         if self.is_mac {
             self.home.join("Library/Application Support")
@@ -103,15 +103,15 @@ impl Places {
 }
 
 impl Client {
-    /// Its name on the command line.
+    /// Returns the name of the client on the command line.
     pub(super) fn name(self) -> String {
         self.to_possible_value()
             .map(|value| value.get_name().to_owned())
             .unwrap_or_default()
     }
 
-    /// All files that it may keep servers in: those of the user, then those of the project. Names and formats are those of the
-    /// clients' own documentation.
+    /// Returns all files in which the client may store servers: those of the user, then those of
+    /// the project. Names and formats follow the clients' own documentation.
     pub(super) fn files(self, places: &Places) -> Vec<ConfigFile> {
         let format = self.format();
         let of_user = self.user_paths(places).into_iter().map(|path| (path, None));
@@ -126,7 +126,7 @@ impl Client {
         let of_agents = agents
             .flat_map(|folder| agent_files(&folder))
             .map(|path| (path, Some(project.clone())));
-        // The home folder may be the project too, also by way of a link.
+        // The home folder may also be the project folder, possibly through a symbolic link.
         let mut seen = HashSet::new();
         of_user
             .chain(of_project)
@@ -208,7 +208,7 @@ impl Client {
         }
     }
 
-    /// Where the servers of a project are, from its folder.
+    /// Returns the config files of a project, relative to its folder.
     fn project_paths(self) -> &'static [&'static str] {
         match self {
             Self::ClaudeCode => &[".mcp.json"],
@@ -223,7 +223,8 @@ impl Client {
                 ".opencode/opencode.json",
                 ".opencode/opencode.jsonc",
             ],
-            // It reads `.mcp.json` as well: those servers are moved as Claude Code's.
+            // It reads `.mcp.json` as well; the servers in that file are moved as those of Claude
+            // Code.
             Self::CopilotCli => &[".github/mcp.json"],
             Self::Junie => &[".junie/mcp/mcp.json"],
             Self::Kiro => &[".kiro/settings/mcp.json"],
@@ -234,7 +235,7 @@ impl Client {
         }
     }
 
-    /// How to make the client read its file again.
+    /// Describes how the client is made to read its file again.
     pub(super) fn restart(self) -> &'static str {
         match self {
             Self::ClaudeCode
@@ -257,7 +258,7 @@ impl Client {
 }
 
 impl ConfigFile {
-    /// A file that was named by hand, in the format of this client.
+    /// Returns a file given by path, in the format of this client.
     pub(super) fn named(client: Client, path: &Path, places: &Places) -> Option<Self> {
         let path = std::path::absolute(path).ok()?;
         if let Some(known) = client
@@ -271,7 +272,7 @@ impl ConfigFile {
             .project_paths()
             .iter()
             .filter(|within| path.ends_with(within));
-        // The longest one: `.opencode/opencode.json` ends with `opencode.json`.
+        // The longest match: `.opencode/opencode.json` ends with `opencode.json`.
         let depth = within
             .map(|within| Path::new(within).components().count())
             .max();
@@ -287,7 +288,7 @@ impl ConfigFile {
     }
 }
 
-/// The agents of Amazon Q's command line, a file each.
+/// Returns the agent files of Amazon Q's command line, one per agent.
 fn agent_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .into_iter()

@@ -1,4 +1,4 @@
-//! What would change, as people read it: without the secrets that clients' files are full of.
+//! Diffs for people, without the secrets that clients' files contain.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,10 +9,10 @@ use super::client::Format;
 use super::edit::{Edit, apply};
 use crate::record::terminal_safe;
 
-/// Placeholder of a secret.
+/// The placeholder of a secret.
 const HIDDEN: &str = "…";
 
-/// A unified diff of a file with the values of variables, headers and secrets left out.
+/// Returns a unified diff of a file, with the values of variables, headers and secrets omitted.
 pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
     let old = shown(format, old);
     let new = shown(format, new);
@@ -22,14 +22,14 @@ pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String 
         .context_radius(2)
         .header(&name, &name)
         .to_string();
-    // Such files come with other people's projects: what a terminal would obey is spelled out.
+    // Such files come with other people's projects, so terminal control sequences are escaped.
     text.split('\n')
         .map(|line| terminal_safe(&without_secrets(line)).into_owned())
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-/// A line with the passwords and the queries of its URLs left out.
+/// Removes the passwords and queries of URLs from a line.
 fn without_secrets(line: &str) -> String {
     let mut parts = line.split("://");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -50,7 +50,8 @@ fn without_secrets(line: &str) -> String {
     out
 }
 
-/// Whether a word on a command line holds a secret: `--token=…`, `KEY=…`, a URL with a password, a long mixed word.
+/// Reports whether a word of a command line contains a secret: `--token=…`, `KEY=…`, a URL with a
+/// password, a long mixed word.
 pub(super) fn tells(word: &str) -> bool {
     let named = word
         .split_once('=')

@@ -1,8 +1,8 @@
-//! Changes to a text by place: what is not changed keeps every byte.
+//! Edits of a text by position: everything else keeps every byte.
 
 use std::ops::Range;
 
-/// A piece of a text, and what takes its place.
+/// A range of a text and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) span: Range<usize>,
@@ -17,13 +17,13 @@ impl Edit {
         }
     }
 
-    /// A text put in between.
+    /// Returns an edit that inserts a text.
     pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
         Self::new(at..at, text)
     }
 }
 
-/// The text with all edits made; `None` where two of them overlap or one lies outside.
+/// Applies all edits to a text; `None` if two of them overlap or one is out of range.
 pub(super) fn apply(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     edits.sort_by_key(|edit| edit.span.start);
     let mut out = String::with_capacity(text.len());

@@ -11,11 +11,12 @@ use rustix::process::{Pid, test_kill_process};
 
 #[cfg(test)]
 thread_local! {
-    /// After how many steps the verb is stopped, as a signal would stop it.
+    /// The number of steps after which the command is stopped, as by a signal.
     pub(super) static STEPS_LEFT: std::cell::Cell<Option<u32>> = const { std::cell::Cell::new(None) };
 }
 
-/// Stands wherever a verb may be stopped with something half done, so that tests can stop it there.
+/// Marks the points at which the command may be interrupted with its work half done, so that tests
+/// can stop it there.
 #[cfg_attr(
     not(test),
     allow(clippy::unnecessary_wraps, reason = "only tests stop here")
@@ -31,18 +32,18 @@ fn step() -> io::Result<()> {
     Ok(())
 }
 
-/// The byte order mark that some editors on Windows begin a file with.
+/// The byte order mark with which some editors on Windows begin a file.
 const MARK: &str = "\u{feff}";
 
-/// A text without its byte order mark.
+/// Removes the byte order mark of a text.
 pub(super) fn without_mark(text: String) -> String {
     text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text)
 }
 
-/// The bytes of a text, with a byte order mark if the file has one now.
+/// Returns the bytes of a text, with a byte order mark if the file currently has one.
 ///
 /// # Errors
-/// The file is there and cannot be read.
+/// The file exists and cannot be read.
 pub(super) fn marked_as(path: &Path, text: &str) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
     match fs::File::open(path) {
@@ -54,10 +55,11 @@ pub(super) fn marked_as(path: &Path, text: &str) -> io::Result<Vec<u8>> {
     Ok([mark, text].concat().into_bytes())
 }
 
-/// Puts a file in its place whole, where a link leads to if it is one, with the mode that it had.
+/// Replaces a file atomically, keeping its mode. If the path is a symbolic link, its target is
+/// replaced.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     step()?;
     sweep(path);
@@ -72,7 +74,7 @@ pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::R
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = target.with_file_name(name);
-    // Whether or not it was made: there is nothing more to be done about it.
+    // The file may not exist, and a failure to remove it cannot be handled here.
     let discard = |_: &io::Error| drop(fs::remove_file(&new));
     let written = (|| {
         let mut file = fs::OpenOptions::new()
@@ -91,10 +93,10 @@ pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::R
     placed.map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", target.display())))
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file that may no longer exist.
 ///
 /// # Errors
-/// It is there and stays.
+/// The file exists and cannot be removed.
 pub(in crate::cli) fn gone(path: &Path) -> io::Result<()> {
     step()?;
     sweep(path);
@@ -107,7 +109,8 @@ pub(in crate::cli) fn gone(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what is left beside a file of those who were stopped while they wrote it anew. It holds what the file holds.
+/// Removes temporary files that interrupted writers left next to a file. They contain the same data
+/// as the file.
 pub(super) fn sweep(path: &Path) {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let entries = target.parent().and_then(|folder| fs::read_dir(folder).ok());
@@ -115,17 +118,20 @@ pub(super) fn sweep(path: &Path) {
         if left_of(&entry.file_name())
             .is_some_and(|name| target.file_name() == Some(OsStr::new(&name)))
         {
-            // Without this permission the file cannot be written either, which is reported then.
+            // Without permission to remove it, the file cannot be written either, which is reported
+            // then.
             drop(fs::remove_file(entry.path()));
         }
     }
 }
 
-/// The name of the file that was to be written, if this is what is left of a process that is gone.
+/// Returns the name of the file that was to be written, if `name` is a temporary file of a process
+/// that no longer exists.
 fn left_of(name: &OsStr) -> Option<String> {
     let (file, process) = name.to_str()?.strip_suffix(".new")?.rsplit_once('.')?;
     let process: i32 = process.parse().ok()?;
-    // This process writes one file after the other: what bears its number is of another one that had it.
+    // This process writes one file at a time, so a temporary file with its id is from an earlier
+    // process with the same id.
     let is_own = u32::try_from(process) == Ok(std::process::id());
     let is_gone = || {
         test_kill_process(Pid::from_raw(process)?)
@@ -142,15 +148,15 @@ pub(super) struct StateLock {
 
 impl Drop for StateLock {
     fn drop(&mut self) {
-        // A child that somebody is just starting has the file too, for a moment.
+        // A child process that is just being started also has the file open, for a moment.
         let _unlocked = flock(&self.folder, FlockOperation::Unlock);
     }
 }
 
-/// Makes the folder this process's own, and removes what others have left half done in it.
+/// Locks the folder for this process, and removes unfinished files of other processes.
 ///
 /// # Errors
-/// Another process has it, or it cannot be read.
+/// Another process has locked the folder, or it cannot be read.
 pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
     let opened = fs::File::open(folder)?;
     flock(&opened, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
@@ -168,7 +174,8 @@ pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
         .collect();
     for file in files {
         let is_left = file.file_name().and_then(left_of).is_some();
-        // A copy is made before it is written down what it is for, and nothing is changed before that.
+        // A backup is created before the record that refers to it, and nothing is changed before
+        // that.
         let is_copy = file
             .extension()
             .is_some_and(|extension| extension == "before")

@@ -1,4 +1,4 @@
-//! The gate's own config, to which servers over HTTP are added.
+//! The gate's own config, to which HTTP servers are added.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,14 +19,15 @@ pub(in crate::cli) const ADDRESS: &str = "127.0.0.1:8800";
 /// The gate's config, before and after the change.
 pub(super) struct GateConfig {
     pub(super) path: PathBuf,
-    /// Nothing where there is no file.
+    /// `None` if the file does not exist.
     pub(super) old: Option<String>,
     pub(super) new: String,
-    /// Files of secrets to be written beside it.
+    /// Files with secrets, to be written next to it.
     pub(super) secrets: Vec<(PathBuf, String)>,
-    /// Variables that servers need which were added: without them the gate does not start.
+    /// Environment variables required by the servers that were added; without them the gate does
+    /// not start.
     pub(super) variables: BTreeSet<String>,
-    /// What a new file begins with.
+    /// The initial text of a new file.
     pub(super) base: Option<String>,
 }
 
@@ -34,7 +35,7 @@ impl GateConfig {
     /// Reads the file, if there is one.
     ///
     /// # Errors
-    /// It cannot be read, or is not valid TOML.
+    /// The file cannot be read, or is not valid TOML.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let old = match fs::read_to_string(&path) {
@@ -65,7 +66,7 @@ impl GateConfig {
         })
     }
 
-    /// Begins a new file; one that is there already keeps what it has.
+    /// Starts a new file; an existing one keeps its contents.
     pub(super) fn begin(&mut self, base: &str) {
         if self.old.is_none() && self.new.is_empty() {
             base.clone_into(&mut self.new);
@@ -73,14 +74,14 @@ impl GateConfig {
         }
     }
 
-    /// Empties a file that holds nothing but what it began with.
+    /// Empties a file that contains only its initial text.
     pub(super) fn end(&mut self, base: &str) {
         if self.new.trim() == base.trim() {
             self.new.clear();
         }
     }
 
-    /// The file of its audit log, if it names one.
+    /// Returns the file of the audit log, if the config names one.
     pub(super) fn audit_file(&self) -> Option<PathBuf> {
         self.old.as_ref()?;
         match config::load_audit(&self.path).ok()?.to {
@@ -89,7 +90,7 @@ impl GateConfig {
         }
     }
 
-    /// How the URLs of the gate begin.
+    /// Returns the prefix of the gate's URLs.
     pub(super) fn base_url(&self) -> String {
         let root = Document::parse(self.new.as_str()).ok();
         let listen = |key: &str| {
@@ -101,8 +102,8 @@ impl GateConfig {
         format!("{}/mcp/", url.trim_end_matches('/'))
     }
 
-    /// Adds a server, unless it is there under some name, and gives the name it has and the text that was added. `kept` is how it
-    /// was added before, if it was.
+    /// Adds a server, unless it already exists under some name. Returns its name and the text that
+    /// was added. `kept` is the record of an earlier addition, if there is one.
     pub(super) fn add(
         &mut self,
         wanted: &str,
@@ -143,7 +144,8 @@ impl GateConfig {
         (name, block)
     }
 
-    /// A server as the gate's config has it, and the files of secrets that it names. `own` are the files that it had before.
+    /// Returns a server's table in the gate's config, and the files with its secrets. `own` are the
+    /// files that it had before.
     fn table(
         &self,
         name: &str,
@@ -187,15 +189,15 @@ impl GateConfig {
         )
     }
 
-    /// Whether there is anything to write.
+    /// Reports whether there is anything to write.
     pub(super) fn is_changed(&self) -> bool {
         self.old.as_deref().unwrap_or_default() != self.new
     }
 
-    /// Writes what it will be, secrets first; a config that would say nothing goes.
+    /// Writes the new config, secrets first. A config that would be empty is removed.
     ///
     /// # Errors
-    /// It cannot be written, or was changed since it was read.
+    /// The file cannot be written, or has changed since it was read.
     pub(super) fn write(&self) -> io::Result<()> {
         if Self::read(&self.path)?.old != self.old {
             return Err(io::Error::other(format!(
@@ -216,9 +218,9 @@ impl GateConfig {
         }
     }
 
-    /// Takes back what was added; false where it is not there as it was.
+    /// Removes the text that was added. Returns false if it is no longer there in the same form.
     pub(super) fn remove(&mut self, block: &str) -> bool {
-        // A gap before it may have gone, if it stands first now.
+        // The blank line before it may be gone if it is now the first table.
         let found = [block, block.trim_start()]
             .into_iter()
             .find(|block| !block.is_empty() && self.new.matches(block).count() == 1);
@@ -228,13 +230,13 @@ impl GateConfig {
         found.is_some()
     }
 
-    /// Whether there is an upstream of this name.
+    /// Reports whether there is an upstream with this name.
     pub(super) fn has(&self, name: &str) -> bool {
         let root = Document::parse(self.new.as_str()).ok();
         root.is_some_and(|root| root.get("upstream").and_then(|all| all.get(name)).is_some())
     }
 
-    /// The URL that an upstream leads to.
+    /// Returns the URL of an upstream.
     fn leads(&self, name: &str, kind: &str) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         Some(
@@ -247,8 +249,9 @@ impl GateConfig {
         )
     }
 
-    /// An upstream that is this very URL and nothing else: what else a transport has (headers, tokens, certificates, logins) lets
-    /// one in as somebody, and is not lent to another client.
+    /// Returns an upstream that has exactly this URL and no other settings: headers, tokens,
+    /// certificates and logins of a transport authenticate as somebody, and must not be lent to
+    /// another client.
     fn known(&self, kind: &str, url: &UrlEntry) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         let upstreams = root.get("upstream")?.as_table_like()?;
@@ -274,7 +277,8 @@ impl GateConfig {
             .unwrap_or(plain)
     }
 
-    /// Where a header of a server is kept: in a file that is its own already, or in one that is not there yet.
+    /// Returns the file for a header of a server: one that already belongs to the server, or one
+    /// that does not exist yet.
     fn secret(
         &self,
         name: &str,
@@ -306,12 +310,13 @@ impl GateConfig {
     }
 }
 
-/// The audit log of a gate whose config names none.
+/// Returns the audit log of a gate whose config names none.
 pub(super) fn default_audit_file(state: &Path) -> PathBuf {
     state.join("audit.jsonl")
 }
 
-/// The start of a new config that `verb` writes, with the files of the gate in the folder `state`.
+/// Returns the initial text of a new config that `verb` writes, with the files of the gate in the
+/// folder `state`.
 pub(in crate::cli) fn new_config(verb: &str, state: &Path) -> String {
     let quoted = |path: PathBuf| quoted(&path.display().to_string());
     format!(
@@ -323,7 +328,7 @@ pub(in crate::cli) fn new_config(verb: &str, state: &Path) -> String {
     )
 }
 
-/// A name as the gate's config has them, of at most so many characters.
+/// Converts a name to a valid one for the gate's config, with a maximum number of characters.
 pub(super) fn plain(name: &str, characters: usize) -> String {
     let plain: String = name
         .to_ascii_lowercase()
@@ -416,7 +421,7 @@ mod tests {
                 ("a-2", true),
                 "{own}"
             );
-            // One without any is shared, also when it is not the first with this URL.
+            // One without any of these is shared, even if it is not the first with this URL.
             assert_eq!(
                 gate.add("b", &url("https://a/mcp", vec![]), None),
                 ("a-2".to_owned(), String::new()),

@@ -1,4 +1,4 @@
-//! Clients' files in JSON, comments and trailing commas included.
+//! Clients' files in JSON, including comments and trailing commas.
 
 #![allow(
     clippy::disallowed_types,
@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 
-/// How a client writes its entries.
+/// The syntax of a client's entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Common,
@@ -19,10 +19,11 @@ pub(super) enum Dialect {
     OpenCode,
 }
 
-/// The servers of a file of OpenCode: the members of `mcp` or, since version 2, of `mcp.servers`.
+/// Returns the servers in a file of OpenCode: the members of `mcp` or, since version 2, of
+/// `mcp.servers`.
 ///
 /// # Errors
-/// The text is not valid JSON, in a sentence.
+/// The text is not valid JSON; the error is a sentence.
 pub(super) fn servers_of_opencode(text: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let mut out = vec![];
     if let Some(Value::Object(root)) = parse(text)? {
@@ -48,10 +49,11 @@ pub(super) fn servers_of_opencode(text: &str, known: &GateEntry) -> Result<Vec<S
     Ok(out)
 }
 
-/// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
+/// Returns the servers in a file, in order. `known` identifies entries that already lead to the
+/// gate.
 ///
 /// # Errors
-/// The text is not valid JSON, in a sentence.
+/// The text is not valid JSON; the error is a sentence.
 pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let root = match parse(text)? {
         None => return Ok(vec![]),
@@ -68,7 +70,7 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
     }
     let mut out = vec![];
     collect(text, &root, &[key], Dialect::Common, known, &mut out);
-    // Claude Code has further servers for each folder.
+    // Claude Code has additional servers for each folder.
     if let Some(projects) = root.get_object("projects") {
         for project in &projects.properties {
             if let Value::Object(object) = &project.value {
@@ -80,7 +82,7 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
     Ok(out)
 }
 
-/// Position of the value at these keys.
+/// Returns the position of the value at these keys.
 pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>> {
     let mut value = parse(text).ok()??;
     for key in path {
@@ -96,13 +98,13 @@ pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>
     Some(value.start()..value.end())
 }
 
-/// Whether two texts have the same content, apart from formatting.
+/// Reports whether two texts have the same content, apart from formatting.
 pub(super) fn same(a: &str, b: &str) -> bool {
     let plain = |text: &str| parse(text).ok().flatten().map(|value| canonical(&value));
     plain(a).is_some_and(|a| plain(b) == Some(a))
 }
 
-/// A value without what does not count: space, comments, the order of members.
+/// Returns a value without insignificant parts: whitespace, comments, the order of members.
 fn canonical(value: &Value<'_>) -> serde_json::Value {
     match value {
         Value::StringLit(lit) => lit.value.as_ref().into(),
@@ -118,7 +120,8 @@ fn canonical(value: &Value<'_>) -> serde_json::Value {
     }
 }
 
-/// Private strings of a file: values of variables and headers, and values whose names indicate a secret.
+/// Returns the positions of private strings in a file: values of variables and headers, and values
+/// whose names indicate a secret.
 pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut out = vec![];
     let mut open: Vec<(Value<'_>, bool)> = parse(text)
@@ -224,7 +227,7 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
             arguments,
         });
     }
-    // Zed once wrote the command as an object of its own.
+    // Zed used to write the command as an object.
     if let Some(nested) = entry.get_object("command") {
         return child(nested, "path", known);
     }
@@ -278,7 +281,8 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
     )
 }
 
-/// A string with its variables as most clients write them: what has one that the gate cannot set is found by its `${`.
+/// Returns a string with its variables in the syntax of most clients; a variable that the gate
+/// cannot set is then detected by its `${`.
 fn in_common(written: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::Common => written.to_owned(),
@@ -312,7 +316,7 @@ fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
     })
 }
 
-/// What to take away so that a member is gone, and a comma with it.
+/// Returns the range to delete in order to remove a member together with one comma.
 fn removal(text: &str, entry: &Object<'_>, prop: &ObjectProp<'_>) -> std::ops::Range<usize> {
     let at = entry
         .properties

@@ -1,4 +1,4 @@
-//! Which clients are here, and which of their servers are behind the gate.
+//! Lists the clients on this machine and which of their servers are behind the gate.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::server::GateEntry;
 use super::{InstallContext, plan, read};
 
 impl InstallContext<'_> {
-    /// The list, for people or as JSON.
+    /// Prints the list, for people or as JSON.
     pub(super) fn list(&mut self, known: &GateEntry, as_json: bool) -> io::Result<u8> {
         let mut found = vec![];
         for client in <Client as clap::ValueEnum>::value_variants() {

@@ -1,4 +1,4 @@
-//! What was moved, so that it can be put back byte for byte.
+//! Records of what was moved, so that it can be restored byte for byte.
 
 use std::fs;
 use std::io;
@@ -13,24 +13,26 @@ use super::files::{put, without_mark};
 use super::{jsonc, toml};
 use crate::message::hex;
 
-/// What was done to one file of a client. Holds what the file held, so it is its owner's alone.
+/// The changes to one file of a client. Contains the contents of that file, so only its owner may
+/// read it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MoveRecord {
     pub(super) file: PathBuf,
-    /// The file as it would be without lychgate, kept whole.
+    /// A complete copy of the file as it would be without lychgate.
     pub(super) backup: PathBuf,
-    /// What the file was when it was written.
+    /// The digest of the file as it was written.
     pub(super) written_sha256: String,
-    /// What it was before that, and may be again if whoever wrote it was stopped.
+    /// The digest of the file before that; the file may have it again if the process was
+    /// interrupted.
     #[serde(default)]
     pub(super) found_sha256: String,
     pub(super) servers: Vec<MovedServer>,
-    /// Servers that the file has no more, and whose upstreams are yet to be taken back.
+    /// Servers that are no longer in the file, and whose upstreams have yet to be removed.
     #[serde(default)]
     pub(super) dropped: Vec<MovedServer>,
     /// The gate's config.
     pub(super) gate: Option<PathBuf>,
-    /// What that config held from the start, if `install` made it.
+    /// The initial text of that config, if `install` created it.
     #[serde(default)]
     pub(super) base: Option<String>,
 }
@@ -39,20 +41,21 @@ pub(super) struct MoveRecord {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MovedServer {
     pub(super) path: Vec<String>,
-    /// Its entry as it was, and as it was written.
+    /// The entry before and after the change.
     pub(super) old: String,
     pub(super) new: String,
     /// The command or the URL that was written.
     #[serde(default)]
     pub(super) led: String,
-    /// Its name at the gate, if it is reached over HTTP, and what was added to the gate's config for it.
+    /// The name at the gate of a server that is reached over HTTP; `block` is what was added to the
+    /// gate's config for it.
     pub(super) upstream: Option<String>,
-    /// Its name at the gate, if it is a command: what `wrap --name` has.
+    /// The name at the gate of a server that is a command: the argument of `wrap --name`.
     #[serde(default)]
     pub(super) wrap_name: Option<String>,
     pub(super) block: String,
     pub(super) secrets: Vec<PathBuf>,
-    /// Its entry had been changed by others before the file was written.
+    /// Whether the entry had been changed by others before the file was written.
     #[serde(default)]
     pub(super) is_changed: bool,
 }
@@ -63,18 +66,18 @@ impl MovedServer {
     }
 }
 
-/// What came of putting a file back.
+/// The result of restoring a file.
 pub(super) struct RestoreOutcome {
     pub(super) text: String,
     /// Servers that are not as they were written.
     pub(super) changed: Vec<String>,
-    /// Servers that are there no more: nothing has to be put back.
+    /// Servers that no longer exist, so that nothing has to be restored.
     pub(super) removed: Vec<String>,
 }
 
 impl MoveRecord {
     /// # Errors
-    /// It is there and cannot be read.
+    /// The record exists and cannot be read.
     pub(super) fn read(place: &Path) -> io::Result<Option<Self>> {
         match fs::read(place) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -89,13 +92,14 @@ impl MoveRecord {
     }
 
     /// # Errors
-    /// It cannot be written.
+    /// The record cannot be written.
     pub(super) fn write(&self, place: &Path) -> io::Result<()> {
         put(place, &serde_json::to_vec_pretty(self)?, Some(0o600))
     }
 
-    /// The file without lychgate: as it was, byte for byte, if nobody has changed it since, or if it is that already; if somebody
-    /// has, each server as it was, and all else as it is.
+    /// Returns the file without lychgate. If nobody has changed it since, or it has been restored
+    /// already, this is the original, byte for byte; otherwise the moved servers are restored and
+    /// everything else remains unchanged.
     pub(super) fn put_back(&self, text: &str, format: Format) -> RestoreOutcome {
         let hash = digest(text.as_bytes());
         if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
@@ -128,7 +132,7 @@ impl MoveRecord {
     fn json_back(&self, back: &mut RestoreOutcome) {
         let text = back.text.clone();
         let mut edits = vec![];
-        // What cannot be read does not tell that something has been removed.
+        // A text that cannot be parsed does not show whether an entry has been removed.
         let is_readable = jsonc::find(&text, &[]).is_some();
         for server in &self.servers {
             let is = jsonc::find(&text, &server.path)
@@ -137,7 +141,7 @@ impl MoveRecord {
                 Some((span, now)) if now == server.new || jsonc::same(now, &server.new) => {
                     edits.push(Edit::new(span, &*server.old))
                 }
-                // It was never written, or is put back already.
+                // The entry was never written, or has been restored already.
                 Some((_, now)) if now == server.old || jsonc::same(now, &server.old) => {}
                 None if is_readable => back.removed.push(server.name()),
                 _ => back.changed.push(server.name()),
@@ -146,7 +150,7 @@ impl MoveRecord {
         back.text = apply(&text, edits).unwrap_or(text);
     }
 
-    /// Entries may be in several pieces, so they are taken whole from the file as it was.
+    /// Entries may consist of several pieces, so they are taken as a whole from the original file.
     fn toml_back(&self, back: &mut RestoreOutcome) {
         let backup = fs::read_to_string(&self.backup)
             .ok()
@@ -173,7 +177,7 @@ impl MoveRecord {
     }
 }
 
-/// SHA-256 in hexadecimal.
+/// Returns the SHA-256 digest in hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

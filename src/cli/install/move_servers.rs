@@ -1,4 +1,4 @@
-//! Moving servers behind the gate.
+//! Moves servers behind the gate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,29 +15,29 @@ use super::records::{Leftovers, Records};
 use super::server::GateEntry;
 use super::{InstallArgs, InstallContext, diff, read};
 
-/// What is the same for all files.
+/// The inputs that are the same for all files.
 struct MoveContext<'a> {
     args: &'a InstallArgs,
     wrap: Wrap,
     known: GateEntry,
-    /// What a new config of the gate begins with.
+    /// The initial text of a new config of the gate.
     base: String,
 }
 
-/// What is to be done to a file.
+/// A planned change of a file.
 pub(super) struct FileChange {
     pub(super) file: ConfigFile,
-    /// What it holds, and what it would hold without lychgate.
+    /// The current text, and the text without lychgate.
     text: String,
     own: String,
     pub(super) plan: Plan,
     place: PathBuf,
-    /// Whether the gate's config changes for it.
+    /// Whether the change requires a change of the gate's config.
     is_for_gate: bool,
 }
 
 impl InstallContext<'_> {
-    /// Carries `install` out.
+    /// Runs `install`.
     pub(super) fn install(&mut self, args: &InstallArgs) -> io::Result<u8> {
         let config = args
             .config
@@ -147,7 +147,7 @@ impl InstallContext<'_> {
         Ok(code)
     }
 
-    /// Whether all named items exist; otherwise reports the existing ones.
+    /// Reports whether all named items exist; otherwise prints the existing ones.
     fn has_all_named(
         &mut self,
         client: Client,
@@ -212,7 +212,7 @@ impl InstallContext<'_> {
         Ok(has_all)
     }
 
-    /// Why nothing is to be done.
+    /// Prints why there is nothing to do.
     fn tell_nothing(
         &mut self,
         client: Client,
@@ -251,7 +251,7 @@ impl InstallContext<'_> {
 
     fn wrap(&self, args: &InstallArgs, gate: &GateConfig) -> io::Result<Wrap> {
         let mut options = vec![];
-        // `wrap` finds the user's config by itself.
+        // `wrap` finds the user's config by default.
         if gate.path != self.user_config {
             options.extend(["--config".to_owned(), gate.path.display().to_string()]);
         }
@@ -285,8 +285,8 @@ impl InstallContext<'_> {
         }
     }
 
-    /// First how to put everything back, then what the gate needs, then the clients' files: wherever this is stopped,
-    /// `uninstall` finds what there is to take back.
+    /// Writes how to restore everything first, then what the gate needs, then the clients' files.
+    /// If this is interrupted at any point, `uninstall` finds what it has to undo.
     fn carry_out(
         &mut self,
         steps: &[FileChange],
@@ -330,7 +330,8 @@ impl InstallContext<'_> {
 }
 
 impl FileChange {
-    /// Clients write their files too: the file is written only if it is unchanged since the diff was shown.
+    /// Clients also write their files: a file is written only if it has not changed since the diff
+    /// was shown.
     fn is_as_shown(&self) -> io::Result<()> {
         if read(&self.file)?.as_ref() == Some(&self.text) {
             return Ok(());
@@ -343,7 +344,7 @@ impl FileChange {
     }
 }
 
-/// What is to be done to a file, and down it goes in the records, which are not written yet.
+/// Plans the change of a file and enters it in the records, which are not written yet.
 fn step(
     file: ConfigFile,
     text: String,
@@ -361,7 +362,7 @@ fn step(
         );
         return Err(io::Error::other(message));
     }
-    // As it would be without lychgate, so that what is kept is the whole of it.
+    // The text without lychgate, so that the backup is complete.
     let own = before.put_back(&text, file.format).text;
     let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
     let servers = &job.args.servers;
@@ -416,7 +417,7 @@ fn step(
     })
 }
 
-/// Takes out of the gate's config what no file needs any more.
+/// Removes from the gate's config what no file needs any more.
 fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -> Leftovers {
     let mut released = Leftovers::default();
     for FileChange { place, .. } in steps {
@@ -431,7 +432,7 @@ fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -
     released
 }
 
-/// Where a file is kept as it was.
+/// Returns the path of the backup of a file.
 fn backup(place: &Path) -> PathBuf {
     place.with_extension("before")
 }

@@ -1,8 +1,10 @@
-//! The names of servers at the gate: in the audit log, metrics and pins, and in the gate's URLs.
+//! Assigns the names of servers at the gate: in the audit log, metrics and pins, and in the gate's
+//! URLs.
 //!
-//! A server keeps the name that its client gives it. One of a project has the folder of the project in its name, so that
-//! two projects with a server `db` do not share its pins and its lines in the audit log. A name that another file's server has
-//! already gets the client's name, then a digest. Records keep what was assigned, so that it stays the same in later runs.
+//! A server keeps the name that its client gives it. For a server of a project, the name includes
+//! the folder of the project, so that two projects with a server `db` do not share pins and audit
+//! log lines. If a server in another file has the same name, the name of the client is appended,
+//! then a digest. Assigned names are recorded, so that they remain the same in later runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,17 +15,18 @@ use super::move_record::{MovedServer, digest};
 use super::records::Records;
 use super::server::Server;
 
-/// Limits of the parts of a name, in characters: with all of them and a number it is still a valid name.
+/// Maximum lengths of the parts of a name, in characters: a name with all parts and a number is
+/// still valid.
 const NAME_CHARACTERS: usize = 24;
 const FOLDER_CHARACTERS: usize = 16;
 
-/// The names in use, and the file and the keys of the server that has each.
+/// The names in use, with the file and the keys of the server that has each.
 pub(super) struct Names {
     used: BTreeMap<String, (PathBuf, Vec<String>)>,
 }
 
 impl Names {
-    /// Those of all records.
+    /// Collects the names from all records.
     pub(super) fn read(records: &Records) -> Self {
         let mut used = BTreeMap::new();
         for (_, moved) in records.iter() {
@@ -37,7 +40,7 @@ impl Names {
         Self { used }
     }
 
-    /// The name of a server: the one it had (`kept`), or one that no other server has.
+    /// Returns the name of a server: the previous one (`kept`), or one that no other server has.
     pub(super) fn assign(
         &mut self,
         file: &ConfigFile,
@@ -72,7 +75,8 @@ impl Names {
     }
 }
 
-/// The folder of the project that a server belongs to. Claude Code keeps servers of folders in the user's file.
+/// Returns the folder of the project that a server belongs to. Claude Code stores the servers of
+/// folders in the user's file.
 fn project<'a>(file: &'a ConfigFile, server: &'a Server) -> Option<&'a Path> {
     match &*server.path {
         [projects, folder, _, _] if projects == "projects" => Some(Path::new(folder)),

@@ -1,4 +1,4 @@
-//! The output of `install`.
+//! Tests the output of `install`.
 
 #![allow(
     clippy::disallowed_types,
@@ -85,7 +85,7 @@ fn what_the_gate_needs_to_start_is_told_at_the_end() {
         "{}",
         output.err
     );
-    // The gate is needed by whoever is led to it, also where its config has the server already.
+    // A client that is led to the gate needs it, even if the gate's config already has the server.
     machine.write(
         ".gemini/settings.json",
         r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#,
@@ -134,7 +134,7 @@ fn whoever_shares_a_file_is_thought_of() {
             output.err
         );
     }
-    // A URL holds no path.
+    // A URL contains no path of this machine.
     let machine = Machine::new();
     machine.write(
         "../project/.mcp.json",
@@ -158,7 +158,8 @@ fn what_a_program_of_another_name_has_moved_is_known_again() {
         named("/opt/lg-1.2", install_args(Some(Client::Cursor))).code,
         0
     );
-    // The gate has moved since, and so has the program; somebody has changed the entries, too.
+    // Since then, the address of the gate and the program have changed, and somebody has edited the
+    // entries.
     let gate = fs::read_to_string(machine.gate()).unwrap();
     fs::write(
         machine.gate(),

@@ -1,4 +1,4 @@
-//! What moving the servers of one file would make of it.
+//! Plans the changes that move the servers of one file.
 
 #![allow(
     clippy::disallowed_types,
@@ -17,40 +17,40 @@ use super::names::Names;
 use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 use super::{jsonc, toml};
 
-/// How `wrap` is to be called.
+/// The way in which `wrap` is called.
 pub(super) struct Wrap {
-    /// This program.
+    /// The path of this program.
     pub(super) program: String,
-    /// Its options besides `--name`.
+    /// The options, except `--name`.
     pub(super) options: Vec<String>,
-    /// Where it writes audit lines.
+    /// The audit log to which it writes.
     pub(super) audit: PathBuf,
 }
 
-/// What a plan is made from besides the file.
+/// The inputs of a plan, in addition to the file.
 pub(super) struct PlanInputs<'a> {
     pub(super) wrap: &'a Wrap,
     pub(super) known: &'a GateEntry,
-    /// The servers that were moved before.
+    /// The servers that were moved earlier.
     pub(super) before: &'a [MovedServer],
-    /// What a new config of the gate begins with.
+    /// The initial text of a new config of the gate.
     pub(super) base: &'a str,
 }
 
-/// A file with its servers moved.
+/// The text of a file after its servers are moved.
 pub(super) struct Plan {
     pub(super) text: String,
     pub(super) moved: Vec<MovedServer>,
-    /// The names of all servers of the file.
+    /// The names of all servers in the file.
     pub(super) names: Vec<String>,
-    /// Servers that stay as they are, and why.
+    /// Servers that are left unchanged, and why.
     pub(super) left: Vec<(String, String)>,
 }
 
-/// The servers of a file.
+/// Returns the servers in a file.
 ///
 /// # Errors
-/// The file cannot be understood, in a sentence.
+/// The file cannot be parsed; the error is a sentence.
 pub(super) fn servers(
     file: &ConfigFile,
     text: &str,
@@ -63,10 +63,10 @@ pub(super) fn servers(
     }
 }
 
-/// Moves all servers of a file that are `wanted` behind the gate.
+/// Moves all `wanted` servers of a file behind the gate.
 ///
 /// # Errors
-/// As [`servers`].
+/// The same as for [`servers`].
 pub(super) fn plan(
     file: &ConfigFile,
     text: &str,
@@ -120,7 +120,8 @@ pub(super) fn plan(
                 (led(file.format, url, &new), new)
             }
             Connection::Gate if kept.is_some() => {
-                // Somebody has changed the entry since, and it still needs what it leads to.
+                // Somebody has changed the entry since, and it still needs the upstream that it
+                // leads to.
                 plan.moved.extend(kept.map(|kept| MovedServer {
                     is_changed: true,
                     ..kept.clone()
@@ -150,7 +151,8 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// The command becomes `lychgate wrap`, and what it was its first arguments: everything else of the entry stays.
+/// Replaces the command by `lychgate wrap`, with the original command as its first arguments. The
+/// rest of the entry remains unchanged.
 fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: &str) -> Vec<Edit> {
     let options = ["wrap", "--name", name]
         .into_iter()
@@ -200,7 +202,7 @@ fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: 
     }
 }
 
-/// The URL becomes the gate's, and the server's headers go with the server.
+/// Replaces the URL by that of the gate, and removes the headers, which the gate sends instead.
 fn led(format: Format, url: &UrlEntry, new: &str) -> Vec<Edit> {
     let gone = url
         .headers_spans
@@ -219,7 +221,8 @@ fn quoted(format: Format, text: &str) -> String {
     }
 }
 
-/// An entry with its own edits made; `start` is where it stands in the text that they are for.
+/// Applies an entry's own edits to it; `start` is its position in the text to which the edits
+/// refer.
 fn entry(old: &str, start: usize, edits: &[Edit]) -> String {
     let own = |edit: &Edit| {
         let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;

@@ -1,4 +1,4 @@
-//! What is written down of every client: who uses which upstream of the gate's config.
+//! The records of all clients: which file uses which upstream of the gate's config.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,28 +11,28 @@ use super::gate::GateConfig;
 use super::move_record::{MoveRecord, MovedServer, digest};
 use super::server::GateEntry;
 
-/// All records, by their place.
+/// All records, by their path.
 pub(super) struct Records {
     folder: PathBuf,
     all: BTreeMap<PathBuf, MoveRecord>,
-    /// Those that are not yet written as they are.
+    /// Paths of the records that took over an upstream and are not yet written.
     handed: BTreeSet<PathBuf>,
 }
 
-/// What is to follow once servers are out of the gate's config.
+/// What remains to be done after servers are removed from the gate's config.
 #[derive(Default)]
 pub(super) struct Leftovers {
-    /// Files that nothing needs any more.
+    /// Files that are no longer needed.
     pub(super) secrets: Vec<PathBuf>,
     /// Upstreams that somebody has changed since.
     pub(super) stay: Vec<String>,
 }
 
 impl Leftovers {
-    /// Removes those files, and their folder with the last of them.
+    /// Removes the unneeded files, and their folder with the last one.
     ///
     /// # Errors
-    /// One of them stays.
+    /// A file cannot be removed.
     pub(super) fn remove_secrets(&self, gate: &GateConfig) -> io::Result<()> {
         for secret in self
             .secrets
@@ -40,7 +40,7 @@ impl Leftovers {
             .filter(|secret| gate.secrets.iter().all(|(path, _)| path != *secret))
         {
             gone(secret)?;
-            // One that others need is not empty.
+            // Fails if the folder still contains files that others need.
             drop(secret.parent().map(fs::remove_dir));
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Leftovers {
 
 impl Records {
     /// # Errors
-    /// One of them cannot be read.
+    /// A record cannot be read.
     pub(super) fn read(folder: &Path) -> io::Result<Self> {
         let mut all = BTreeMap::new();
         let entries = match fs::read_dir(folder) {
@@ -85,7 +85,7 @@ impl Records {
         self.all.get(place)
     }
 
-    /// Where it is written down for a file of a client.
+    /// Returns the path of the record for a client's file.
     pub(super) fn place(&self, file: &ConfigFile) -> PathBuf {
         let hash = digest(file.path.as_os_str().as_encoded_bytes());
         self.folder.join(format!(
@@ -95,7 +95,7 @@ impl Records {
         ))
     }
 
-    /// By what those are known that lead to the gate.
+    /// Returns the data that identifies entries that lead to the gate.
     pub(super) fn known(&self, gate: &GateConfig, program: &str) -> GateEntry {
         let written = self
             .all
@@ -109,14 +109,14 @@ impl Records {
         }
     }
 
-    /// Whether any file is recorded as led to this config of the gate.
+    /// Reports whether any record leads to this config of the gate.
     pub(super) fn leads_to(&self, gate: &Path) -> bool {
         self.all
             .values()
             .any(|moved| moved.gate.as_deref() == Some(gate))
     }
 
-    /// What this config of the gate held from the start, if `install` made it.
+    /// Returns the initial text of this config of the gate, if `install` created it.
     pub(super) fn base(&self, gate: &Path) -> Option<String> {
         let mut of_gate = self
             .all
@@ -125,7 +125,7 @@ impl Records {
         of_gate.find_map(|moved| moved.base.clone())
     }
 
-    /// Sets what is written next.
+    /// Sets the record to be written next.
     pub(super) fn set(&mut self, place: &Path, moved: MoveRecord) {
         self.all.insert(place.to_owned(), moved);
     }
@@ -134,8 +134,9 @@ impl Records {
         self.all.remove(place)
     }
 
-    /// Takes a server that no record here has any more out of the gate's config. Where another client is led to the same
-    /// upstream it stays, and is that client's to take back from now on.
+    /// Removes from the gate's config a server that no record contains any more. If another client
+    /// uses the same upstream, the upstream stays, and that client's record takes it over for later
+    /// removal.
     pub(super) fn release(
         &mut self,
         server: &MovedServer,
@@ -165,10 +166,10 @@ impl Records {
         }
     }
 
-    /// Writes down what was set.
+    /// Writes the record that was set.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The record cannot be written.
     pub(super) fn write(&mut self, place: &Path) -> io::Result<()> {
         self.handed.remove(place);
         self.all
@@ -176,10 +177,10 @@ impl Records {
             .map_or(Ok(()), |moved| moved.write(place))
     }
 
-    /// Writes down that what a file has no more is taken back.
+    /// Records that the upstreams of dropped servers have been removed.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The record cannot be written.
     pub(super) fn forget_dropped(&mut self, place: &Path) -> io::Result<()> {
         match self
             .all
@@ -194,10 +195,11 @@ impl Records {
         }
     }
 
-    /// Writes down what has changed hands: before the record of whoever had it goes.
+    /// Writes the records that took over an upstream, before the record of the previous owner is
+    /// removed.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// A record cannot be written.
     pub(super) fn write_handed(&mut self) -> io::Result<()> {
         while let Some(place) = self.handed.pop_first() {
             self.all

@@ -1,4 +1,4 @@
-//! Putting servers back.
+//! Restores servers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use super::move_record::MoveRecord;
 use super::records::{Leftovers, Records};
 use super::{InstallContext, UninstallArgs, diff, read};
 
-/// What is to be done about a file.
+/// The planned restoration of a file.
 struct FileRestore {
     file: ConfigFile,
     place: PathBuf,
-    /// What it holds; nothing where it is gone.
+    /// The current text; `None` if the file no longer exists.
     text: Option<String>,
-    /// What is to be written, if anything is.
+    /// The text to be written, if any.
     new: Option<String>,
-    /// Number of servers that were changed since, and are left unchanged.
+    /// The number of servers that were changed since and are left unchanged.
     changed: usize,
-    /// Where it is kept as it was.
+    /// The path of the backup.
     backup: PathBuf,
 }
 
 impl InstallContext<'_> {
-    /// Carries `uninstall` out.
+    /// Runs `uninstall`.
     pub(super) fn uninstall(&mut self, args: &UninstallArgs) -> io::Result<u8> {
         let mut steps = vec![];
         let _held = (!args.dry_run && self.state.exists())
@@ -49,7 +49,7 @@ impl InstallContext<'_> {
         Ok(code)
     }
 
-    /// What is to be done about a file, shown.
+    /// Plans the restoration of a file and prints it.
     fn step(
         &mut self,
         file: ConfigFile,
@@ -140,8 +140,9 @@ impl InstallContext<'_> {
         writeln!(self.err, "{path}: {done}")
     }
 
-    /// Takes back what was added to the gate's config, unless another client is led to it or the file's `text` that stays leads
-    /// to it, and then what was written down: what fails before that can be tried again.
+    /// Removes what was added to the gate's config, unless another client uses it or the remaining
+    /// `text` of the file leads to it. The record is removed last, so that a failure before that
+    /// can be retried.
     fn forget(
         &mut self,
         place: &Path,
@@ -190,7 +191,7 @@ impl InstallContext<'_> {
         gone(&moved.backup)
     }
 
-    /// What is written down of the clients that are meant.
+    /// Returns the records that the arguments select.
     fn installed(
         &self,
         args: &UninstallArgs,

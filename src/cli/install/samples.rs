@@ -1,8 +1,9 @@
-//! A file of each client as people have them.
+//! Realistic sample files of each client.
 
 use super::client::Client;
 
-/// For each client a file as people have them: its place, its text, and what has to be in it once its servers are moved.
+/// For each client, a realistic file: its path, its text, and what it must contain after its
+/// servers are moved.
 pub(super) const FILES: [(Client, &str, &str, &[&str]); 16] = [
     (
         Client::ClaudeCode,

@@ -1,4 +1,4 @@
-//! A server as a client's file has it, and how it is moved behind the gate.
+//! A server as defined in a client's file, and how it is moved behind the gate.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 /// An entry of a client's file.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    /// Its name there.
+    /// Its name in the file.
     pub(super) name: String,
     /// The keys that lead to it.
     pub(super) path: Vec<String>,
-    /// Position of its value in the text.
+    /// The position of its value in the text.
     pub(super) span: Range<usize>,
     /// How the client reaches it.
     pub(super) reached: Connection,
@@ -19,13 +19,13 @@ pub(super) struct Server {
 /// How a client reaches a server.
 #[derive(Clone, Debug)]
 pub(super) enum Connection {
-    /// As a child process.
+    /// Runs it as a child process.
     Child(CommandEntry),
-    /// Over HTTP.
+    /// Connects over HTTP.
     Url(UrlEntry),
-    /// Through lychgate already.
+    /// Already leads through lychgate.
     Gate,
-    /// In a way that cannot be moved: why, and what would do instead.
+    /// Cannot be moved; contains the reason and an alternative.
     Otherwise(String),
 }
 
@@ -33,13 +33,14 @@ pub(super) enum Connection {
 #[derive(Clone, Debug)]
 pub(super) struct CommandEntry {
     pub(super) command: String,
-    /// Position of the command.
+    /// The position of the command.
     pub(super) command_span: Range<usize>,
-    /// Just behind the bracket that opens the arguments, and whether there are any; or where a list of them can be added.
+    /// The position after the opening bracket of the arguments, and whether the list is empty; or
+    /// where to add a list.
     pub(super) arguments: Arguments,
 }
 
-/// Where arguments are, or would be.
+/// The position of the arguments, or where they would be.
 #[derive(Clone, Debug)]
 pub(super) enum Arguments {
     At {
@@ -60,28 +61,29 @@ pub(super) enum Arguments {
 pub(super) struct UrlEntry {
     pub(super) url: String,
     pub(super) url_span: Range<usize>,
-    /// Whether it is a server of the older kind, HTTP+SSE.
+    /// Whether the server uses the older transport, HTTP+SSE.
     pub(super) sse: bool,
-    /// What the client sends along, which the gate will do instead.
+    /// The headers that the client sends, which the gate will send instead.
     pub(super) headers: Vec<(String, Header)>,
-    /// Where they stand, with what separates them from the rest.
+    /// The positions of the headers, including their separators.
     pub(super) headers_spans: Vec<Range<usize>>,
 }
 
-/// What a header holds.
+/// The value of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Header {
-    /// This.
+    /// A literal value.
     Text(String),
-    /// What a variable holds.
+    /// The value of a variable.
     Variable(String),
-    /// `Bearer` and what a variable holds.
+    /// `Bearer` and the value of a variable.
     BearerVariable(String),
 }
 
 impl Header {
-    /// What clients write in a header, with one variable at the most: `${NAME}` or `${env:NAME}`, alone or after `Bearer`.
-    /// `None` for what the gate cannot say (`${input:NAME}`, several of them).
+    /// Parses a header value of a client, with at most one variable: `${NAME}` or `${env:NAME}`,
+    /// alone or after `Bearer`. Returns `None` for values that the gate cannot produce
+    /// (`${input:NAME}`, several variables).
     pub(super) fn read(name: &str, written: &str) -> Option<Self> {
         let variable = |text: &str| {
             let inner = text.strip_prefix("${")?.strip_suffix('}')?;
@@ -104,18 +106,18 @@ impl Header {
     }
 }
 
-/// By what an entry is known that leads to the gate already.
+/// Identifies entries that already lead to the gate.
 pub(super) struct GateEntry {
-    /// How the URLs of the gate begin.
+    /// The prefix of the gate's URLs.
     pub(super) base: String,
     /// The path of this program.
     pub(super) program: String,
-    /// The commands and URLs that were ever written and are not put back.
+    /// All commands and URLs that were written and have not been restored.
     pub(super) written: Vec<String>,
 }
 
 impl GateEntry {
-    /// Whether a command is this program already.
+    /// Reports whether a command already is this program.
     pub(super) fn is_wrap(&self, command: &str, first_argument: Option<&str>) -> bool {
         let name = |path| Path::new(path).file_name();
         let is_program = [name(&*self.program), Some("lychgate".as_ref())].contains(&name(command));
@@ -132,7 +134,7 @@ impl GateEntry {
 }
 
 impl Connection {
-    /// A URL and what goes with it, if the gate can say the same.
+    /// Returns the connection for a URL with its headers, if the gate can reproduce it.
     pub(super) fn url(url: UrlEntry, headers: Vec<(String, String)>, known: &GateEntry) -> Self {
         if known.is_url(&url.url) {
             return Self::Gate;
@@ -161,7 +163,7 @@ impl Connection {
         })
     }
 
-    /// One word of it for a table.
+    /// Returns the type of the connection as a word for a table.
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Child(_) => "stdio",

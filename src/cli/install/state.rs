@@ -1,4 +1,4 @@
-//! What runs after an install and what does not.
+//! Reports what is running after an install and what is not.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::{InstallArgs, InstallContext};
 use crate::cli::liveness;
 
 impl InstallContext<'_> {
-    /// Shows where each server runs now, whether the gate answers, and what to start.
+    /// Prints where each server now runs, whether the gate responds, and what to start.
     pub(super) fn show_state(
         &mut self,
         args: &InstallArgs,

@@ -1,4 +1,4 @@
-//! Verbs that are stopped with something half done.
+//! Tests commands that are stopped with their work half done.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::files::STEPS_LEFT;
 use super::tests::{Machine, install_args};
 use super::*;
 
-/// Everything that is kept in a folder.
+/// Collects all files in a folder.
 fn files(folder: &std::path::Path, out: &mut BTreeMap<PathBuf, String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
@@ -24,7 +24,8 @@ fn all(machine: &Machine) -> BTreeMap<PathBuf, String> {
     out
 }
 
-/// Two files of one client, with servers of all kinds, and another client that shares one of them.
+/// Creates a machine with two files of one client, with all kinds of servers, and another client
+/// that shares one of them.
 fn machine() -> Machine {
     let machine = Machine::new();
     let text = |name: &str| {
@@ -43,7 +44,8 @@ fn machine() -> Machine {
     machine
 }
 
-/// Does the work on fresh machines, stopped after each number of its steps, and gives those machines to `then`.
+/// Runs `work` on fresh machines, stopped after each number of steps, and passes each machine to
+/// `then`.
 fn stopped_anywhere(
     machine: impl Fn() -> Machine,
     work: impl Fn(&mut InstallContext<'_>) -> io::Result<u8>,
@@ -88,7 +90,7 @@ fn relative(machine: &Machine) -> BTreeMap<PathBuf, String> {
             text.replace(&root, "ROOT"),
         )
     };
-    // Records name hashes of paths, which are of one machine.
+    // The names of records contain hashes of paths, which differ between machines.
     all(machine)
         .into_iter()
         .map(plain)
@@ -153,7 +155,7 @@ fn an_uninstall_that_was_stopped_anywhere_is_done_by_the_next_one() {
 
 #[test]
 fn a_second_install_that_was_stopped_anywhere_is_put_back() {
-    // Between the two a server was added, and one has gone.
+    // Between the two installs, one server was added and one removed.
     let changed = |text: &str| {
         let text = text.replace(
             r#""a":{"command""#,

@@ -1,4 +1,4 @@
-//! Every client's file there and back.
+//! Moves the servers of every client's file, and restores them.
 
 #![allow(
     clippy::disallowed_types,
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::samples::FILES;
 use super::*;
 
-/// A machine with nothing on it, and a person who answers.
+/// A machine without any files, and a user who answers.
 pub(super) struct Machine(pub(super) tempfile::TempDir);
 
 pub(super) struct Told {
@@ -92,7 +92,7 @@ impl Machine {
         })
     }
 
-    /// A text with `WRAP(NAME)` as what `install` writes before a command.
+    /// Replaces `WRAP(NAME)` in a text by what `install` writes before a command.
     pub(super) fn expected(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once("WRAP(") else {
             return text.to_owned();
@@ -146,7 +146,7 @@ fn every_client_goes_there_and_back_byte_for_byte() {
             "{}",
             output.out
         );
-        // What is there already is not moved twice.
+        // A server that was moved already is not moved again.
         let again = machine.install(client).err;
         assert_eq!(
             again.trim(),
@@ -219,7 +219,7 @@ fn two_clients_of_one_server_share_it_until_both_are_gone() {
         !machine.gate().exists(),
         "whoever is the last takes it along"
     );
-    // Of three, the last one takes it along too, also when two go at once.
+    // Of three clients, the last one removes it, even if two are uninstalled at once.
     let codex = machine.write(
         ".codex/config.toml",
         "[mcp_servers.w]\nurl = \"https://w.example/mcp\"\n",
@@ -243,14 +243,15 @@ fn what_the_client_changed_since_stays_changed() {
     let (_, path, text, _) = FILES[0];
     let file = machine.write(path, text);
     machine.install(Client::ClaudeCode);
-    // The client counts its starts, sets the file anew and has got another server; one of ours was edited by hand.
+    // The client counts its starts, rewrites the file and has a new server; one of the moved
+    // servers was edited by hand.
     let mut now: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     now["numStartups"] = 4.into();
     now["mcpServers"]["new"] = json!({ "command": "n" });
     now["projects"]["/home/me/p"]["mcpServers"]["db"]["args"] = json!(["mine"]);
     fs::write(&file, serde_json::to_string_pretty(&now).unwrap()).unwrap();
-    // Moving again takes the new one along, and keeps what was.
+    // A second install moves the new server too, and keeps the earlier ones.
     let output = machine.install(Client::ClaudeCode);
     assert!(
         fs::read_to_string(&file)

@@ -6,10 +6,11 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 
-/// The servers of a file, in its order. `known` is by what those are known that lead to the gate.
+/// Returns the servers in a file, in order. `known` identifies entries that already lead to the
+/// gate.
 ///
 /// # Errors
-/// Why the text is not valid TOML.
+/// The text is not valid TOML; the error is the reason.
 pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
     let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let Some(all) = root.get(key) else {
@@ -30,12 +31,12 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
     Ok(all.iter().map(server).collect())
 }
 
-/// A string as TOML has it.
+/// Formats a TOML string.
 pub(in crate::cli) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string().trim().to_owned()
 }
 
-/// Private strings of a file, as in JSON.
+/// Returns the positions of private strings in a file, as for JSON.
 pub(super) fn private(text: &str) -> Vec<Range<usize>> {
     let Ok(root) = Document::parse(text) else {
         return vec![];
@@ -150,14 +151,14 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
     )
 }
 
-/// Where the line ends in which something ends, its line feed included.
+/// Returns the end of the line that contains the position `at`, including its line feed.
 fn line_end(text: &str, at: usize) -> usize {
     text.get(at..)
         .and_then(|rest| rest.find('\n'))
         .map_or(text.len(), |feed| at + feed + 1)
 }
 
-/// Whether an entry is as it was written: the command or the URL that leads to the gate.
+/// Reports whether an entry still has the command or the URL that was written to lead to the gate.
 pub(super) fn is_gate(entry: &Item, written: &str) -> bool {
     ["command", "url"]
         .iter()

@@ -1,4 +1,4 @@
-//! The gate's config after an install: names, secrets, and its report.
+//! Tests the gate's config after an install: names, secrets, and the report about it.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ fn install_with(machine: &Machine, args: &InstallArgs) -> Told {
     machine.with(true, |desk| desk.install(args))
 }
 
-/// What follows `--name` in a client's file.
+/// Returns the values of `--name` in a client's file.
 fn names(file: &std::path::Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap();
     let after = text.split(r#""--name", ""#).skip(1);
@@ -126,9 +126,9 @@ fn servers_of_one_name_in_two_projects_have_two_names() {
         (&*first[0], &*first[1]),
         (&["db-web".to_owned()][..], &["db-shop".to_owned()][..])
     );
-    // A third project has the folder name of the first.
+    // The folder of a third project has the same name as that of the first.
     assert_eq!(first[2], ["db-web-cursor"]);
-    // They stay the same whichever is installed again first.
+    // The names remain the same, regardless of which file is installed again first.
     let again: Vec<_> = files.iter().rev().map(install).collect();
     assert_eq!(again, first.iter().rev().cloned().collect::<Vec<_>>());
     let gate = fs::read_to_string(machine.gate()).unwrap();
@@ -138,7 +138,7 @@ fn servers_of_one_name_in_two_projects_have_two_names() {
             "{name}: {gate}"
         );
     }
-    // Another client's server of the same name is another server, too.
+    // A server of another client with the same name is a different server.
     let gemini = machine.write(
         ".gemini/settings.json",
         r#"{"mcpServers":{"db":{"command":"other"}}}"#,
@@ -191,7 +191,7 @@ fn a_file_of_somebody_elses_secret_is_not_overwritten() {
                 .contains("secrets/w-authorization-2\"")
         );
         assert!(!theirs.with_file_name("w-authorization-3").exists());
-        // The client asks for it again.
+        // The client requests it again.
         fs::write(&file, text).unwrap();
     }
     machine.install(Client::Cursor);
@@ -270,7 +270,7 @@ fn opencode_is_read_in_both_of_its_versions() {
     assert!(output.err.contains("`c` of"), "{}", output.err);
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
-    // A server of the first version may be called `servers`.
+    // In the first version, a server may be called `servers`.
     fs::write(
         &file,
         r#"{"mcp":{"servers":{"type":"local","command":["npx"]}}}"#,
@@ -321,7 +321,7 @@ fn what_runs_and_what_does_not_is_reported() {
         "{}",
         output.err
     );
-    // Now nothing listens there any more.
+    // Now nothing listens there.
     machine.uninstall(None);
     fs::write(&file, text).unwrap();
     let mut unserved = None;

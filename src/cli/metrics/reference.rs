@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::record::table::{GIVEN_SERIES, Kind, METRICS, Metric, OTHER, Values};
 
-/// An alert, as its rule in `deploy/alerts.yml` has it.
+/// An alert, as defined by its rule in `deploy/alerts.yml`.
 pub(super) struct Alert<'t> {
     pub(super) name: &'t str,
     pub(super) severity: &'t str,
@@ -16,7 +16,8 @@ pub(super) struct Alert<'t> {
     pub(super) runbook: String,
 }
 
-/// The alerts of a file of rules that is written as `deploy/alerts.yml` is: a field per line, annotations in double quotes.
+/// Returns the alerts in a rule file formatted like `deploy/alerts.yml`: one field per line,
+/// annotations in double quotes.
 pub(super) fn alerts(rules: &str) -> Vec<Alert<'_>> {
     let alert = |rule| {
         let field =
@@ -45,7 +46,7 @@ fn lines_of(rule: &str) -> impl Iterator<Item = &str> {
     rule.lines().map(str::trim)
 }
 
-/// A section for each metric, and a table of the alerts of `rules`.
+/// Returns the page: a section for each metric, and a table of the alerts of `rules`.
 pub(super) fn page(rules: &str) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
     written(&mut out, rules)?;
@@ -154,7 +155,7 @@ fn one(out: &mut String, metric: &Metric) -> std::fmt::Result {
     Ok(())
 }
 
-/// An annotation with its templates replaced by names in capitals.
+/// Replaces the templates in an annotation by names in capitals.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -16,7 +16,7 @@ fn dashboard() -> Value {
     serde_json::from_str(DASHBOARD).unwrap()
 }
 
-/// The panels of the dashboard, without the rows that group them.
+/// Returns the panels of the dashboard, without the rows that group them.
 fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
     dashboard["panels"]
         .as_array()
@@ -25,7 +25,7 @@ fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
         .filter(|panel| panel["type"] != "row")
 }
 
-/// The queries of the panels, with their legends.
+/// Returns the queries of the panels, with their legends.
 fn panel_queries() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -35,7 +35,7 @@ fn panel_queries() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The queries of recording rules and alerts, by their names.
+/// Returns the queries of recording rules and alerts, by name.
 fn rule_queries() -> Vec<(&'static str, String)> {
     let rule = |rule: &'static str| {
         let (head, rest) = rule.split_once("expr: >-\n").unwrap();
@@ -55,7 +55,7 @@ fn rule_queries() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Every query, with its source.
+/// Returns every query with its source.
 fn queries() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let listed = |key: &str| dashboard[key]["list"].as_array().unwrap().clone();
@@ -114,7 +114,7 @@ fn every_metric_is_on_a_panel() {
     }
 }
 
-/// Names, labels and values of labels in a query are those of the table.
+/// The names, labels and label values in a query are those of the table.
 #[test]
 fn queries_match_the_table() {
     let name = Regex::new(r"\b(?:lychgate|process)_[a-z_]+").unwrap();
@@ -256,7 +256,7 @@ fn every_panel_has_a_description_and_fits_the_grid() {
     }
 }
 
-/// For each alert there is a case in which it fires, and one in which it does not.
+/// For each alert there is a case in which it fires and one in which it does not.
 #[test]
 fn every_alert_has_cases_both_ways() {
     let alerts = alerts(ALERTS);

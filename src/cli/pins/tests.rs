@@ -9,7 +9,7 @@ struct Line {
     args: Args,
 }
 
-/// Carries out a command line on a lock file; gives the code, and what was written.
+/// Runs a command line on a lock file; returns the exit code and the output.
 fn says(file: &std::path::Path, line: &str) -> (u8, String) {
     let words = ["pins", "--file", file.to_str().unwrap()]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The connection to a gate.
+//! The HTTP client for a gate.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,43 +24,43 @@ use super::NotTried;
 use crate::config::ListenTls;
 use crate::trust;
 
-/// Time for one answer, from connecting to its last byte.
+/// Time limit of one response, from connecting to the last byte.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest answer, in bytes: a policy's rules are a few tens of kilobytes.
+/// Maximum length of a response, in bytes: the rules of a policy take a few tens of kilobytes.
 const ANSWER_BYTES: usize = 4 << 20;
 
-/// A way to a gate, and the token to show there.
+/// A client for a gate, with the token that it sends.
 pub(super) struct GateClient {
     base: String,
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     token: String,
 }
 
-/// What the gate answered.
+/// A response of the gate.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-/// What a request shows of its sender.
+/// The sender's identity in a request.
 #[derive(Clone, Copy)]
 pub(super) enum Auth<'s> {
     /// The gate's own token.
     Token,
-    /// Nothing, or somebody else's.
+    /// No credentials.
     Nothing,
-    /// Another host than the gate's.
+    /// A `Host` other than the gate's.
     Host(&'s str),
-    /// A page that it comes from.
+    /// The `Origin` of a page.
     Origin(&'s str),
 }
 
 type ClientFiles<'f> = Option<(&'f Path, &'f Path)>;
 
 impl GateClient {
-    /// To the gate of a config, by its address. Over TLS it must show the very certificate of its config: its address is in
-    /// few certificates.
+    /// Creates a client for the gate of a config, by its address. Over TLS the gate must present
+    /// the exact certificate of its config, since few certificates contain its address.
     pub(super) fn to_own(
         address: SocketAddr,
         tls: Option<&ListenTls>,
@@ -83,7 +83,7 @@ impl GateClient {
         )
     }
 
-    /// To the gate at this URL.
+    /// Creates a client for the gate at this URL.
     pub(super) fn to_url(
         url: &str,
         ca: Option<&Path>,
@@ -146,7 +146,7 @@ impl GateClient {
         })
     }
 
-    /// The gate's URL, without a path.
+    /// Returns the gate's URL, without a path.
     pub(super) fn base(&self) -> &str {
         &self.base
     }
@@ -254,7 +254,7 @@ async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
     Ok(whole.freeze())
 }
 
-/// A hint for a gate that does not respond; `why` is the error of the connection.
+/// Returns a hint for a gate that does not respond; `why` is the error of the connection.
 fn hint(why: &str, plain: bool) -> &'static str {
     let known = [
         (
@@ -304,7 +304,7 @@ struct PinnedCertificate {
 }
 
 impl PinnedCertificate {
-    /// Without a certificate it trusts none.
+    /// Without a certificate, none is trusted.
     fn verifier(own: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
         Arc::new(Self {
             own,

@@ -1,4 +1,5 @@
-//! Why a canary was not caught: what the policy in force makes of it, against what the shipped one does.
+//! Explains why a canary was not caught, by comparing the findings of the current policy with those
+//! of the shipped one.
 
 use serde_json::Value;
 
@@ -10,13 +11,13 @@ use crate::protocol::UpstreamName;
 use crate::rules::Library;
 use crate::upstream::canary::Canary;
 
-/// Rules that are named of many.
+/// Maximum number of rules that are named.
 const NAMED: usize = 3;
 
-/// Finds out why.
+/// Explains the outcomes of canaries.
 pub(super) struct Diagnosis<'c> {
     config: Option<&'c Config>,
-    /// What the shipped policy makes of the canaries, once that was asked.
+    /// The verdicts of the shipped policy on the canaries, computed on first use.
     shipped: Option<Value>,
 }
 
@@ -95,7 +96,7 @@ impl<'c> Diagnosis<'c> {
         }
     }
 
-    /// Why a rule is not in force, according to the available config.
+    /// Explains why a rule is not in effect, according to the available config.
     fn off(&self, policy: &str, rule: &str) -> String {
         let Some(config) = self.config.and_then(|config| config.policies.get(policy)) else {
             return format!(
@@ -126,7 +127,7 @@ impl<'c> Diagnosis<'c> {
         }
     }
 
-    /// What may keep a rule from looking at an argument.
+    /// Describes what may prevent a rule from inspecting an argument.
     fn elsewhere(&self, upstream: &str, policy: &str) -> String {
         let config = self
             .config
@@ -171,7 +172,7 @@ impl<'c> Diagnosis<'c> {
     }
 }
 
-/// What a policy finds in a canary.
+/// Returns the findings of a policy in a canary.
 pub(super) fn findings<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j Value> {
     let all = verdicts
         .get("canaries")
@@ -184,7 +185,7 @@ pub(super) fn findings<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j Valu
         .collect()
 }
 
-/// The rule that would do something about it if it were not suppressed, and until when.
+/// Returns the rule that would act if it were not suppressed, and the end of the suppression.
 fn suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
     let word = |finding: &'j Value, key: &str| finding.get(key)?.as_str();
     findings(verdicts, canary)
@@ -192,7 +193,7 @@ fn suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j 
         .find_map(|finding| Some((word(finding, "rule")?, word(finding, "suppressed_until")?)))
 }
 
-/// The rules that do something about it.
+/// Returns the rules that act on a canary.
 fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
     let acts = |finding: &&Value| {
         finding

@@ -1,10 +1,12 @@
-//! The listener's own checks, tried on an upstream's real path: none of these requests may get as far as the upstream.
+//! Tests the listener's own checks on an upstream's real path: none of these requests may reach the
+//! upstream.
 
 use super::NotTried;
 use super::client::{Auth, GateClient};
 use super::trial::{Outcome, Trial};
 
-/// The checks: id, title, and the expected status. The last one is skipped if callers need no token.
+/// The checks: id, title, and the expected status. The last one is skipped if callers need no
+/// token.
 pub(super) const CHECKS: [(&str, &str, Auth<'static>, u16); 3] = [
     (
         "foreign-host",
@@ -23,7 +25,7 @@ pub(super) const CHECKS: [(&str, &str, Auth<'static>, u16); 3] = [
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// What becomes of requests that the listener must turn away.
+/// Sends the requests that the listener must reject, and returns their outcomes.
 pub(super) async fn trials(
     wire: &GateClient,
     upstream: &str,

@@ -1,10 +1,10 @@
-//! What trying a gate came to, for people and for programs.
+//! Formats the results of testing a gate, for people and for programs.
 
 use serde_json::{Value, json};
 
 use super::trial::{Outcome, Proof, Trial};
 
-/// For people.
+/// Formats the results for people.
 pub(super) fn text(proof: &Proof) -> String {
     let how = if proof.offline {
         "started here from the config"
@@ -81,7 +81,7 @@ fn line(trial: &Trial, out: &mut String) {
     }
 }
 
-/// For programs: one document.
+/// Formats the results as one JSON document.
 pub(super) fn json(proof: &Proof) -> String {
     let trial = |trial: &Trial| {
         let mut parts = json!({

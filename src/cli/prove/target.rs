@@ -1,4 +1,4 @@
-//! Where the gate that runs is, and what to show there.
+//! Finds the running gate and the token to send to it.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::{Args, NotTried};
 use crate::cli::admin_client::reachable;
 use crate::config::{self, Config};
 
-/// The way to the gate that the arguments mean, and its config where that can be read.
+/// Returns a client for the gate that the arguments select, and its config if that can be read.
 pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTried> {
     let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
     if let (Some(url), Some(file)) = (&args.url, &args.token_file) {
@@ -36,7 +36,7 @@ pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTr
         client,
         token(&file)?,
     )?;
-    // The config only improves explanations; the caller may not be able to read the gate's.
+    // The config only improves explanations; the caller may not be able to read that of the gate.
     Ok((wire, config::load(&config_file).ok()))
 }
 

@@ -1,4 +1,4 @@
-//! Canaries, one after the other, and what became of each.
+//! Sends canaries one after another, and determines the outcome of each.
 
 use serde_json::Value;
 
@@ -9,18 +9,18 @@ use crate::config::Config;
 use crate::protocol::{MODERN, header};
 use crate::upstream::canary::{CANARIES, CANARY, Canary, RECEIVED, digest};
 
-/// What trying a gate came to.
+/// The results of testing a gate.
 pub(super) struct Proof {
     /// The gate's URL.
     pub(super) gate: String,
     pub(super) version: String,
     pub(super) offline: bool,
     pub(super) upstreams: Vec<UpstreamProof>,
-    /// The listener's own checks.
+    /// The results of the listener's own checks.
     pub(super) door: Vec<Trial>,
 }
 
-/// What became of the canaries at one upstream.
+/// The results of the canaries at one upstream.
 pub(super) struct UpstreamProof {
     pub(super) name: String,
     pub(super) policy: String,
@@ -28,32 +28,32 @@ pub(super) struct UpstreamProof {
     pub(super) trials: Vec<Trial>,
 }
 
-/// What became of one canary.
+/// The result of one canary.
 pub(super) struct Trial {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) attack: bool,
     pub(super) became: Outcome,
-    /// Rules that acted, or would have.
+    /// Rules that acted, or would have acted.
     pub(super) rules: Vec<String>,
-    /// Why it is not as expected, where it is not.
+    /// Why the outcome is not as expected, if it is not.
     pub(super) why: String,
-    /// Whether it was excepted by an argument.
+    /// Whether the canary was excepted by an argument.
     pub(super) excepted: bool,
 }
 
-/// What became of a canary.
+/// The outcome of a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// An attack did not arrive.
+    /// An attack that did not arrive.
     Caught,
-    /// An attack arrived.
+    /// An attack that arrived.
     Missed,
-    /// What is harmless arrived byte for byte.
+    /// A harmless message that arrived byte for byte.
     Passed,
-    /// What is harmless did not arrive, or not as it was.
+    /// A harmless message that did not arrive, or arrived modified.
     Disturbed,
-    /// It cannot be said.
+    /// The outcome cannot be determined.
     Untried,
 }
 
@@ -81,7 +81,7 @@ impl Proof {
             .chain(&self.door)
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub(super) fn code(&self) -> u8 {
         let any = |what: fn(Outcome) -> bool| {
             self.trials()
@@ -98,7 +98,7 @@ impl Proof {
     }
 }
 
-/// Tries the gate.
+/// Tests the gate.
 pub(super) async fn prove(
     args: &Args,
     wire: &GateClient,
@@ -201,7 +201,7 @@ pub(super) async fn prove(
     })
 }
 
-/// The gate's description of itself.
+/// Parses the gate's description of itself.
 fn gate_state(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
     if answer.status.is_success()
         && let Ok(value) = serde_json::from_slice(&answer.body)
@@ -232,7 +232,7 @@ async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answ
         .await
 }
 
-/// The outcome of a canary, and the gate's answer.
+/// Returns the outcome of a canary, and the gate's response.
 fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
     let said = said(&answer.body);
     let received = answer
@@ -269,12 +269,12 @@ fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
     (became, said)
 }
 
-/// Whether a rule refused it: limits and failures are no catch.
+/// Reports whether a rule refused the message: limits and failures do not count as caught.
 fn refused(said: &str) -> bool {
     said.contains("lychgate") && said.contains("rule `")
 }
 
-/// All strings of an answer.
+/// Returns all strings in a response.
 fn said(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
@@ -293,7 +293,8 @@ fn said(body: &[u8]) -> String {
     texts.join("\n")
 }
 
-/// The rules of the policy in force that do something about a canary. What is harmless and passed has none.
+/// Returns the rules of the current policy that act on a canary; none for a harmless message that
+/// passed.
 fn rules(judged: &Value, canary: &Canary, became: Outcome) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
     if became == Outcome::Passed {

@@ -1,4 +1,5 @@
-//! What each rule costs on ordinary texts: how often its words occur there, and how much its regexes then look at.
+//! The cost of each rule on ordinary texts: how often its words occur there, and how much text its
+//! regexes then search.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,19 +11,19 @@ use crate::document::Fault;
 use crate::message::Direction;
 use crate::rules::Library;
 
-/// Texts are judged in parts of this size, as the results of tools are.
+/// Texts are judged in parts of this size, like the results of tools.
 const PART_BYTES: usize = 10_000;
 
-/// What the rules of a library cost, the dearest first.
+/// The costs of the rules of a library, the highest first.
 pub(super) struct Costs {
     rules: Vec<(String, Cost)>,
     bytes: usize,
 }
 
-/// Measures the rules that are switched on, over texts that should hold nothing that they look for.
+/// Measures the enabled rules on texts that should contain nothing that they match.
 ///
 /// # Errors
-/// Texts that cannot be read; rules that cannot be compiled.
+/// A text cannot be read, or a rule cannot be compiled.
 pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec<Fault>> {
     let rules = library.set(Direction::Inbound, &PolicyConfig::default())?;
     let (mut costs, mut bytes) = (BTreeMap::<String, Cost>::new(), 0_usize);
@@ -48,7 +49,8 @@ pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec
 }
 
 impl Costs {
-    /// Writes one rule a line; gives how many cost more than `most` bytes for each kilobyte of text.
+    /// Writes one rule per line. Returns the number of rules that cost more than `most` bytes per
+    /// kilobyte of text.
     pub(super) fn write(&self, most: Option<usize>, out: &mut dyn Write) -> io::Result<usize> {
         let each = |count: usize| {
             count
@@ -92,7 +94,7 @@ impl Costs {
     }
 }
 
-/// The parts of a text, whole characters.
+/// Splits a text into parts at character boundaries.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! As little of a client as it takes to have a server say what it is and what it has. It calls no tool, gets no prompt and
-//! reads no resource.
+//! A minimal client that has a server identify itself and list what it offers. It calls no tool,
+//! gets no prompt and reads no resource.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::protocol::{
 };
 use crate::upstream::Upstream;
 
-/// In whose name servers are asked, where the arguments name no agent.
+/// The agent name under which servers are queried if the arguments name none.
 pub(super) const AGENT: &str = "lychgate-scan";
-/// The revision that is asked for where a server is opened by `initialize`.
+/// The revision that is requested in `initialize`.
 const LEGACY: &str = "2025-11-25";
-/// Pages of one list, and entries of all lists of a server, at the most.
+/// Maximum number of pages of one list, and of entries in all lists of a server.
 const PAGES: usize = 100;
 const ITEMS: usize = 10_000;
 /// Timeout of `server/discover`, which older servers do not know.
@@ -29,8 +29,8 @@ const DISCOVER: Duration = Duration::from_secs(5);
 const NO_METHOD: &str = "-32601";
 const TEMPLATES: &str = "resources/templates/list";
 
-/// The lists of a server: what they are of, the method, the member of the result, the member that names each, and the
-/// capability that goes with it.
+/// The lists of a server: the kind of their entries, the method, the member of the result, the
+/// member that names each entry, and the corresponding capability.
 pub(super) const LISTS: [(Kind, &str, &str, &str, &str); 4] = [
     (Kind::Tool, "tools/list", "tools", "name", "tools"),
     (Kind::Prompt, "prompts/list", "prompts", "name", "prompts"),
@@ -50,36 +50,36 @@ pub(super) const LISTS: [(Kind, &str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// An answer of the server, and what it answers.
+/// A response of the server, with the method that it answers.
 pub(in crate::cli) struct ReplyPage {
     pub(super) method: &'static str,
     pub(super) message: Message,
     pub(super) context: Context,
 }
 
-/// All answers of a server.
+/// All responses of a server.
 pub(super) struct ServerLists {
-    /// The revision that was spoken.
+    /// The protocol revision that was used.
     pub(super) version: String,
     pub(super) pages: Vec<ReplyPage>,
-    /// What it offers, by name.
+    /// The names of the declared capabilities.
     pub(super) capabilities: Vec<String>,
-    /// What could not be listed, or not to its end, and why.
+    /// What could not be listed completely, and why.
     pub(super) notes: Vec<String>,
 }
 
 /// Why a server did not answer a request.
 pub(in crate::cli) enum RequestError {
-    /// It could not be asked, or gave no answer.
+    /// The request could not be sent, or received no response.
     Call(CallError),
-    /// It answered with an error.
+    /// The response is an error.
     Error { code: String, text: String },
-    /// It answered with this status and nothing that can be read.
+    /// The response has this status and no readable body.
     Status(StatusCode),
 }
 
 impl RequestError {
-    /// Whether it may be of the other era, or not offer what was asked.
+    /// Reports whether the server may be of the other era, or may not offer what was requested.
     fn is_no(&self) -> bool {
         match self {
             Self::Error { .. } => true,
@@ -98,7 +98,7 @@ impl RequestError {
 }
 
 impl RequestError {
-    /// Whether the server responded that it does not support this.
+    /// Reports whether the server responded that it does not support this.
     fn has_none(&self) -> bool {
         match self {
             Self::Error { code, .. } => code == NO_METHOD,
@@ -108,7 +108,7 @@ impl RequestError {
     }
 }
 
-/// A server, while it is asked.
+/// A server that is being queried.
 pub(in crate::cli) struct Client<'u> {
     upstream: &'u Upstream,
     context: Context,
@@ -138,7 +138,7 @@ impl<'u> Client<'u> {
         }
     }
 
-    /// Queries the server, of any revision.
+    /// Queries a server of any revision.
     pub(super) async fn look(&mut self, child: bool) -> Result<ServerLists, RequestError> {
         let first = self.greet(child).await?;
         let capabilities = capabilities(&first.message);
@@ -160,8 +160,9 @@ impl<'u> Client<'u> {
         Ok(said)
     }
 
-    /// Has the server say what it is. A child process is opened by `initialize` first, which most know, and any other server
-    /// asked to discover itself, which costs no session.
+    /// Has the server identify itself. A child process first receives `initialize`, which most
+    /// servers support; any other server first receives `server/discover`, which does not create a
+    /// session.
     pub(in crate::cli) async fn greet(&mut self, child: bool) -> Result<ReplyPage, RequestError> {
         match child {
             true => match self.initialize().await {
@@ -175,7 +176,7 @@ impl<'u> Client<'u> {
         }
     }
 
-    /// Ends a session, if there is one.
+    /// Ends the session, if there is one.
     pub(in crate::cli) async fn close(&mut self) {
         if self.context.session.is_some() {
             let call = Call {
@@ -183,7 +184,7 @@ impl<'u> Client<'u> {
                 headers: self.headers(None),
                 context: self.context.clone(),
             };
-            // What a server says to that is nothing that could be put right here.
+            // Nothing can be done here about an error response.
             drop(self.upstream.call(&call).await);
         }
     }
@@ -206,7 +207,8 @@ impl<'u> Client<'u> {
             .single()
             .and_then(|envelope| page.message.body(envelope));
         let version = result.and_then(|result| result.get("protocolVersion")?.str());
-        // It goes into a header: revisions are dates.
+        // The value is sent in a header, so only the characters of a date are accepted: revisions
+        // are dates.
         if let Some(version) =
             version.filter(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
         {
@@ -243,7 +245,7 @@ impl<'u> Client<'u> {
         for _ in 0..PAGES {
             let page = match self.ask(method, &cursor).await {
                 Ok(page) => page,
-                // Who has resources need not have templates of them.
+                // A server with resources need not have resource templates.
                 Err(failed) if failed.has_none() && (!declared || method == TEMPLATES) => return,
                 Err(failed) => return said.notes.push(format!("`{method}`: {failed}")),
             };
@@ -278,7 +280,7 @@ impl<'u> Client<'u> {
         ));
     }
 
-    /// Asks one thing, with these members among its parameters.
+    /// Sends one request, with these additional members in its parameters.
     async fn ask(
         &mut self,
         method: &'static str,
@@ -334,7 +336,7 @@ impl<'u> Client<'u> {
                         context,
                     });
                 }
-                // An error may come without the id of what it answers.
+                // An error response may lack the id of its request.
                 MessageKind::Error => {
                     let error = message.body(envelope);
                     let code = error
@@ -378,7 +380,7 @@ impl<'u> Client<'u> {
     }
 }
 
-/// The capabilities that a server declares.
+/// Returns the capabilities that a server declares.
 fn capabilities(message: &Message) -> Vec<String> {
     let result = message.single().and_then(|envelope| message.body(envelope));
     let capabilities = result.and_then(|result| result.get("capabilities"));

@@ -1,4 +1,4 @@
-//! The gate's verdicts on a server's definitions, by the same judge and pins.
+//! Judges a server's definitions like the gate does, with the same rules and pins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use crate::message::{Direction, Value};
 use crate::protocol::AuditId;
 use crate::rules::Severity;
 
-/// Something that a server has.
+/// Something that a server offers.
 pub(super) struct Item {
     pub(super) kind: Kind,
     pub(super) name: String,
-    /// What was found in it, the gravest first.
+    /// Its findings, the most severe first.
     pub(super) found: Vec<ScanFinding>,
 }
 
-/// Something that was found.
+/// A finding in an item.
 pub(super) struct ScanFinding {
     pub(super) rule: String,
     pub(super) title: String,
     pub(super) why: String,
     pub(super) severity: Severity,
-    /// What the gate would do: an action of a rule, or what the policy does about a change.
+    /// What the gate would do: the action of a rule, or the policy's reaction to a change.
     pub(super) verdict: &'static str,
-    /// Whether that is more than to note it.
+    /// Whether the gate would do more than log it.
     pub(super) acts: bool,
     /// The place within the item, as a JSON pointer.
     pub(super) place: String,
-    /// By which reading it was found.
+    /// The reading in which it was found.
     pub(super) reading: String,
-    /// Where to read on.
+    /// References for further reading.
     pub(super) references: Vec<String>,
 }
 
-/// The names of a server's tools, for the judge of another one's.
+/// Returns the names of a server's tools, which are needed to judge other servers.
 pub(super) fn tools(pages: &[ReplyPage]) -> Vec<String> {
     let lists = pages.iter().filter(|page| page.method == "tools/list");
     lists
@@ -46,7 +46,7 @@ pub(super) fn tools(pages: &[ReplyPage]) -> Vec<String> {
         .collect()
 }
 
-/// Findings of the list judge in all definitions of a server.
+/// Returns the findings in all definitions of a server.
 pub(super) fn judge(
     policy: &Policy,
     pages: &[ReplyPage],
@@ -101,7 +101,7 @@ pub(super) fn judge(
                             .unwrap_or_default(),
                     )
                 });
-            // Members beside the list are the server's own.
+            // Findings in members next to the list belong to the server itself.
             let index = entry
                 .and_then(|entry| here.get(entry))
                 .copied()
@@ -122,7 +122,7 @@ pub(super) fn judge(
     items
 }
 
-/// What a page is about: each entry with its name and its place, or the server itself.
+/// Returns what a page defines: each entry with its name and its place, or the server itself.
 fn entries(page: &ReplyPage) -> Vec<(Kind, String, String)> {
     let result = page
         .message
@@ -170,7 +170,7 @@ fn found(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
     }
 }
 
-/// Differences from the pinned definitions.
+/// Adds the differences from the pinned definitions.
 fn changes(
     policy: &Policy,
     page: &ReplyPage,

@@ -1,5 +1,5 @@
-//! The report as SARIF 2.1.0 (OASIS), as code scanning of GitHub takes it: each result with a place in a file, which is the
-//! config, and a logical one, which is the item.
+//! The report as SARIF 2.1.0 (OASIS), as accepted by GitHub code scanning. Each result has a place
+//! in a file, which is the config, and a logical one, which is the item.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::rules::Severity;
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The document.
+/// Returns the SARIF document.
 pub(super) fn document(report: &Report) -> String {
     let mut rules: BTreeMap<&str, &ScanFinding> = BTreeMap::new();
     for (_, _, found) in all(report) {
@@ -114,7 +114,7 @@ fn result(
         Some((file, line)) => (relative(&file.display().to_string()), *line),
         None => ("lychgate.toml".to_owned(), 1),
     };
-    // The same finding keeps its name when lines move and when the text around it changes.
+    // A finding keeps its fingerprint if lines move or the surrounding text changes.
     let digest = Sha256::digest(format!("{}\n{qualified}", found.rule).as_bytes());
     let fingerprint = hex(digest.get(..16).unwrap_or_default());
     json!({
@@ -135,7 +135,7 @@ fn result(
     })
 }
 
-/// A path as a URI: below the folder that the scan runs in, where it is there.
+/// Returns a path as a URI, relative to the current folder if it is inside it.
 fn relative(path: &str) -> String {
     let folder = std::env::current_dir()
         .map(|folder| format!("{}/", folder.display()))
@@ -166,7 +166,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// By which GitHub sorts: above 9 critical, 7 high, 4 medium.
+/// Returns the score by which GitHub sorts: above 9 critical, 7 high, 4 medium.
 fn score(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "9.5",

@@ -1,4 +1,4 @@
-//! What a look at servers came to, for people and for programs.
+//! Formats the results of a scan, for people and for programs.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,11 @@ use super::{Report, Server, ServerReport};
 use crate::inspect::definitions::Kind;
 use crate::rules::Severity;
 
-/// Longest name of a server's that is shown, in characters.
+/// Maximum length of a name from a server that is shown, in characters.
 const NAME: usize = 60;
 
-/// Text of a server's on a terminal that obeys what it is written: what does not show itself is written by its number.
+/// Escapes text from a server for display on a terminal: characters that are not visible are shown
+/// by their code point.
 pub(in crate::cli) fn plain(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -26,7 +27,7 @@ pub(in crate::cli) fn plain(text: &str, most: usize) -> String {
     out
 }
 
-/// For people.
+/// Formats the report for people.
 pub(super) fn text(report: &Report, all: bool) -> String {
     let mut out = String::new();
     for server in &report.servers {
@@ -94,7 +95,8 @@ fn one(server: &Server, all: bool, out: &mut String) {
     out.push('\n');
 }
 
-/// The rows of an item. What would only be logged is counted, unless `all` is shown.
+/// Formats the rows of an item. Findings that would only be logged are counted, unless `all` is
+/// set.
 fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
     let name = plain(&item.name, NAME);
     if item.found.is_empty() {
@@ -256,7 +258,7 @@ fn number(count: usize, what: &str) -> String {
     }
 }
 
-/// For programs: one document.
+/// Formats the report as one JSON document.
 pub(super) fn json(report: &Report) -> String {
     let found = |found: &ScanFinding| {
         json!({

@@ -1,4 +1,4 @@
-//! Which servers are looked at, how they are reached, and by which policy they are judged.
+//! Determines which servers are scanned, how they are reached, and which policy judges them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use crate::rules::Library;
 use crate::seal::state_folder;
 use crate::upstream::Upstream;
 
-/// A server to look at.
+/// A server to scan.
 pub(super) struct Target {
     pub(super) name: String,
-    /// The name by which it is pinned.
+    /// The name under which it is pinned.
     pub(super) pinned_as: String,
     pub(super) policy: Arc<Policy>,
     pub(super) stands: Option<(PathBuf, usize)>,
     config: UpstreamConfig,
-    /// The transports to try, one after the other.
+    /// The transports to try, one after another.
     upstreams: Vec<Upstream>,
-    /// Whether a config names it, so that the gate's logins are for it.
+    /// Whether the server is in the config, so that the gate's logins apply to it.
     has_login: bool,
 }
 
 type Targets = (Vec<Target>, Limits, Lock);
 
-/// The servers that the arguments mean, with the limits and pins that they are held to.
+/// Returns the servers that the arguments select, with the limits and pins that apply to them.
 pub(super) fn targets(args: &Args) -> Result<Targets, String> {
     let is_url = args
         .target
@@ -50,7 +50,7 @@ pub(super) fn targets(args: &Args) -> Result<Targets, String> {
     of_config(args).map_err(fault_text)
 }
 
-/// The upstreams of a config.
+/// Returns the upstreams of a config.
 fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
     let path = args.config.find()?;
     let mut config = config::load(&path)?;
@@ -103,7 +103,7 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
     Ok((targets, config.limits, lock))
 }
 
-/// A server that no config names.
+/// Returns a server that is not in a config.
 fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
     let fault = |what: &str, why: String, hint: Option<&str>| vec![Fault::of_file(what, why, hint)];
     let config = args
@@ -203,7 +203,7 @@ fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
     Ok((vec![target], config.limits, lock))
 }
 
-/// The gate's logins, read-only: no login is started, and nothing is recorded.
+/// Returns the gate's logins, read-only: no login is started, and nothing is recorded.
 pub(in crate::cli) fn login_free(config: &Config) -> Result<Arc<Shared>, Vec<Fault>> {
     let oauth = OAuthConfig {
         open_browser: false,
@@ -222,7 +222,7 @@ fn lock(file: Option<&Path>) -> Result<Lock, Vec<Fault>> {
         .map(|file| LockFile::new(file).read())
         .transpose()?
         .unwrap_or_default();
-    // What is pinned was listed to its end.
+    // Pinned lists were read to their end.
     let names: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
     names
         .iter()
@@ -230,7 +230,7 @@ fn lock(file: Option<&Path>) -> Result<Lock, Vec<Fault>> {
     Ok(lock)
 }
 
-/// The line of an upstream in the config, from 1.
+/// Returns the line of an upstream in the config, from 1.
 fn line_of(text: &str, name: &str) -> usize {
     let tables = [
         format!("[upstream.{name}]"),
@@ -254,7 +254,8 @@ impl Target {
         matches!(self.config.transport, Transport::Stdio(_))
     }
 
-    /// How it is reached, without what may be a secret: a query, arguments.
+    /// Describes how the server is reached, without the query and arguments, which may contain
+    /// secrets.
     pub(super) fn reached(&self) -> String {
         match &self.config.transport {
             Transport::Http(http) | Transport::Sse(http) => http
@@ -269,7 +270,7 @@ impl Target {
         }
     }
 
-    /// Why it could not be looked at, and what to do.
+    /// Explains why the server could not be scanned, and what to do.
     pub(super) fn explain(&self, failed: &RequestError) -> String {
         let hint = match failed {
             RequestError::Call(CallError::LoginOwed { .. } | CallError::AuthRequired | CallError::NoToken(_))

@@ -1,4 +1,4 @@
-//! systemd's user manager and launchd, each through its own command.
+//! systemd's user manager and launchd, each through its own command-line tool.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,22 +9,22 @@ use std::time::Duration;
 use super::unit::{self, Gate, LABEL, UNIT};
 use crate::record::terminal_safe;
 
-/// How often, and after what time each, a service that was started is looked at until it runs.
+/// Number of checks, and the delay after each, until a started service is running.
 const LOOKS: usize = 10;
 const LOOK: Duration = Duration::from_millis(200);
-/// Longest complaint of a command that is shown, in characters.
+/// Maximum length of a command's error message that is shown, in characters.
 const COMPLAINT: usize = 300;
 
-/// Who keeps services running.
+/// The service manager of the user.
 pub(super) struct Manager {
     is_mac: bool,
-    /// Where its command is looked for.
+    /// The search path for its command-line tool.
     path: OsString,
-    /// The user, as launchd names its domain.
+    /// The user id, which launchd uses in the name of its domain.
     user: u32,
 }
 
-/// Where launchd writes the gate's standard error.
+/// Returns the file to which launchd writes the gate's standard error.
 pub(super) fn launchd_log(home: &Path) -> PathBuf {
     home.join("Library/Logs/lychgate.log")
 }
@@ -38,12 +38,12 @@ impl Manager {
         }
     }
 
-    /// Where commands are looked for.
+    /// Returns the search path for commands.
     pub(super) fn path(&self) -> &Path {
         Path::new(&self.path)
     }
 
-    /// The file of the service.
+    /// Returns the path of the service's file.
     pub(super) fn file(&self, home: &Path, config: &Path) -> PathBuf {
         if self.is_mac {
             home.join(format!("Library/LaunchAgents/{LABEL}.plist"))
@@ -52,7 +52,7 @@ impl Manager {
         }
     }
 
-    /// What the file holds.
+    /// Returns the contents of the file.
     pub(super) fn text(&self, gate: &Gate) -> String {
         if self.is_mac {
             unit::launchd(gate)
@@ -61,7 +61,7 @@ impl Manager {
         }
     }
 
-    /// Where the gate's own log is.
+    /// Returns the location of the gate's own log.
     pub(super) fn log(&self, home: &Path) -> String {
         if self.is_mac {
             launchd_log(home).display().to_string()
@@ -71,7 +71,7 @@ impl Manager {
     }
 
     /// # Errors
-    /// Why the manager is not available.
+    /// The reason why the manager is not available.
     pub(super) fn check(&self) -> Result<(), String> {
         let command = if self.is_mac {
             words(&["launchctl", "print", &self.domain()])
@@ -90,7 +90,7 @@ impl Manager {
         }
     }
 
-    /// Whether the service runs.
+    /// Reports whether the service is running.
     pub(super) fn is_active(&self) -> bool {
         if self.is_mac {
             let print = self.output(&words(&["launchctl", "print", &self.service()]));
@@ -105,7 +105,7 @@ impl Manager {
         }
     }
 
-    /// Waits, for two seconds at the most, until a service that was started runs.
+    /// Waits up to two seconds until a started service is running.
     pub(super) fn wait_until_active(&self) {
         for _ in 0..LOOKS {
             if self.is_active() {
@@ -115,13 +115,14 @@ impl Manager {
         }
     }
 
-    /// The commands that start the service now and at each login. A service that was there is restarted with its new file.
+    /// Returns the commands that start the service now and at each login. An existing service is
+    /// restarted with its new file.
     pub(super) fn commands_to_start(&self, file: &Path, was_there: bool) -> Vec<Vec<String>> {
         if self.is_mac {
             let file = file.display().to_string();
             let bootout = words(&["launchctl", "bootout", &self.service()]);
             let bootstrap = words(&["launchctl", "bootstrap", &self.domain(), &file]);
-            // Without a service that is loaded, `bootout` would fail.
+            // `bootout` fails if the service is not loaded.
             if was_there && self.is_loaded() {
                 vec![bootout, bootstrap]
             } else {
@@ -139,7 +140,8 @@ impl Manager {
         }
     }
 
-    /// The commands that stop the service, before its file is removed and after.
+    /// Returns the commands that stop the service: those before its file is removed, and those
+    /// after.
     pub(super) fn commands_to_stop(&self) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
         if self.is_mac {
             let bootout = words(&["launchctl", "bootout", &self.service()]);
@@ -160,14 +162,14 @@ impl Manager {
         }
     }
 
-    /// What to do so that the service outlives a logout, where that takes something.
+    /// Returns what to do so that the service outlives a logout, if anything is needed.
     pub(super) fn after_logout(&self) -> Option<&'static str> {
         (!self.is_mac)
             .then_some("It stops when you log out. To keep it running: loginctl enable-linger")
     }
 
     /// # Errors
-    /// The command cannot be run or fails.
+    /// The command cannot be run, or it fails.
     pub(super) fn run(&self, command: &[String]) -> io::Result<()> {
         let line = command.join(" ");
         let output = self
@@ -212,7 +214,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The first line that a command that failed has written.
+/// Returns the first line that a failed command wrote.
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line: String = text

@@ -1,4 +1,4 @@
-//! The service's files, and its calls to a recording manager.
+//! Tests the service's files, and its calls to a manager that records them.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -31,7 +31,8 @@ fn the_files_are_as_documented_and_name_their_config() {
 struct Machine(tempfile::TempDir);
 
 impl Machine {
-    /// With `systemctl` and `launchctl` that write down their arguments; `fails` are the words of calls that fail.
+    /// Creates a machine with a `systemctl` and a `launchctl` that record their arguments; calls
+    /// that match `fails` fail.
     fn new(fails: &str) -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
         let calls = machine.at("calls");
@@ -95,7 +96,7 @@ impl Machine {
         self.with(is_mac, |host| host.install(&self.config(), false, true))
     }
 
-    /// The calls since the last look that change something.
+    /// Returns the calls since the last check that change something.
     fn calls(&self) -> Vec<String> {
         let text = fs::read_to_string(self.at("calls")).unwrap_or_default();
         fs::remove_file(self.at("calls")).unwrap_or_default();
@@ -107,7 +108,7 @@ impl Machine {
     }
 }
 
-/// Of `systemctl --user is-active`, which says that nothing runs.
+/// Makes `systemctl --user is-active` fail, as it does if the service is not running.
 const IDLE: &str = "*is-active*";
 
 #[test]
@@ -139,7 +140,8 @@ fn a_unit_is_shown_written_started_and_removed() {
         Some(machine.config().display().to_string())
     );
     assert!(!fs::read_to_string(&unit).unwrap().contains("PATH="));
-    // Again, with another config, whose upstream is found on `PATH`: the gate is restarted with it.
+    // A second install with another config, whose upstream is found on `PATH`: the gate is
+    // restarted with it.
     let other = machine.at("other.toml");
     let child = "[upstream.c]\nstdio = { command = [\"npx\"] }\n";
     fs::write(

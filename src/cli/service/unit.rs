@@ -4,20 +4,20 @@
 pub(super) const UNIT: &str = "lychgate.service";
 /// The label of the launchd agent.
 pub(super) const LABEL: &str = "lychgate";
-/// Marks a file that `lychgate service` wrote and may replace or remove.
+/// The marker of files that `lychgate service` wrote and may replace or remove.
 pub(super) const MARK: &str = "Written by `lychgate service install`";
 
-/// What a service starts.
+/// The gate process that a service starts.
 pub(super) struct Gate {
     pub(super) program: String,
     pub(super) config: String,
-    /// Variables to set for it.
+    /// Environment variables to set.
     pub(super) variables: Vec<(String, String)>,
-    /// Where launchd writes standard error.
+    /// The file to which launchd writes standard error.
     pub(super) log: String,
 }
 
-/// The systemd user unit.
+/// Returns the systemd user unit.
 pub(super) fn systemd(gate: &Gate) -> String {
     let Gate {
         program,
@@ -55,7 +55,7 @@ pub(super) fn systemd(gate: &Gate) -> String {
     )
 }
 
-/// The launchd property list.
+/// Returns the launchd property list.
 pub(super) fn launchd(gate: &Gate) -> String {
     let string = |text: &str| format!("<string>{}</string>", escaped(text));
     let words = [&*gate.program, "run", "--config", &*gate.config];
@@ -93,7 +93,8 @@ pub(super) fn launchd(gate: &Gate) -> String {
     )
 }
 
-/// The config that an installed service names, as the two functions above write it.
+/// Returns the config that an installed service names, in the format written by the two functions
+/// above.
 pub(super) fn config_of(text: &str) -> Option<String> {
     if let Some((_, rest)) = text.split_once(" run --config ") {
         return unquoted(rest.lines().next()?);
@@ -113,7 +114,8 @@ pub(super) fn config_of(text: &str) -> Option<String> {
     )
 }
 
-/// A word of a systemd command line (systemd.service(5), "Command lines"; systemd.unit(5), "Specifiers").
+/// Quotes a word of a systemd command line (systemd.service(5), "Command lines"; systemd.unit(5),
+/// "Specifiers").
 fn quoted(word: &str) -> String {
     let escaped = word
         .replace('\\', "\\\\")

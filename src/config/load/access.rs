@@ -1,10 +1,10 @@
-//! `[access.NAME]`
+//! Loading of `[access.NAME]`.
 
 use crate::config::{AccessConfig, Lists};
 use crate::document::{Located, Table, suggest};
 use crate::text::glob_fits;
 
-/// Reads one table. `upstreams` are the names of all that there are.
+/// Reads one table. `upstreams` are the names of all configured upstreams.
 pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> AccessConfig {
     let plain = |key: &str| {
         table
@@ -71,10 +71,10 @@ pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> Acces
     made
 }
 
-/// `NAME` matches any upstream, `UPSTREAM/NAME` those that match the first part.
+/// Completes a name: `NAME` matches any upstream, `UPSTREAM/NAME` those that match the first part.
 fn qualified(table: &Table<'_>, written: Located<String>, upstreams: &[&str]) -> String {
     match written.value.split_once('/') {
-        // The address of a resource: `file:///…`.
+        // The URI of a resource: `file:///…`.
         Some((scheme, rest)) if scheme.ends_with(':') && rest.starts_with('/') => {
             format!("*/{}", written.value)
         }
@@ -83,14 +83,14 @@ fn qualified(table: &Table<'_>, written: Located<String>, upstreams: &[&str]) ->
     }
 }
 
-/// What fits no upstream is a mistake: where it denies something, a dangerous one.
+/// Reports a name that matches no upstream. This is a mistake, and a dangerous one in a denial.
 fn checked<'w>(
     table: &Table<'_>,
     written: &'w Located<String>,
     upstream: &str,
     upstreams: &[&str],
 ) -> &'w Located<String> {
-    // `lychgate wrap` brings its server along.
+    // `lychgate wrap` supplies its server itself, so there may be no upstreams.
     if !upstreams.is_empty() && !upstreams.iter().any(|name| glob_fits(upstream, name)) {
         let message = format!(
             "`{}` matches no upstream: there is no `[upstream.{upstream}]`",

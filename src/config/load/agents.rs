@@ -1,4 +1,4 @@
-//! `[[agent]]`, `[agents]`, `[[issuer]]`
+//! Loading of `[[agent]]`, `[agents]`, `[[issuer]]`.
 
 use std::io;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use super::values::{Reader, check_name};
 const TOKEN_BYTES: usize = 16;
 const TOKEN_HINT: &str =
     "create one with `openssl rand -hex 32`, its hash with `printf %s \"$TOKEN\" | sha256sum`";
-/// Limits: issuers, and scopes and audiences of each.
+/// Maximum number of issuers.
 const ISSUERS: usize = 32;
-/// Clocks that are further off than this are to be set right.
+/// Maximum leeway for clock skew; clocks that differ by more must be corrected.
 const LEEWAY_SECONDS: u64 = 300;
 
-/// An agent and what checking it against the rest needs.
+/// An agent, and what is needed to check it against the rest of the config.
 pub(super) struct ParsedAgent {
     pub(super) agent: Agent,
-    /// The upstreams it names, with their places.
+    /// The upstreams that the agent names, with their places.
     upstreams: Vec<Located<String>>,
-    /// Where it stands.
+    /// The place of the agent in the file.
     place: Place,
 }
 
-/// `[[agent]]`, and those of the file that `[agents]` names.
+/// Reads `[[agent]]`, and the agents of the file that `[agents]` names.
 pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>, AgentsFile) {
     let file = file(root, reader);
     let mut all: Vec<ParsedAgent> = root
@@ -61,7 +61,7 @@ pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>
     (all, file)
 }
 
-/// `[agents]`
+/// Reads `[agents]`.
 pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
     let Some(table) = root.table("agents") else {
         return AgentsFile::default();
@@ -77,7 +77,7 @@ pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
     AgentsFile { file }
 }
 
-/// The tokens in the file; none where it is not there yet.
+/// Reads the tokens in the file; none if the file does not exist yet.
 fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<AgentToken> {
     let Some(file) = &file.file else {
         return Vec::new();
@@ -156,7 +156,8 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
     }
 }
 
-/// A name in a client certificate, with its kind. Without a kind it is a URI or a host name.
+/// Reads a name in a client certificate, with its kind. A name without a kind is a URI or a host
+/// name.
 fn certificate(table: &Table<'_>) -> Option<String> {
     let written = table.string("certificate")?;
     let value = written.value;
@@ -212,7 +213,7 @@ fn checked_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]
     hash
 }
 
-/// `[[issuer]]`
+/// Reads `[[issuer]]`.
 pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig> {
     let tables = root.tables("issuer");
     let mut all: Vec<IssuerConfig> = Vec::new();
@@ -300,7 +301,7 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
     (made, place)
 }
 
-/// Checks what agents and issuers need of the listener.
+/// Checks the listener for settings that agents and issuers require.
 pub(super) fn check_listener(
     root: &Table<'_>,
     agents: &[ParsedAgent],

@@ -1,4 +1,4 @@
-//! `[approval]`, and `[policy.NAME.approval]`
+//! Loading of `[approval]`, and `[policy.NAME.approval]`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::document::Table;
 use super::notify;
 use super::values::Reader;
 
-/// `[approval]`
+/// Reads `[approval]`.
 pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig {
     let base = ApprovalConfig::default();
     let Some(table) = root.table("approval") else {
@@ -31,7 +31,7 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
     made
 }
 
-/// The approval settings of a policy.
+/// Reads the approval settings of a policy.
 pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
     made.confirm_first_write = table
         .choice("confirm", &[("first-write", true), ("nothing", false)])
@@ -69,7 +69,7 @@ pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
     approval.finish();
 }
 
-/// A yes for good needs a place to be kept in.
+/// Checks that there is a file for permanent approvals if a policy permits them.
 pub(super) fn check(
     root: &Table<'_>,
     approval: &ApprovalConfig,

@@ -1,4 +1,4 @@
-//! `[audit]`
+//! Loading of `[audit]`.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::document::Table;
 use super::classifier::leaves_in_the_clear;
 use super::values::Reader;
 
-/// Keys that mean something for a file only.
+/// Keys that apply only if the log is a file.
 const OF_FILES: [&str; 12] = [
     "key_file",
     "checkpoint_lines",
@@ -26,7 +26,7 @@ const OF_FILES: [&str; 12] = [
     "keep_bytes",
 ];
 
-/// Reads `[audit]`, if there.
+/// Reads `[audit]`, if present.
 pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     let Some(table) = root.table("audit") else {
         return AuditConfig::default();
@@ -82,7 +82,8 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     made
 }
 
-/// A size of files: none that would be put aside with nearly every line.
+/// Reads a file size; sizes with which the file would be rotated after nearly every line are
+/// faults.
 fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
     let bytes = table.integer(key, 0..=1 << 40)?;
     if (1..1 << 16).contains(&bytes) {
@@ -92,7 +93,7 @@ fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
     Some(bytes)
 }
 
-/// A program with its arguments.
+/// Reads a program with its arguments.
 pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<String> {
     let mut words: Vec<String> = table
         .strings(key)
@@ -104,7 +105,7 @@ pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<
             let hint = "for example `[\"/usr/local/bin/program\", \"--option\"]`";
             table.fault_of(key, format!("`{key}` is empty"), Some(hint));
         }
-        // A bare name is looked for where the system looks for programs.
+        // A name without a slash is left for the system to look up in `PATH`.
         Some(program) if program.contains('/') => {
             *program = reader.path(program).to_string_lossy().into_owned()
         }

@@ -1,12 +1,12 @@
-//! Limits on calls of tools, in `[limits]` and in `[policy.NAME.tool.TOOL]`.
+//! Loading of limits on tool calls, in `[limits]` and in `[policy.NAME.tool.TOOL]`.
 
 use crate::config::{CallLimits, ToolLimits};
 use crate::document::Table;
 
-/// Maximum number of calls a minute, or in a session, that a limit can allow.
+/// Maximum number of calls per minute, or per session, that can be set as a limit.
 const CALLS: u64 = 10_000_000;
 
-/// Those of `[limits]`.
+/// Reads the limits in `[limits]`.
 pub(super) fn of_all(table: &Table<'_>) -> CallLimits {
     CallLimits {
         per_minute_per_agent: count(table, "calls_per_minute_per_agent"),
@@ -16,7 +16,7 @@ pub(super) fn of_all(table: &Table<'_>) -> CallLimits {
     }
 }
 
-/// Those of one tool.
+/// Reads the limits of one tool.
 pub(super) fn of_tool(table: &Table<'_>) -> ToolLimits {
     ToolLimits {
         per_minute: count(table, "calls_per_minute"),

@@ -1,4 +1,4 @@
-//! `[policy.NAME.classifier]`
+//! Loading of `[policy.NAME.classifier]`.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::document::Table;
 use super::upstream::http;
 use super::values::Reader;
 
-/// Reads `classifier`, if there.
+/// Reads `classifier`, if present.
 pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<ClassifierConfig> {
     let table = policy.table("classifier")?;
     let server = http(&table, reader);
@@ -75,7 +75,7 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
     made
 }
 
-/// Whether a URL leads off this machine without TLS.
+/// Reports whether a URL leads off this machine without TLS.
 pub(super) fn leaves_in_the_clear(url: &str) -> bool {
     let Ok(url) = url.parse::<Uri>() else {
         return false;

@@ -1,4 +1,4 @@
-//! What a program prints: how password managers hand out a secret.
+//! Output of a program, for secrets that password managers print.
 
 use std::io::{self, Read};
 use std::process::{Command, Stdio};
@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-/// What `command` prints on its standard output, if it ends well within a time and prints no more than `most` bytes. What it
-/// says on its standard error goes to that of the gate, where a person reads it.
+/// Returns what `command` prints on its standard output, if it exits successfully within the time
+/// limit and prints no more than `most` bytes. Its standard error is that of the gate, where the
+/// operator can read it.
 ///
 /// # Errors
-/// It cannot be started, fails, times out, or its output is too long or not text.
+/// Fails if the program cannot be started, fails or times out, or if its output is too long or not
+/// text.
 pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut child = Command::new(program)
@@ -24,13 +26,14 @@ pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::
     let reader = std::thread::spawn(move || {
         let mut text = Zeroizing::new(Vec::new());
         let read = output.take(most + 1).read_to_end(&mut text).map(|_| text);
-        // Nobody waits any longer if it took too long.
+        // The receiver is gone if it took too long.
         let _late = done.send(read);
     });
     let Ok(read) = waits.recv_timeout(within) else {
         child.kill()?;
         child.wait()?;
-        // Its own children may hold the pipe open for ever: the thread ends with them.
+        // Children of the program may hold the pipe open indefinitely; the thread ends when they
+        // do.
         return Err(io::Error::other(format!(
             "it timed out after {} s",
             within.as_secs()

@@ -1,4 +1,4 @@
-//! Reads a config file with an edit that is not written yet.
+//! Loading of a config file with an edit that is not written yet.
 
 use std::io;
 use std::path::Path;
@@ -8,11 +8,11 @@ use super::{Environment, LoadScope, Machine, load, load_in};
 use crate::config::Config;
 use crate::document::Fault;
 
-/// Reads a config file as if it held `text`: as [`load`] where the file now passes that, else as
-/// [`load_policies`](super::load_policies).
+/// Reads a config file as if its content were `text`: like [`load`] if the current file is valid
+/// for that, otherwise like [`load_policies`](super::load_policies).
 ///
 /// # Errors
-/// As [`load`].
+/// See [`load`].
 pub fn load_edited(path: &Path, text: &str) -> Result<Config, Vec<Fault>> {
     let wants = if load(path).is_ok() {
         LoadScope::Upstreams
@@ -22,7 +22,7 @@ pub fn load_edited(path: &Path, text: &str) -> Result<Config, Vec<Fault>> {
     load_in(path, &EditedFile { path, text }, wants)
 }
 
-/// This machine, where the config file holds another text.
+/// This machine, except that the config file has another content.
 struct EditedFile<'e> {
     path: &'e Path,
     text: &'e str,

@@ -1,9 +1,9 @@
-//! `flow` of policies and upstreams.
+//! Loading of `flow` of policies and upstreams.
 
 use crate::config::FlowConfig;
 use crate::document::Table;
 
-/// Reads `flow`, if there.
+/// Reads `flow`, if present.
 pub(super) fn flow(table: &Table<'_>) -> Option<FlowConfig> {
     let flow = table.table("flow")?;
     let made = FlowConfig {
@@ -15,7 +15,7 @@ pub(super) fn flow(table: &Table<'_>) -> Option<FlowConfig> {
     Some(made)
 }
 
-/// All tools (`true`), none (`false`), or those that a list of globs names.
+/// Reads globs of tools: all (`true`), none (`false`), or a list.
 fn tools(flow: &Table<'_>, key: &str) -> Vec<String> {
     if flow.is_boolean(key) {
         return if flow.boolean(key) == Some(true) {

@@ -1,8 +1,8 @@
-//! Tells the config of an MCP client from the gate's own, where one is given by mistake.
+//! Detection of MCP client configs that are passed by mistake instead of the gate's own.
 
 use crate::document::Fault;
 
-/// Tables of servers in the configs of clients, and whose they are.
+/// Keys of server tables in client configs, and the clients that use them.
 const TABLES: [(&str, &str); 4] = [
     (
         "\"mcpServers\"",
@@ -14,7 +14,8 @@ const TABLES: [(&str, &str); 4] = [
 ];
 const CODEX: &str = "`mcp_servers`: Codex";
 
-/// The fault of a config that is written for something else; `None` where it may be the gate's.
+/// Returns the fault of a config that was written for another program; `None` if it may be the
+/// gate's.
 pub(super) fn check(file: &str, text: &str) -> Option<Fault> {
     let text = text.trim_start_matches('\u{feff}');
     let first = text

@@ -1,4 +1,4 @@
-//! `[[policy.NAME.secret]]`: values are read, fingerprinted and wiped.
+//! `[[policy.NAME.secret]]`: values are read, fingerprinted and erased.
 
 use std::io;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::document::Table;
 
 use super::values::{Reader, check_name};
 
-/// Longest value, in bytes.
+/// Maximum length of a value, in bytes.
 pub(super) const VALUE_BYTES: u64 = 64 << 10;
 /// Default timeout of a command that prints a value (`timeout_seconds`).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 const HINT: &str = "set `name`, and the source of the value: `env = \"NAME\"`, `file = \"PATH\"` or `command = [\"PROGRAM\", …]`";
 
-/// Reads what a policy guards.
+/// Reads the secrets that a policy guards.
 pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
     let mut made = OwnConfig::default();
     let mut names = Vec::new();

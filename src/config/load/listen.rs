@@ -1,4 +1,4 @@
-//! The sides that are not a server's: listener, audit log, admin port.
+//! Loading of `[listen]` and `[admin]`.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use crate::document::{Located, Table};
 
 use super::values::Reader;
 
-/// `[listen]`
+/// Reads `[listen]`.
 pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
     let mut made = Listen::default();
     let Some(table) = root.table("listen") else {
@@ -130,7 +130,7 @@ fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
     value
 }
 
-/// `[admin]`
+/// Reads `[admin]`.
 pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     let Some(table) = root.table("admin") else {
         return Admin::default();

@@ -1,5 +1,6 @@
-//! `notify_command`, `webhook` and `notify_seconds` of `[approval]`. They are read apart from the rest of that section: the
-//! verbs that answer questions have no use for the secrets of a webhook, and need not be able to read them.
+//! `notify_command`, `webhook` and `notify_seconds` of `[approval]`. They are read separately from
+//! the rest of that section: the subcommands that answer approval requests do not use the secrets
+//! of a webhook, and need not be able to read them.
 
 use std::time::Duration;
 
@@ -13,10 +14,10 @@ use super::classifier::leaves_in_the_clear;
 use super::upstream::headers;
 use super::values::Reader;
 
-/// The keys that are read here.
+/// The keys that are read in this module.
 pub(super) const KEYS: [&str; 3] = ["notify_command", "webhook", "notify_seconds"];
 
-/// Reads how people are notified.
+/// Reads how people are notified of approval requests.
 pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
     let base = NotifyConfig::default();
     let Some(table) = root.table("approval") else {
@@ -74,7 +75,7 @@ fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     })
 }
 
-/// The URL itself is in no message: it may be a secret.
+/// Checks the URL of a webhook. No message contains the URL itself, since it may be a secret.
 fn check(table: &Table<'_>, url: &str) {
     let parsed = url.parse::<Uri>().ok();
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();

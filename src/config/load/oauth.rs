@@ -1,4 +1,4 @@
-//! `[oauth]`, and `oauth` of an upstream.
+//! Loading of `[oauth]`, and `oauth` of an upstream.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::document::{Located, Table};
 
 use super::values::Reader;
 
-/// Longest PEM file of a key, in bytes.
+/// Maximum length of a PEM file of a key, in bytes.
 const KEY_BYTES: u64 = 64 << 10;
 const GRANT_HINT: &str =
     "one of `\"authorization_code\"`, `\"client_credentials\"` and `{ enterprise = { … } }`";
-/// How a client proves who it is, as authorization servers spell it.
+/// Client authentication methods, as named by authorization servers.
 const CLIENT_AUTH: [&str; 4] = [
     "none",
     "client_secret_basic",
@@ -24,7 +24,7 @@ const CLIENT_AUTH: [&str; 4] = [
     "private_key_jwt",
 ];
 
-/// `[oauth]`
+/// Reads `[oauth]`.
 pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     let mut made = OAuthConfig::default();
     let Some(table) = root.table("oauth") else {
@@ -88,7 +88,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     made
 }
 
-/// Where a key is that something is sealed with.
+/// Reads the source of an encryption key.
 pub(super) fn key_place(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
     let file = reader.any_path(table, "file");
     let env = table.string("env");
@@ -131,7 +131,8 @@ fn callback(table: &Table<'_>) -> Option<Callback> {
     None
 }
 
-/// The address of a metadata document: it is a client's id, so it has a path and nothing that could be written otherwise.
+/// Reads the URL of a client metadata document. Since it is also the client's id, it must have a
+/// path and neither query nor fragment.
 fn client_document(table: &Table<'_>) -> Option<String> {
     let written = table.string("client_document")?;
     let path = written
@@ -150,7 +151,8 @@ fn client_document(table: &Table<'_>) -> Option<String> {
     None
 }
 
-/// How the gate logs in at an upstream: by discovery if not set; not at all if it has a token.
+/// Reads how the gate logs in to an upstream: by discovery if not set; not at all if it has a
+/// token.
 pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginConfig>> {
     if table.is_boolean("oauth") {
         return (table.boolean("oauth") == Some(true)).then(Box::default);
@@ -253,7 +255,7 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
     Grant::Enterprise(made)
 }
 
-/// The PEM text of `client_key`.
+/// Reads the PEM text of `client_key`.
 fn key(table: &Table<'_>, reader: &Reader<'_>) -> Option<Secret> {
     let path = reader.file(table, "client_key")?;
     match reader.read(&path, KEY_BYTES) {
@@ -291,7 +293,7 @@ fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
     scope.value
 }
 
-/// An address at which tokens are asked for: `https`, or `http` on this machine.
+/// Reads a URL from which tokens are obtained: `https`, or `http` on this machine.
 fn address(table: &Table<'_>, key: &str) -> Option<String> {
     let written = table.string(key)?;
     if !is_https(&written.value) && !is_loopback_url(&written.value) {

@@ -1,4 +1,4 @@
-//! `[otlp]`
+//! Loading of `[otlp]`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use super::classifier::leaves_in_the_clear;
 use super::upstream::{check_url, headers};
 use super::values::Reader;
 
-/// Maximum number of attributes of the gate itself, and the longest of their names and values, in bytes.
+/// Maximum number of resource attributes, and maximum length of their names and values, in bytes.
 const ATTRIBUTES: usize = 64;
 const ATTRIBUTE_BYTES: usize = 1024;
 
-/// Reads `[otlp]`, if there. Environment variables are ignored: exports are visible in the config file.
+/// Reads `[otlp]`, if present. Settings from environment variables are ignored, so that every
+/// export is visible in the config file.
 pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> {
     let table = root.table("otlp")?;
     let endpoint = table.required(

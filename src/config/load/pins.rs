@@ -1,11 +1,11 @@
-//! `[pins]`, and `[policy.NAME.pins]`
+//! Loading of `[pins]`, and `[policy.NAME.pins]`.
 
 use crate::config::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 use crate::document::Table;
 
 use super::values::Reader;
 
-/// `[pins]`
+/// Reads `[pins]`.
 pub(super) fn pins(root: &Table<'_>, reader: &Reader<'_>) -> PinsConfig {
     let Some(table) = root.table("pins") else {
         return PinsConfig::default();
@@ -26,13 +26,13 @@ pub(super) fn pins(root: &Table<'_>, reader: &Reader<'_>) -> PinsConfig {
     made
 }
 
-/// What a policy does about definitions that change.
+/// Reads the actions of a policy for changed definitions.
 pub(super) fn changes(policy: &Table<'_>) -> ChangesConfig {
     let mut made = ChangesConfig::default();
     let Some(table) = policy.table("pins") else {
         return made;
     };
-    // What the server no longer lists cannot be kept in its list.
+    // A definition that the server no longer lists cannot be kept in its list.
     for (word, class) in ChangeClass::WORDS
         .iter()
         .filter(|(_, class)| *class != ChangeClass::Gone)

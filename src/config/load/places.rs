@@ -1,4 +1,4 @@
-//! `roots` and `urls` of policies and upstreams.
+//! Loading of `roots` and `urls` of policies and upstreams.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
     made
 }
 
-/// Reads `roots`, if there.
+/// Reads `roots`, if present.
 pub(super) fn roots(table: &Table<'_>, reader: &Reader<'_>) -> Option<Vec<String>> {
     let written = table.strings("roots");
     table.has("roots").then(|| {
@@ -39,7 +39,7 @@ pub(super) fn roots(table: &Table<'_>, reader: &Reader<'_>) -> Option<Vec<String
     })
 }
 
-/// Reads a table of `allow` and `deny`.
+/// Reads a table with `allow` and `deny`.
 pub(super) fn hosts(table: &Table<'_>) -> HostList {
     let read = |key: &str, written: Vec<Located<String>>| {
         let pattern = |entry: &Located<String>| match HostPattern::read(&entry.value) {
@@ -63,7 +63,7 @@ pub(super) fn hosts(table: &Table<'_>) -> HostList {
     made
 }
 
-/// A root as meant. It need not be there: the server may be on another machine, or make it.
+/// Returns a resolved root. It need not exist: the server may be on another machine, or create it.
 fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> Option<String> {
     let text = written.value.as_str();
     let of_windows = text.get(1..2) == Some(":")

@@ -1,4 +1,4 @@
-//! `[policy.NAME]`
+//! Loading of `[policy.NAME]`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use super::upstream::ParsedUpstream;
 use super::values::Reader;
 use super::{approval, pins, suppress, tool};
 
-/// The word in `rules` for the built-in rules.
+/// The entry in `rules` that stands for the built-in rules.
 const BUILTIN: &str = "builtin";
 
-/// Whether verdicts are carried out, by its word in the file.
+/// Values of `mode`: whether verdicts are enforced.
 pub(super) const MODES: [(&str, bool); 2] = [("enforce", true), ("observe", false)];
 
 /// Whether only unambiguous matches are acted on.
 const PROFILES: [(&str, bool); 2] = [("usual", false), ("strict", true)];
-/// The pack of rules that now and then are set off by an ordinary text.
+/// The pack of rules that occasionally match ordinary text.
 const LIKELY: &str = "likely";
 
 /// Reads a policy.
@@ -101,7 +101,8 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     made
 }
 
-/// What of results is redacted: secrets, and data of people, each of which is a pack of rules.
+/// Values of `redact_results`: secrets, and kinds of personal data, each of which is a pack of
+/// rules.
 const REDACTED: [&str; 6] = ["secrets", "emails", "phones", "cards", "ibans", "ssns"];
 
 fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
@@ -120,7 +121,7 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
     }
 }
 
-/// The reasons for which uninspected content blocks its message.
+/// Reads the reasons for which uninspected content causes its message to be blocked.
 fn block_uninspected(policy: &Table<'_>) -> Vec<Unread> {
     let reason = |written: Located<String>| {
         let known = Unread::WORDS
@@ -194,7 +195,7 @@ fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
     written.into_iter().map(|entry| entry.value).collect()
 }
 
-/// Every upstream is judged by a policy that is there.
+/// Checks that the policy of every upstream exists.
 pub(super) fn check(
     root: &Table<'_>,
     policies: &BTreeMap<String, PolicyConfig>,

@@ -1,4 +1,4 @@
-//! `[quarantine]` and `[evidence]`
+//! Loading of `[quarantine]` and `[evidence]`.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::document::Table;
 use super::oauth::key_place;
 use super::values::Reader;
 
-/// Least and most bytes of a store.
+/// Minimum and maximum size of a store, in bytes.
 const BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 44;
 
-/// `[quarantine]`
+/// Reads `[quarantine]`.
 pub(super) fn quarantine(root: &Table<'_>, reader: &Reader<'_>) -> QuarantineConfig {
     let mut made = QuarantineConfig::default();
     let Some(table) = root.table("quarantine") else {
@@ -34,7 +34,7 @@ pub(super) fn quarantine(root: &Table<'_>, reader: &Reader<'_>) -> QuarantineCon
     made
 }
 
-/// `[evidence]`
+/// Reads `[evidence]`.
 pub(super) fn evidence(root: &Table<'_>, reader: &Reader<'_>) -> EvidenceConfig {
     let mut made = EvidenceConfig::default();
     let Some(table) = root.table("evidence") else {

@@ -1,4 +1,4 @@
-//! Reads `[[policy.NAME.suppress]]`.
+//! Loading of `[[policy.NAME.suppress]]`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use super::upstream::ParsedUpstream;
 
 /// Maximum duration of a suppression, after which it must be reviewed.
 const MOST_DAYS: u64 = 366;
-/// Most of one policy.
+/// Maximum number of suppressions in one policy.
 const MOST: usize = 1000;
-/// Longest name, place or reason, in bytes.
+/// Maximum length of a name, place or reason, in bytes.
 const TEXT_BYTES: usize = 1024;
 
 const REASON: &str = "who decided this and why, for readers of the audit log: `reason = \"…\"`";
@@ -25,7 +25,7 @@ const SHA256: &str =
 const AT: &str =
     "a JSON pointer such as `/result/content/*/text`, in which `*` matches any one step";
 
-/// Reads what a policy suppresses.
+/// Reads the suppressions of a policy.
 pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
     let tables = policy.tables("suppress");
     if tables.len() > MOST {
@@ -112,7 +112,7 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     })
 }
 
-/// The rules: `rule` names one, `rules` several.
+/// Reads the rules: `rule` names one, `rules` several.
 fn rules(table: &Table<'_>) -> Vec<Located<String>> {
     match (table.has("rule"), table.has("rules")) {
         (_, false) => {
@@ -133,7 +133,7 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
     names(table, "rules")
 }
 
-/// A name, or a list of them. A list that is there is not empty.
+/// Reads a name or a list of names. A list must not be empty.
 fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
     let names = table.one_or_more(key);
     if names.is_empty() && table.is_list(key) {
@@ -169,8 +169,9 @@ fn check_text(table: &Table<'_>, key: &str, name: &Located<String>) {
     }
 }
 
-/// One for an upstream that another policy judges would never apply. One for a name that no upstream has may be for a server of
-/// `lychgate wrap`: `lychgate check` warns of it.
+/// Reports suppressions for upstreams that use another policy, which would never apply. A
+/// suppression for an unknown upstream may be for a server of `lychgate wrap`; `lychgate check`
+/// warns about it.
 pub(super) fn check(
     root: &Table<'_>,
     policies: &BTreeMap<String, PolicyConfig>,

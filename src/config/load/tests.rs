@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::config::{AuditTo, Transport};
 
-/// A machine with these variables and secret files, on which every path that holds `ok` exists.
+/// A machine with these variables and secret files, on which every path that contains `ok` exists.
 #[derive(Default)]
 struct FakeEnvironment {
     text: String,
@@ -331,10 +331,10 @@ fn the_sample_loads_as_it_is_and_with_every_option_set() {
         })
         .collect();
     let mut config = load_sample(every);
-    // These have no default: left out they bound nothing.
+    // These have no default: if not set, they limit nothing.
     assert_eq!(config.limits.calls.per_session, Some(2000));
     config.limits.calls = Limits::default().calls;
-    // Left out, it depends on the address.
+    // If not set, it depends on the address.
     assert_eq!(config.limits.connections_per_address, Some(1024));
     config.limits.connections_per_address = None;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `[policy.NAME.tool.TOOL]` and `[policy.NAME.schema]`
+//! Loading of `[policy.NAME.tool.TOOL]` and `[policy.NAME.schema]`.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use crate::document::Table;
 use super::calls;
 use super::places::hosts;
 
-/// What becomes of calls of tools that no list had.
+/// Values of `unlisted`: whether calls of tools that were in no list pass.
 const UNLISTED: [(&str, bool); 2] = [("pass", true), ("block", false)];
 
-/// Reads a policy's settings for single tools, most specific first: exact names, then globs, longest first.
+/// Reads a policy's settings for single tools, most specific first: exact names, then globs,
+/// longest first.
 pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
     let Some(all) = policy.table("tool") else {
         return Vec::new();
@@ -35,7 +36,7 @@ pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
     made
 }
 
-/// Reads whether the tools' own schemas are enforced.
+/// Reads whether the input schemas of tools are enforced.
 pub(super) fn schema(policy: &Table<'_>) -> SchemaConfig {
     let base = SchemaConfig::default();
     let Some(table) = policy.table("schema") else {

@@ -1,4 +1,4 @@
-//! `[upstream.NAME]`
+//! Loading of `[upstream.NAME]`.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::places::roots;
 use super::policy::MODES;
 use super::values::Reader;
 
-/// Headers that belong to the transport or travel with each call: the config may not set them.
+/// Headers that are set by the transport or vary with each call; the config must not set them.
 const OWN_HEADERS: [&str; 17] = [
     "host",
     "connection",
@@ -36,10 +36,10 @@ const OWN_HEADERS: [&str; 17] = [
     "last-event-id",
 ];
 
-/// An upstream and what checking it against the rest needs.
+/// An upstream, and what is needed to check it against the rest of the config.
 pub(super) struct ParsedUpstream {
     pub(super) config: UpstreamConfig,
-    /// The policy it names, with its place.
+    /// The policy that the upstream names, with its place.
     pub(super) policy: Option<Located<String>>,
 }
 
@@ -71,7 +71,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
         };
         inner.finish();
     }
-    // The fault is recorded and the config is not used: a placeholder for the transport.
+    // A placeholder for the transport: a fault is recorded, so the config is not used.
     let nothing = || {
         Transport::Stdio(StdioTransport {
             command: vec![],
@@ -98,7 +98,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
     ParsedUpstream { config, policy }
 }
 
-/// Reads how an MCP server is reached by HTTP, and how the gate logs in there.
+/// Reads how an MCP server is reached over HTTP, and how the gate logs in there.
 fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     let login = login(table, reader);
     let transport = http(table, reader)?;
@@ -113,7 +113,7 @@ fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     })
 }
 
-/// Reads how a server is reached by HTTP.
+/// Reads how a server is reached over HTTP.
 pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     let url = table.required(
         "url",
@@ -121,7 +121,8 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     );
     let https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
     let bearer = reader.secret(table, "bearer");
-    // A gate that runs without this upstream notes what it cannot send when it builds it.
+    // A gate that runs without this upstream records a token that it cannot send when it builds the
+    // upstream.
     if !reader.spares_others()
         && bearer
             .as_ref()
@@ -278,7 +279,7 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
                 Some(hint),
             );
         }
-        // As for a shell, only a program with a slash in it is a path.
+        // As in a shell, only a program name that contains a slash is a path.
         let is_path = index == 0 && part.value.contains('/');
         command.push(if is_path {
             reader.path(&part.value).display().to_string()
@@ -327,7 +328,7 @@ fn check_variable(table: &Table<'_>, name: &Located<String>) {
     }
 }
 
-/// A value that may be in the file, unless its name indicates a secret.
+/// Reads a value, which may be in the file unless its name indicates a secret.
 fn plain_or_secret(
     table: &Table<'_>,
     reader: &Reader<'_>,

@@ -1,4 +1,4 @@
-//! Single values: names, paths, and references to secrets.
+//! Loading of single values: names, paths, and references to secrets.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,10 +10,10 @@ use crate::document::{Fault, Located, Place, Table};
 
 use super::Environment;
 
-/// Longest secret, in bytes.
+/// Maximum length of a secret, in bytes.
 const SECRET_BYTES: u64 = 64 << 10;
 
-/// What is needed to make sense of a value.
+/// The context in which values are read.
 pub(super) struct Reader<'w> {
     config: PathBuf,
     folder: PathBuf,
@@ -21,14 +21,14 @@ pub(super) struct Reader<'w> {
     world: &'w dyn Environment,
     /// Files that values were read from.
     read: RefCell<Vec<PathBuf>>,
-    /// Whether what is missing for one upstream is a fault of that upstream alone.
+    /// Whether values that are missing for one upstream are faults of that upstream only.
     spares_others: bool,
-    /// What is missing for the upstream that is being read.
+    /// What is missing for the upstream that is currently read.
     missing: RefCell<Option<Vec<Fault>>>,
 }
 
 impl<'w> Reader<'w> {
-    /// A reader for the config file at `path`.
+    /// Returns a reader for the config file at `path`.
     pub(super) fn new(path: &Path, world: &'w dyn Environment) -> Self {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let home = world.variable("HOME").map(PathBuf::from);
@@ -43,7 +43,8 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// The same, for a gate that runs without an upstream for which something is missing.
+    /// Returns the same reader for a gate that runs without those upstreams for which something is
+    /// missing.
     pub(super) fn sparing_others(self) -> Self {
         Self {
             spares_others: true,
@@ -51,19 +52,20 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// Whether it is one of those.
+    /// Reports whether missing values are faults of their upstream only.
     pub(super) fn spares_others(&self) -> bool {
         self.spares_others
     }
 
-    /// Reads an upstream, or another part that the caller can do without, and returns what is missing for it.
+    /// Reads an upstream, or another optional part of the config, and returns it with the faults
+    /// about missing values.
     pub(super) fn without_missing<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Fault>) {
         *self.missing.borrow_mut() = self.spares_others.then(Vec::new);
         let made = read();
         (made, self.missing.borrow_mut().take().unwrap_or_default())
     }
 
-    /// Notes that something is missing that the file refers to.
+    /// Records that something that the file references is missing.
     fn missing(&self, table: &Table<'_>, place: &Place, message: String, hint: Option<&str>) {
         match self.missing.borrow_mut().as_mut() {
             Some(missing) => missing.push(place.fault(message, hint)),
@@ -71,7 +73,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// Notes that the file of a section cannot be read.
+    /// Records that the file of a section cannot be read.
     pub(super) fn unreadable(&self, root: &Table<'_>, section: &str, message: String) {
         match self.missing.borrow_mut().as_mut() {
             Some(missing) => missing.push(root.place().fault(message, None)),
@@ -79,35 +81,36 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// A resolved path: `~` is the home folder, and relative paths start at the config file's folder.
+    /// Resolves a path: `~` is the home folder, and relative paths start at the config file's
+    /// folder.
     pub(super) fn path(&self, written: &str) -> PathBuf {
         if let (Some(rest), Some(home)) = (written.strip_prefix('~'), &self.home)
             && (rest.is_empty() || rest.starts_with('/'))
         {
             return home.join(rest.trim_start_matches('/'));
         }
-        // `./` is dropped so that messages name the path as a person would.
+        // `./` is removed so that messages show the path as a person would write it.
         self.folder
             .join(written.strip_prefix("./").unwrap_or(written))
     }
 
-    /// An environment variable, if it is set.
+    /// Returns an environment variable, if it is set.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.world.variable(name)
     }
 
-    /// The config file's own text.
+    /// Returns the text of the config file.
     pub(super) fn config(&self, path: &Path, most: u64) -> io::Result<String> {
         self.world.read(path, most)
     }
 
-    /// A file's text, up to a number of bytes.
+    /// Returns the text of a file of at most `most` bytes.
     pub(super) fn read(&self, path: &Path, most: u64) -> io::Result<String> {
         self.read.borrow_mut().push(path.to_path_buf());
         self.world.read(path, most)
     }
 
-    /// Notes a file that is read elsewhere: a change of it is a change of the config.
+    /// Records a file that is read elsewhere: a change to it counts as a change of the config.
     pub(super) fn watch(&self, path: &Path) {
         self.read.borrow_mut().push(path.to_path_buf());
     }
@@ -116,17 +119,17 @@ impl<'w> Reader<'w> {
         self.config.clone()
     }
 
-    /// Every file that a value was read from.
+    /// Returns every file that a value was read from.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         self.read.borrow().clone()
     }
 
-    /// What a program prints within this time.
+    /// Returns what a program prints within this time.
     pub(super) fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
         self.world.run(command, within)
     }
 
-    /// A path, if set; whether it exists is not checked.
+    /// Reads a path, if set; whether it exists is not checked.
     pub(super) fn any_path(&self, table: &Table<'_>, key: &str) -> Option<PathBuf> {
         let written = table.string(key)?;
         if written.value.is_empty() {
@@ -135,7 +138,7 @@ impl<'w> Reader<'w> {
         Some(self.path(&written.value))
     }
 
-    /// The path of a file that must be there.
+    /// Reads the path of a file that must exist.
     pub(super) fn file(&self, table: &Table<'_>, key: &str) -> Option<PathBuf> {
         let written = table.string(key)?;
         let path = self.path(&written.value);
@@ -151,7 +154,7 @@ impl<'w> Reader<'w> {
         Some(path)
     }
 
-    /// The path of a folder that must be there.
+    /// Reads the path of a folder that must exist.
     pub(super) fn folder(
         &self,
         table: &Table<'_>,
@@ -171,7 +174,8 @@ impl<'w> Reader<'w> {
         path
     }
 
-    /// A secret, if the key is there: `{ env = "NAME" }` or `{ file = "PATH" }`, never the secret itself.
+    /// Reads a secret, if the key is set: `{ env = "NAME" }` or `{ file = "PATH" }`, never the
+    /// secret itself.
     pub(super) fn secret(&self, table: &Table<'_>, key: &str) -> Option<String> {
         if !table.has(key) {
             return None;
@@ -229,7 +233,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// A secret that can be used.
+    /// Checks that a secret is usable.
     fn checked(&self, table: &Table<'_>, name: &Located<String>, value: String) -> Option<String> {
         if value.is_empty() {
             self.missing(
@@ -258,7 +262,8 @@ fn secret_hint(key: &str) -> String {
     format!("write `{key} = {{ env = \"NAME\" }}` or `{key} = {{ file = \"PATH\" }}`")
 }
 
-/// Notes a fault if a name cannot be part of a path and a metric label: 1 to 64 of `a-z`, `0-9`, `_` and `-`.
+/// Records a fault if a name cannot be part of a path and a metric label: 1 to 64 of `a-z`, `0-9`,
+/// `_` and `-`.
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
     if !is_name(&name.value) {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";

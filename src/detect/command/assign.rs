@@ -1,10 +1,10 @@
-//! Assignments: texts, lists and their elements.
+//! Assignments of texts, lists and list elements.
 
 use super::lex::{ITEM, Word};
 use super::reader::{Around, Reader};
 use super::value::{Taint, UNKNOWN, Value};
 
-/// Items of a list that are set one by one.
+/// Maximum number of list items that are set individually.
 const MAX_ITEMS: usize = 256;
 
 impl Reader<'_> {
@@ -23,7 +23,7 @@ impl Reader<'_> {
         self.assign_word(&name, text, appends, field.taint);
     }
 
-    /// Sets a variable to what stands behind its `=`: a text, or the items of `(…)`.
+    /// Sets a variable to the value after its `=`: a text, or the items of `(…)`.
     pub(super) fn assign_word(&mut self, name: &str, text: &str, appends: bool, taint: Taint) {
         let list = text.contains(ITEM);
         let mut items = Vec::new();
@@ -61,7 +61,7 @@ impl Reader<'_> {
         self.assign(name, value);
     }
 
-    /// `a[1]=x`, or `a[key]=x`.
+    /// Sets an element: `a[1]=x`, or `a[key]=x`.
     fn assign_element(&mut self, name: &str, index: &str, value: Value) {
         if let Ok(at) = index.parse::<usize>() {
             let mut list = self

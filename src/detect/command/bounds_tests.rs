@@ -1,12 +1,12 @@
-//! The reader against what would break a naive one: it stops in time, says so, and takes no more than twice as long for
-//! twice as much.
+//! Tests the reader with input that would break a naive one: it stops in time, reports that, and
+//! takes at most twice as long for twice the input.
 
 use std::time::{Duration, Instant};
 
 use super::facts::Behaviour;
 use super::reader::{Given, Reader};
 
-/// Pieces that make a text slow to read when they are repeated.
+/// Pieces that make a text slow to read if they are repeated.
 const PIECES: [&str; 44] = [
     "$(",
     "`",
@@ -54,7 +54,7 @@ const PIECES: [&str; 44] = [
     "\\\n",
 ];
 
-/// Texts that are slow in another way than by repetition.
+/// Returns texts that are slow for reasons other than repetition.
 fn made() -> Vec<String> {
     let nested = (0..12).fold("id".to_owned(), |text, _| {
         format!("echo {} | sh", text.replace(' ', "_"))
@@ -103,13 +103,14 @@ fn inputs_made_to_exhaust_end_in_time() {
         let start = Instant::now();
         let read = Reader::read(&text, Given::default());
         let what: String = text.chars().take(24).collect();
-        // Unoptimised, on a machine that does something else: the bound that matters is the next.
+        // Generous, because the build is unoptimized and the machine may be busy: the next bound is
+        // the one that matters.
         assert!(
             start.elapsed() < Duration::from_secs(5),
             "{what:?} took {:?}",
             start.elapsed()
         );
-        // The limit, and one text's tokens on top.
+        // The limit, plus the tokens of one text.
         assert!(
             read.steps() < 24_000 + 45_000,
             "{what:?} took {} steps",

@@ -2,14 +2,14 @@
 
 use super::lex::{Piece, Word};
 
-/// Most atoms that the words made of one word may have together.
+/// Maximum number of atoms in all words that one word expands to.
 const MAX_ATOMS: usize = 16_384;
-/// Longest sequence that is written out; a longer one stands for itself.
+/// Maximum length of a sequence that is expanded; a longer one is kept as written.
 const MAX_SEQUENCE: u32 = 64;
 
-/// What became of a word.
+/// The result of expanding a word.
 pub(super) enum Braces {
-    /// It has none.
+    /// The word has no braces.
     None,
     Words(Vec<Word>),
     TooMany,
@@ -54,7 +54,7 @@ pub(super) fn expand(word: &Word) -> Braces {
         };
         let before = atoms.get(..group.open).unwrap_or_default();
         let after = atoms.get(group.close + 1..).unwrap_or_default();
-        // Pushed last to first, so that they come off in order.
+        // Pushed in reverse, so that they are popped in order.
         for choice in group.choices.into_iter().rev() {
             let mut next = Vec::with_capacity(before.len() + choice.len() + after.len());
             next.extend_from_slice(before);

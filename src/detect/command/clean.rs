@@ -1,5 +1,5 @@
-//! A command as a terminal or shell would take it: control characters, invisible characters and
-//! look-alikes resolved before anything is lexed.
+//! Reads a command as a terminal or shell would take it: control characters, invisible characters
+//! and look-alikes are resolved before anything is lexed.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::text;
 
-/// The readings of a command that are worth lexing: the command itself if it is plain, else what is
-/// left once control characters are resolved, in the ways that differ.
+/// Returns the readings of a command that are worth lexing: the command itself if it is plain,
+/// otherwise the different ways to resolve its control characters.
 pub(super) fn readings(raw: &str) -> impl Iterator<Item = Cow<'_, str>> {
     if is_plain(raw) {
         return [Some(Cow::Borrowed(raw)), None, None].into_iter().flatten();
@@ -29,7 +29,8 @@ pub(super) fn readings(raw: &str) -> impl Iterator<Item = Cow<'_, str>> {
     .flatten()
 }
 
-/// The text with a space for what cannot be seen between a word and an option, which a filter on the way may make of it.
+/// Returns the text with a space in place of an invisible character between a word and an option,
+/// since a filter on the way may replace it with one.
 fn spaced(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut changed = false;
@@ -44,13 +45,13 @@ fn spaced(text: &str) -> Option<String> {
     changed.then_some(out)
 }
 
-/// Whether nothing in it needs to be resolved.
+/// Reports whether the text contains nothing that must be resolved.
 pub(super) fn is_plain(raw: &str) -> bool {
     raw.bytes()
         .all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
 }
 
-/// What a backspace does to the character before it: a terminal erases it, a pipe does not.
+/// The effect of a backspace on the character before it: a terminal erases it, a pipe does not.
 #[derive(Clone, Copy, PartialEq)]
 enum Backspace {
     Erases,
@@ -64,7 +65,8 @@ fn resolve(text: &str, backspace: Backspace) -> String {
         match c {
             '\n' | '\t' => out.push(c),
             '\r' => {
-                // A line that ends in CR LF is one line; a lone CR hides what follows from a reader, so both sides count.
+                // CR LF ends one line. A lone CR hides the text after it from a reader, so both
+                // sides count.
                 if chars.peek() != Some(&'\n') {
                     lone_return(&mut out, chars.peek().copied());
                 }
@@ -83,7 +85,8 @@ fn resolve(text: &str, backspace: Backspace) -> String {
     out
 }
 
-/// A carriage return between a word and its arguments is taken for a space, at a comment for a line end.
+/// Treats a carriage return between a word and its arguments as a space, and one before a comment
+/// as a line end.
 fn lone_return(out: &mut String, next: Option<char>) {
     out.push(if next.is_none_or(|c| c == ' ' || c == '\t') {
         ' '
@@ -92,7 +95,8 @@ fn lone_return(out: &mut String, next: Option<char>) {
     });
 }
 
-/// Skips an ANSI sequence (ECMA-48): CSI up to its final byte, OSC and its kin up to BEL or ST.
+/// Skips an ANSI sequence (ECMA-48): CSI up to its final byte, OSC and similar ones up to BEL or
+/// ST.
 fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     let kind = if start == '\u{9b}' {
         Some('[')
@@ -107,7 +111,7 @@ fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<
             let _: Option<char> = chars.next_if(|c| ('@'..='~').contains(c));
         }
         Some(']' | 'P' | 'X' | '^' | '_') => {
-            // An unclosed string would hide all that follows: it ends with the line.
+            // An unclosed string would hide everything after it, so it ends with the line.
             while let Some(c) = chars.next_if(|c| *c != '\n') {
                 if c == '\u{7}' {
                     return;
@@ -125,7 +129,8 @@ fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<
     }
 }
 
-/// Compatibility forms to their plain ones (NFKC), look-alikes of Latin letters to the letters.
+/// Replaces compatibility forms by their plain ones (NFKC), and look-alikes of Latin letters by the
+/// letters.
 fn fold(raw: &str) -> Cow<'_, str> {
     if raw.is_ascii() {
         return Cow::Borrowed(raw);
@@ -140,7 +145,7 @@ fn invisible(c: char) -> bool {
         | '\u{feff}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Signs of shells that others look like, and letters: see [`text::looks_like`].
+/// Replaces characters that look like shell operators, quotes or letters: see [`text::looks_like`].
 fn look_alike(c: char) -> char {
     match c {
         '‐'..='―' | '−' | '﹣' | '－' => '-',

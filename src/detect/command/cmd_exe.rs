@@ -1,4 +1,5 @@
-//! cmd.exe: carets, variables and parts of them, `for`, `set`, and what stands behind `call` and `start`.
+//! Reads cmd.exe scripts: carets, variables and parts of them, `for`, `set`, and the commands after
+//! `call` and `start`.
 
 use std::collections::HashMap;
 
@@ -7,22 +8,22 @@ use super::reader::Reader;
 use super::value::{Field, Taint, Value};
 use super::windows;
 
-/// Texts that variables may put into one another's place.
+/// Maximum number of variable substitutions.
 const MAX_PUT: usize = 4_096;
 
-/// A cmd.exe that reads a script.
+/// A cmd.exe session that reads a script.
 pub(super) struct Prompt<'r, 'w> {
     reader: &'r mut Reader<'w>,
     variables: HashMap<String, String>,
-    /// The variable of a `for`, and what it stands for.
+    /// The variable of a `for`, and its values.
     each: Option<(String, Vec<String>)>,
-    /// What earlier commands wrote.
+    /// The output of earlier commands.
     echoed: String,
     labels: Vec<String>,
     starts: bool,
-    /// `for /l` without end.
+    /// Whether there was a `for /l` without end.
     endless: bool,
-    /// The flag of a `for` whose set comes next.
+    /// The flag of a `for` whose set follows.
     awaits: Option<String>,
     puts: usize,
 }
@@ -47,7 +48,8 @@ impl<'r, 'w> Prompt<'r, 'w> {
         if !self.reader.spend_command() || !self.reader.go_deeper() {
             return;
         }
-        // What is still to be read, last letter first: a variable's text is put in its place and read again.
+        // The characters still to be read, in reverse: the value of a variable is put in its place
+        // and read again.
         let mut rest: Vec<char> = text.chars().rev().collect();
         let mut words: Vec<Field> = Vec::new();
         let mut word = Field::default();
@@ -126,7 +128,8 @@ impl<'r, 'w> Prompt<'r, 'w> {
         }
     }
 
-    /// Puts a variable's text in its place: `%name%`, `%name:~1,3%`, `%name:a=b%`, and the same with `!`.
+    /// Replaces a variable by its value: `%name%`, `%name:~1,3%`, `%name:a=b%`, and the same with
+    /// `!`.
     fn put(&mut self, mark: char, rest: &mut Vec<char>) -> bool {
         let name: String = rest
             .iter()
@@ -181,7 +184,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     let conditional =
                         matches!(text.as_str(), "exist" | "if" | "not") || text == "/i";
                     words.remove(0);
-                    // The condition: a file, or two words compared.
+                    // The condition: a file, or a comparison of two words.
                     let next = words
                         .first()
                         .map(|word| word.text.to_ascii_lowercase())
@@ -237,7 +240,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     return;
                 }
                 _ => {
-                    // `del/f/s` is `del /f/s`, `cd..` is `cd ..`.
+                    // `del/f/s` is `del /f/s`, and `cd..` is `cd ..`.
                     const BUILT_IN: [&str; 10] = [
                         "del", "erase", "rd", "rmdir", "cd", "echo", "dir", "copy", "move", "type",
                     ];
@@ -300,7 +303,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
             .windows_program(&name, split, &targets, Taint::NONE, &echoed);
     }
 
-    /// Each word with the variable of a `for` put in.
+    /// Returns the words with the variable of a `for` replaced by its values.
     fn spread(&self, words: Vec<Field>) -> Vec<Field> {
         let Some((name, items)) = &self.each else {
             return words;
@@ -324,7 +327,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
         out
     }
 
-    /// `for %i in (…)`: the set comes as the next command, which is where it is bound.
+    /// Handles `for %i in (…)`. Its set follows as the next command and is bound there.
     fn each(&mut self, words: &[Field]) {
         let name = words
             .iter()
@@ -342,7 +345,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
         self.each = name.map(|name| (name, folder.into_iter().collect()));
     }
 
-    /// The set of a `for`.
+    /// Binds the set of a `for`.
     fn bind(&mut self, flag: &str, mut words: Vec<Field>) {
         match flag {
             "/l" => {
@@ -396,7 +399,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
     }
 }
 
-/// A part of a variable's text, or the text with something put in something else's place.
+/// Returns a part of a variable's value, or the value with a text replaced by another.
 fn changed(value: &str, change: &str) -> String {
     if let Some(part) = change.strip_prefix('~') {
         let chars: Vec<char> = value.chars().collect();

@@ -1,4 +1,5 @@
-//! Code of interpreters: its expressions evaluated as far as they are made of texts alone, its calls told as commands.
+//! Reads code of interpreters: evaluates expressions that consist only of texts, and reports calls
+//! as commands.
 
 use super::code_flow::{Flow, Frame, Kind};
 use super::code_imports;
@@ -11,7 +12,7 @@ use super::reader::Reader;
 use super::term::{self, Term};
 use super::value::{Taint, Value};
 
-/// Brackets within brackets.
+/// Maximum nesting depth of brackets.
 const MAX_FRAMES: usize = 128;
 
 impl Reader<'_> {
@@ -46,7 +47,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads code, or code within code, with the names that are known.
+    /// Reads code, or code within code, with the names that are already known.
     pub(super) fn more_code(&mut self, language: Language, text: &str, flow: &mut Flow) {
         self.spend_bytes(text.len());
         if !self.spend_command() || !self.go_deeper() {
@@ -57,7 +58,8 @@ impl Reader<'_> {
         match code_lex::lex(text, language) {
             Some(tokens) => {
                 self.pass(language, &tokens, flow);
-                // What is used before it is named: a function's arguments, a loop behind what it repeats.
+                // A second pass resolves names that are used before they are known: the arguments
+                // of a function, or a loop that follows the code that it repeats.
                 if std::mem::take(&mut flow.again) && !self.is_spent() {
                     self.pass(language, &tokens, flow);
                 }
@@ -210,7 +212,7 @@ impl Reader<'_> {
                 frame.done.extend(value);
             }
             '=' if compared => frame.value = None,
-            // A key, or the arguments of an arrow.
+            // A key, or the parameters of an arrow function.
             '=' if matches!(next, Some(Token::Sign('>')))
                 || matches!(frame.kind, Kind::Call(_)) =>
             {
@@ -235,7 +237,8 @@ impl Reader<'_> {
             }
             ':' if language == Language::Lua && frame.value.is_some() => frame.sign = Some('>'),
             ':' if depth > 1 => {
-                // `{ exec: run }` gives `exec` another name; else a key of a table is no value of it.
+                // `{ exec: run }` makes `run` another name for `exec`. Otherwise, the key of a
+                // table is not a value.
                 if let (Kind::Block, Some(Token::Name(alias)), Some(Token::Sign(',' | '}'))) =
                     (&frame.kind, next, tokens.get(at + 2))
                 {
@@ -416,7 +419,7 @@ impl Reader<'_> {
             frame.seen.push(bare.to_owned());
             flow.look_up(bare)
         };
-        // `system "x"` and `exec "a", "b"` need no parentheses everywhere.
+        // Some languages need no parentheses for `system "x"` and `exec "a", "b"`.
         let given = matches!(
             tokens.get(at + 1),
             Some(
@@ -436,7 +439,7 @@ impl Reader<'_> {
             }
             return at + 1;
         }
-        // Ruby calls a method by naming it.
+        // In Ruby, the name of a method alone calls it.
         if member
             && !opens
             && language == Language::Ruby
@@ -455,13 +458,14 @@ impl Reader<'_> {
     }
 }
 
-/// The term for an environment variable that holds a secret: its name as a shell would write it.
+/// Returns the term for an environment variable that contains a secret: its name as a shell would
+/// write it.
 pub(super) fn variable(name: &str) -> Option<Term> {
     env_secrets::is_secret(name)
         .then(|| Term::text(format!("${name}")).with(Taint::SECRET_VARIABLE))
 }
 
-/// `of[…]`: a member by its name, an item, or the other way round.
+/// Evaluates `of[…]`: a member by its name, an item by its index, or the reversed text (`[::-1]`).
 fn index(of: Term, by: &[Term]) -> Term {
     let words: Vec<&str> = by.iter().map(Term::first).collect();
     match words.as_slice() {

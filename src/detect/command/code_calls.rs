@@ -1,4 +1,5 @@
-//! What calls of interpreters' languages do: run, evaluate, delete, read, write, fetch, send.
+//! The effects of calls in the languages of interpreters: run, evaluate, delete, read, write,
+//! fetch, send.
 
 use super::code::variable;
 use super::code_flow::Flow;
@@ -14,7 +15,7 @@ use super::reader::{Around, Reader};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
 
-/// Modules that rebuild objects, which may run anything on the way.
+/// Modules and functions that deserialize objects, which may run arbitrary code.
 const REBUILDERS: [&str; 8] = [
     "pickle",
     "marshal",
@@ -26,11 +27,11 @@ const REBUILDERS: [&str; 8] = [
     "UnsafeLoader",
 ];
 
-/// Before the path in the name of a file that code opened to write to it.
+/// Prefix, before the path, in the name of the term for a file that code opened for writing.
 const OPENED: &str = "file:";
 
 impl Reader<'_> {
-    /// A call: what it does is told as a command; what it makes is given back.
+    /// Reports what a call does as a command and returns the value that it produces.
     pub(super) fn code_call(
         &mut self,
         language: Language,
@@ -314,13 +315,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A call that runs a command.
+    /// Reads a call that runs a command.
     fn run_call(&mut self, last: &str, given: &[Term], flow: &mut Flow) -> Term {
         let taint = given
             .iter()
             .fold(Taint::NONE, |taint, term| taint | term.taint);
         flow.shells |= taint.meets(Taint::SOCKET);
-        // Replaced program names and modes stand in front.
+        // A replaced program name, or a mode, comes first.
         let skip = usize::from(
             last.starts_with("execl")
                 || (last.starts_with("spawnl") && given.first().is_none_or(Term::is_known)),
@@ -352,7 +353,7 @@ impl Reader<'_> {
         let Some(script) = words.first().cloned() else {
             return Term::default();
         };
-        // A shell without a script does what its input says.
+        // A shell without a script runs its input.
         let bare = script.rsplit(['/', '\\']).next().unwrap_or(&script);
         flow.shells |= matches!(
             bare.split(' ').next(),
@@ -385,7 +386,7 @@ impl Reader<'_> {
         Term::unknown(out.taint | taint)
     }
 
-    /// Calls that touch files, as the commands that would do the same.
+    /// Reports a call that touches files as the command that would do the same.
     fn touch(
         &mut self,
         language: Language,
@@ -519,7 +520,7 @@ impl Reader<'_> {
             self.keep_written(last, callee, given);
         }
         flow.taint |= out.taint;
-        // What is written to it later is known by its name.
+        // Later writes to the file are recognized by this name.
         let path = paths.first().map_or("", Term::first);
         let name = if words == ["tee"] {
             format!("{OPENED}{path}")
@@ -536,7 +537,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Keeps what code writes to a file, for a command that runs it.
+    /// Keeps the content that code writes to a file, for a command that runs the file.
     fn keep_written(&mut self, last: &str, callee: &Term, given: &[Term]) {
         let known = |term: Option<&Term>| {
             term.filter(|term| term.is_known() && !term.list)
@@ -554,7 +555,7 @@ impl Reader<'_> {
                 return;
             }
             "write" | "writelines" | "puts" if opened.is_some() => {
-                // The name of the method stands behind the file's.
+                // The name of the method follows that of the file.
                 let parts = opened.unwrap_or_default();
                 let end = parts.len() - usize::from(parts.last() == Some(&last));
                 (parts.get(..end).map(|parts| parts.join(".")), given.first())
@@ -572,7 +573,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A command made of known words and what terms hold.
+    /// Reports a command that consists of known words and the items of terms, and returns its
+    /// output.
     pub(super) fn told(&mut self, words: &[&str], terms: &[&Term]) -> Value {
         let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
         for term in terms {

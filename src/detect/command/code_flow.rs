@@ -1,4 +1,4 @@
-//! What is known while code is read: names, brackets that are open, operands that wait.
+//! The state while code is read: names, open brackets and pending operands.
 
 use std::collections::HashMap;
 
@@ -7,27 +7,27 @@ use super::code_names::WALK;
 use super::term::{self, Term};
 use super::value::Taint;
 
-/// Names that are remembered.
+/// Maximum number of names that are remembered.
 const MAX_NAMES: usize = 512;
 
-/// What is known while code is read.
+/// The state while code is read.
 #[derive(Default)]
 pub(super) struct Flow {
     pub(super) names: HashMap<String, Term>,
-    /// Names of functions' arguments.
+    /// Names of the parameters of functions.
     pub(super) functions: HashMap<String, Vec<String>>,
-    /// Of everything that was fetched, decoded or read.
+    /// Taint of everything that was fetched, decoded or read.
     pub(super) taint: Taint,
-    /// Of what was handed to something that sends.
+    /// Taint of everything that was passed to a call that sends.
     pub(super) sent: Taint,
-    /// Runs a text that cannot be told.
+    /// Whether the code runs a text that is not known.
     pub(super) evaluates: bool,
     pub(super) connects: bool,
-    /// Runs what came over a connection.
+    /// Whether the code runs input from a connection.
     pub(super) shells: bool,
-    /// Walks through folders and deletes what it finds.
+    /// Whether the code walks through folders and deletes the files that it finds.
     pub(super) deletes_in_walk: bool,
-    /// A second pass would know more.
+    /// Whether a second pass would know more.
     pub(super) again: bool,
 }
 
@@ -39,7 +39,8 @@ impl Flow {
         }
     }
 
-    /// What a name stands for: a variable, a part of one, or itself.
+    /// Returns the value of a name: that of a variable, that of a part of a variable, or the name
+    /// itself.
     pub(super) fn look_up(&self, name: &str) -> Term {
         if let Some(term) = self.names.get(name) {
             return term.clone();
@@ -69,7 +70,7 @@ impl Flow {
                     .get(of)
                     .cloned()
                     .unwrap_or_else(|| Term::named(of));
-                // `Settings.command`: what a class holds.
+                // `Settings.command`: a member of a class.
                 if of.starts_with(|c: char| c.is_ascii_uppercase())
                     && !before.is_known()
                     && let Some(term) = self.names.get(member).filter(|term| term.is_known())
@@ -85,7 +86,7 @@ impl Flow {
         }
     }
 
-    /// A text with `{name}`, `${name}`, `#{name}` and `$name` filled in.
+    /// Returns a text with `{name}`, `${name}`, `#{name}` and `$name` replaced by their values.
     pub(super) fn filled(&self, text: &str) -> String {
         if !text.contains(['{', '$']) {
             return text.to_owned();
@@ -127,7 +128,7 @@ impl Flow {
     }
 }
 
-/// The variable of the environment that an expression asks for: `os.environ["X"]`, `os.getenv("X")`.
+/// Returns the environment variable that an expression reads: `os.environ["X"]`, `os.getenv("X")`.
 fn asks_environment(expression: &str) -> Option<&str> {
     const ASKS: [&str; 7] = [
         "os.environ[",
@@ -144,7 +145,7 @@ fn asks_environment(expression: &str) -> Option<&str> {
         .next()
 }
 
-/// What a bracket is for.
+/// The purpose of a bracket.
 #[derive(Default)]
 pub(super) enum Kind {
     #[default]
@@ -154,16 +155,16 @@ pub(super) enum Kind {
     Block,
 }
 
-/// A bracket that is open, or the code itself.
+/// An open bracket, or the code itself.
 #[derive(Default)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
     /// Finished arguments or items.
     pub(super) done: Vec<Term>,
     pub(super) value: Option<Term>,
-    /// The sign between the value and what comes next.
+    /// The sign between the value and the next operand.
     pub(super) sign: Option<char>,
-    /// What stands before a sign, while what stands behind it is still being put together.
+    /// The operand before a sign, while the one after it is still being assembled.
     pub(super) held: Option<Term>,
     pub(super) held_sign: Option<char>,
     /// Names that the statement assigns to.
@@ -171,14 +172,14 @@ pub(super) struct Frame {
     /// Names seen since the statement began.
     pub(super) seen: Vec<String>,
     pub(super) last_name: String,
-    /// A call without parentheses: it ends with its statement.
+    /// Whether this is a call without parentheses, which ends with its statement.
     pub(super) loose: bool,
-    /// What a comprehension makes of each item.
+    /// The result of a comprehension for each item.
     pub(super) result: Option<Term>,
 }
 
 impl Frame {
-    /// One more operand.
+    /// Adds an operand.
     pub(super) fn operand(&mut self, term: Term) {
         match (self.value.take(), self.sign.take()) {
             (Some(before), Some(sign)) => {
@@ -186,7 +187,7 @@ impl Frame {
                 self.held_sign = Some(sign);
                 self.value = Some(term);
             }
-            // Two texts side by side are one.
+            // Two adjacent texts are one.
             (Some(before), None) if before.is_known() && term.is_known() && self.held.is_none() => {
                 self.value = Some(before.plus(term))
             }
@@ -197,7 +198,7 @@ impl Frame {
         }
     }
 
-    /// Carries out the sign that is waiting.
+    /// Applies the pending sign.
     pub(super) fn settle(&mut self) {
         if let (Some(before), Some(sign)) = (self.held.take(), self.held_sign.take()) {
             let term = self.value.take().unwrap_or_default();
@@ -220,7 +221,7 @@ impl Frame {
         self.done.clear();
     }
 
-    /// The end of a statement: what it assigns is kept.
+    /// Ends a statement and keeps the values that it assigns.
     pub(super) fn end(&mut self, flow: &mut Flow) {
         self.settle();
         let targets = std::mem::take(&mut self.targets);

@@ -1,10 +1,11 @@
-//! Names that code gives to what it imports, and to the arguments of its functions.
+//! Names that code gives to its imports, and to the parameters of its functions.
 
 use super::code_flow::Flow;
 use super::code_lex::Token;
 use super::term::Term;
 
-/// `import os as o`, `from os import system as s`, `import { exec } from "child_process"`: what the names stand for.
+/// Records the meaning of imported names: `import os as o`, `from os import system as s`, `import {
+/// exec } from "child_process"`. Returns the index after the statement.
 pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     let mut end = at;
     let mut words: Vec<&str> = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     end
 }
 
-/// `def name(a, b)`: the names of a function's arguments.
+/// Records the names of a function's parameters: `def name(a, b)`. Returns the index after them.
 pub(super) fn defines(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     let Some(Token::Name(name)) = tokens.get(at + 1) else {
         return at + 1;

@@ -1,14 +1,15 @@
-//! Code to names, texts and signs: as much of a lexer as every interpreter's language shares.
+//! Splits code into names, texts and signs: the part of a lexer that the languages of all
+//! interpreters share.
 
 use super::{compiled, quote};
 
-/// Most tokens of one piece of code.
+/// Maximum number of tokens in one piece of code.
 const MAX_TOKENS: usize = 65_536;
 
 /// The name under which sources of compiled languages are read.
 pub(super) const COMPILED: &str = "compiled";
 
-/// A language, as far as it is read in its own way.
+/// A language, if it is read differently from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Python,
@@ -24,7 +25,7 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// The language that an interpreter runs.
+    /// Returns the language that an interpreter runs.
     pub(super) fn of(program: &str) -> Self {
         let base = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         match base {
@@ -44,7 +45,7 @@ impl Language {
         matches!(self, Self::Perl | Self::Php)
     }
 
-    /// Whether a call needs no parentheses.
+    /// Reports whether a call needs no parentheses.
     pub(super) fn calls_loosely(self) -> bool {
         matches!(
             self,
@@ -55,19 +56,20 @@ impl Language {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// A name with what it is qualified by: `os.system`, `IO::Socket`, `$s->exec`.
+    /// A name with its qualifiers: `os.system`, `IO::Socket`, `$s->exec`.
     Name(String),
     Text(String),
-    /// A text that the language fills names into.
+    /// A text in which the language replaces names by their values.
     Filled(String),
     Number(String),
-    /// A text that the language itself runs: backticks, `qx()`, `%x()`, a line of IPython that starts with `!`.
+    /// A text that the language runs as a command: backticks, `qx()`, `%x()`, a line of IPython
+    /// that starts with `!`.
     Command(String),
     Sign(char),
     Line,
 }
 
-/// Splits code; `None` if there is too much of it.
+/// Splits code into tokens; `None` if there are too many.
 pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
     let bytes = code.as_bytes();
     let hashes = !matches!(language, Language::JavaScript | Language::Lua);
@@ -85,7 +87,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
         let next = bytes.get(at + 1).copied();
         let at_line = matches!(out.last(), None | Some(Token::Line));
         match b {
-            // A call of a method on a line of its own belongs to the line before.
+            // A method call on a line of its own belongs to the previous line.
             b'\n' if language == Language::Compiled && compiled::goes_on(bytes, at) => at += 1,
             b'\n' => {
                 out.push(Token::Line);
@@ -95,7 +97,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
             b'!' | b'%' if language == Language::Python && at_line => {
                 at = magic(code, at, &mut out)
             }
-            // An attribute of Rust is no comment.
+            // A Rust attribute is not a comment.
             b'#' if language == Language::Compiled && next == Some(b'[') => at += 1,
             b'#' if hashes
                 && (at == 0 || bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace)) =>
@@ -130,7 +132,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
                 && next.is_some_and(|b| b.is_ascii_lowercase())
                 && bytes.get(at.wrapping_sub(1)) != Some(&b':') =>
             {
-                // `:system` is a text as well.
+                // `:system` is a text, too.
                 let end = word_end(bytes, at + 1);
                 out.push(Token::Text(quote::cut(code, at + 1, end).to_owned()));
                 at = end;
@@ -171,7 +173,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
     Some(out)
 }
 
-/// IPython's `!command`, `%system command` and `%%bash`.
+/// Reads IPython's `!command`, `%system command` and `%%bash`.
 fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
     let rest = code.get(at..).unwrap_or_default();
     let line = rest.lines().next().unwrap_or_default();
@@ -200,7 +202,7 @@ fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
     }
 }
 
-/// A quoted text; the index behind it.
+/// Reads a quoted text and returns the index after it.
 fn text(
     code: &str,
     at: usize,
@@ -212,7 +214,7 @@ fn text(
     let Some(&b) = bytes.get(at) else {
         return at + 1;
     };
-    // Letters in front say how Python reads it.
+    // A prefix of letters determines how Python reads the text.
     let prefix: String = match out.last() {
         Some(Token::Name(name)) if name.len() <= 2 && at > 0 && language == Language::Python => {
             let glued = bytes.get(at - 1).is_some_and(u8::is_ascii_alphabetic);
@@ -230,7 +232,7 @@ fn text(
     if !prefix.is_empty() {
         out.pop();
     }
-    // Go's and Rust's raw strings, and C#'s verbatim ones, have no escapes.
+    // Raw strings of Go and Rust, and verbatim strings of C#, have no escapes.
     let raw_quote = language == Language::Compiled
         && (b == b'`'
             || matches!(
@@ -274,7 +276,7 @@ fn text(
     next
 }
 
-/// Escapes read, `\u0072` and `\u{72}` with them.
+/// Returns a text with its escapes decoded, including `\u0072` and `\u{72}`.
 fn unescaped(text: &str, language: Language) -> String {
     if language == Language::JavaScript && text.contains("\\u") {
         let mut out = String::with_capacity(text.len());
@@ -346,7 +348,7 @@ fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> us
     }
     let name = quote::cut(code, from, at).trim_end_matches([':', '!', '?']);
     match name {
-        // `qx{…}` runs, `q{…}` and `qq{…}` are texts.
+        // `qx{…}` runs a command, whereas `q{…}` and `qq{…}` are texts.
         "qx" if matches!(language, Language::Perl | Language::Ruby) => {
             return command(code, at, out);
         }

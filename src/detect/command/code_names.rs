@@ -1,11 +1,11 @@
-//! Names of calls in interpreters' languages, and what code says of its own names: imports, functions, forks.
+//! Names of calls in the languages of interpreters, and behaviour that no single call shows.
 
 use super::code_lex::Language;
 use super::facts::{Behaviour, Facts};
 use super::reader::Reader;
 use super::term;
 
-/// The name of what walking through a folder gives: the folder, and what is in it.
+/// The name of the value that walking through a folder yields: the folder and its content.
 pub(super) const WALK: &str = "everything in a folder";
 
 /// Calls whose text a shell or the system runs.
@@ -194,7 +194,7 @@ pub(super) const FETCH: [&str; 14] = [
     "getprint",
     "Request",
 ];
-/// Calls that send what they are given.
+/// Calls that send their arguments.
 pub(super) const SEND: [&str; 14] = [
     "post",
     "put",
@@ -232,7 +232,8 @@ pub(super) const CONNECT: [&str; 18] = [
     "accept",
 ];
 
-/// Whether a name of a language without obligatory parentheses does something with the text behind it.
+/// Reports whether a function acts on the text after its name, in a language where parentheses are
+/// optional.
 pub(super) fn acts(name: &str) -> bool {
     let last = last_of(name);
     RUN.contains(&last)
@@ -316,7 +317,8 @@ pub(super) fn last_of(name: &str) -> &str {
     name.rsplit(['.', ':', '>']).next().unwrap_or(name)
 }
 
-/// What no single call says: a shell tied to a connection, a program that starts itself over and over.
+/// Reports behaviour that no single call shows: a shell connected to a socket, a program that
+/// starts itself repeatedly.
 pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
     const CONNECTS: [&str; 11] = [
         "socket.socket",
@@ -382,7 +384,8 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
     }
 }
 
-/// Whether a name with several parts asks another host: `requests.get`, `http.request`.
+/// Reports whether a name with several parts makes a request to another host: `requests.get`,
+/// `http.request`.
 pub(super) fn fetches(name: &str) -> bool {
     name.contains(['.', ':'])
         && [
@@ -393,7 +396,7 @@ pub(super) fn fetches(name: &str) -> bool {
         || matches!(name, "get" | "getprint")
 }
 
-/// A file's mode as `chmod` takes it: `0o777`, `0777` and 511 are 777.
+/// Returns a file mode in the form that `chmod` takes: `0o777`, `0777` and 511 are 777.
 pub(super) fn mode(text: &str) -> Option<String> {
     if let Some(octal) = text.strip_prefix("0o") {
         return Some(octal.to_owned());

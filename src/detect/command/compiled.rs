@@ -1,5 +1,5 @@
-//! Sources of compiled languages (Go, Rust, C, Java, C# and the like) that are compiled and run: what their calls delete, write
-//! and start.
+//! Sources of compiled languages (Go, Rust, C, Java, C# and the like) that are compiled and run:
+//! the files that their calls delete and write, and the programs that they start.
 
 use super::code_flow::Flow;
 use super::code_lex::{COMPILED, Language};
@@ -8,12 +8,12 @@ use super::reader::Reader;
 use super::term::Term;
 use super::value::Taint;
 
-/// Ends of the names of source files.
+/// Extensions of source files.
 pub(super) const SOURCES: [&str; 22] = [
     ".go", ".rs", ".c", ".cc", ".cpp", ".cxx", ".java", ".cs", ".csx", ".kt", ".kts", ".swift",
     ".zig", ".nim", ".d", ".m", ".scala", ".cr", ".hs", ".f90", ".pas", ".v",
 ];
-/// Calls that delete a folder with all that is in it.
+/// Calls that delete a folder and everything in it.
 const DELETE_TREE: [&str; 16] = [
     "RemoveAll",
     "remove_all",
@@ -61,7 +61,7 @@ const FILES: [&str; 12] = [
     "Directory",
     "filesystem",
 ];
-/// Calls that walk through a folder, and calls that delete what is found there.
+/// Calls that walk through a folder, and calls that delete the files found there.
 const WALKS: [&str; 7] = [
     "Walk",
     "WalkDir",
@@ -82,7 +82,7 @@ const WALK_DELETIONS: [&str; 9] = [
     "rmdir(",
     "remove_file(",
 ];
-/// Calls that only wrap a path, or make the same text of it.
+/// Calls that only wrap a path, or return the same text.
 const WRAPS: [&str; 31] = [
     "of",
     "new",
@@ -116,28 +116,30 @@ const WRAPS: [&str; 31] = [
     "String",
     "string",
 ];
-/// Variables and properties that hold the home folder.
+/// Variables and properties that contain the home folder.
 const HOMES: [&str; 3] = ["HOME", "user.home", "USERPROFILE"];
 
 impl Reader<'_> {
-    /// Reads the source of a program that runs: texts that it may give to a shell, and calls that change files.
+    /// Reads the source code of a program that is run: texts that it may pass to a shell, and calls
+    /// that change files.
     pub(super) fn source_code(&mut self, text: &str) {
         self.rare_code(text);
         self.code(COMPILED, text, Taint::NONE);
     }
 }
 
-/// The meaning of a call: the known call that it equals, the value that it returns, or the command that it runs.
+/// The meaning of a call: the known call that it equals, the value that it returns, or the command
+/// that it runs.
 pub(super) enum CallMeaning {
     Call(&'static str),
     Makes(Term),
     Runs(Term),
 }
 
-/// The name of what a program is started by: `Command::new("rm")`.
+/// The name of the value with which a program is started: `Command::new("rm")`.
 const BUILDER: &str = "builder";
 
-/// Reads a call of a compiled language, or of one that few use.
+/// Returns the meaning of a call in a compiled language, or in a rarely used one.
 pub(super) fn call_meaning(
     language: Language,
     callee: &Term,
@@ -148,7 +150,7 @@ pub(super) fn call_meaning(
         return None;
     }
     let last = last_of(&callee.name);
-    // A map or a router has methods of the same names.
+    // Maps and routers have methods of the same names.
     if language == Language::Compiled
         && COMMON.contains(&last)
         && !callee.is_known()
@@ -230,7 +232,7 @@ pub(super) fn call_meaning(
     }
 }
 
-/// Whether a call is of a function alone, or of a module or class that works on files.
+/// Reports whether a call is that of a plain function, or of a module or class that works on files.
 fn is_of_files(name: &str, last: &str) -> bool {
     let before = name
         .strip_suffix(last)
@@ -239,13 +241,13 @@ fn is_of_files(name: &str, last: &str) -> bool {
     before.is_empty() || FILES.contains(&last_of(before))
 }
 
-/// Whether code walks through a folder and deletes what it finds.
+/// Reports whether code walks through a folder and deletes the files that it finds.
 pub(super) fn deletes_in_walk(code: &str) -> bool {
     WALKS.iter().any(|name| code.contains(name))
         && WALK_DELETIONS.iter().any(|name| code.contains(name))
 }
 
-/// Whether the line after the line end at `at` begins with a dot.
+/// Reports whether the line after the line end at `at` begins with a dot.
 pub(super) fn goes_on(code: &[u8], at: usize) -> bool {
     let rest = code.get(at..).unwrap_or_default();
     let next = rest
@@ -255,7 +257,8 @@ pub(super) fn goes_on(code: &[u8], at: usize) -> bool {
     next == Some(&b'.')
 }
 
-/// The index behind the character in quotes at `at`. A quote alone is a lifetime's, or part of a number.
+/// Returns the index after the quoted character at `at`. A single quote alone belongs to a
+/// lifetime, or is part of a number.
 pub(super) fn behind_character(code: &str, at: usize) -> usize {
     let rest = code.get(at + 1..).unwrap_or_default();
     let inside = match rest.strip_prefix('\\') {

@@ -1,6 +1,8 @@
-//! Which shell a text is for, decided by what stands where a command begins once the text is split as POSIX shells do.
+//! Determines the shell that a text is for, from the words at the start of commands when the text
+//! is split as POSIX shells do.
 //!
-//! Words elsewhere say little: `apt-get update`, `README.md` and the body of a here-document hold names that Windows has, too.
+//! Words elsewhere are weak evidence: `apt-get update`, `README.md` and the body of a here-document
+//! contain names that Windows has, too.
 
 use super::lex::{self, Flow, Piece, Token, Word};
 use super::windows_names::{self, Known};
@@ -11,27 +13,28 @@ use super::words::{assignment, keyword};
 pub(super) enum Dialect {
     /// A POSIX shell only.
     Posix,
-    /// Either: nothing but marks that PowerShell and cmd.exe use more often speak for these.
+    /// Either: the only evidence for PowerShell or cmd.exe is signs that they use more often.
     Open,
-    /// PowerShell or cmd.exe may run it: a command of it is theirs.
+    /// PowerShell or cmd.exe may run it: it contains one of their commands.
     Windows,
 }
 
-/// What a text says of the shell that it is for.
+/// Evidence of the shell that a text is for.
 #[derive(Debug)]
 pub(super) struct Evidence {
-    /// The dialect, names that only rules know left aside.
+    /// The dialect, without regard to names that only rules know.
     pub(super) dialect: Dialect,
-    /// Names of commands of which nothing is known: one that rules know for Windows' makes the text one for Windows.
+    /// Names of unknown commands. If rules name one of them as a Windows command, the text is for
+    /// Windows.
     pub(super) names: Vec<String>,
 }
 
-/// Reads what `text` says of the shell that it is for. Linear.
+/// Collects the evidence in `text`, in linear time.
 pub(super) fn of(text: &str) -> Evidence {
     let (tokens, unclosed) = lex::lex(text);
     let mut names = Vec::new();
     let starts_command = starts_windows_command(&tokens, &mut names);
-    // Quotes and backslashes that POSIX shells cannot close are often Windows'.
+    // Quotes and backslashes that POSIX shells cannot close often belong to Windows commands.
     let spoken = unclosed && windows_names::names_any(text, &mut names);
     let here_document = tokens.iter().any(|token| {
         matches!(
@@ -45,7 +48,7 @@ pub(super) fn of(text: &str) -> Evidence {
     let dialect = if starts_command {
         Dialect::Windows
     } else if here_document && !unclosed {
-        // Neither PowerShell nor cmd.exe has here-documents: either stops at `<<`.
+        // Neither PowerShell nor cmd.exe has here-documents: both stop at `<<`.
         Dialect::Posix
     } else if spoken || windows_names::has_sign(text) {
         Dialect::Windows
@@ -57,7 +60,8 @@ pub(super) fn of(text: &str) -> Evidence {
     Evidence { dialect, names }
 }
 
-/// Whether a command is one that only Windows has, or is written as only PowerShell and cmd.exe take it.
+/// Reports whether a command exists only on Windows, or is written as only PowerShell and cmd.exe
+/// accept it.
 fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
     let mut at_start = true;
     let mut after_if = false;
@@ -73,7 +77,7 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
                     previous,
                     Some(Token::Word(_) | Token::Close | Token::Redirect { .. })
                 );
-            // `& 'x'` and `.('x')` run what a text says.
+            // `& 'x'` and `.('x')` run the text.
             let dot = matches!(token, Token::Open)
                 && matches!(previous, Some(Token::Word(word)) if text_of(word) == ".");
             if call && tokens.get(at + 1).is_some() || dot {
@@ -135,7 +139,7 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
     false
 }
 
-/// `$x = …`: a POSIX shell assigns without the sign.
+/// Reports whether a word begins `$x = …`: a POSIX shell assigns without the sign.
 fn is_powershell_assignment(word: &Word, next: Option<&Token>) -> bool {
     let Some(Piece::Variable { quoted: false, .. }) = word.first() else {
         return false;
@@ -152,9 +156,10 @@ fn is_powershell_assignment(word: &Word, next: Option<&Token>) -> bool {
     }
 }
 
-/// Whether a word behind a name that both know is one that only Windows' program of that name takes.
+/// Reports whether an argument of a program that both have is one that only the Windows program
+/// accepts.
 fn is_windows_argument(name: &str, word: &str) -> bool {
-    // Folders of one letter at the root are operands of these.
+    // Programs whose operands may be folders of one letter at the root.
     const TAKE_PATHS: [&str; 14] = [
         "cat", "cd", "cp", "curl", "find", "kill", "ls", "mkdir", "mount", "mv", "rm", "ssh",
         "tee", "wget",
@@ -175,7 +180,7 @@ fn is_drive(word: &str) -> bool {
         && letters.next().is_none()
 }
 
-/// The text in a word, expansions left out.
+/// Returns the text in a word, without expansions.
 fn text_of(word: &Word) -> String {
     word.iter()
         .filter_map(|piece| {

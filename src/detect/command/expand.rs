@@ -1,4 +1,4 @@
-//! Words to fields: braces, variables, substitutions, splitting.
+//! Expands words to fields: braces, variables, substitutions, splitting.
 
 use super::brace;
 use super::lex::{Piece, Word};
@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::value::{Field, Taint, UNKNOWN, Value};
 
 impl Reader<'_> {
-    /// Adds the fields that a word becomes; none where it expands to nothing.
+    /// Adds the fields that a word expands to; none if it expands to nothing.
     pub(super) fn fields(&mut self, word: &Word, out: &mut Vec<Field>) {
         match brace::expand(word) {
             brace::Braces::None => self.split(word, out),
@@ -19,7 +19,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The one field of a word that is not split: an assigned value, a redirection's target.
+    /// Returns the single field of a word that is not split: an assigned value, the target of a
+    /// redirection.
     pub(super) fn single(&mut self, word: &Word) -> Field {
         let mut field = Field::default();
         for (at, piece) in word.iter().enumerate() {
@@ -126,8 +127,8 @@ impl Reader<'_> {
         finish(&mut field, &mut started, out);
     }
 
-    /// What stands for a value that is not known: its own name, so that paths such as `$BUILD/x` keep
-    /// their shape; nothing where the name is wedged between letters (`c$@at`, `wh${x}oami`).
+    /// Returns the stand-in for an unknown value: its own name, so that paths such as `$BUILD/x`
+    /// keep their shape, or nothing if the name is wedged between letters (`c$@at`, `wh${x}oami`).
     fn stand_in(
         &self,
         piece: &Piece,
@@ -156,7 +157,7 @@ impl Reader<'_> {
             .all(|c| c.is_ascii_digit() || matches!(c, '@' | '*'));
         let wedged = before.ends_with(|c: char| c.is_alphanumeric() || c == '/' || c == '-')
             && (positional || follows.is_some_and(|c| c.is_alphanumeric()));
-        // Nobody has so many arguments: `$9` is written to be nothing.
+        // Scripts do not have this many arguments: `$9` is written to expand to nothing.
         let empty = matches!(inside.as_str(), "6" | "7" | "8" | "9");
         let leads = empty || (before.is_empty() && positional && follows.is_some_and(|c| c != '/'));
         let name: String = inside
@@ -170,7 +171,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether nothing in sight sets a variable, nor is it one that build systems set.
+    /// Reports whether nothing visible sets a variable, and it is not one that build systems set.
     fn is_unset(&self, name: &str) -> bool {
         const SET_ELSEWHERE: [&str; 16] = [
             "GITHUB_",
@@ -196,7 +197,7 @@ impl Reader<'_> {
             && !SET_ELSEWHERE.iter().any(|known| name.contains(known))
     }
 
-    /// What a piece that is not text stands for.
+    /// Returns the value of a piece that is not text.
     fn value(&mut self, piece: &Piece) -> Value {
         match piece {
             Piece::Text { text, .. } => Value::text(text.clone()),
@@ -223,7 +224,8 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Runs what an arithmetic expression substitutes: in it, in a subscript, or in the value of a variable that it names.
+    /// Runs the substitutions of an arithmetic expression: in the expression, in a subscript, or in
+    /// the value of a variable that it names.
     pub(super) fn subscripts(&mut self, inside: &str) {
         let substitutes = |text: &str| text.contains("$(") || text.contains('`');
         let words = inside
@@ -272,7 +274,7 @@ fn split_text(
     }
 }
 
-/// Sums and differences, left to right; what is more than that stays as written.
+/// Evaluates sums and differences from left to right; anything else is returned as written.
 pub(super) fn arithmetic(inside: &str) -> String {
     let mut total = 0i64;
     let mut sign = 1i64;

@@ -1,4 +1,4 @@
-//! What one command does, once everything around it is taken off: the facts that rules match.
+//! The effects of one command, without everything that wraps it: the facts that rules match.
 
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
@@ -15,28 +15,28 @@ use super::value::{Field, Taint};
 /// A path that a command names.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
-    /// Normalised.
+    /// The normalized path.
     pub(super) path: String,
-    /// The home folder that `~` in it stands for, if it was spelt out.
+    /// The home folder that `~` in the path represents, if it was written out.
     pub(super) home: Option<Box<str>>,
     pub(super) classes: Classes,
 }
 
-/// What no single flag or path says.
+/// Behaviour that no single flag or path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
-    /// Starts itself over and over.
+    /// The command starts itself repeatedly.
     ForkBomb,
-    /// Ties a shell to a connection.
+    /// The command connects a shell to a network connection.
     ReverseShell,
-    /// Could not be read to its end.
+    /// The command could not be read to its end.
     Unreadable,
-    /// A quote or a bracket is never closed: a shell would not run it as it stands.
+    /// A quote or bracket is never closed: a shell would not run the command as written.
     Unparsable,
 }
 
 impl Behaviour {
-    /// Words of rule files.
+    /// Names of the behaviours in rule files.
     pub(super) const WORDS: [(&'static str, Self); 4] = [
         ("fork-bomb", Self::ForkBomb),
         ("reverse-shell", Self::ReverseShell),
@@ -45,41 +45,43 @@ impl Behaviour {
     ];
 }
 
-/// The name of a program, and what is known of it.
+/// The name of a program, and the data about it from the tables, if there is any.
 pub(super) type Named<'n> = (&'n str, Option<&'n Arc<Program>>);
 
-/// One command.
+/// The facts about one command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    /// Base name, without `.exe`; empty for a bare redirection or assignment.
+    /// Base name of the program, without `.exe`; empty for a bare redirection or assignment.
     pub(super) program: String,
-    /// What is known of the program.
+    /// The data about the program from the tables.
     pub(super) known: Option<Arc<Program>>,
     pub(super) traits: Traits,
     pub(super) fields: Rc<[Field]>,
     pub(super) from: usize,
-    /// Every path among its arguments.
+    /// All paths among the arguments.
     pub(super) paths: Vec<Seen>,
     pub(super) reads: Vec<Seen>,
     pub(super) writes: Vec<Seen>,
-    /// Files that it starts, or whose content it runs.
+    /// Files that the command starts, or whose content it runs.
     pub(super) runs: Vec<Seen>,
-    /// Files and folders of this machine that it gives to a container.
+    /// Files and folders of this machine that the command gives to a container.
     pub(super) mounts: Vec<Seen>,
     pub(super) standing: Standing,
-    /// Names and values that it is given, or that it sets.
+    /// Names and values that the command is given, or that it sets.
     pub(super) environment: Vec<(String, String)>,
     pub(super) stdin: Taint,
-    /// What it reads, where that is known and a database is to run it.
+    /// The input, if it is known and a database will run it.
     pub(super) input: Option<String>,
-    /// What it writes to a file of the system or among a user's settings, where that is known.
+    /// The content that the command writes to a system file or to a user's settings, if it is
+    /// known.
     pub(super) written: Option<String>,
-    /// Taint of what it runs as code.
+    /// Taint of the content that the command runs as code.
     pub(super) executes: Taint,
-    /// Taint of what it sends to another host.
+    /// Taint of the content that the command sends to another host.
     pub(super) sends: Taint,
     pub(super) behaviour: Option<Behaviour>,
-    /// Read as PowerShell or cmd.exe: names and flags without regard to case, flags may be shortened.
+    /// Whether the command was read as PowerShell or cmd.exe: names and flags are case-insensitive,
+    /// and flags may be shortened.
     pub(super) windows: bool,
 }
 
@@ -91,7 +93,8 @@ impl Facts {
         }
     }
 
-    /// The facts of a wrapper that starts at `from` in `fields`; `own` of its arguments are its own.
+    /// Returns the facts of a wrapper that starts at `from` in `fields`; the first `own` of its
+    /// arguments are its own.
     pub(super) fn wrapper(
         program: Named<'_>,
         fields: &Rc<[Field]>,
@@ -104,7 +107,7 @@ impl Facts {
         facts
     }
 
-    /// The facts of the command that starts at `from` in `fields`.
+    /// Returns the facts of the command that starts at `from` in `fields`.
     pub(super) fn command(
         program: Named<'_>,
         fields: &Rc<[Field]>,
@@ -121,7 +124,7 @@ impl Facts {
         facts
     }
 
-    /// The same command of another program.
+    /// Returns the same command with another program.
     pub(super) fn named(&self, (program, known): Named<'_>) -> Self {
         let traits = known.map_or_else(Traits::default, |known| known.traits);
         Self {
@@ -144,7 +147,7 @@ impl Facts {
         }
     }
 
-    /// Which of these it has at all.
+    /// Returns the kinds of facts that the command has.
     pub(super) fn has(&self) -> Kinds {
         Kinds::new([
             !self.paths.is_empty(),
@@ -158,19 +161,19 @@ impl Facts {
         ])
     }
 
-    /// The arguments, program left out.
+    /// Returns the arguments, without the program.
     pub(super) fn arguments(&self) -> &[Field] {
         self.fields.get(self.from + 1..).unwrap_or_default()
     }
 
-    /// Arguments that are no options.
+    /// Returns the arguments that are not options.
     pub(super) fn operands(&self) -> impl Iterator<Item = &Field> {
         self.arguments()
             .iter()
             .filter(|f| !f.text.starts_with('-') || f.text == "-")
     }
 
-    /// Program and arguments with single spaces between them.
+    /// Returns the program and its arguments, separated by single spaces.
     pub(super) fn words(&self) -> String {
         let mut words = self.program.clone();
         for field in self.arguments() {
@@ -180,7 +183,7 @@ impl Facts {
         words
     }
 
-    /// The same, and the files that it writes.
+    /// Returns the same, followed by the files that the command writes.
     pub(super) fn line(&self) -> String {
         let mut line = self.words();
         for seen in &self.writes {
@@ -190,13 +193,13 @@ impl Facts {
         line
     }
 
-    /// [`Facts::words`] with each option in a word of its own, if that differs.
+    /// Returns [`Facts::words`] with each option as a word of its own, if that differs.
     pub(super) fn spread(&self) -> Option<String> {
         let known = self.known.as_deref().filter(|_| !self.windows)?;
         options::spread(&self.program, known, self.arguments())
     }
 
-    /// Notes what `-v` and `--mount` give to a container.
+    /// Records the files and folders that `-v` and `--mount` give to a container.
     pub(super) fn note_mounts(&mut self, folder: Option<&str>) {
         let fields = self.fields.clone();
         let mut before = "";
@@ -216,7 +219,7 @@ impl Facts {
                     .iter()
                     .find_map(|flag| field.text.strip_prefix(flag)),
             };
-            // Both sides of the colon are no path.
+            // The text with both sides of the colon is not a path.
             if let Some(both) = volume
                 .filter(|text| text.contains(':'))
                 .and_then(|text| paths::normal(text, folder))
@@ -224,14 +227,14 @@ impl Facts {
                 self.paths.retain(|seen| seen.path != both);
             }
             let source = match volume {
-                // A folder alone is the container's.
+                // A folder without a source belongs to the container.
                 Some(text) => text.split_once(':').map(|(source, _)| source),
                 None => ["source=", "src="].iter().find_map(|key| {
                     let (_, rest) = field.text.split_once(key)?;
                     rest.split(',').next()
                 }),
             };
-            // A name is a volume's.
+            // A name refers to a volume.
             let Some(source) = source.filter(|source| source.starts_with(['/', '.', '~', '$']))
             else {
                 continue;
@@ -239,7 +242,7 @@ impl Facts {
             let Some(seen) = see(source, folder) else {
                 continue;
             };
-            // Keys are for the program in the container where they keep their place in a home.
+            // Keys that are mounted under the same name are for the program in the container.
             let place = match volume {
                 Some(text) => text.split(':').nth(1),
                 None => ["target=", "dst=", "destination="]
@@ -259,8 +262,8 @@ impl Facts {
         }
     }
 
-    /// Notes the folder it is in where it works on all of that: `git clean`, and `rm *` in the folder that an earlier call
-    /// of the session went to.
+    /// Records the current folder if the command works on all of it: `git clean`, and `rm *` in the
+    /// folder that an earlier call of the session changed to.
     pub(super) fn note_here(&mut self, folder: Option<&str>, session: Option<&str>) {
         if self.program == "git" && self.arguments().iter().any(|field| field.text == "clean") {
             self.paths
@@ -285,7 +288,7 @@ impl Facts {
         self.paths.extend(here);
     }
 
-    /// Notes a file that it reads by redirection.
+    /// Records a file that the command reads by redirection, and returns its taint.
     pub(super) fn redirect_read(&mut self, text: &str, folder: Option<&str>) -> Taint {
         match see(text, folder) {
             Some(seen) => {
@@ -301,7 +304,7 @@ impl Facts {
         }
     }
 
-    /// Notes a file that it writes by redirection.
+    /// Records a file that the command writes by redirection.
     pub(super) fn redirect_write(&mut self, text: &str, folder: Option<&str>) {
         self.writes.extend(see(text, folder));
     }
@@ -376,7 +379,8 @@ impl Facts {
     }
 }
 
-/// Whether the value of an option is a key that a program shows who it is with, and never sends.
+/// Reports whether the value of an option is a key with which a program authenticates, and which it
+/// never sends.
 fn authenticates(program: &str, option: &str) -> bool {
     match program {
         "ssh" | "scp" | "sftp" => option == "-i",
@@ -389,17 +393,17 @@ fn authenticates(program: &str, option: &str) -> bool {
     }
 }
 
-/// Programs that remove or change the files that a bare `*` names.
+/// Programs that remove or change the files that a bare `*` matches.
 const CHANGES: [&str; 12] = [
     "rm", "grm", "srm", "shred", "rimraf", "trash", "unlink", "chmod", "chown", "chgrp", "mv",
     "find",
 ];
 
-/// `$X/*` where nothing sets `X`: all that there is.
+/// `$X/*` if nothing sets `X`: everything on the system.
 static UNSET_ROOT: LazyLock<Classes> =
     LazyLock::new(|| Classes::named("unset-root").unwrap_or_default());
 
-/// What files of some classes hold.
+/// The taint of files by their classes.
 static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
     let any = |names: [&str; 2]| {
         names
@@ -413,7 +417,7 @@ static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
     ]
 });
 
-/// The taint of what a file holds.
+/// Returns the taint of a file's content.
 pub(super) fn taint_of(seen: &Seen) -> Taint {
     let mut taint = Taint::NONE;
     if seen.classes == Classes::NONE && !seen.path.starts_with("/dev/") {
@@ -430,8 +434,9 @@ pub(super) fn taint_of(seen: &Seen) -> Taint {
     taint
 }
 
-/// A text as a path, globs that can mean only one thing resolved. `~` is the home folder even in quotes: it may stand
-/// for `"$HOME"`, and who writes it in quotes seldom means a file of that name.
+/// Reads a text as a path and resolves globs that can only mean one thing. `~` is the home folder
+/// even in quotes: it may represent `"$HOME"`, and a `~` in quotes rarely refers to a file of that
+/// name.
 pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     let mut path = paths::normal(text, folder)?;
     if path.contains(['*', '?', '['])
@@ -452,7 +457,7 @@ pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     })
 }
 
-/// Letters of options in one word, the last with a value.
+/// Maximum number of option letters in one word, the last of which has a value.
 const MAX_CLUSTER: usize = 6;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -460,13 +465,13 @@ enum Part {
     Whole,
     /// `of=…`
     Of,
-    /// Behind `=` or a short flag.
+    /// After `=` or a short flag.
     Option,
-    /// Behind `@` or `<`.
+    /// After `@` or `<`.
     Sent,
 }
 
-/// The parts of an argument that may be paths.
+/// Returns the parts of an argument that may be paths.
 fn candidates(text: &str) -> [Option<(&str, Part)>; 4] {
     let mut out = [None; 4];
     if text.len() > 4096 {

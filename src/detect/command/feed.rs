@@ -1,16 +1,17 @@
-//! What `xargs` makes of its input.
+//! The commands that `xargs` builds from its input.
 
 use std::rc::Rc;
 
 use super::quote;
 use super::value::{Field, Value};
 
-/// Longest input of `xargs` that is followed, in bytes.
+/// Maximum length of the input of `xargs` that is followed, in bytes.
 const MAX_FED: usize = 16 << 10;
-/// Commands that one `xargs` is taken to run.
+/// Maximum number of commands that one `xargs` is assumed to run.
 const MAX_FED_COMMANDS: usize = 16;
 
-/// The commands that `xargs` makes of its input, if that is known: one for each item where it is told so.
+/// Returns the commands that `xargs` builds from its input, if the input is known: one for each
+/// item if its options say so.
 pub(super) fn fed(
     fields: &Rc<[Field]>,
     at: usize,
@@ -78,7 +79,7 @@ pub(super) fn fed(
     items.chunks(each).take(MAX_FED_COMMANDS).map(one).collect()
 }
 
-/// What `xargs`, with these options, puts each item in place of.
+/// Returns the placeholder that `xargs` replaces by each item, given these options.
 pub(super) fn mark(own: &[Field]) -> Option<String> {
     value(own, &["-I", "--replace"]).map(|mark| {
         if mark.is_empty() {
@@ -89,7 +90,7 @@ pub(super) fn mark(own: &[Field]) -> Option<String> {
     })
 }
 
-/// The file that `xargs`, with these options, reads instead of its input.
+/// Returns the file that `xargs` reads instead of its input, given these options.
 pub(super) fn file(own: &[Field]) -> Option<String> {
     value(own, &["-a", "--arg-file"])
 }

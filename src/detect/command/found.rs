@@ -1,8 +1,8 @@
-//! What `find` lists.
+//! The files that `find` lists.
 
 use super::value::{Field, Value};
 
-/// Tests that leave some files out.
+/// Tests that exclude some files.
 const FILTERS: [&str; 24] = [
     "-name",
     "-iname",
@@ -29,7 +29,7 @@ const FILTERS: [&str; 24] = [
     "-samefile",
     "-e",
 ];
-/// What prints something else than names, or nothing.
+/// Actions that print something other than names, or nothing.
 const ACTIONS: [&str; 13] = [
     "-exec",
     "-execdir",
@@ -46,7 +46,7 @@ const ACTIONS: [&str; 13] = [
     "-quit",
 ];
 
-/// Whether its tests leave files out: `-name '*'` does not.
+/// Reports whether the tests exclude files: `-name '*'` does not.
 pub(super) fn narrows(arguments: &[Field]) -> bool {
     arguments.iter().enumerate().any(|(at, f)| {
         let value = arguments
@@ -61,7 +61,8 @@ pub(super) fn narrows(arguments: &[Field]) -> bool {
     })
 }
 
-/// Whether the test at `at` is negated. A negated test still matches most files of a system.
+/// Reports whether the test at `at` is negated. A negated test still matches most files of a
+/// system.
 fn is_negated(arguments: &[Field], at: usize) -> bool {
     let before = arguments
         .get(..at)
@@ -72,11 +73,12 @@ fn is_negated(arguments: &[Field], at: usize) -> bool {
     before.is_some_and(|before| matches!(before.text.as_str(), "-not" | "!"))
 }
 
-/// Folders that hold the files of all programs: no test of a name, an age or a size makes deleting there a matter of few.
+/// Folders that contain the files of all programs: no test of a name, an age or a size limits a
+/// deletion there to a few files.
 const SYSTEM: [&str; 9] = [
     "/", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/usr/lib",
 ];
-/// Folders of databases, in which no file can be spared by its age or size.
+/// Folders of databases, where no file is dispensable because of its age or size.
 const DATABASES: [&str; 8] = [
     "/var/lib/postgresql",
     "/var/lib/pgsql",
@@ -87,7 +89,7 @@ const DATABASES: [&str; 8] = [
     "/var/lib/elasticsearch",
     "/var/lib/etcd",
 ];
-/// Tests by which a few files are meant wherever they are.
+/// Tests that select a few files, wherever they are.
 const NAMED: [&str; 10] = [
     "-name",
     "-iname",
@@ -100,7 +102,7 @@ const NAMED: [&str; 10] = [
     "-inum",
     "-samefile",
 ];
-/// Names of what programs leave behind.
+/// Names of files that programs leave behind.
 const LEFT_BEHIND: [&str; 15] = [
     ".pyc",
     "__pycache__",
@@ -119,7 +121,8 @@ const LEFT_BEHIND: [&str; 15] = [
     "node_modules",
 ];
 
-/// Whether its tests leave so much out that what it does to what it finds from `starts` is no matter of whole systems.
+/// Reports whether the tests exclude so many files that an action on those found from `starts` does
+/// not affect whole systems.
 pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
     if !narrows(arguments) {
         return false;
@@ -157,10 +160,10 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
     }
 }
 
-/// Maximum number of folders that a search starts from. One with more is unreadable.
+/// Maximum number of folders that a search starts from. A search with more is unreadable.
 pub(super) const MAX_STARTS: usize = 16;
 
-/// The folders that it starts from.
+/// Returns the folders that a search starts from.
 pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
     arguments
         .iter()
@@ -168,7 +171,7 @@ pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
         .take_while(|f| !f.text.starts_with(['-', '(', '!']))
 }
 
-/// The folders that the file of `-files0-from` names.
+/// Returns the folders listed in the file of `-files0-from`.
 pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
     let names = file.and_then(Value::as_text).unwrap_or_default();
     names
@@ -179,7 +182,8 @@ pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
         .collect()
 }
 
-/// What `ls` prints of folders: all names in them, or the paths where it lists these themselves.
+/// Returns the output of `ls` for folders: all names in them, or their paths if it lists the
+/// folders themselves.
 pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
     let short = |field: &&Field| field.text.starts_with('-') && !field.text.starts_with("--");
     let themselves = arguments.iter().any(|field| field.text == "--directory")
@@ -214,7 +218,8 @@ pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// What it prints, if that is all or much of what is below folders that are named in full: a glob for each.
+/// Returns the output of `find` as a glob for each folder, if it lists all or much of the content
+/// of folders that are named in full.
 pub(super) fn listed(arguments: &[Field]) -> Option<String> {
     let started: Vec<&Field> = starts(arguments).collect();
     if narrows_at(arguments, &started)
@@ -233,7 +238,7 @@ pub(super) fn listed(arguments: &[Field]) -> Option<String> {
             return None;
         }
         out.push_str(start.text.trim_end_matches('/'));
-        // A pattern that ends so already covers everything in the folder.
+        // A pattern that ends in this way already covers everything in the folder.
         if !start.text.ends_with("/*") {
             out.push_str("/*");
         }

@@ -1,5 +1,5 @@
-//! Programs that nobody listed, given something to run: told by the name of the option, by a word such as `exec`
-//! before it, or by a shell among the words.
+//! Programs that no table lists and that are given a command to run. The command is recognized by
+//! the name of its option, by a preceding word such as `exec`, or by a shell among the words.
 
 use super::facts::Facts;
 use super::known::Interprets;
@@ -8,14 +8,14 @@ use super::reader::{Around, Reader};
 use super::traits::Traits;
 use super::value::{Field, Value};
 
-/// What the names of options that take a command hold.
+/// Parts of the names of options that take a command.
 const OPTION_NAMES: [&str; 15] = [
     "invoke", "command", "cmd", "exec", "shell", "script", "eval", "hook", "pager", "editor",
     "askpass", "rsh", "run", "extcmd", "filter",
 ];
-/// Short options that take a command, wherever a text with a space follows.
+/// Short options that take a command if a text with a space follows.
 const OPTIONS: [&str; 7] = ["-c", "-C", "-e", "-x", "-a", "-s", "-ex"];
-/// Words behind which a command stands.
+/// Words that a command follows.
 const VERBS: [&str; 17] = [
     "run",
     "exec",
@@ -68,7 +68,7 @@ const VARIABLES: [&str; 28] = [
 ];
 
 impl Reader<'_> {
-    /// Reads what an unlisted program is given to run.
+    /// Reads the commands that an unlisted program is given to run.
     pub(super) fn given(&mut self, facts: &Facts, arguments: &[Field], around: &Around) {
         if arguments.is_empty() || facts.traits.has(Traits::TAKES_TEXT) || !self.go_deeper() {
             return;
@@ -92,7 +92,7 @@ impl Reader<'_> {
                 matches!(option, "-o" | "--option") && name.contains("-Invoke")
             });
             let given = given.or(hook.map(|(_, script)| script));
-            // A name alone is run by itself, and does nothing that a rule knows.
+            // A name alone runs without arguments, and does nothing that a rule knows.
             if let Some(script) = given.filter(|script| script.contains(' ')) {
                 self.given_script(script, around);
             }
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Words that are a command, or one word that is a script.
+    /// Reads words that form a command, or one word that is a script.
     pub(super) fn given_words(&mut self, words: &[Field], around: &Around) {
         let options = words.iter().take_while(|f| f.text.starts_with('-')).count();
         let Some(first) = words.get(options) else {
@@ -182,7 +182,8 @@ fn takes_command(option: &str) -> bool {
     name.len() <= 40 && OPTION_NAMES.iter().any(|part| name.contains(part))
 }
 
-/// Where a command starts among the arguments: at an interpreter with a script, or behind a word that says so.
+/// Returns where a command starts among the arguments: at an interpreter with a script, or after a
+/// word that introduces it.
 fn first_command(arguments: &[Field], facts: &Facts, programs: &Programs) -> Option<usize> {
     let runs = |at: usize, field: &Field| {
         let base = field.text.rsplit('/').next().unwrap_or("");
@@ -191,7 +192,7 @@ fn first_command(arguments: &[Field], facts: &Facts, programs: &Programs) -> Opt
         };
         programs.interpreter(base).is_some() && arguments.iter().skip(at + 1).take(3).any(scripted)
     };
-    // Nothing comes after the image in `docker run -v /x:/y image`.
+    // In `docker run -v /x:/y image`, no command follows the image.
     let known = facts.known.as_ref().is_some_and(|known| {
         known
             .runners

@@ -1,9 +1,10 @@
 //! Shell patterns: `*`, `?` and `[…]`.
 
-/// Characters of a pattern or a text that are looked at.
+/// Maximum number of characters of a pattern or a text that are compared.
 const MAX_CHARS: usize = 256;
 
-/// Whether `pattern` matches all of `text`. Backtracks to the last star only: length × length at worst, on capped words.
+/// Reports whether `pattern` matches all of `text`. Backtracks only to the last star: at worst
+/// length × length, on words of limited length.
 pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
     if pattern.is_ascii() && text.is_ascii() {
         let capped = |text: &'_ str| text.len().min(MAX_CHARS);
@@ -55,7 +56,7 @@ fn fits(pattern: &impl Fn(usize) -> Option<char>, text: &impl Fn(usize) -> Optio
     (p..).map_while(pattern).all(|c| c == '*')
 }
 
-/// The index behind `[…]` if it takes `c`.
+/// Returns the index after `[…]` if it matches `c`.
 fn class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) -> Option<usize> {
     let mut at = start + 1;
     let negated = matches!(pattern(at), Some('!' | '^'));
@@ -80,7 +81,7 @@ fn class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) -> Opt
     }
 }
 
-/// `${text#pattern}` and, if `longest`, `${text##pattern}`.
+/// Removes a prefix, as `${text#pattern}` or, if `longest`, `${text##pattern}` does.
 pub(super) fn trim_start<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t str {
     let ends = text
         .char_indices()
@@ -92,7 +93,7 @@ pub(super) fn trim_start<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t
     end.and_then(|end| text.get(end..)).unwrap_or(text)
 }
 
-/// `${text%pattern}` and, if `longest`, `${text%%pattern}`.
+/// Removes a suffix, as `${text%pattern}` or, if `longest`, `${text%%pattern}` does.
 pub(super) fn trim_end<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t str {
     let starts = text
         .char_indices()
@@ -104,8 +105,8 @@ pub(super) fn trim_end<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t s
     start.and_then(|start| text.get(..start)).unwrap_or(text)
 }
 
-/// `${text/pattern/by}` and, if `all`, `${text//pattern/by}`: the longest match at each place. Places beyond the first 256
-/// characters are left as they are.
+/// Replaces matches, as `${text/pattern/by}` or, if `all`, `${text//pattern/by}` does: the longest
+/// match at each position. Positions beyond the first 256 characters are left unchanged.
 pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String {
     if !pattern.contains(['*', '?', '[']) {
         return if all {

@@ -32,7 +32,8 @@ impl Reader<'_> {
         out
     }
 
-    /// One stage of a pipeline: a group or a simple command. Gives what it writes, and the index behind it.
+    /// Reads one stage of a pipeline: a group or a simple command. Returns its output and the index
+    /// after it.
     pub(super) fn stage(
         &mut self,
         tokens: &[Token],
@@ -95,7 +96,7 @@ impl Reader<'_> {
         let out = self.list(tokens.get(body..end).unwrap_or_default(), &fed);
         self.come_up();
         if matches!(tokens.get(start), Some(Token::Open)) {
-            // A shell of its own.
+            // A separate shell.
             (self.folder, self.standing) = before;
         }
         let around = Around {
@@ -162,7 +163,7 @@ fn skip_patterns(tokens: &[Token], start: usize) -> usize {
     at
 }
 
-/// The index of the token that closes the group that opens at `start`, or the end.
+/// Returns the index of the token that closes the group that opens at `start`, or the end.
 pub(super) fn closer(tokens: &[Token], start: usize) -> usize {
     let mut open: Vec<&str> = Vec::new();
     let mut commands = true;

@@ -1,4 +1,4 @@
-//! Programs that hand part of their arguments to a shell, each in its own way.
+//! Programs that pass part of their arguments to a shell, each in its own way.
 
 use super::facts::{self, Facts};
 use super::found;
@@ -8,7 +8,8 @@ use super::value::{Field, Value};
 use super::wrappers::value_of;
 
 impl Reader<'_> {
-    /// Reads what `facts`' program hands to a shell. Whether it is known what it does with its arguments.
+    /// Reads the text that the program of `facts` passes to a shell. Returns whether it is known
+    /// what the program does with its arguments.
     pub(super) fn hand_over(
         &mut self,
         facts: &mut Facts,
@@ -106,7 +107,7 @@ impl Reader<'_> {
                         _ => self.escape_lines(text),
                     }
                 }
-                // `gdb --args rm -rf /`: the program that is debugged.
+                // `gdb --args rm -rf /`: the program to debug.
                 if let "gdb" | "lldb" = facts.program.as_str()
                     && let Some(at) = arguments
                         .iter()
@@ -134,14 +135,14 @@ impl Reader<'_> {
         true
     }
 
-    /// What an editor or a client reads from its input.
+    /// Reads the input of an editor or a client.
     fn marked_input(&mut self, around: &Around) {
         if let Some(text) = around.input.as_text() {
             self.escape_lines(text);
         }
     }
 
-    /// `su -c script`, `sg group script`, and a shell that reads its input.
+    /// Reads `su -c script`, `sg group script`, or the input of the shell that is started.
     fn as_user(&mut self, facts: &Facts, arguments: &[Field], input: &Value) {
         let flags = ["-c", "--command", "--session-command", "--run"];
         let dashes = arguments
@@ -168,7 +169,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `parallel command ::: arguments`: the command, or each argument where there is none.
+    /// Reads `parallel command ::: arguments`: the command, or each argument if there is no
+    /// command.
     fn parallel(&mut self, arguments: &[Field], input: &Value) {
         const VALUED: [&str; 12] = [
             "-j",
@@ -231,7 +233,7 @@ impl Reader<'_> {
         let scripts: Vec<String> = match (command.is_empty(), items.is_empty()) {
             (true, _) => items.clone(),
             (false, true) => vec![command],
-            // An item is one word, unless the command is a shell's `-c`, which reads it anew.
+            // An item is one word, unless the command is a shell's `-c`, which parses it again.
             (false, false) if command.contains("{}") => items
                 .iter()
                 .map(|item| command.replace("{}", item))
@@ -246,7 +248,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Options and verbs of `git` that run something.
+    /// Reads options and verbs of `git` that run something.
     fn git(&mut self, arguments: &[Field], around: &Around) {
         let mut verbs = arguments
             .iter()
@@ -256,7 +258,8 @@ impl Reader<'_> {
             return;
         };
         let rest = arguments.get(at + 1..).unwrap_or_default();
-        // A remote helper runs what follows, each word quoted by `%` (git-remote-ext).
+        // A remote helper runs the text that follows, with each word quoted by `%`
+        // (git-remote-ext).
         for remote in rest.iter().filter_map(|f| f.text.strip_prefix("ext::")) {
             self.inner_script(&remote.replace('%', ""), &Value::nothing());
         }
@@ -336,7 +339,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `find … -exec`: the command runs on what is found; without a filter that is all there is.
+    /// Reads `find … -exec`: the command runs on the files found, which are all files if there is
+    /// no filter.
     fn found(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = [
             "-exec",
@@ -378,7 +382,7 @@ impl Reader<'_> {
                 .cloned()
                 .collect();
             at += body.len();
-            // `fd` puts what it finds at the end.
+            // `fd` appends the files that it finds.
             let bare = !filtered
                 && !body.iter().any(|part| part.text.contains("{}"))
                 && ACTIONS
@@ -413,7 +417,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `ssh host command`: the far shell reads the words joined.
+    /// Reads `ssh host command`: the remote shell parses the joined words.
     fn remote(&mut self, arguments: &[Field], input: &Value) {
         const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
         let mut at = 0;
@@ -446,7 +450,7 @@ impl Reader<'_> {
         if at < arguments.len() {
             self.joined_script(arguments.iter().skip(at), input);
         } else if host {
-            // No command: the far shell reads what comes in.
+            // Without a command, the remote shell reads the input.
             self.known_script(input);
         }
         self.standing.elsewhere = outside;
@@ -463,7 +467,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Options whose values are commands: `--checkpoint-action=exec=…`, `-c core.pager=…`, `EXEC:…`.
+    /// Reads options whose values are commands: `--checkpoint-action=exec=…`, `-c core.pager=…`,
+    /// `EXEC:…`.
     fn option_values(&mut self, facts: &Facts, arguments: &[Field]) {
         const NAMES: [&str; 8] = [
             "checkpoint-action=exec",
@@ -522,7 +527,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether `git` runs what this key of its configuration says.
+/// Reports whether `git` runs the value of this configuration key.
 fn runs_value(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let ends = [

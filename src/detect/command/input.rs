@@ -1,10 +1,10 @@
-//! What `read` and `mapfile` make of their input.
+//! The variables that `read` and `mapfile` set from their input.
 
 use super::reader::{Around, Reader};
 use super::value::{Field, Value};
 use super::wrappers::value_of;
 
-/// Items that one line or file is split into.
+/// Maximum number of items that one line or file is split into.
 const MAX_ITEMS: usize = 256;
 /// Options of `read` that take a value, and those of `mapfile`.
 const READ_VALUED: &str = "adinNptu";
@@ -75,7 +75,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `-d` says that lines end with.
+/// Returns the line delimiter that `-d` specifies.
 fn delimiter(arguments: &[Field]) -> Option<&str> {
     let joined = || {
         arguments
@@ -87,7 +87,7 @@ fn delimiter(arguments: &[Field]) -> Option<&str> {
         .or_else(joined)
 }
 
-/// The list that `-a` names, and the variables.
+/// Returns the list that `-a` names, and the variables.
 fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
     let mut list = None;
     let mut names = Vec::new();

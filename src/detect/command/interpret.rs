@@ -1,4 +1,4 @@
-//! Interpreters: the code or script that they are given, as an argument, a file, or their input.
+//! Interpreters and the code or script that they run: an argument, a file, or their input.
 
 use super::facts::{self, Facts};
 use super::known::Interprets;
@@ -8,7 +8,7 @@ use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 
 impl Reader<'_> {
-    /// What an interpreter runs: an argument, a file, or its input.
+    /// Reads what an interpreter runs: an argument, a file, or its input.
     pub(super) fn interpret(
         &mut self,
         runs: Interprets,
@@ -55,7 +55,7 @@ impl Reader<'_> {
         };
         if runs == Interprets::Windows {
             self.windows_inline(&program, arguments, facts);
-            // Without a script it runs its input: `curl … | pwsh -NoProfile -`.
+            // Without a script, the interpreter runs its input: `curl … | pwsh -NoProfile -`.
             if arguments
                 .last()
                 .is_none_or(|last| last.text.starts_with(['-', '/']))
@@ -153,7 +153,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Code of an interpreter, and what it gives to a shell in ways that its own reader does not know.
+    /// Reads the code of an interpreter, including commands that it passes to a shell in ways that
+    /// its own reader does not know.
     fn foreign(&mut self, program: &str, text: &str, taint: Taint) {
         if tcl::is_tcl(program) {
             return self.tcl(text);
@@ -166,7 +167,7 @@ impl Reader<'_> {
     }
 }
 
-/// Code that is joined on to its flag: `-e'system("x")'`.
+/// Returns code that is attached to its flag: `-e'system("x")'`.
 fn attached(arguments: &[Field]) -> Option<Field> {
     const FLAGS: [&str; 9] = ["-lne", "-lpe", "-ne", "-pe", "-le", "-e", "-E", "-c", "-r"];
     arguments.iter().take(8).find_map(|field| {

@@ -1,4 +1,4 @@
-//! What is known of one program.
+//! The data about one program.
 
 use super::options::{Download, Options};
 use super::traits::Traits;
@@ -6,10 +6,10 @@ use super::value::Field;
 use super::wrappers::Runner;
 use crate::document::{Located, Table};
 
-/// The last place among the arguments for a word that makes a program print a credential.
+/// Number of leading arguments in which words that make a program print a credential may be.
 const WORDS_BEFORE: usize = 16;
 
-/// What an interpreter runs.
+/// The kind of text that an interpreter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interprets {
     Shell,
@@ -26,25 +26,25 @@ impl Interprets {
     ];
 }
 
-/// What is known of a program.
+/// The data about a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub(super) traits: Traits,
     pub(super) interprets: Option<Interprets>,
     pub(super) options: Option<Options>,
     pub(super) download: Option<Download>,
-    /// How it runs another program.
+    /// The ways in which the program runs another one.
     pub(super) runners: Vec<Runner>,
-    /// Options with which it decodes; always, if there are none.
+    /// Options with which the program decodes; if empty, it always does.
     decodes: Option<Vec<String>>,
-    /// Words that together make it print a credential.
+    /// Words that together make the program print a credential.
     prints_secret: Vec<Vec<String>>,
     /// Options whose value a database runs.
     pub(super) sql: Vec<String>,
 }
 
 impl Program {
-    /// Reads what a `[[program]]` table says. Notes faults.
+    /// Parses a `[[program]]` table and reports its faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let values = |list: Vec<Located<String>>| {
             list.into_iter().map(|item| item.value).collect::<Vec<_>>()
@@ -112,7 +112,7 @@ impl Program {
             && (runners.is_empty() && prints_secret.is_empty() && sql.is_empty())
     }
 
-    /// Adds what another table says. Of options, a later table is taken in place of an earlier one.
+    /// Adds the data of another table. Options of a later table replace those of an earlier one.
     pub(super) fn add(&mut self, other: &Self) {
         self.traits = self.traits.and(other.traits);
         self.interprets = other.interprets.or(self.interprets);
@@ -131,19 +131,20 @@ impl Program {
         self.sql.extend(other.sql.iter().cloned());
     }
 
-    /// Whether it runs what follows its options.
+    /// Reports whether the program runs the command after its options.
     pub(super) fn runs_what_follows(&self) -> bool {
         self.runners.iter().any(Runner::is_plain)
     }
 
-    /// How many of `arguments` come before the command that it runs; `None` if it runs none.
+    /// Returns how many of `arguments` precede the command that the program runs; `None` if it runs
+    /// none.
     pub(super) fn inner(&self, arguments: &[Field]) -> Option<usize> {
         self.runners
             .iter()
             .find_map(|runner| runner.inner(self.options.as_ref(), arguments))
     }
 
-    /// Whether it decodes with these arguments.
+    /// Reports whether the program decodes with these arguments.
     pub(super) fn decodes(&self, arguments: &[Field]) -> bool {
         let short = |text: &str, option: &str| {
             let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
@@ -160,7 +161,7 @@ impl Program {
         })
     }
 
-    /// Whether it prints a credential with these arguments.
+    /// Reports whether the program prints a credential with these arguments.
     pub(super) fn prints_secret(&self, arguments: &[Field]) -> bool {
         let given = |word: &String| {
             arguments

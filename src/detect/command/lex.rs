@@ -1,4 +1,5 @@
-//! Text to tokens, as a POSIX or bash shell splits it. Tolerant: whatever is unclosed ends with the text.
+//! Splits text into tokens, as a POSIX shell or bash does. Tolerant: anything unclosed ends with
+//! the text.
 
 use super::quote;
 pub(super) use super::tokens::{Flow, Piece, Token, Word};
@@ -10,7 +11,8 @@ struct Lexer<'t> {
     tokens: Vec<Token>,
     word: Word,
     in_word: bool,
-    /// Here-documents whose bodies follow the next line end: token, delimiter, quoted, tabs stripped.
+    /// Here-documents whose bodies follow the next line end: token, delimiter, quoted, tabs
+    /// stripped.
     pending: Vec<(usize, String, bool, bool)>,
     /// Whether this is the inside of `a=(…)`, where no further list may start.
     in_list: bool,
@@ -18,18 +20,20 @@ struct Lexer<'t> {
     unclosed: bool,
 }
 
-/// Ends an item of `a=(…)` within the assigned value: the unit separator, which no cleaned text holds.
+/// Ends an item of `a=(…)` within the assigned value: the unit separator, which cleaned text never
+/// contains.
 pub(super) const ITEM: char = '\u{1f}';
 
-/// Splits `text` into tokens. Linear, but for nesting, which the caller bounds.
-/// Also tells whether a quote or a bracket is never closed.
+/// Splits `text` into tokens, and reports whether a quote or bracket is never closed. Takes linear
+/// time except for nesting, which the caller bounds.
 pub(super) fn lex(text: &str) -> (Vec<Token>, bool) {
     let mut lexer = Lexer::new(text);
     lexer.run();
     (lexer.tokens, lexer.unclosed)
 }
 
-/// The pieces of a here-document's body, where only `$`, backticks and backslashes mean something.
+/// Returns the pieces of a here-document's body, where only `$`, backticks and backslashes are
+/// special.
 pub(super) fn lex_body(text: &str) -> Word {
     let mut lexer = Lexer::new(text);
     lexer.double_quoted(false);
@@ -51,7 +55,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Where the bracket that was opened before `start` closes.
+    /// Returns where the bracket that was opened before `start` closes.
     fn closing(&mut self, start: usize, closer: u8) -> usize {
         let end = quote::closing(self.bytes, start, closer);
         self.unclosed |= end >= self.bytes.len();
@@ -123,7 +127,8 @@ impl<'t> Lexer<'t> {
         if self.in_word {
             self.in_word = false;
             let word = std::mem::take(&mut self.word);
-            // A number or `{name}` right before a redirection would be its descriptor; `angle` has taken it.
+            // A number or `{name}` right before a redirection is its descriptor, which `angle` has
+            // already taken.
             match self.tokens.last_mut() {
                 Some(Token::Redirect { target, .. }) if target.is_empty() => *target = word,
                 _ => self.tokens.push(Token::Word(word)),
@@ -137,7 +142,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Whether the word so far is `name=`.
+    /// Reports whether the word so far is `name=`.
     fn assigns(&self) -> bool {
         matches!(self.word.as_slice(), [Piece::Text { text, quoted: false }] if text.ends_with('=')
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b'=')))
@@ -170,7 +175,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn angle(&mut self) {
-        // Digits or `{name}` right before name the descriptor and are no word of their own.
+        // Digits or `{name}` right before the redirection name its descriptor and are not a word of
+        // their own.
         if let [
             Piece::Text {
                 text,
@@ -236,7 +242,7 @@ impl<'t> Lexer<'t> {
         let quoted = delimiter.len() != written.len();
         self.pending
             .push((self.tokens.len(), delimiter, quoted, tabs));
-        // Never empty, or the next word would be taken for the target.
+        // Never empty; otherwise the next word would be taken as the target.
         let target = vec![Piece::Text {
             text: String::new(),
             quoted: true,
@@ -281,7 +287,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// One character or quoted run of a word.
+    /// Reads one character or quoted run of a word.
     fn character(&mut self) {
         self.in_word = true;
         match self.peek(0) {
@@ -334,11 +340,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The character here and all after it that mean only themselves.
+    /// Reads the current character and all following ones without a special meaning.
     fn run_of(&mut self, quoted: bool, plain: impl Fn(u8) -> bool) {
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
         let end = self.at + 1 + rest.iter().position(|b| !plain(*b)).unwrap_or(rest.len());
-        // Whatever ends it is ASCII, so it ends between characters.
+        // The character that ends the run is ASCII, so the end is a character boundary.
         self.push(quote::cut(self.text, self.at, end), quoted);
         self.at = end;
     }
@@ -365,7 +371,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Up to the closing quote (or, for a here-document, to the end).
+    /// Reads up to the closing quote (or, for a here-document, to the end).
     fn double_quoted(&mut self, closes: bool) {
         while self.at < self.bytes.len() {
             match self.peek(0) {
@@ -385,7 +391,7 @@ impl<'t> Lexer<'t> {
         self.unclosed |= closes;
     }
 
-    /// An expansion: at `$` or a backtick.
+    /// Reads an expansion at `$` or a backtick.
     fn dollar(&mut self, quoted: bool) {
         if self.peek(0) == b'`' {
             let end = quote::find_unescaped(self.bytes, self.at + 1, b'`');

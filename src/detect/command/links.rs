@@ -1,4 +1,5 @@
-//! Symbolic links and bind mounts that a script creates and then uses as paths: `ln -s ~ x; rm -rf x/`.
+//! Symbolic links and bind mounts that a script creates and then uses as paths: `ln -s ~ x; rm -rf
+//! x/`.
 
 use std::rc::Rc;
 
@@ -6,11 +7,11 @@ use super::paths;
 use super::reader::Reader;
 use super::value::Field;
 
-/// Links of one script that are followed.
+/// Maximum number of links in one script that are followed.
 const MAX_LINKS: usize = 64;
 
 impl Reader<'_> {
-    /// Notes the link that `ln -s` or `mount --bind` makes.
+    /// Records the link that `ln -s` or `mount --bind` creates.
     pub(super) fn note_link(&mut self, program: &str, arguments: &[Field]) {
         let has = |short: char, long: &str| {
             arguments
@@ -64,13 +65,14 @@ impl Reader<'_> {
         }
     }
 
-    /// The words of a command with what lies behind a link in the place of the link.
+    /// Returns the words of a command with paths through links replaced by the paths that they lead
+    /// to.
     pub(super) fn resolve_links(&self, fields: Rc<[Field]>) -> Rc<[Field]> {
         let enters = fields
             .first()
             .is_some_and(|first| matches!(first.text.as_str(), "cd" | "pushd" | "chdir"));
         let resolved = |field: &Field| {
-            // The link itself is what a bare name means to most programs.
+            // To most programs, a bare name refers to the link itself.
             if field.text.starts_with('-') || !(enters || field.text.contains('/')) {
                 return None;
             }

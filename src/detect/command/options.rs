@@ -1,20 +1,21 @@
-//! Option parsing. Short options can be combined in one word, and the last one can take a value, attached or as the next word
-//! (`-fsSLo f`, `-qO/tmp/x`, `--output=f`).
+//! Option parsing. Short options can be combined in one word, and the last one can take a value,
+//! attached or as the next word (`-fsSLo f`, `-qO/tmp/x`, `--output=f`).
 
 use super::known::Program;
 use super::value::Field;
 use crate::document::Table;
 
-/// How a program takes options.
+/// The options of a program that take values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options {
     /// Short options that take a value.
     short: String,
-    /// Long options that take a value as the next word, without their hyphens. Others take it behind `=` only.
+    /// Long options, without their hyphens, that take a value as the next word. Others take one
+    /// only after `=`.
     long: Vec<String>,
 }
 
-/// Options by which a program that downloads selects the file.
+/// Options with which a program that downloads selects the file.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
     /// Options whose value is the file.
@@ -34,14 +35,14 @@ fn strings(table: &Table<'_>, key: &str) -> Vec<String> {
 }
 
 impl Options {
-    /// Reads `options` of a `[[program]]` table. Notes faults.
+    /// Parses `options` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
         let read = Self::among(table);
         table.finish();
         read
     }
 
-    /// Reads `short` and `long` among the keys of a table.
+    /// Parses `short` and `long` among the keys of a table.
     pub(super) fn among(table: &Table<'_>) -> Self {
         Self {
             short: table
@@ -51,7 +52,7 @@ impl Options {
         }
     }
 
-    /// Those of the loader of programs.
+    /// Returns the options of the dynamic loader.
     pub(super) fn of_loader() -> Self {
         const LONG: [&str; 6] = [
             "library-path",
@@ -67,7 +68,7 @@ impl Options {
         }
     }
 
-    /// Whether an option takes the next word as its value.
+    /// Reports whether an option takes the next word as its value.
     pub(super) fn takes_next(&self, word: &str) -> bool {
         match word.strip_prefix("--") {
             Some(long) => self.long.iter().any(|known| known == long),
@@ -84,7 +85,7 @@ impl Options {
 }
 
 impl Download {
-    /// Reads `download` of a `[[program]]` table. Notes faults.
+    /// Parses `download` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
         let saves = table.has("saves").then(|| strings(table, "saves"));
         let read = Self {
@@ -105,7 +106,7 @@ pub(super) enum Argument<'f> {
     Operand(&'f str),
 }
 
-/// The arguments of a program that downloads, in order; nothing for other programs.
+/// Returns the arguments of a program that downloads, in order; nothing for other programs.
 pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument<'f>> {
     if known.download.is_none() {
         return Vec::new();
@@ -143,8 +144,9 @@ pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument
     parsed
 }
 
-/// Program and arguments with every option in a word of its own, its value in the next: `useradd -ou0 x` is `useradd -o -u 0 x`.
-/// `None` where that is how they stand, or where nothing is known of the program's options.
+/// Returns the program and its arguments with each option as a word of its own, followed by its
+/// value: `useradd -ou0 x` becomes `useradd -o -u 0 x`. Returns `None` if that changes nothing, or
+/// if the program's options are not known.
 pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Option<String> {
     let valued = known
         .options
@@ -202,7 +204,7 @@ pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Opt
     changed.then_some(out)
 }
 
-/// The files that a program that downloads writes to.
+/// Returns the files that a program that downloads writes to.
 pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
     let Some(download) = &known.download else {
         return Vec::new();
@@ -260,7 +262,7 @@ pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
     files
 }
 
-/// Whether the value of this option is a file that is written.
+/// Reports whether the value of this option is a file that is written.
 pub(super) fn names_output(option: &str) -> bool {
     matches!(
         option,
@@ -268,7 +270,7 @@ pub(super) fn names_output(option: &str) -> bool {
     )
 }
 
-/// Whether the value of this option of `find` is a file that it prints to.
+/// Reports whether the value of this option of `find` is a file that it prints to.
 pub(super) fn prints_to(program: &str, option: &str) -> bool {
     matches!(program, "find" | "gfind")
         && matches!(option, "-fprint" | "-fprint0" | "-fprintf" | "-fls")

@@ -1,11 +1,11 @@
 //! The classes of paths that rules name, each with its patterns.
 
-/// Each class and its patterns, over normalised paths: `~` is any user's home, `*` and `?` stay within a
-/// component, a last `**` is anything below (or the folder itself), a first `**` is any folder.
-/// A space is written `?`.
+/// The classes and their patterns for normalized paths: `~` is any user's home, `*` and `?` stay
+/// within a component, a `**` at the end is anything below (or the folder itself), and a `**` at
+/// the start is any folder. A space is written `?`.
 pub(super) const CLASSES: [(&str, &str); 21] = [
     ("root", "/ /*$ ?: ?:/*$"),
-    // Told by its variable, not by its name.
+    // Recognized by its variable, not by its name.
     ("unset-root", ""),
     (
         "home",

@@ -1,4 +1,4 @@
-//! Which classes a path belongs to, and whether it fits a rule's own glob.
+//! Determines the classes of a path, and matches paths against the globs of rules.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,14 @@ use super::path_classes::CLASSES;
 use super::paths;
 use crate::text::quick::QuickMap;
 
-/// Classes of paths, as a set.
+/// A set of path classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::detect) struct Classes(u32);
 
 impl Classes {
     pub(in crate::detect) const NONE: Self = Self(0);
 
-    /// The set that holds the class of this name only.
+    /// Returns the set that contains only the class of this name.
     pub(in crate::detect) fn named(name: &str) -> Option<Self> {
         CLASSES
             .iter()
@@ -43,7 +43,8 @@ impl Classes {
 #[derive(Clone, Debug)]
 enum Part {
     Exactly(Box<str>),
-    /// `*$`: a bare star in the command only: the folder's whole content, not one thing in it.
+    /// `*$`: matches only a bare star in the command, which is the whole content of the folder, not
+    /// a single item in it.
     Star,
     /// `**`: anything below, or nothing.
     Deep,
@@ -87,7 +88,7 @@ fn parts(pattern: &str) -> Vec<Part> {
         .collect()
 }
 
-/// Whether all components of `path` are taken, one by one.
+/// Reports whether `path` matches the pattern, component by component.
 fn fits(pattern: &[Part], path: &str) -> bool {
     let mut components = path.split('/');
     for wanted in pattern {
@@ -104,7 +105,7 @@ fn fits(pattern: &[Part], path: &str) -> bool {
     components.next().is_none()
 }
 
-/// The ends of a path that start with a component, longest first.
+/// Returns the suffixes of a path that start with a component, longest first.
 fn ends(path: &str) -> impl Iterator<Item = &str> {
     let starts = path
         .match_indices('/')
@@ -112,10 +113,10 @@ fn ends(path: &str) -> impl Iterator<Item = &str> {
     std::iter::once(path).chain(starts).take(MAX_COMPONENTS)
 }
 
-/// Components of a path in which patterns may start.
+/// Maximum number of components of a path at which patterns may start.
 const MAX_COMPONENTS: usize = 64;
 
-/// A rule's own glob: `/etc/foo*`, `**/x`, `/boot/**`.
+/// The glob of a rule: `/etc/foo*`, `**/x`, `/boot/**`.
 #[derive(Clone)]
 pub(super) struct Glob {
     source: String,
@@ -145,7 +146,7 @@ impl Glob {
     }
 }
 
-/// Whether a path fits a glob, as [`Glob`] has it.
+/// Reports whether a path matches a glob, with the syntax of [`Glob`].
 pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
     let takes = |wanted: &str, part: &str| {
         if wanted.contains(['*', '?']) {
@@ -186,10 +187,11 @@ type Patterns = Vec<(Vec<Part>, Classes)>;
 
 #[derive(Default)]
 struct Table {
-    /// By their first component, and those whose second is no glob either by both: homes have many.
+    /// Patterns by their first component. Those whose second component is not a glob either are in
+    /// `pairs`, by both: homes have many.
     named: QuickMap<&'static str, Patterns>,
     pairs: QuickMap<&'static str, Patterns>,
-    /// Those whose first component is a glob.
+    /// Patterns whose first component is a glob.
     globs: Patterns,
 }
 
@@ -215,7 +217,7 @@ impl Table {
         table
     }
 
-    /// Patterns that may fit a path, save those whose first component is a glob.
+    /// Returns the patterns that may match a path, except those whose first component is a glob.
     fn of(&self, path: &str) -> impl Iterator<Item = &(Vec<Part>, Classes)> {
         let first = path.split('/').next().unwrap_or(path);
         let pairs = pair(path).and_then(|pair| self.pairs.get(pair));
@@ -223,7 +225,7 @@ impl Table {
     }
 }
 
-/// The first two components of a path that has two.
+/// Returns the first two components of a path, if it has two.
 fn pair(path: &str) -> Option<&str> {
     let (first, rest) = path.split_once('/')?;
     let second = rest.find('/').unwrap_or(rest.len());
@@ -236,7 +238,7 @@ static ROOTED: LazyLock<Table> = LazyLock::new(|| Table::new(false));
 /// Patterns that may start in any folder.
 static ANYWHERE: LazyLock<Table> = LazyLock::new(|| Table::new(true));
 
-/// What is public or merely listed among the keys.
+/// Names of files that match the patterns for keys, but are public or only examples.
 const PUBLIC: [&str; 9] = [
     "known_hosts",
     "known_hosts.old",
@@ -256,9 +258,10 @@ static SECRET: LazyLock<Classes> = LazyLock::new(|| {
         .fold(Classes::NONE, Classes::join)
 });
 
-/// Whether a word needs a closer look: it may be more than a name, or it is a name that tells.
+/// Reports whether a word must be classified: it may be more than a name, or it is a name that has
+/// a class.
 pub(super) fn may_have_class(word: &str) -> bool {
-    // Every pattern for a single name that is a glob holds a dot or a space.
+    // Every glob pattern for a single name contains a dot or a space.
     word.bytes().any(|b| {
         matches!(
             b,
@@ -267,7 +270,7 @@ pub(super) fn may_have_class(word: &str) -> bool {
     }) || ANYWHERE.named.contains_key(word)
 }
 
-/// The classes of a normalised path.
+/// Returns the classes of a normalized path.
 pub(in crate::detect) fn classes(path: &str) -> Classes {
     let mut found = Classes::NONE;
     let absolute = path.starts_with(['/', '~']) || path.get(1..2) == Some(":");
@@ -308,13 +311,14 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
     found
 }
 
-/// Folders of the root whose loss is a system's or a person's.
+/// Folders in the root directory whose loss affects a whole system or a user.
 const ROOT_FOLDERS: [&str; 20] = [
     "bin", "boot", "dev", "etc", "home", "lib", "lib64", "mnt", "opt", "proc", "root", "run",
     "sbin", "srv", "sys", "usr", "var", "Users", "System", "Library",
 ];
 
-/// The classes of all paths that one may be whose first component is a glob: `/h*` is `/home`.
+/// Returns the classes of all paths that a path may refer to if its first component is a glob:
+/// `/h*` may be `/home`.
 pub(super) fn classes_below_root(path: &str) -> Classes {
     let Some((first, rest)) = path
         .strip_prefix('/')
@@ -332,7 +336,7 @@ pub(super) fn classes_below_root(path: &str) -> Classes {
     paths.fold(Classes::NONE, |found, path| found.join(classes(&path)))
 }
 
-/// Every path a pattern names outright: what a glob in a command may stand for.
+/// All paths that a pattern names without wildcards: the possible meanings of a glob in a command.
 static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
     let plain = CLASSES
         .iter()
@@ -355,7 +359,7 @@ static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The well-known path that a glob stands for, if it spells enough of it to mean it.
+/// Returns the well-known path that a glob refers to, if the glob spells enough of it.
 pub(super) fn resolve_glob(path: &str) -> Option<&'static str> {
     let spelt = path.chars().filter(|c| c.is_alphanumeric()).count();
     if !path.starts_with(['/', '~']) || path.ends_with("/*") || spelt == 0 && !path.contains("???")

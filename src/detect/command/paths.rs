@@ -1,19 +1,20 @@
-//! Paths as the file system resolves them.
+//! Normalizes paths as the file system resolves them.
 
 use std::borrow::Cow;
 
 pub(in crate::detect) use super::path_match::{Classes, classes, fits_glob};
 
-/// Folders up from one that is not known, from which on a path without a name behind them is taken to mean the root.
+/// Number of levels above an unknown folder at which a path without a name after them is assumed to
+/// mean the root.
 const MANY_CLIMBED: usize = 5;
-/// Most folders up that a relative path is told to climb; more lead to the root anyway.
+/// Maximum number of levels that a relative path climbs; more lead to the root anyway.
 const MAX_CLIMBED: usize = 64;
 
-/// A path in one form: home as `~`, no `//`, `.` or `..`, no end slash; `/*` and its kin as `*`.
-/// `None` if the text is not a path that is worth a look.
+/// Returns a path in its normal form: home as `~`, no `//`, `.` or `..`, no trailing slash; `/*`
+/// and similar patterns as `*`. Returns `None` if the text is not a path that is worth examining.
 pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<String> {
     let text = text.strip_prefix("file://").unwrap_or(text);
-    // A sentence that names a path is no path.
+    // A sentence that mentions a path is not a path.
     let sentence =
         !text.starts_with(['/', '~']) && text.contains([' ', '\n']) && text.get(1..2) != Some(":");
     if sentence
@@ -47,7 +48,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
             "" | "." => {}
             ".." => match parts.pop() {
                 None => climbed += 1,
-                // Homes are in `/home`, but for root's.
+                // Homes are in `/home`, except that of root.
                 Some(home)
                     if home.starts_with('~')
                         && parts.is_empty()
@@ -62,7 +63,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
             part => parts.push(part),
         }
     }
-    // Any process's root or folder may be the root.
+    // The root or the working directory of any process may be the root directory.
     while let ["proc", _, "root" | "cwd", ..] = parts.as_slice() {
         parts.drain(..3);
     }
@@ -79,7 +80,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         || (climbs
             && climbed >= 2
             && parts.first().is_some_and(|p| matches!(*p, "etc" | "root" | "home" | "var" | "proc" | "usr" | "dev")))
-        // So far up there is nothing but the root.
+        // This many levels up, there is only the root.
         || (climbs && climbed >= MANY_CLIMBED && parts.first().is_none_or(|p| *p == "*"));
     let joined_path = match (absolute, parts.as_slice()) {
         (true, ["root", rest @ ..]) | (true, ["home" | "Users", _, rest @ ..])
@@ -91,7 +92,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         (true, []) => "/".to_owned(),
         (true, parts) => joined("", parts),
         (false, [first, rest @ ..]) if first.starts_with('~') => home(rest),
-        // As far up as it goes: whether that is too far, roots say.
+        // Keeps the levels that the path climbs: `roots` decide whether these are too many.
         (false, parts) => std::iter::repeat_n("..", climbed.min(MAX_CLIMBED))
             .chain(parts.iter().copied())
             .collect::<Vec<_>>()
@@ -100,7 +101,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
     Some(joined_path)
 }
 
-/// The home folder in a path that is spelt out, of which [`normal`] made `~`.
+/// Returns the home folder that a path spells out, and that [`normal`] replaces by `~`.
 pub(super) fn home_of(text: &str, folder: Option<&str>) -> Option<Box<str>> {
     let text = text.strip_prefix("file://").unwrap_or(text);
     let whole = if text.starts_with(['/', '\\']) {

@@ -1,4 +1,5 @@
-//! PowerShell: its words, strings and expressions, evaluated as far as they are made of texts alone.
+//! Reads PowerShell: its words, strings and expressions. Expressions that consist only of texts are
+//! evaluated.
 
 use std::collections::HashMap;
 
@@ -9,10 +10,10 @@ use super::term::Term;
 use super::value::{Field, Taint};
 use super::windows;
 
-/// Brackets within brackets.
+/// Maximum nesting depth of brackets.
 const MAX_FRAMES: usize = 64;
 
-/// What a bracket holds.
+/// The content of a bracket.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind {
     /// `( )`, `$( )`, `@( )` or the script itself.
@@ -20,9 +21,9 @@ pub(super) enum Kind {
     Block,
     /// `@{ }`
     Hash,
-    /// Arguments of a method: what it is called on, and its name.
+    /// The arguments of a method, with its object and its name.
     Call(Term, String),
-    /// Behind a value: `[1,2]`.
+    /// An index after a value: `[1,2]`.
     Index(Term),
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Frame {
     pub(super) items: Vec<Item>,
     /// The variable that the statement assigns to, and whether it appends.
     pub(super) target: Option<(String, bool)>,
-    /// What comes through the pipe.
+    /// The input from the pipe.
     input: Option<Term>,
     value: Term,
 }
@@ -53,7 +54,7 @@ pub(super) struct Session<'r, 'w> {
     pub(super) reader: &'r mut Reader<'w>,
     variables: HashMap<String, Term>,
     pub(super) aliases: HashMap<String, String>,
-    /// It fetched something; it opened a connection; it ran a text that cannot be told.
+    /// Whether the session fetched content, opened a connection, or ran a text that is not known.
     pub(super) fetches: bool,
     pub(super) connects: bool,
     pub(super) runs_unknown: bool,
@@ -71,7 +72,7 @@ impl<'r, 'w> Session<'r, 'w> {
         }
     }
 
-    /// Reads a script; gives what it writes.
+    /// Reads a script and returns its output.
     pub(super) fn run(&mut self, text: &str) -> Term {
         self.reader.spend_bytes(text.len());
         if !self.reader.spend_command() || !self.reader.go_deeper() {
@@ -212,7 +213,7 @@ impl<'r, 'w> Session<'r, 'w> {
             self.reader.give_up();
             return;
         }
-        // A block sees what comes through the pipe as `$_`.
+        // A block receives the input from the pipe as `$_`.
         if kind == Kind::Block
             && let Some(input) = frames.last().and_then(|frame| frame.input.clone())
         {
@@ -253,7 +254,7 @@ impl<'r, 'w> Session<'r, 'w> {
         }
         if let Some(frame) = frames.last_mut() {
             frame.items.push(item);
-            // What stands behind a statement's block is the next statement.
+            // The text after a statement's block is the next statement.
             if block
                 && matches!(frame.items.first(), Some(Item::Word(word)) if terms::is_keyword(word))
                 && frame.input.is_none()
@@ -263,7 +264,7 @@ impl<'r, 'w> Session<'r, 'w> {
         }
     }
 
-    /// The end of a statement, or of one part of a pipeline.
+    /// Ends a statement, or one part of a pipeline.
     fn finish(&mut self, frame: &mut Frame, piped: bool) {
         let mut items = std::mem::take(&mut frame.items);
         let input = frame.input.take();

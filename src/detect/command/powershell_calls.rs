@@ -1,4 +1,4 @@
-//! What PowerShell's cmdlets and methods of .NET do with what they are given.
+//! The effects of PowerShell's cmdlets and of .NET methods.
 
 use super::facts::{Behaviour, Facts};
 use super::powershell::Session;
@@ -7,13 +7,13 @@ use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
 use super::windows_names::{aliases, cmdlet_of, cmdlets};
 
-/// The last part of a type's name: `net.webclient` is `webclient`.
+/// Returns the last part of a type's name: `net.webclient` is `webclient`.
 fn short(name: &str) -> String {
     let name = name.rsplit(['.', ']']).next().unwrap_or(name);
     name.trim_matches(['[', ']', ' ']).to_ascii_lowercase()
 }
 
-/// The value behind a parameter, which may be shortened to `least` letters.
+/// Returns the value after a parameter, whose name may be shortened to `least` letters.
 fn parameter<'f>(fields: &'f [Field], names: &[&str], least: usize) -> Option<&'f Field> {
     let at = fields.iter().position(|field| {
         let text = field.text.to_ascii_lowercase();
@@ -22,7 +22,8 @@ fn parameter<'f>(fields: &'f [Field], names: &[&str], least: usize) -> Option<&'
     fields.get(at + 1)
 }
 
-/// Words that are no parameters and no values of parameters, as far as can be told.
+/// Returns the words that are neither parameters nor, as far as can be determined, values of
+/// parameters.
 fn operands(fields: &[Field]) -> impl Iterator<Item = &Field> {
     fields
         .iter()
@@ -230,7 +231,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// Notes what an object of this kind can do.
+    /// Records the capabilities of an object of this kind.
     fn made(&mut self, kind: &str) {
         self.connects |= kind.ends_with("tcpclient")
             || kind.ends_with("tcplistener")
@@ -240,7 +241,7 @@ impl Session<'_, '_> {
             || kind.ends_with("winhttprequest.5.1");
     }
 
-    /// `Invoke-Expression` and its kin.
+    /// Evaluates a text, as `Invoke-Expression` and similar commands do.
     pub(super) fn evaluate(&mut self, text: &str, taint: Taint) -> Term {
         let known = !text.is_empty() && text != "$…";
         let mut facts = Facts {
@@ -280,7 +281,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// A method of an object, or a static one of a type.
+    /// Evaluates a method of an object, or a static method of a type.
     pub(super) fn method(&mut self, of: Term, name: &str, arguments: &[Term]) -> Term {
         let method = name.to_ascii_lowercase();
         let kind = short(&of.name);
@@ -399,7 +400,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// A call that makes no text, as a command of its own: `eventlog.delete Security`.
+    /// Reports a call that returns no text as a command: `eventlog.delete Security`.
     fn note(&mut self, kind: &str, method: &str, arguments: &[Term]) {
         let given: Vec<Field> = arguments
             .iter()
@@ -411,7 +412,7 @@ impl Session<'_, '_> {
             .windows_program(&name, given, &[], Taint::NONE, "");
     }
 
-    /// What the whole session comes to.
+    /// Adds the facts about the session as a whole.
     pub(super) fn conclude(self) {
         if self.connects && self.runs_unknown {
             self.reader.facts.push(Facts::of(Behaviour::ReverseShell));
@@ -419,7 +420,7 @@ impl Session<'_, '_> {
     }
 }
 
-/// Methods of .NET that touch files, as commands.
+/// Returns the command that corresponds to a .NET method that touches files.
 fn touches(kind: &str, method: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match (kind, method) {
         ("directory" | "directoryinfo", "delete") => ("remove-item", &["-recurse"]),

@@ -1,23 +1,23 @@
-//! Parts of PowerShell's expressions, and how they come to one value.
+//! Parts of PowerShell expressions, and their evaluation.
 
 use super::glob;
 use super::term::{Term, number};
 use super::value::Field;
 
-/// Part of a statement.
+/// A part of a statement.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
-    /// A word without quotes.
+    /// An unquoted word.
     Word(String),
     Value(Term),
-    /// What a script block comes to.
+    /// The value of a script block.
     Block(Term),
-    /// `[char]` in front of a value.
+    /// A cast before a value, such as `[char]`.
     Cast(String),
     Sign(char),
 }
 
-/// Words that start a statement without being a command.
+/// Reports whether a word starts a statement without being a command.
 pub(super) fn is_keyword(word: &str) -> bool {
     const WORDS: [&str; 22] = [
         "if", "elseif", "else", "foreach", "for", "while", "do", "until", "try", "catch",
@@ -27,7 +27,7 @@ pub(super) fn is_keyword(word: &str) -> bool {
     WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Where a text in single quotes ends.
+/// Returns where a text in single quotes ends.
 pub(super) fn single_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(b) = bytes.get(at) {
@@ -42,7 +42,7 @@ pub(super) fn single_end(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// Where a text in double quotes ends.
+/// Returns where a text in double quotes ends.
 pub(super) fn double_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(b) = bytes.get(at) {
@@ -60,7 +60,7 @@ pub(super) fn double_end(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// Where a variable's name ends: letters, digits, and one scope before a colon.
+/// Returns where a variable's name ends: letters, digits, and one scope before a colon.
 pub(super) fn name_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     let mut scoped = false;
@@ -86,7 +86,7 @@ pub(super) fn starts_member(b: u8) -> bool {
     b.is_ascii_alphabetic() || matches!(b, b'_' | b'\'' | b'"' | b'$' | b'`')
 }
 
-/// `-Path:C:\x` is a parameter and its value.
+/// Splits a word such as `-Path:C:\x` into a parameter and its value.
 pub(super) fn parameter(word: String) -> Vec<Field> {
     if word.starts_with('-')
         && let Some((name, value)) = word.split_once(':')
@@ -94,7 +94,7 @@ pub(super) fn parameter(word: String) -> Vec<Field> {
         && !value.is_empty()
         && name.bytes().skip(1).all(|b| b.is_ascii_alphabetic())
     {
-        // `-WhatIf:$false` is no `-WhatIf`.
+        // `-WhatIf:$false` is the same as no `-WhatIf`.
         if value.eq_ignore_ascii_case("false") && name.to_ascii_lowercase().starts_with("-wh") {
             return Vec::new();
         }
@@ -106,7 +106,7 @@ pub(super) fn parameter(word: String) -> Vec<Field> {
     }]
 }
 
-/// The words that a value makes.
+/// Returns the words that a value expands to.
 pub(super) fn fields(term: Term) -> Vec<Field> {
     let taint = term.taint;
     if term.items.is_empty() {
@@ -137,7 +137,7 @@ pub(super) fn fields(term: Term) -> Vec<Field> {
 /// The name of a list of everything below some folders.
 pub(super) const RECURSIVE: &str = "everything below";
 
-/// Numbers and ranges (`-1..-5`) as single numbers.
+/// Returns numbers and ranges (`-1..-5`) as single numbers.
 pub(super) fn ranges(items: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for item in items {
@@ -155,7 +155,7 @@ pub(super) fn ranges(items: &[String]) -> Vec<String> {
     out
 }
 
-/// What an expression comes to.
+/// Evaluates an expression.
 pub(super) fn expression(items: Vec<Item>) -> Term {
     let items = lists(casts(items));
     let mut out: Option<Term> = None;
@@ -206,7 +206,7 @@ fn operate(before: Term, sign: &str, term: Term) -> Term {
         "-replace" | "-creplace" | "-ireplace" => {
             let wanted = term.first().replace('\\', "");
             let by = term.items.get(1).cloned().unwrap_or_default();
-            // Without regard to case, as far as one spelling goes.
+            // Case-insensitive, but only one spelling is replaced.
             if wanted.is_empty() || before.items.iter().any(|item| item.contains(&wanted)) {
                 before.replaced(&wanted, &by)
             } else {
@@ -232,7 +232,7 @@ fn operate(before: Term, sign: &str, term: Term) -> Term {
     }
 }
 
-/// The arguments of a call, each for itself.
+/// Returns the arguments of a call, each evaluated separately.
 pub(super) fn arguments(items: Vec<Item>) -> Vec<Term> {
     let mut out: Vec<Vec<Item>> = vec![Vec::new()];
     for item in items {
@@ -248,7 +248,7 @@ pub(super) fn arguments(items: Vec<Item>) -> Vec<Term> {
         .collect()
 }
 
-/// The values of a table: `@{ a = 'x' }`.
+/// Returns the values of a table: `@{ a = 'x' }`.
 pub(super) fn values(items: Vec<Item>) -> Term {
     let mut texts = Vec::new();
     let mut taint = super::value::Taint::NONE;
@@ -271,7 +271,7 @@ pub(super) fn values(items: Vec<Item>) -> Term {
     Term::list(texts).with(taint)
 }
 
-/// Casts carried out.
+/// Applies the casts.
 pub(super) fn casts(items: Vec<Item>) -> Vec<Item> {
     if !items.iter().any(|item| matches!(item, Item::Cast(_))) {
         return items;
@@ -305,7 +305,7 @@ fn cast(name: &str, of: Term) -> Term {
     }
 }
 
-/// Values with commas between them as one list.
+/// Combines values that are separated by commas into one list.
 pub(super) fn lists(items: Vec<Item>) -> Vec<Item> {
     if !items.iter().any(|item| matches!(item, Item::Sign(','))) {
         return items;
@@ -339,7 +339,7 @@ pub(super) fn lists(items: Vec<Item>) -> Vec<Item> {
     out
 }
 
-/// The one of `known` that a pattern with stars means.
+/// Returns the first of `known` that a pattern with wildcards matches.
 pub(super) fn meant<'k>(
     pattern: &str,
     known: impl IntoIterator<Item = &'k str>,

@@ -1,4 +1,4 @@
-//! PowerShell's words: variables, names of types and members, texts in double quotes.
+//! Reads PowerShell's words: variables, names of types and members, texts in double quotes.
 
 use super::powershell::{Frame, Kind, Session};
 use super::powershell_terms::{self as terms, Item};
@@ -6,7 +6,7 @@ use super::quote;
 use super::term::Term;
 
 impl Session<'_, '_> {
-    /// `[type]::member(`, `[type]::member` or `[type]value`.
+    /// Reads `[type]::member(`, `[type]::member` or `[type]value`.
     pub(super) fn type_name(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
         let end = quote::closing(text.as_bytes(), at + 1, b']').min(text.len());
         let name = quote::cut(text, at + 1, end);
@@ -29,7 +29,7 @@ impl Session<'_, '_> {
         end + 1
     }
 
-    /// `.name` or `.name(` behind a value.
+    /// Reads `.name` or `.name(` after a value.
     pub(super) fn member(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
         let bytes = text.as_bytes();
         let (name, mut end) = match bytes.get(at) {
@@ -73,7 +73,7 @@ impl Session<'_, '_> {
         end
     }
 
-    /// A variable: read, or assigned to.
+    /// Reads a variable, or an assignment to one.
     pub(super) fn dollar(&mut self, text: &str, at: usize, frames: &mut [Frame]) -> usize {
         let bytes = text.as_bytes();
         let (name, end) = if bytes.get(at + 1) == Some(&b'{') {
@@ -106,7 +106,7 @@ impl Session<'_, '_> {
             return skipped + if assigns { 1 } else { 2 };
         }
         let term = self.get(name);
-        // Text that goes on: `$env:TEMP\x`.
+        // The text continues: `$env:TEMP\x`.
         if matches!(bytes.get(end), Some(b'\\' | b'/')) {
             let start = if term.is_known() {
                 term.first().to_owned()
@@ -119,7 +119,7 @@ impl Session<'_, '_> {
         end
     }
 
-    /// A word without quotes around it.
+    /// Reads an unquoted word.
     pub(super) fn word(
         &mut self,
         text: &str,
@@ -205,7 +205,7 @@ impl Session<'_, '_> {
         end
     }
 
-    /// A text in double quotes, variables and `$(…)` filled in.
+    /// Evaluates a text in double quotes, including its variables and `$(…)`.
     pub(super) fn expanded(&mut self, text: &str) -> Term {
         let mut out = Term::text("");
         let mut made = String::new();
@@ -244,7 +244,7 @@ impl Session<'_, '_> {
                         let term = self.get(name);
                         out.taint |= term.taint;
                         let end = (end + usize::from(braced)).min(text.len());
-                        // What is unknown is not nothing: `"$x/"` is no root.
+                        // An unknown value is not an empty one: `"$x/"` is not the root.
                         let written = quote::cut(text, at, end);
                         made.push_str(&if term.is_known() {
                             term.items.join(" ")

@@ -1,10 +1,10 @@
-//! What a one-liner in a scripting language prints, where it prints only literal text.
+//! The output of one-liners in scripting languages that print only literal text.
 
 use super::quote;
 use super::value::Field;
 use super::wrappers::value_of;
 
-/// Longest code that is looked through, in bytes.
+/// Maximum length of code that is examined, in bytes.
 const MAX_CODE: usize = 16 * 1024;
 /// Statements and functions that print.
 const PRINTS: [&str; 9] = [
@@ -19,7 +19,8 @@ const PRINTS: [&str; 9] = [
     "say",
 ];
 
-/// The text that `program` prints, if its code is in its arguments and prints nothing that has to be worked out.
+/// Returns the text that `program` prints, if its code is in its arguments and prints nothing that
+/// must be computed.
 pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
     let code = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().find(|f| f.text.contains("BEGIN"))?,
@@ -56,7 +57,7 @@ pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// String literals that are joined, and what stands behind them; nothing if more than literals is printed.
+/// Returns joined string literals and the text after them; `None` if more than literals is printed.
 fn literals(mut rest: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     loop {

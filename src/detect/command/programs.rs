@@ -1,4 +1,4 @@
-//! What is known of programs: the tables of `rules/programs`, and those that an operator adds.
+//! The data about programs: the tables of `rules/programs`, and those that an operator adds.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,7 +7,7 @@ use super::traits::Traits;
 use crate::document::{self, Table};
 use crate::text::quick::QuickMap;
 
-/// The built-in tables. A new file is a line here.
+/// The built-in tables. A new file must be added here.
 pub const PROGRAM_FILES: [(&str, &str); 9] = [
     (
         "rules/programs/interpreters.toml",
@@ -48,7 +48,7 @@ pub const PROGRAM_FILES: [(&str, &str); 9] = [
 ];
 
 static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
-    // Tests rule out faults in them.
+    // Tests rule out faults in these tables.
     let tables = PROGRAM_FILES.iter().filter_map(|(name, _)| {
         document::read_builtin(name, |root| {
             Some(
@@ -65,17 +65,17 @@ static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
 static BUILTIN_PROGRAMS: LazyLock<Arc<Programs>> =
     LazyLock::new(|| Arc::new(Programs::of(BUILTIN.iter())));
 
-/// A `[[program]]` table: programs that have something in common, and what that is.
+/// A `[[program]]` table: programs with properties in common, and these properties.
 #[derive(Clone, Debug)]
 pub struct ProgramTable {
-    /// Its name. A table takes the place of an earlier one of the same name.
+    /// The name of the table. A table replaces an earlier one of the same name.
     pub id: String,
     names: Vec<String>,
     known: Program,
 }
 
 impl ProgramTable {
-    /// Reads a table, but for the keys that describe and test it. Notes faults.
+    /// Parses a table, except for the keys that describe and test it, and reports faults.
     pub fn read(table: &Table<'_>) -> Option<Self> {
         let id = table.required("id", "a name of lower-case words joined by hyphens");
         let names: Vec<String> = table
@@ -96,21 +96,23 @@ impl ProgramTable {
     }
 }
 
-/// What is known of all programs.
+/// The data about all programs.
 #[derive(Debug, Default)]
 pub struct Programs {
     by_name: QuickMap<String, Arc<Program>>,
-    /// Programs that run others, in the order of the tables: what a pattern in place of a name may mean.
+    /// Programs that run others, in the order of the tables: the possible meanings of a pattern in
+    /// place of a name.
     runners: Vec<String>,
 }
 
 impl Programs {
-    /// The built-in tables.
+    /// Returns the data of the built-in tables.
     pub fn builtin() -> &'static Arc<Self> {
         &BUILTIN_PROGRAMS
     }
 
-    /// The built-in tables, each replaced by one of `own` with its name, and the others of `own`.
+    /// Returns the data of the built-in tables, each replaced by the table of `own` with its name,
+    /// and of the other tables of `own`.
     pub fn with<'t>(own: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
         let own: Vec<&ProgramTable> = own.into_iter().collect();
         let kept = BUILTIN
@@ -119,7 +121,7 @@ impl Programs {
         Self::of(kept.chain(own.iter().copied()))
     }
 
-    /// What these tables say, and no others.
+    /// Returns the data of these tables only.
     pub fn of<'t>(tables: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
         let mut by_name: QuickMap<String, Program> = QuickMap::default();
         let mut runners: Vec<String> = Vec::new();
@@ -142,24 +144,25 @@ impl Programs {
         }
     }
 
-    /// What is known of the program of this name.
+    /// Returns the data about the program of this name.
     pub(super) fn get(&self, program: &str) -> Option<&Arc<Program>> {
         self.by_name.get(program)
     }
 
-    /// What is known of an interpreter, whose name may end in a version: `python3.12`.
+    /// Returns the data about an interpreter, whose name may end in a version: `python3.12`.
     fn versioned(&self, program: &str) -> Option<&Program> {
         self.by_name
             .get(program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
             .map(Arc::as_ref)
     }
 
-    /// What a program runs, if it is an interpreter.
+    /// Returns what a program runs, if it is an interpreter.
     pub(super) fn interpreter(&self, program: &str) -> Option<Interprets> {
         self.versioned(program)?.interprets
     }
 
-    /// Whether it is a compiler or a linker, whose name may end in a version: `gcc-12`.
+    /// Reports whether a program is a compiler or a linker, whose name may end in a version:
+    /// `gcc-12`.
     pub(super) fn is_compiler(&self, program: &str) -> bool {
         let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
         self.by_name
@@ -167,13 +170,13 @@ impl Programs {
             .is_some_and(|known| known.traits.has(Traits::COMPILES))
     }
 
-    /// Whether a program runs code of a language of which only the strings are read.
+    /// Reports whether a program runs code of a language of which only the strings are read.
     pub(super) fn is_unread(&self, program: &str) -> bool {
         self.versioned(program)
             .is_some_and(|known| known.traits.has(Traits::UNREAD_LANGUAGE))
     }
 
-    /// The names of interpreters, and of programs that run what follows their options.
+    /// Returns the names of interpreters, and of programs that run the command after their options.
     pub(super) fn runners(&self) -> impl Iterator<Item = &str> {
         self.runners.iter().map(String::as_str)
     }

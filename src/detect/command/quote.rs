@@ -1,15 +1,15 @@
-//! Quotes and brackets: where they close, and what ANSI-C quoting says.
+//! Quotes and brackets: where they close, and how ANSI-C quoting is decoded.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The text between two offsets; empty where they are no borders of characters.
+/// Returns the text between two offsets; empty if they are not character boundaries.
 pub(super) fn cut(text: &str, start: usize, end: usize) -> &str {
     text.get(start..end.min(text.len()).max(start))
         .unwrap_or("")
 }
 
-/// The next `wanted` from `start`, or the end.
+/// Returns the position of the next `wanted` from `start`, or the end.
 pub(super) fn find(bytes: &[u8], start: usize, wanted: u8) -> usize {
     bytes
         .get(start..)
@@ -17,7 +17,7 @@ pub(super) fn find(bytes: &[u8], start: usize, wanted: u8) -> usize {
         .map_or(bytes.len(), |at| start + at)
 }
 
-/// The same, where a backslash takes the next character's meaning away.
+/// Does the same, but skips characters that are escaped by a backslash.
 pub(super) fn find_unescaped(bytes: &[u8], start: usize, wanted: u8) -> usize {
     let mut at = start;
     while let Some(b) = bytes.get(at) {
@@ -31,7 +31,8 @@ pub(super) fn find_unescaped(bytes: &[u8], start: usize, wanted: u8) -> usize {
     bytes.len()
 }
 
-/// Where the bracket that was opened before `start` closes, quotes and inner brackets skipped; else the end.
+/// Returns where the bracket that was opened before `start` closes, skipping quotes and inner
+/// brackets, or the end.
 pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
     let mut open = vec![closer];
     let mut at = start;
@@ -64,8 +65,8 @@ pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
     bytes.len()
 }
 
-/// The text without quoted runs that hold spaces, comments and bodies of here-documents: those are what is said, not what is
-/// run.
+/// Returns the text without comments, bodies of here-documents, and quoted runs that contain white
+/// space: these are mentioned, not run.
 pub(super) fn without_said(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
@@ -109,7 +110,8 @@ pub(super) fn without_said(text: &str) -> String {
                 } else {
                     None
                 };
-                // One search for an end that is not there is enough, or many of them would cost the square.
+                // Stop after the first search for an end that is missing: repeated searches would
+                // take quadratic time.
                 documents &= body.is_some() || bytes.get(next + 1) != Some(&b'<');
                 at = body.as_ref().map_or(next + 1, |body| body.end);
                 out.push_str(cut(text, next, body.map_or(next + 1, |body| body.start)));
@@ -140,7 +142,7 @@ pub(super) fn without_said(text: &str) -> String {
     out
 }
 
-/// The body of the here-document whose `<<` stands at `start`, if a line of its own ends it.
+/// Returns the body of the here-document whose `<<` is at `start`, if a line of its own ends it.
 fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
     let rest = text
         .get(start..)?
@@ -167,11 +169,12 @@ fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Reads `$'…'` from behind its opening quote: what it says, and the offset behind its closing quote.
+/// Reads `$'…'` from after its opening quote. Returns its value, and the offset after its closing
+/// quote.
 pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
     let bytes = text.as_bytes();
     let end = find_unescaped(bytes, start, b'\'');
-    // A string of C ends there.
+    // The value ends at a NUL, like a C string.
     let said = escapes(cut(text, start, end));
     (
         said.split('\0').next().unwrap_or_default().to_owned(),
@@ -179,7 +182,7 @@ pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
     )
 }
 
-/// A text as one word of a script; plain ones as they are.
+/// Returns a text as one word of a script; plain ones remain unchanged.
 pub(super) fn as_word(text: &str) -> Cow<'_, str> {
     if text.contains([
         ' ', '\t', '\n', '\'', '"', ';', '&', '|', '<', '>', '(', ')', '$', '`', '\\',
@@ -190,7 +193,8 @@ pub(super) fn as_word(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What `echo -e`, `printf` and `$'…'` make of backslash escapes. Bytes that make no UTF-8 become characters.
+/// Decodes backslash escapes as `echo -e`, `printf` and `$'…'` do. Bytes that are not valid UTF-8
+/// become characters.
 pub(super) fn escapes(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();

@@ -1,4 +1,5 @@
-//! Regexes over whole scripts, behind one search for the letters that they cannot match without.
+//! Regexes over whole scripts, preceded by one search for the literals without which they cannot
+//! match.
 
 use std::borrow::Cow;
 
@@ -7,14 +8,14 @@ use aho_corasick::AhoCorasick;
 use super::quote;
 use crate::detect::search::{Regex, needles};
 
-/// The regexes of all clauses that look at the text itself.
+/// The regexes of all clauses that examine the text itself.
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     regexes: Vec<Look>,
-    /// The letters, in any case, and the regex that each is of.
+    /// The literals, in any case, and the regex that each belongs to.
     needles: Option<AhoCorasick>,
     owners: Vec<usize>,
-    /// Letters found so far, while rules are added.
+    /// Literals collected while rules are added.
     found: Vec<Vec<u8>>,
 }
 
@@ -22,7 +23,7 @@ pub(super) struct Raw {
 struct Look {
     clause: usize,
     regex: Regex,
-    /// Whether it can match only where one of its letters stands.
+    /// Whether the regex can only match where one of its literals is found.
     has_needles: bool,
 }
 
@@ -44,14 +45,14 @@ impl Raw {
         }
     }
 
-    /// Makes the search for the letters of all.
+    /// Builds the search for the literals of all regexes.
     pub(super) fn finish(&mut self) {
         let made = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .build(std::mem::take(&mut self.found))
             .ok();
         if made.is_none() {
-            // Too many for one search: each regex is tried on everything.
+            // Too many for one search: each regex is tried on every text.
             self.regexes
                 .iter_mut()
                 .for_each(|look| look.has_needles = false);
@@ -59,9 +60,9 @@ impl Raw {
         self.needles = made;
     }
 
-    /// Calls `hit` with each clause that has a regex that matches. Comments, bodies of here-documents and words in quotes
-    /// that hold spaces are left out: they are what is said, not what is run. A body that a shell reads is a script of its
-    /// own.
+    /// Calls `hit` with each clause that has a matching regex. Comments, bodies of here-documents
+    /// and quoted words that contain white space are skipped: they are mentioned, not run. A body
+    /// that a shell reads is scanned as a script of its own.
     pub(super) fn scan(&self, script: &str, mut hit: impl FnMut(usize)) {
         let text = if script.contains(['\'', '"', '#', '<']) {
             Cow::Owned(quote::without_said(script))

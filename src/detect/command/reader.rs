@@ -1,4 +1,5 @@
-//! Runs through a script without running it: which commands it comes down to, and what flows between them.
+//! Follows a script without running it: the commands that it results in, and the data that flows
+//! between them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,23 +16,27 @@ use super::value::{Field, Taint, Value};
 use super::words::{assignment, keyword};
 use super::written::{FileState, Written};
 
-/// Scripts within scripts, groups within groups: deeper than this nobody writes by hand.
+/// Maximum depth of scripts within scripts and groups within groups: scripts written by hand are
+/// not nested deeper.
 const MAX_DEPTH: usize = 20;
-/// Commands of one argument, those behind wrappers and within substitutions included.
+/// Maximum number of commands in one argument, including those behind wrappers and within
+/// substitutions.
 const MAX_COMMANDS: usize = 8_192;
-/// Bytes that expansions of one argument may make together.
+/// Maximum number of bytes that the expansions of one argument may produce together.
 const MAX_BYTES: usize = 1 << 20;
-/// Steps that reading one argument may take: tokens, words of commands once for each layer around them, and what costs as
-/// much. At under a microsecond each they keep any argument below some 20 ms; a script of 20 kB takes about 6,000.
+/// Maximum number of steps for reading one argument: tokens, words of commands once for each layer
+/// around them, and other work of the same cost. At under a microsecond each, they keep any
+/// argument below some 20 ms; a script of 20 kB takes about 6,000.
 const MAX_STEPS: usize = 24_000;
-/// Scripts of `sed` whose patterns are compiled, at under a millisecond each; what further ones make is not known.
+/// Maximum number of `sed` scripts whose patterns are compiled, at under a millisecond each; the
+/// output of further ones is not known.
 const MAX_EDITS: usize = 32;
 
-/// The state of a shell, as far as it matters, and what was found so far.
+/// The relevant state of a shell, and the findings so far.
 #[derive(Default)]
 pub(super) struct Reader<'w> {
     pub(super) facts: Vec<Facts>,
-    /// See [`Reading`], as for the next.
+    /// See [`Reading`], as for the next field.
     pub(super) scripts: Vec<String>,
     pub(super) texts: Vec<String>,
     pub(super) given: Given<'w>,
@@ -42,9 +47,9 @@ pub(super) struct Reader<'w> {
     aliases: HashMap<String, String>,
     /// Functions whose bodies are being read.
     inside: Vec<String>,
-    /// The folder that a `cd` named.
+    /// The folder that a `cd` changed to.
     pub(super) folder: Option<String>,
-    /// Links made by earlier commands, and what they lead to.
+    /// Links made by earlier commands, and their targets.
     pub(super) links: Vec<(String, String)>,
     pub(super) standing: Standing,
     spent: bool,
@@ -55,16 +60,16 @@ pub(super) struct Reader<'w> {
     edits: usize,
 }
 
-/// What is known before the text is read.
+/// Data that is known before the text is read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Given<'w> {
-    /// What earlier calls wrote to files.
+    /// Files that earlier calls wrote.
     pub(super) written: Option<&'w dyn Written>,
-    /// Of programs; what the built-in tables say, if there are no others.
+    /// Data about programs; that of the built-in tables if `None`.
     pub(super) programs: Option<&'w Programs>,
 }
 
-/// What surrounds a simple command.
+/// The context of a simple command.
 #[derive(Default)]
 pub(super) struct Around {
     pub(super) input: Value,
@@ -75,7 +80,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// What is redirected, and whether it is read.
+    /// Returns the targets of redirections, and whether each is read.
     pub(super) fn reads(&self) -> impl Iterator<Item = (bool, &str)> {
         self.redirects.iter().map(|(flow, target)| {
             (
@@ -87,14 +92,14 @@ impl Around {
 }
 
 impl<'w> Reader<'w> {
-    /// Reads a whole argument, after what earlier calls wrote to files.
+    /// Reads a whole argument, given the files that earlier calls wrote.
     pub(super) fn read(text: &str, given: Given<'w>) -> Self {
         let mut reader = Self::after(given);
         reader.script(text, &Value::nothing());
         reader
     }
 
-    /// Nothing is read yet.
+    /// Creates a reader that has not read anything yet.
     pub(super) fn after(given: Given<'w>) -> Self {
         let session = given
             .written
@@ -110,12 +115,12 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// What is known of programs.
+    /// Returns the data about programs.
     pub(super) fn programs(&self) -> &'w Programs {
         self.given.programs.unwrap_or_else(|| Programs::builtin())
     }
 
-    /// What was found.
+    /// Returns the findings.
     pub(super) fn reading(self) -> Reading {
         let kept = self
             .files
@@ -131,14 +136,14 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// What is left of an argument that is too long to read.
+    /// Returns the reader of an argument that is too long to be read.
     pub(super) fn unread() -> Self {
         let mut reader = Self::default();
         reader.give_up();
         reader
     }
 
-    /// Notes that a limit was hit; nothing more is read.
+    /// Records that a limit was exceeded; nothing more is read.
     pub(super) fn give_up(&mut self) {
         if !self.spent {
             self.spent = true;
@@ -164,19 +169,19 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// One more script of `sed` that is worked out; `false` if there were too many.
+    /// Counts one more `sed` script that is evaluated; returns `false` if there were too many.
     pub(super) fn spend_edit(&mut self) -> bool {
         self.edits += 1;
         self.edits <= MAX_EDITS
     }
 
-    /// How many steps it took.
+    /// Returns the number of steps taken.
     #[cfg(test)]
     pub(super) fn steps(&self) -> usize {
         self.steps
     }
 
-    /// One more command; `false` if there were too many.
+    /// Counts one more command; returns `false` if there were too many.
     pub(super) fn spend_command(&mut self) -> bool {
         self.commands += 1;
         if self.commands > MAX_COMMANDS {
@@ -197,7 +202,7 @@ impl<'w> Reader<'w> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Reads a script in this shell; gives what it writes.
+    /// Reads a script in this shell and returns its output.
     pub(super) fn script(&mut self, text: &str, input: &Value) -> Value {
         self.spend_bytes(text.len());
         if !self.spend_command() || !self.go_deeper() {
@@ -206,7 +211,7 @@ impl<'w> Reader<'w> {
         let cleaned;
         let mut text = text;
         if self.depth > 1 && !clean::is_plain(text) {
-            // What was hidden by an encoding may hide letters in its turn.
+            // A script that was hidden by an encoding may itself contain disguised characters.
             cleaned = clean::readings(text)
                 .last()
                 .map(Cow::into_owned)
@@ -224,9 +229,9 @@ impl<'w> Reader<'w> {
         out
     }
 
-    /// Reads a script in a shell of its own.
+    /// Reads a script in a separate shell.
     pub(super) fn inner_script(&mut self, text: &str, input: &Value) -> Value {
-        // `$(<file)` is the file.
+        // `$(<file)` is the content of the file.
         if let Some(file) = text.trim().strip_prefix('<')
             && !file.starts_with(['<', '('])
         {
@@ -289,7 +294,7 @@ impl<'w> Reader<'w> {
         self.aliases.get(name).cloned()
     }
 
-    /// Reads a function's body once, and keeps it for its calls.
+    /// Reads a function's body once, and keeps it for calls. Returns the index after it.
     pub(super) fn function(&mut self, name: &Word, tokens: &[Token], mut at: usize) -> usize {
         while matches!(tokens.get(at), Some(Token::End)) {
             at += 1;
@@ -311,7 +316,7 @@ impl<'w> Reader<'w> {
         end + 1
     }
 
-    /// Reads a call of a function that was defined before.
+    /// Reads a call of a function that was defined earlier.
     pub(super) fn call(
         &mut self,
         name: &str,
@@ -368,7 +373,7 @@ impl<'w> Reader<'w> {
                     let target = self.single(target);
                     around.redirects.push((*flow, target));
                 }
-                // Groups are told apart before; a parenthesis here is one that does not fit.
+                // Groups are recognized earlier, so a parenthesis here is misplaced.
                 Some(Token::Open | Token::Close) if at + 1 < tokens.len() && fields.is_empty() => {}
                 _ => break,
             }
@@ -389,7 +394,8 @@ impl<'w> Reader<'w> {
             around.input = self.redirected_input(flow, &target, std::mem::take(&mut around.input));
             around.redirects.push((flow, target));
         }
-        // A variable that nothing set vanishes from the front (`$SUDO rm …`), unless it is what runs (`$x -rf /`).
+        // A variable that nothing sets is removed from the front (`$SUDO rm …`), unless it is the
+        // program (`$x -rf /`).
         while let [first, second, ..] = fields.as_slice()
             && (first.text.is_empty()
                 || first.is_variable() && !second.text.starts_with(['-', '/', '~']))
@@ -432,7 +438,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// A redirection or assignment without a command, or what a group writes.
+    /// Reads a redirection or assignment without a command, or the output of a group.
     pub(super) fn bare(&mut self, around: Around) -> Value {
         if around.redirects.is_empty() && around.environment.is_empty() {
             return around.input;
@@ -448,7 +454,8 @@ impl<'w> Reader<'w> {
         out
     }
 
-    /// Adds to a command's facts what its redirections and environment say; keeps what it writes.
+    /// Adds a command's redirections and environment to its facts, and keeps the content that it
+    /// writes.
     pub(super) fn finish(&mut self, facts: &mut Facts, around: Around, out: &Value) {
         for (flow, target) in &around.redirects {
             match flow {

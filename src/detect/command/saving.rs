@@ -1,4 +1,5 @@
-//! Files that commands write other than by redirection: downloads, copies, edits in place, compiler output.
+//! Files that commands write other than by redirection: downloads, copies, in-place edits, compiler
+//! output.
 
 use super::facts::{self, Facts};
 use super::options;
@@ -9,7 +10,8 @@ use super::traits::Traits;
 use super::value::{Field, Taint, Value};
 
 impl Reader<'_> {
-    /// Keeps what a command saves to files: `curl -O`, `wget`, `tee`, `cp`, `sed -i`, `gcc`.
+    /// Keeps the content that a command saves to files: `curl -O`, `wget`, `tee`, `cp`, `sed -i`,
+    /// `gcc`.
     pub(super) fn keep_saved_files(
         &mut self,
         facts: &mut Facts,
@@ -106,7 +108,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `sed -i` on files whose content is known. The old content is kept where the script is not supported.
+    /// Evaluates `sed -i` on files whose content is known. The old content is kept if the script is
+    /// not supported.
     fn edit_in_place(&mut self, arguments: &[Field]) {
         let in_place = |f: &Field| {
             f.text.starts_with("--in-place")
@@ -134,7 +137,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `find … -fprintf FILE FORMAT`.
+    /// Evaluates `find … -fprintf FILE FORMAT`.
     fn find_printf(&mut self, arguments: &[Field]) {
         for (at, field) in arguments
             .iter()
@@ -149,10 +152,11 @@ impl Reader<'_> {
         }
     }
 
-    /// What a compiler makes of sources that came from elsewhere, or that the script wrote.
+    /// Keeps the output of a compiler for sources that came from elsewhere, or that the script
+    /// wrote.
     fn compile(&mut self, arguments: &[Field], input: &Value) {
         let mut output = None;
-        // What `rustc` and `go build` make is called as the source.
+        // The output of `rustc` and `go build` has the name of the source.
         let mut stem = "a.out";
         let mut taint = Taint::NONE;
         let mut texts: Vec<String> = Vec::new();

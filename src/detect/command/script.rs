@@ -1,4 +1,5 @@
-//! One string as its receiver would run it: read once, when something first asks, and shared by all kinds of rules.
+//! A string as its receiver would run it. It is read once, when first needed, and shared by all
+//! kinds of rules.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -16,18 +17,18 @@ use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
 
-/// Longest text that is read, in bytes. Longer ones are unreadable.
+/// Maximum length of a text that is read, in bytes. Longer texts are unreadable.
 const MAX_TEXT: usize = 128 * 1024;
-/// Longest text that is read as PowerShell and cmd.exe would, in bytes.
+/// Maximum length of a text that is read as PowerShell and cmd.exe would, in bytes.
 const MAX_WINDOWS_TEXT: usize = 48 * 1024;
 
-/// Programs some of whose operands are hosts.
+/// Programs that may have hosts among their operands.
 const CONNECTING: Traits = Traits::FETCHES
     .and(Traits::SENDS_INPUT)
     .and(Traits::SENDS_FILES)
     .and(Traits::CONNECTS);
 
-/// A shell or code string and what it comes down to.
+/// A shell or code string and the commands that it results in.
 pub struct Script<'t> {
     raw: &'t str,
     read_as: ReadAs,
@@ -35,26 +36,27 @@ pub struct Script<'t> {
     programs: &'t Programs,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
-    /// What it says of the shell that it is for.
+    /// Evidence of the shell that the text is for.
     evidence: OnceCell<Evidence>,
 }
 
-/// What one way of reading found.
+/// The result of one way of reading.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) facts: Vec<Facts>,
-    /// Every script and every piece of code as it was read, the outermost first.
+    /// All scripts and pieces of code as they were read, the outermost first.
     pub(super) scripts: Vec<String>,
-    /// Every text that was decoded or put together and is no script.
+    /// All texts that were decoded or assembled and are not scripts.
     pub(super) texts: Vec<String>,
-    /// Every file that was written, and what is known of its content.
+    /// All files that were written, and what is known of their content.
     pub(super) files: Vec<WrittenFile>,
-    /// The folder that it ends in, if the shell is still the one of earlier calls.
+    /// The folder that the script ends in, if the shell is still that of earlier calls.
     pub(super) folder: Option<Rc<str>>,
 }
 
 impl<'t> Script<'t> {
-    /// Nothing is read yet. Of programs, what the built-in tables say is known.
+    /// Creates a script that has not been read yet, with the data about programs from the built-in
+    /// tables.
     pub fn new(raw: &'t str, read_as: ReadAs) -> Self {
         Self {
             raw,
@@ -67,14 +69,14 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// The same, told of what earlier calls wrote.
+    /// Adds the files that earlier calls wrote.
     #[must_use]
     pub fn after(mut self, written: &'t dyn Written) -> Self {
         self.written = Some(written);
         self
     }
 
-    /// The same, told what is known of programs.
+    /// Sets the data about programs.
     #[must_use]
     pub fn knowing(mut self, programs: &'t Programs) -> Self {
         self.programs = programs;
@@ -85,13 +87,14 @@ impl<'t> Script<'t> {
         self.programs
     }
 
-    /// Every path of this machine that a command of it reads, writes, runs, or as a program that works on files names, in
-    /// order; one that is both read and written comes twice.
+    /// Returns every path of this machine that a command reads, writes, runs, or names if its
+    /// program works on files, in order. A path that is both read and written is returned twice.
     pub fn paths(&self) -> impl Iterator<Item = Touched<'_>> {
         self.all_facts().flat_map(touched::paths)
     }
 
-    /// Every URL among the words of its commands, and every host that a program is told to connect to, as written.
+    /// Returns every URL among the words of the commands, and every host that a program is to
+    /// connect to, as written.
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         self.all_facts().flat_map(|facts| {
             let connects = facts.traits.has(CONNECTING);
@@ -108,26 +111,28 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// Every command that it comes down to: program without its folder, then its words, single spaces between them.
+    /// Returns every command that the script results in: the program without its folder and then
+    /// its words, separated by single spaces.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.all_facts()
             .filter(|facts| !facts.program.is_empty())
             .map(Facts::words)
     }
 
-    /// Every text that was decoded, put together or taken out of a wrapper on the way.
+    /// Returns every text that was decoded, assembled or taken out of a wrapper on the way.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.all()
             .flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts))
             .map(String::as_str)
     }
 
-    /// Every file that it writes, and what is known of its content.
+    /// Returns every file that the script writes, and what is known of its content.
     pub fn files(&self) -> impl Iterator<Item = &WrittenFile> {
         self.all().flat_map(|reading| &reading.files)
     }
 
-    /// The folder that it leaves its shell in, where the next command of the session may begin.
+    /// Returns the folder in which the script leaves its shell, where the next command of the
+    /// session may begin.
     pub fn folder(&self) -> Option<&str> {
         self.readings()
             .iter()
@@ -135,7 +140,7 @@ impl<'t> Script<'t> {
             .find_map(|reading| reading.folder.as_deref())
     }
 
-    /// Every text of SQL that a command of it hands to a database.
+    /// Returns every SQL text that a command passes to a database.
     pub fn sql(&self) -> impl Iterator<Item = String> {
         self.all_facts().flat_map(sql_clients::sql)
     }
@@ -147,7 +152,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// The readings by a POSIX shell, or by the interpreter that is meant.
+    /// Returns the readings by a POSIX shell, or by the intended interpreter.
     pub(super) fn readings(&self) -> &[Reading] {
         self.readings.get_or_init(|| {
             if !matches!(self.read_as, ReadAs::Shell | ReadAs::Code(_)) {
@@ -166,7 +171,8 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// The readings by PowerShell and cmd.exe. Most texts are not meant for them: see [`Script::dialect`].
+    /// Returns the readings by PowerShell and cmd.exe. Most texts are not intended for them: see
+    /// [`Script::dialect`].
     pub(super) fn windows_readings(&self) -> &[Reading] {
         self.windows.get_or_init(|| {
             if self.raw.len() > MAX_WINDOWS_TEXT {
@@ -178,7 +184,8 @@ impl<'t> Script<'t> {
         })
     }
 
-    /// The shell that it is for; `known` are the names of Windows' programs that rules know.
+    /// Returns the shell that the script is for; `known` contains the names of Windows programs
+    /// that rules know.
     pub(super) fn dialect(&self, known: &QuickSet<String>) -> Dialect {
         let evidence = self.evidence();
         if evidence.names.iter().any(|name| known.contains(name)) {
@@ -225,14 +232,14 @@ impl<'t> Script<'t> {
     }
 }
 
-/// Says nothing of the text: it may hold secrets.
+/// Does not show the text, which may contain secrets.
 impl fmt::Debug for Script<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Script({} bytes, {:?})", self.raw.len(), self.read_as)
     }
 }
 
-/// The URL or the host in a word.
+/// Returns the URL or the host in a word.
 fn address(text: &str, connects: bool) -> Option<&str> {
     if text.len() > 8_192 {
         return None;
@@ -261,7 +268,7 @@ fn address(text: &str, connects: bool) -> Option<&str> {
     .then_some(text)
 }
 
-/// The host that a shell connects to when it opens a path.
+/// Returns the host that a shell connects to when it opens a path.
 fn socket(path: &str) -> Option<&str> {
     let rest = path
         .strip_prefix("/dev/tcp/")

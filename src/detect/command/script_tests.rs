@@ -1,4 +1,4 @@
-//! What a script gives to other kinds of rules.
+//! Tests of the data that a script provides to other kinds of rules.
 
 use std::collections::HashMap;
 

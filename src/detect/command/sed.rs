@@ -10,7 +10,7 @@ const PATTERN_BYTES: usize = 64 << 10;
 /// Maximum size of the result, in bytes.
 const MAX_TEXT: usize = 256 << 10;
 
-/// The scripts among the arguments of `sed`, and the files.
+/// Returns the scripts among the arguments of `sed`, and the files.
 pub(super) fn arguments(arguments: &[Field]) -> (Vec<&str>, Vec<&str>) {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
@@ -32,7 +32,8 @@ pub(super) fn arguments(arguments: &[Field]) -> (Vec<&str>, Vec<&str>) {
     (scripts, operands)
 }
 
-/// Applies the scripts to a text. `None` if one of them uses a command that is not supported here.
+/// Applies the scripts to a text. Returns `None` if one of them uses a command that is not
+/// supported here.
 pub(super) fn edit(text: &str, scripts: &[&str]) -> Option<String> {
     let mut text = text.to_owned();
     let mut commands = 0;

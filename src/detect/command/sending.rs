@@ -1,4 +1,4 @@
-//! What a command sends to another host.
+//! Data that a command sends to another host.
 
 use super::env_secrets;
 use super::facts::{Facts, taint_of};
@@ -6,7 +6,7 @@ use super::traits::Traits;
 use super::value::Taint;
 
 impl Facts {
-    /// Notes the taint of what it sends.
+    /// Records the taint of the data that the command sends.
     pub(super) fn note_sending(&mut self) {
         self.note_sent();
         self.sends = self.sends.without(Taint::SOCKET | Taint::SECRET_VARIABLE);
@@ -18,7 +18,7 @@ impl Facts {
     fn note_sent(&mut self) {
         let program = self.program.as_str();
         if self.traits.has(Traits::SENDS_INPUT) {
-            // `openssl` works on files, but for its client.
+            // `openssl` works on files, except for its client.
             let posts = program == "openssl"
                 && self
                     .arguments()
@@ -35,7 +35,7 @@ impl Facts {
             if posts && !listens {
                 self.sends |= self.stdin;
             }
-            // What `$(…)` put into an address or a body.
+            // Values that `$(…)` inserted into an address or a body.
             self.sends |= self
                 .arguments()
                 .iter()
@@ -88,7 +88,7 @@ impl Facts {
     }
 }
 
-/// Whether an argument of `curl` or `wget` makes it send a file.
+/// Reports whether an argument of `curl` or `wget` makes it send a file.
 fn sends_file(text: &str) -> bool {
     text.contains('@')
         || text.contains("=<")

@@ -1,4 +1,5 @@
-//! What programs that only make or change text would write, where all that they work on is known.
+//! Computes the output of programs that only produce or change text, if all of their input is
+//! known.
 
 use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
@@ -10,10 +11,10 @@ use super::quote;
 use super::sed;
 use super::value::{Field, Value};
 
-/// Longest text that is worked on.
+/// Maximum length of a text that is processed.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// Programs whose output can be told.
+/// Programs whose output can be computed.
 const MAKERS: [&str; 41] = [
     "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less",
     "more", "pv", "paste", "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl",
@@ -21,7 +22,7 @@ const MAKERS: [&str; 41] = [
     "export", "find", "dd", "pidof", "pgrep", "ls",
 ];
 
-/// The output of `program`, if it can be told.
+/// Returns the output of `program`, if it can be computed.
 pub(super) fn output(
     program: &str,
     arguments: &[Field],
@@ -37,7 +38,7 @@ pub(super) fn output(
         .map(|f| f.text.as_str())
         .filter(|t| !t.starts_with('-') || *t == "-")
         .collect();
-    // What a filter works on: a file that an earlier command wrote, or its input.
+    // The input of a filter: a file that an earlier command wrote, or its standard input.
     let fed = |operands: &[&str]| -> Option<String> {
         let value = match operands.iter().find(|o| **o != "-") {
             Some(name) => file(name)?,
@@ -86,7 +87,8 @@ pub(super) fn output(
         }
         "find" => found::listed(arguments),
         "ls" => found::listed_by_ls(arguments),
-        // Who is found stands for its number: `kill` says by it who is meant.
+        // The name of a process is used in place of its number, so that `kill` shows which process
+        // is meant.
         "pidof" | "pgrep" => Some(operands.join(" ")).filter(|names| !names.is_empty()),
         "dd" if arguments.iter().all(|f| {
             ["if=", "bs=", "status=", "ibs=", "obs="]
@@ -135,7 +137,7 @@ pub(super) fn output(
             let (scripts, files) = sed::arguments(arguments);
             sed::edit(&fed(&files)?, &scripts)
         }
-        // A fresh name that nothing else has, where such names are.
+        // A new and unique name, in the folder for such files.
         "mktemp" => Some("/tmp/tmp.XXXXXXXXXX".to_owned()),
         _ => None,
     };
@@ -159,7 +161,8 @@ fn echo(arguments: &[Field]) -> String {
     }
     let words: Vec<&str> = arguments.iter().skip(at).map(|f| f.text.as_str()).collect();
     let text = words.join(" ") + if ends { "\n" } else { "" };
-    // A shell's own echo may read escapes without being told; what is meant for another shell has few.
+    // The built-in `echo` of a shell may decode escapes by default; texts for other shells contain
+    // few of them.
     if escapes || text.contains("\\x") || text.contains("\\0") {
         quote::escapes(&text)
     } else {
@@ -207,7 +210,7 @@ fn printf(arguments: &[Field]) -> Option<String> {
     }
 }
 
-/// What base64 in either alphabet, padded or not, says, if it says text.
+/// Decodes base64 in either alphabet, with or without padding.
 pub(super) fn base64_bytes(text: &str) -> Option<Vec<u8>> {
     let clean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let alphabet = if clean.contains(['-', '_']) {

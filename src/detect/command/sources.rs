@@ -1,5 +1,5 @@
-//! Files that a program takes for its own text: the options of `curl`, makefiles, scripts of CMake, and sources that are
-//! compiled and run at once.
+//! Files whose text a program reads as its own: the options of `curl`, makefiles, CMake scripts,
+//! and sources that are compiled and run at once.
 
 use super::facts::Facts;
 use super::options::{self, Argument};
@@ -7,7 +7,8 @@ use super::reader::{Around, Reader};
 use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 
-/// Programs, and the options whose value is a file that holds what they run; none where operands are such files.
+/// Programs, and the options whose value is a file with the text that they run. If there are none,
+/// operands are such files.
 const PROGRAM_FILES: [(&[&str], &[&str]); 7] = [
     (
         &["awk", "gawk", "mawk", "nawk", "sed", "gsed"],
@@ -21,13 +22,13 @@ const PROGRAM_FILES: [(&[&str], &[&str]); 7] = [
     (&["expect"], &["-f"]),
 ];
 
-/// Whether a file's name stands for the standard input.
+/// Reports whether a file name refers to the standard input.
 fn is_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
 impl Reader<'_> {
-    /// The makefile that is named, or that is there, or that comes in.
+    /// Reads the makefile: the one that is named, the one in the folder, or the input.
     pub(super) fn make(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
         let named = value_of(arguments, &["-f"]).map(|f| f.text.clone());
         let joined = arguments.iter().find_map(|f| {
@@ -56,7 +57,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes where the text comes from that a program runs from a file: `awk -f x`, `psql -f x`, `ansible-playbook x`.
+    /// Records the origin of the text that a program runs from a file: `awk -f x`, `psql -f x`,
+    /// `ansible-playbook x`.
     pub(super) fn run_text_file(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
         let Some((_, options)) = PROGRAM_FILES
             .iter()
@@ -91,7 +93,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Source code of a compiled language that is run at once: `go run x.go`, `cargo run`, `java X` after `javac X.java`.
+    /// Reads source code of a compiled language that is run at once: `go run x.go`, `cargo run`,
+    /// `java X` after `javac X.java`.
     pub(super) fn run_source(&mut self, facts: &mut Facts, arguments: &[Field]) {
         const VERBS: [&str; 6] = ["run", "r", "script", "test", "-run", "-script"];
         let by_verb = matches!(
@@ -144,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `cmake -P script`
+    /// Reads the script of `cmake -P script`.
     pub(super) fn cmake_script(&mut self, facts: &mut Facts, arguments: &[Field]) {
         let flag = if facts.program == "cmake" { "-P" } else { "-S" };
         let Some(name) = value_of(arguments, &[flag]).map(|f| f.text.clone()) else {
@@ -159,7 +162,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `curl -K file`: the options that the file holds, as if they stood on the command line.
+    /// Reads `curl -K file`: the options in the file are treated as if they were on the command
+    /// line.
     pub(super) fn curl_config(&mut self, arguments: &[Field], around: &Around) {
         let Some(curl) = self.programs().get("curl") else {
             return;
@@ -203,7 +207,8 @@ impl Reader<'_> {
         if fields.len() == 1 || !self.go_deeper() {
             return;
         }
-        // What stands on the command line goes with it: the host, where the file only names what is sent.
+        // The operands on the command line are added: for example the host, if the file only names
+        // the data to send.
         let own = parsed.iter().filter_map(|argument| match argument {
             Argument::Operand(url) => Some(Field::plain(*url)),
             Argument::Option(..) => None,

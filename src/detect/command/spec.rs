@@ -1,4 +1,4 @@
-//! What a rule of the kind `command` asks for, and whether a command answers.
+//! The conditions of a rule of the kind `command`, and whether a command meets them.
 
 use crate::detect::pattern::Regex;
 
@@ -8,14 +8,14 @@ use super::path_match::{Classes, Glob};
 use super::value::Taint;
 use crate::document::{Located, Table, suggest};
 
-/// What a rule of this kind looks for: any one of its clauses.
+/// Settings of a rule of this kind, which matches if one of its clauses does.
 #[derive(Debug, Default)]
 pub struct Spec {
     pub(super) clauses: Vec<Clause>,
 }
 
 impl Spec {
-    /// Whether it asks for nothing but what could not be read.
+    /// Reports whether the rule only matches commands that could not be read.
     pub fn is_unreadable(&self) -> bool {
         self.clauses
             .iter()
@@ -23,7 +23,7 @@ impl Spec {
     }
 }
 
-/// Everything that a clause names must hold of one command.
+/// A set of conditions that must all hold for one command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clause {
     pub(super) program: Vec<String>,
@@ -42,11 +42,12 @@ pub(super) struct Clause {
     executes: Taint,
     sends: Taint,
     does: Option<Behaviour>,
-    /// Regexes over the whole text, as it stands once control characters are resolved.
+    /// Regexes that are matched against the whole text, after control characters have been
+    /// resolved.
     pub(super) raw: Vec<Regex>,
 }
 
-/// Which kinds of facts there are of a command, or a clause asks for.
+/// The kinds of facts that a command has, or that a clause requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kinds(u8);
 
@@ -59,7 +60,7 @@ impl Kinds {
         )
     }
 
-    /// Whether all of `other` are among these.
+    /// Reports whether these kinds include all of `other`.
     pub(super) fn covers(self, other: Self) -> bool {
         other.0 & !self.0 == 0
     }
@@ -85,10 +86,10 @@ impl Places {
 }
 
 impl Spec {
-    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    /// Compiles the regexes, which otherwise happens when a text first needs them.
     ///
     /// # Errors
-    /// Which bound they break.
+    /// Returns the bound that a regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         self.clauses.iter().try_for_each(Clause::compile)
     }
@@ -181,7 +182,7 @@ impl Clause {
             && self.raw.is_empty()
     }
 
-    /// Compiles its regexes.
+    /// Compiles the regexes of the clause.
     fn compile(&self) -> Result<(), String> {
         [
             &self.argument,
@@ -195,7 +196,8 @@ impl Clause {
         .try_for_each(Regex::compile)
     }
 
-    /// What a command must have for this clause to be worth a look, in the order of [`Facts::has`].
+    /// Returns the kinds of facts that a command must have to match this clause, in the order of
+    /// [`Facts::has`].
     pub(super) fn needs(&self) -> Kinds {
         Kinds::new([
             !self.path.is_empty(),
@@ -209,18 +211,18 @@ impl Clause {
         ])
     }
 
-    /// Whether it names programs of PowerShell and cmd.exe only.
+    /// Reports whether the clause only names programs of PowerShell and cmd.exe.
     pub(super) fn is_of_windows(&self) -> bool {
         !self.program.is_empty() && self.program.iter().all(|name| name.starts_with("windows:"))
     }
 
-    /// Whether it looks at commands at all, or only at the raw text.
+    /// Reports whether the clause only examines the raw text, rather than commands.
     pub(super) fn is_raw_only(&self) -> bool {
         !self.raw.is_empty()
     }
 
-    /// Whether the command that `facts` tell of answers this clause; `line` makes its normalised text, `spread` the same with
-    /// each option in a word of its own, if that differs.
+    /// Reports whether the command that `facts` describe matches this clause; `line` returns its
+    /// normalized text, `spread` the same with each option as a word of its own, if that differs.
     pub(super) fn matches<'l>(
         &self,
         facts: &Facts,
@@ -275,8 +277,8 @@ fn same_program(name: &str, facts: &Facts) -> bool {
     }
 }
 
-/// Whether one of the alternatives is among the flags: alone, in a cluster (`-rf`), with a value
-/// (`--mode=777`), or shortened as GNU's `getopt_long` and PowerShell allow.
+/// Reports whether one of the alternatives is among the flags: alone, in a cluster (`-rf`), with a
+/// value (`--mode=777`), or shortened as GNU's `getopt_long` and PowerShell allow.
 fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
     for field in facts.arguments() {
         let text = field.text.as_str();
@@ -318,7 +320,8 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
     false
 }
 
-/// The options of a cluster, whose last may have a path for its value: `-rf`, `-sT/etc/passwd`.
+/// Returns the option letters of a cluster, the last of which may have a path as its value: `-rf`,
+/// `-sT/etc/passwd`.
 fn letters(cluster: &str) -> Option<&str> {
     let end = cluster.find(['/', '~', '@']).unwrap_or(cluster.len());
     let letters = cluster.get(1..end)?;
@@ -328,7 +331,7 @@ fn letters(cluster: &str) -> Option<&str> {
         .then_some(letters)
 }
 
-/// Whether the words stand side by side among the operands, near the front.
+/// Reports whether the words are adjacent to each other among the first operands.
 fn has_verb(facts: &Facts, verb: &[String]) -> bool {
     let operands: Vec<&str> = facts.operands().take(8).map(|f| f.text.as_str()).collect();
     operands.windows(verb.len()).any(|words| {
@@ -383,7 +386,7 @@ fn taints(table: &Table<'_>, key: &str) -> Taint {
     taint
 }
 
-/// Regexes over text that is already put in order: their case counts.
+/// Parses regexes over text that is already normalized: their case matters.
 fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
     let read = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),

@@ -1,16 +1,16 @@
-//! SQL that a command hands to a database: `psql -c '…'`, `echo '…' | mysql`, `sqlite3 file '…'`.
+//! SQL that a command passes to a database: `psql -c '…'`, `echo '…' | mysql`, `sqlite3 file '…'`.
 
 use super::facts::Facts;
 use super::traits::Traits;
 use super::value::Field;
 
-/// Words that statements begin with: from one of them on, words without quotes are taken together.
+/// First words of statements: starting with one of them, unquoted words are joined.
 const VERBS: [&str; 16] = [
     "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "grant",
     "revoke", "copy", "load", "attach", "call", "exec", "flush",
 ];
 
-/// The texts of SQL that a command hands to a database.
+/// Returns the SQL texts that a command passes to a database.
 pub(super) fn sql(facts: &Facts) -> Vec<String> {
     let arguments = facts.arguments();
     let mut out = Vec::new();

@@ -1,24 +1,26 @@
-//! Where a command stands: in which folder, and on whose file system.
+//! The location of a command: its folder, and the machine whose file system it sees.
 
 use std::rc::Rc;
 
 use super::paths;
 
-/// Where a command stands, beside the folder that a script named in full.
+/// The location of a command, apart from a folder that the script named in full.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Standing {
-    /// The folder that it went to from where the script began, as far as the script says.
+    /// The folder that the script changed to from where it began, as far as it is known.
     pub(super) below: Option<Rc<str>>,
-    /// The folder that it is in if its shell is still the one of the session's earlier calls: see [`Written::folder`].
+    /// The current folder if the shell is still that of the session's earlier calls: see
+    /// [`Written::folder`].
     ///
     /// [`Written::folder`]: super::written::Written::folder
     pub(super) session: Option<Rc<str>>,
-    /// In a container or on another host: its paths are not this machine's.
+    /// Whether the command runs in a container or on another host, so that its paths are not those
+    /// of this machine.
     pub(super) elsewhere: bool,
 }
 
 impl Standing {
-    /// Notes a `cd`; `in_full` is the folder that it leads to from anywhere.
+    /// Records a `cd`; `in_full` is the folder that it leads to, if it is the same from anywhere.
     pub(super) fn go(&mut self, target: &str, in_full: Option<&str>) {
         self.session = match in_full {
             Some(folder) => Some(Rc::from(folder)),
@@ -28,7 +30,7 @@ impl Standing {
                 .and_then(|from| paths::normal(target, Some(&from)))
                 .map(Rc::from),
         };
-        // Back to wherever it was before, nobody knows.
+        // The folder that `cd -` returns to is not known.
         if in_full.is_some() || target == "-" {
             self.below = None;
             return;
@@ -39,7 +41,7 @@ impl Standing {
     }
 }
 
-/// Whether an operand of `ssh` names this very machine.
+/// Reports whether an operand of `ssh` names this machine.
 pub(super) fn is_this_machine(host: &str) -> bool {
     let host = host
         .rsplit_once('@')

@@ -1,4 +1,5 @@
-//! Scripts of Tcl and Expect: their commands, in whose words braces are quotes, as far as they run programs or change files.
+//! Reads Tcl and Expect scripts, in whose words braces are quotes: commands that run programs or
+//! change files.
 
 use std::collections::HashMap;
 
@@ -6,17 +7,17 @@ use super::reader::Reader;
 use super::term::Term;
 use super::value::Value;
 
-/// Limits of what is read. A script beyond one of them is unreadable.
-/// Maximum number of commands of one script, and of variables.
+/// Maximum number of commands of one script, and of variables. A script that exceeds this or one of
+/// the limits below is unreadable.
 const MAX_COMMANDS: usize = 1_024;
 const MAX_VARIABLES: usize = 1_024;
 /// Maximum number of bytes that variables may add to one script.
 const EXPANDED_BYTES: usize = 64 << 10;
 /// Maximum depth of scripts within scripts.
 const MAX_NESTED: usize = 24;
-/// Longest name of an element of an array, in bytes.
+/// Maximum length of the name of an array element, in bytes.
 const ELEMENT_BYTES: usize = 64;
-/// Before the name of a procedure among the variables.
+/// Prefix of the names of procedures among the variables.
 const PROCEDURE: &str = "proc ";
 /// Commands whose words in braces are data.
 const DATA: [&str; 10] = [
@@ -41,21 +42,21 @@ const BODIES: [&str; 8] = [
 struct Word {
     text: String,
     braced: bool,
-    /// Preceded by `{*}`: its value is several words.
+    /// Whether the word is preceded by `{*}`: its value is several words.
     expands: bool,
 }
 
 /// The variables that scripts set.
 type Variables = HashMap<String, String>;
 
-/// Whether an interpreter runs Tcl.
+/// Reports whether an interpreter runs Tcl.
 pub(super) fn is_tcl(program: &str) -> bool {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(name, "tclsh" | "wish" | "expect" | "jimsh")
 }
 
 impl Reader<'_> {
-    /// Reads a script of Tcl.
+    /// Reads a Tcl script.
     pub(super) fn tcl(&mut self, text: &str) {
         self.tcl_script(text, &mut Variables::new(), 0);
     }
@@ -102,7 +103,7 @@ impl Reader<'_> {
             "exec" | "spawn" | "system" | "overlay" => {
                 let program = given.iter().skip_while(|word| word.text.starts_with('-'));
                 let words: Vec<String> = program.flat_map(Word::shell_words).collect();
-                // `system` gives its words to a shell, which reads them again.
+                // `system` passes its words to a shell, which parses them again.
                 let line = if name == "system" {
                     texts().collect::<Vec<_>>().join(" ")
                 } else {
@@ -146,7 +147,7 @@ impl Reader<'_> {
             }
             name if DATA.contains(&name) => {}
             name if variables.contains_key(&format!("{PROCEDURE}{name}")) => {
-                // It is not known while it runs: none calls itself.
+                // Removed while it runs, so that it cannot call itself.
                 let Some((key, procedure)) = variables.remove_entry(&format!("{PROCEDURE}{name}"))
                 else {
                     return;
@@ -170,7 +171,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `file delete -force /x`, `file rename a b`, `file copy a b`
+    /// Reads `file delete -force /x`, `file rename a b` or `file copy a b`.
     fn tcl_file(&mut self, given: &[Word]) {
         let Some((verb, given)) = given.split_first() else {
             return;
@@ -201,7 +202,7 @@ impl Reader<'_> {
 }
 
 impl Word {
-    /// The word, quoted for a shell. Redirections and pipes are not quoted.
+    /// Returns the word, quoted for a shell. Redirections and pipes are not quoted.
     fn shell_words(&self) -> Vec<String> {
         let sign = |text: &str| {
             matches!(
@@ -240,7 +241,7 @@ impl<'t> Scan<'t, '_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The words of the next command; `None` at the end.
+    /// Returns the words of the next command; `None` at the end.
     fn command(&mut self) -> Option<Vec<Word>> {
         loop {
             match self.peek()? {
@@ -314,7 +315,7 @@ impl<'t> Scan<'t, '_> {
         }
     }
 
-    /// Adds what a word refers to.
+    /// Adds the value that a word refers to.
     fn add(&mut self, value: &str, text: &mut String) {
         self.room = self.room.and_then(|room| room.checked_sub(value.len()));
         if self.room.is_some() {
@@ -368,14 +369,15 @@ impl<'t> Scan<'t, '_> {
             .cloned()
         {
             Some(value) => self.add(&value, text),
-            // `$env(HOME)` is a variable of the shell's, too.
+            // `$env(HOME)` is a variable of the shell, too.
             None if name == "env(HOME)" => text.push('~'),
             None => {}
         }
         self.at += 1 + length;
     }
 
-    /// The text between the bracket here and the closing one, or the end of the script; moves past it.
+    /// Returns the text between the current bracket and the closing one, or the end of the script,
+    /// and moves past it.
     fn balanced(&mut self, open: u8, close: u8) -> &'t str {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -404,7 +406,8 @@ impl<'t> Scan<'t, '_> {
     }
 }
 
-/// The character that digits after a backslash are the code of, and their length: `x72`, `u0072`, `162` (`Tcl(n)`, rule 9).
+/// Returns the character whose code follows a backslash, and the length of the code: `x72`,
+/// `u0072`, `162` (`Tcl(n)`, rule 9).
 fn code(rest: &str) -> Option<(char, usize)> {
     let (digits, radix, most) = match rest.as_bytes().first()? {
         b'x' => (rest.get(1..)?, 16, 2),

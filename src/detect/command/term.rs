@@ -1,21 +1,22 @@
-//! What an expression of code or of PowerShell comes to, and what calls make of texts: joined, cut, turned, decoded.
+//! The values of expressions in code and PowerShell, and the results of calls that join, cut,
+//! reverse or decode texts.
 
 use super::simulate;
 use super::value::Taint;
 
-/// Most items of one list.
+/// Maximum number of items in one list.
 const MAX_ITEMS: usize = 1_024;
-/// Longest text that is made, in bytes.
+/// Maximum length of a text that is produced, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// What an expression comes to, as far as it can be told.
+/// The value of an expression, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Term {
-    /// Its text, or the texts of its items; none if it is unknown.
+    /// The text, or the texts of the items; none if the value is unknown.
     pub(super) items: Vec<String>,
-    /// Whether it is a list.
+    /// Whether the value is a list.
     pub(super) list: bool,
-    /// The name of what it is, if that can be called: `os.system`, `net.webclient`.
+    /// The name of the value, if it can be called: `os.system`, `net.webclient`.
     pub(super) name: String,
     pub(super) taint: Taint,
 }
@@ -55,7 +56,7 @@ impl Term {
         self
     }
 
-    /// Its first text; empty if it is unknown.
+    /// Returns the first text; empty if the value is unknown.
     pub(super) fn first(&self) -> &str {
         self.items.first().map_or("", String::as_str)
     }
@@ -64,7 +65,7 @@ impl Term {
         !self.items.is_empty()
     }
 
-    /// Bytes of all its items.
+    /// Returns the number of bytes of all items.
     pub(super) fn size(&self) -> usize {
         self.items.iter().map(|item| item.len() + 8).sum()
     }
@@ -73,7 +74,7 @@ impl Term {
         number(self.first())
     }
 
-    /// `self + more`: numbers added up, lists and texts joined.
+    /// Returns `self + more`: numbers are added, lists and texts joined.
     pub(super) fn plus(mut self, more: Self) -> Self {
         self.taint |= more.taint;
         if self.list {
@@ -94,7 +95,7 @@ impl Term {
                 match self.items.first_mut() {
                     Some(text) if text.len() + added.len() <= MAX_TEXT => text.push_str(&added),
                     Some(_) => {}
-                    // Of an unknown text only the end is known.
+                    // If the text is unknown, only its end is known.
                     None => self
                         .items
                         .extend(Some(added).filter(|added| !added.is_empty())),
@@ -105,7 +106,7 @@ impl Term {
         self
     }
 
-    /// `self / more`, as paths are joined.
+    /// Returns `self / more`, as paths are joined.
     pub(super) fn slash(mut self, more: Self) -> Self {
         self.taint |= more.taint;
         for part in more.items {
@@ -123,7 +124,7 @@ impl Term {
         self
     }
 
-    /// `self[index]`: one item or letter, a range, or (`::-1`) the other way round.
+    /// Returns `self[index]`: one item or letter, a range, or (`::-1`) the reverse.
     pub(super) fn at(self, index: &[String]) -> Self {
         let chars: Vec<String> = if self.list {
             self.items
@@ -157,7 +158,7 @@ impl Term {
         self
     }
 
-    /// Numbers as the letters they stand for.
+    /// Converts numbers to the letters that they encode.
     pub(super) fn into_letters(mut self) -> Self {
         for item in &mut self.items {
             if let Some(letter) = number(item)
@@ -171,7 +172,7 @@ impl Term {
         self
     }
 
-    /// Its items as one text.
+    /// Joins the items to one text.
     pub(super) fn joined(self, by: &str) -> Self {
         let mut text = self.items.join(by);
         if text.len() > MAX_TEXT {
@@ -201,7 +202,7 @@ impl Term {
         self
     }
 
-    /// `{0}{1}`, `{}` and `%s` filled in.
+    /// Fills in `{0}{1}`, `{}` and `%s`.
     pub(super) fn filled(self, values: &[String]) -> Self {
         let mut out = String::new();
         let mut next = 0;
@@ -237,11 +238,12 @@ impl Term {
     }
 }
 
-/// What a call of `method` (lower case) on `on` with `arguments` makes, if it only makes texts.
+/// Returns the result of calling `method` (lower case) on `on` with `arguments`, if the call only
+/// produces texts.
 pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Option<Term> {
     let nothing = Term::default();
     let of = on.filter(|on| on.is_known() || on.taint != Taint::NONE);
-    // A method's object, or a function's first argument.
+    // The object of a method, or the first argument of a function.
     let subject = || of.or(arguments.first()).cloned().unwrap_or_default();
     let rest = if of.is_some() {
         arguments
@@ -436,7 +438,7 @@ fn rot13(text: &str) -> String {
         .collect()
 }
 
-/// A number, decimal, hexadecimal (`0x72`) or octal (`0o162`).
+/// Parses a decimal, hexadecimal (`0x72`) or octal (`0o162`) number.
 pub(super) fn number(text: &str) -> Option<i64> {
     let (sign, digits) = text
         .trim()

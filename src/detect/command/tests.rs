@@ -1,4 +1,4 @@
-//! What disguises come down to, and what is only said.
+//! Tests of the commands that disguises result in, and of texts that only mention commands.
 
 use std::time::{Duration, Instant};
 

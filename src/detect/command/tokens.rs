@@ -1,24 +1,24 @@
-//! The parts of a script, as the lexer tells them.
+//! The parts of a script, as the lexer returns them.
 
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
-    /// Characters; unquoted ones may hold globs, braces and a tilde.
+    /// Characters; unquoted ones may contain globs, braces and a tilde.
     Text { text: String, quoted: bool },
-    /// What stands in `${…}`, or the name after `$`.
+    /// The content of `${…}`, or the name after `$`.
     Variable { inside: String, quoted: bool },
     /// The script of `$(…)` or of backticks.
     Run { script: String, quoted: bool },
     /// The script of `<(…)`, `>(…)` or `=(…)`.
     Process { script: String },
-    /// What stands in `$((…))`.
+    /// The content of `$((…))`.
     Arithmetic { inside: String },
 }
 
 /// A word: its parts in order.
 pub(super) type Word = Vec<Piece>;
 
-/// How a redirection moves bytes.
+/// The direction in which a redirection moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     Read,
@@ -44,7 +44,7 @@ pub(super) enum Token {
     Pipe,
     Open,
     Close,
-    /// `;;` and its kin.
+    /// `;;` and similar operators.
     CaseEnd,
     Redirect {
         flow: Flow,

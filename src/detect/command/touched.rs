@@ -1,4 +1,4 @@
-//! Which paths of this machine a command touches, and how.
+//! The paths of this machine that a command touches, and how it uses them.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::traits::Traits;
 use super::value::Field;
 use crate::text::quick::QuickSet;
 
-/// Programs of Windows whose operands are files and folders.
+/// Windows programs whose operands are files and folders.
 static WINDOWS_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
     "get-content set-content add-content clear-content out-file get-item set-item new-item remove-item copy-item \
     move-item rename-item get-childitem test-path resolve-path set-location push-location select-string import- \
@@ -18,34 +18,34 @@ static WINDOWS_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What a script does with a path that it names.
+/// The way in which a script uses a path that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// Its content is read.
     Read,
-    /// It is made, changed, or overwritten.
+    /// It is created, changed, or overwritten.
     Write,
-    /// It is started, or its content is.
+    /// It is started, or its content is run.
     Run,
-    /// It is named: listed, deleted, moved, or what is done with it is not known.
+    /// It is named: listed, deleted, moved, or used in an unknown way.
     Named,
 }
 
 /// A path that a script names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched<'s> {
-    /// Normalised: a home as `~`, no `//`, `.` or inner `..`; relative to no folder unless the script went to one that it
-    /// named in full.
+    /// The normalized path: a home as `~`, no `//`, `.` or inner `..`; relative to no folder unless
+    /// the script changed to one that it named in full.
     pub path: &'s str,
-    /// The home folder that `~` stands for, if the script spelt it out.
+    /// The home folder that `~` represents, if the script spelled it out.
     pub home: Option<&'s str>,
-    /// Where a relative path starts, if the script went there from where it began.
+    /// The folder in which a relative path starts, if the script changed to it from where it began.
     pub below: Option<&'s str>,
-    /// What is done with it.
+    /// The way in which the path is used.
     pub how: How,
 }
 
-/// Every path that a command touches.
+/// Returns every path that a command touches.
 pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     let program = facts.program.as_str();
     let filters = facts.traits.has(Traits::FILTERS) && !facts.windows;
@@ -54,7 +54,8 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     } else {
         filters || facts.traits.has(Traits::WORKS_ON_FILES)
     };
-    // What a filter is told to look for often looks like a path, and so do escapes and options.
+    // The pattern that a filter searches for often looks like a path, and so do escapes and
+    // options.
     let first = facts.operands().next().filter(|_| filters);
     let others = facts
         .arguments()
@@ -65,7 +66,7 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
         .chain(others)
         .filter_map(|field| paths::normal(&field.text, None))
         .collect();
-    // `/` is mostly what parts fields, unless files are what the program is about.
+    // `/` is usually a field separator, unless the program works on files.
     if !(works
         && !filters
         && facts
@@ -97,10 +98,10 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     })
 }
 
-/// `\n`, `\\033[1m`, `/s` and their like.
+/// Reports whether an argument is not a path: `\n`, `\\033[1m`, `/s` and the like.
 fn is_no_path(field: &Field, facts: &Facts) -> bool {
     let text = field.text.as_str();
-    // `~3` is a number to most, and a regex to a filter.
+    // `~3` is a number to most programs, and a slash may begin a regex for a filter.
     let digits = text
         .strip_prefix('~')
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -124,7 +125,7 @@ fn is_no_path(field: &Field, facts: &Facts) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'?')
 }
 
-/// Whether `\` before it makes it `\\host\share`.
+/// Reports whether the text after a `\` makes it a network share: `\\host\share`.
 fn is_share(rest: &str) -> bool {
     rest.strip_prefix('\\')
         .and_then(|rest| rest.split_once('\\'))

@@ -1,19 +1,19 @@
-//! What a program does with its input, its operands and its files, as a set.
+//! The ways in which a program uses its input, operands and files, as a set.
 
 use crate::document::{Table, suggest};
 
-/// What is known of a program, as a set.
+/// A set of properties of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traits(u16);
 
 impl Traits {
-    /// Brings in what another host serves.
+    /// Fetches content from another host.
     pub(super) const FETCHES: Self = Self(1);
-    /// Sends what it reads on its standard input.
+    /// Sends its standard input.
     pub(super) const SENDS_INPUT: Self = Self(2);
-    /// Sends the files that it is told to send, if some operand is another host.
+    /// Sends the files that it is given, if some operand is another host.
     pub(super) const SENDS_FILES: Self = Self(4);
-    /// Names files without showing what is in them.
+    /// Names files without showing their content.
     pub(super) const NAMES_FILES: Self = Self(8);
     /// Writes to its last operand.
     pub(super) const COPIES: Self = Self(16);
@@ -23,22 +23,22 @@ impl Traits {
     pub(super) const CONNECTS: Self = Self(64);
     /// Takes text that it does not run, whatever its options are called.
     pub(super) const TAKES_TEXT: Self = Self(128);
-    /// Its first operand says what to look for or do, and the others where.
+    /// Its first operand is a pattern or an instruction, and the others are files.
     pub(super) const FILTERS: Self = Self(256);
     /// Its operands are files and folders.
     pub(super) const WORKS_ON_FILES: Self = Self(512);
-    /// Its output comes from the files among its operands.
+    /// Its output is derived from the files among its operands.
     pub(super) const PASSES_ON: Self = Self(1024);
-    /// Its output does what its sources say.
+    /// Its output behaves as its sources specify.
     pub(super) const COMPILES: Self = Self(2048);
-    /// Has a database run what it reads.
+    /// Passes its input to a database to run.
     pub(super) const RUNS_SQL: Self = Self(4096);
-    /// What it runs sees another file system than this machine's.
+    /// The command that it runs sees another file system than that of this machine.
     pub(super) const CONTAINER: Self = Self(8192);
-    /// Runs code of a language of which only the strings are read.
+    /// Runs code of a language of which only the string literals are read.
     pub(super) const UNREAD_LANGUAGE: Self = Self(16384);
 
-    /// Words of `traits` in a table.
+    /// Values of `traits` in a table.
     const WORDS: [(&'static str, Self); 15] = [
         ("fetches", Self::FETCHES),
         ("sends-input", Self::SENDS_INPUT),
@@ -57,7 +57,7 @@ impl Traits {
         ("unread-language", Self::UNREAD_LANGUAGE),
     ];
 
-    /// Reads `traits` of a `[[program]]` table. Notes faults.
+    /// Parses `traits` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let mut read = Some(Self::default());
         for word in table.strings("traits") {
@@ -77,12 +77,12 @@ impl Traits {
         read
     }
 
-    /// Both sets in one.
+    /// Returns the union of both sets.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether it has one of the traits of `other`.
+    /// Reports whether the set has one of the traits of `other`.
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }

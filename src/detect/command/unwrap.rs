@@ -1,4 +1,5 @@
-//! Takes wrappers off a command, opens what it hands to a shell or an interpreter, and notes each layer.
+//! Removes wrappers from a command, reads the text that it passes to a shell or an interpreter, and
+//! records each layer.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -15,14 +16,15 @@ use super::traits::Traits;
 use super::value::{Field, Taint, Value};
 use super::wrappers;
 
-/// What rules call a program whose name cannot be told.
+/// The name in rules of a program whose name cannot be determined.
 const UNKNOWN_PROGRAM: &str = "?";
-/// Steps that a program costs that is named by a pattern: the pattern is compared with every name that is known.
+/// Cost, in steps, of a program that is named by a pattern: the pattern is compared with every
+/// known name.
 const PATTERN_STEPS: usize = 256;
-/// Wrappers around one command.
+/// Maximum number of wrappers around one command.
 const MAX_LAYERS: usize = 24;
 
-/// Programs that a glob is first taken to spell (`/b?n/c?t`).
+/// Programs that a glob is compared with first (`/b?n/c?t`).
 const SPELT: [&str; 26] = [
     "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python",
     "perl", "chmod", "chown", "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl",
@@ -30,7 +32,7 @@ const SPELT: [&str; 26] = [
 ];
 
 impl Reader<'_> {
-    /// Reads a simple command, `fields` being what its words expanded to. Gives what it writes.
+    /// Reads a simple command, whose words expanded to `fields`. Returns its output.
     pub(super) fn command(&mut self, fields: Rc<[Field]>, around: Around) -> Value {
         let elsewhere = self.standing.elsewhere;
         let out = self.layers(fields, around);
@@ -55,7 +57,7 @@ impl Reader<'_> {
                 (fields.len() - from) / 4 + if first.glob { PATTERN_STEPS } else { 0 },
             );
             if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
-                // What `sudo -s`, `flock` and their kin give to a shell as one text.
+                // `sudo -s`, `flock` and similar programs pass one text to a shell.
                 let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
                 return self.inner_script(&words.join(" "), &around.input);
             }
@@ -163,7 +165,7 @@ impl Reader<'_> {
                     && stdin.taint != Taint::NONE
                     && let Some(mark) = feed::mark(own)
                 {
-                    // What it puts in cannot be told, but where it is from can.
+                    // The inserted items are not known, but their origin is.
                     let put = fields.iter().skip(from + 1 + skip).cloned();
                     let taint = |f: &Field| {
                         if f.text.contains(&mark) {
@@ -200,7 +202,7 @@ impl Reader<'_> {
         Value::unknown(Taint::NONE)
     }
 
-    /// A command that wraps no other: what it runs, sets, reads and writes.
+    /// Reads a command that wraps no other: what it runs, sets, reads and writes.
     fn innermost(&mut self, mut facts: Facts, around: Around) -> Value {
         let program = facts.program.clone();
         let fields = facts.fields.clone();
@@ -300,7 +302,7 @@ impl Reader<'_> {
         out
     }
 
-    /// Commands of the shell itself.
+    /// Reads a built-in command of the shell.
     fn built_in(&mut self, program: &str, arguments: &[Field], around: &Around) -> Option<Value> {
         let operands = || arguments.iter().filter(|f| !f.text.starts_with('-'));
         match program {
@@ -368,7 +370,7 @@ impl Reader<'_> {
                 let text: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).collect();
                 return Some(self.script(&text.join(" "), &around.input));
             }
-            // The subscript of a name is evaluated as arithmetic by all of these.
+            // All of these evaluate the subscript of a name as arithmetic.
             "let" | "test" | "[" | "[[" | "unset" => {
                 for field in arguments.iter().filter(|field| {
                     program == "let" || field.text.contains("[$(") || field.text.contains("[`")
@@ -385,7 +387,7 @@ impl Reader<'_> {
     }
 }
 
-/// `env -S 'command and arguments'`, as one script.
+/// Returns the script of `env -S 'command and arguments'`.
 fn split_string(arguments: &[Field]) -> Option<String> {
     let (at, joined) = arguments.iter().enumerate().find_map(|(at, f)| {
         let rest = ["--split-string=", "--split-string", "-S", "-vS", "-iS"]
@@ -403,7 +405,8 @@ fn split_string(arguments: &[Field]) -> Option<String> {
     )
 }
 
-/// The name that rules know a program by: base name, no `.exe`, a glob spelt out.
+/// Returns the name by which rules know a program: its base name, without `.exe` and with globs
+/// resolved.
 pub(super) fn program_name(field: &Field, programs: &Programs) -> String {
     if field.is_unknown() {
         return UNKNOWN_PROGRAM.to_owned();
@@ -429,7 +432,7 @@ pub(super) fn program_name(field: &Field, programs: &Programs) -> String {
     base.to_owned()
 }
 
-/// Whether a program's name is a pattern that the file system resolves. `[` is a program.
+/// Reports whether a program's name is a pattern that the file system resolves. `[` is a program.
 pub(super) fn is_pattern(name: &str) -> bool {
     name.contains(['?', '*']) && !name.starts_with("*.")
         || name.contains('[') && name.contains(']') && name.len() > 3

@@ -1,19 +1,19 @@
-//! What flows through a script: text as far as it is known, and where it came from.
+//! Data that flows through a script: text as far as it is known, and its origin.
 
 use std::ops::{BitOr, BitOrAssign};
 
-/// Where text came from, as far as a rule may care. Spreads through pipes, variables and files.
+/// The origin of a text, as far as it matters to rules. Spreads through pipes, variables and files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taint(u16);
 
 impl Taint {
-    /// Nothing is known against it.
+    /// Nothing suspicious is known.
     pub(super) const NONE: Self = Self(0);
     /// Fetched from another host.
     pub(super) const DOWNLOAD: Self = Self(1);
     /// Decoded from base64, hex and the like.
     pub(super) const DECODED: Self = Self(2);
-    /// From a file that holds keys, passwords or tokens.
+    /// From a file that contains keys, passwords or tokens.
     pub(super) const CREDENTIAL: Self = Self(4);
     /// The process's environment.
     pub(super) const ENVIRONMENT: Self = Self(8);
@@ -23,10 +23,10 @@ impl Taint {
     pub(super) const SOCKET: Self = Self(32);
     /// Too long to be read.
     pub(super) const UNREAD: Self = Self(64);
-    /// A variable of the environment that by its name holds a secret.
+    /// An environment variable whose name shows that it contains a secret.
     pub(super) const SECRET_VARIABLE: Self = Self(128);
 
-    /// Words of rule files.
+    /// Names of the taints in rule files.
     pub(super) const WORDS: [(&'static str, Self); 7] = [
         ("download", Self::DOWNLOAD),
         ("decoded", Self::DECODED),
@@ -59,15 +59,15 @@ impl BitOrAssign for Taint {
     }
 }
 
-/// Stands for what a command writes where that cannot be told.
+/// Stand-in for the output of a command, if that is not known.
 pub(in crate::detect) const UNKNOWN: &str = "$(…)";
 
-/// A variable, a file's content, or what flows through a pipe.
+/// A variable, the content of a file, or the data in a pipe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Value {
-    /// The items of a list; one for plain text, none for nothing.
+    /// The items of a list; one for plain text, none for an empty value.
     pub(super) items: Vec<String>,
-    /// Whether the items are all that it can be. If not, they are at best a part.
+    /// Whether the items are the whole value. If not, they are at best a part of it.
     pub(super) known: bool,
     pub(super) taint: Taint,
 }
@@ -102,7 +102,7 @@ impl Value {
         self
     }
 
-    /// The text, if it is known and not empty.
+    /// Returns the text, if it is known and not empty.
     pub(super) fn as_text(&self) -> Option<&str> {
         match self.items.as_slice() {
             [text] if self.known => Some(text),
@@ -110,7 +110,7 @@ impl Value {
         }
     }
 
-    /// What two commands write one after the other.
+    /// Appends the output of the next command.
     pub(super) fn then(&mut self, next: Self) {
         self.taint |= next.taint;
         self.known &= next.known;
@@ -130,17 +130,17 @@ impl Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Field {
     pub(super) text: String,
-    /// Part of it was quoted.
+    /// Whether a part of it was quoted.
     pub(super) quoted: bool,
-    /// It holds an unquoted `*`, `?` or `[`.
+    /// Whether it contains an unquoted `*`, `?` or `[`.
     pub(super) glob: bool,
-    /// It starts with a variable that nothing sets.
+    /// Whether it starts with a variable that nothing sets.
     pub(super) unset: bool,
     pub(super) taint: Taint,
 }
 
 impl Field {
-    /// Whether it is no more than a variable of unknown value.
+    /// Reports whether the word is only a variable of unknown value.
     pub(super) fn is_variable(&self) -> bool {
         self.text.len() > 1
             && self.text.starts_with('$')
@@ -148,7 +148,7 @@ impl Field {
             && !self.text.contains(['/', '('])
     }
 
-    /// Whether nothing of it is known: a variable, or what a command would write.
+    /// Reports whether nothing of the word is known: it is a variable, or the output of a command.
     pub(super) fn is_unknown(&self) -> bool {
         self.is_variable() || self.text == UNKNOWN
     }

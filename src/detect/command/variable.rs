@@ -1,4 +1,4 @@
-//! `${…}`: variables and what the shell can do to them.
+//! `${…}`: variables and the operations that the shell can apply to them.
 
 use super::env_secrets;
 use super::expand;
@@ -8,7 +8,7 @@ use super::quote;
 use super::reader::Reader;
 use super::value::{Taint, Value};
 
-/// What a shell of an ordinary user would have, enough to cut letters out of.
+/// Values in the shell of an ordinary user, sufficient to cut letters out of.
 const USUAL: [(&str, &str); 12] = [
     ("HOME", "~"),
     ("PWD", "."),
@@ -28,7 +28,7 @@ const USUAL: [(&str, &str); 12] = [
 ];
 
 impl Reader<'_> {
-    /// The value of what stands between `${` and `}`.
+    /// Returns the value of the text between `${` and `}`.
     pub(super) fn variable(&mut self, inside: &str) -> Value {
         if let Some(name) = inside.strip_prefix('!')
             && !name.is_empty()
@@ -40,7 +40,7 @@ impl Reader<'_> {
             let (name, rest) = name.split_at_checked(length.max(1)).unwrap_or((name, ""));
             let target = self.variable(name);
             return match target.as_text() {
-                // `${!n:0:1}`: what is done to the value of the variable that is named.
+                // `${!n:0:1}`: the operation is applied to the value of the variable that is named.
                 Some(name) if rest.starts_with([':', '#', '%', '/', '^', ',', '-', '+', '=']) => {
                     let (name, value) = (name.to_owned(), self.look_up(name));
                     self.operate(&name, value, rest)
@@ -129,7 +129,7 @@ impl Reader<'_> {
             };
         }
         if !value.known {
-            // All of a value is replaced, whatever it is.
+            // The whole value is replaced, even if it is not known.
             let replaced = rest
                 .strip_prefix("//*/")
                 .or_else(|| rest.strip_prefix("/*/"));
@@ -163,7 +163,8 @@ impl Reader<'_> {
         if text.len() > 4096 {
             return None;
         }
-        // A pattern is tried at up to 256 places of the text, and one that is replaced with several ends at each.
+        // A pattern is tried at up to 256 positions of the text, and in a replacement with several
+        // ends at each.
         let places = text.len().min(256);
         self.spend_steps(
             1 + if rest.starts_with('/') && rest.contains(['*', '?', '[']) {
@@ -181,7 +182,7 @@ impl Reader<'_> {
                     .split_once(':')
                     .map_or((tail, None), |(o, l)| (o, Some(l)));
                 let count = text.chars().count() as i64;
-                // An offset that is left out is none (`${V::1}`); others are sums.
+                // A missing offset is 0 (`${V::1}`); others are sums.
                 let number = |text: &str| {
                     expand::arithmetic(text.trim().trim_matches(['(', ')'])).parse::<i64>()
                 };
@@ -231,7 +232,7 @@ impl Reader<'_> {
             '@' => match tail {
                 "U" => Some(text.to_uppercase()),
                 "L" => Some(text.to_lowercase()),
-                // A prompt runs what is in `$(…)`.
+                // A prompt runs the script in `$(…)`.
                 "P" => Some(self.inner_text(&quote::escapes(text)).items.concat()),
                 "E" => Some(quote::escapes(text)),
                 _ => Some(text.to_owned()),
@@ -275,7 +276,7 @@ impl Reader<'_> {
             .replace(['\'', '"', '\\'], "")
     }
 
-    /// The text of a word within `${…}`.
+    /// Returns the text of a word within `${…}`.
     pub(super) fn inner_text(&mut self, word: &str) -> Value {
         if !word.contains(['$', '`', '\\', '\'', '"']) {
             return Value::text(word);

@@ -1,4 +1,4 @@
-//! PowerShell and cmd.exe: which of them a text is for, and what their programs do.
+//! Reads texts as PowerShell and cmd.exe would, and determines the effects of their programs.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use super::windows_nested;
 use super::wrappers::value_of;
 use crate::detect::Language;
 
-/// A word of a line of cmd.exe.
+/// Returns a word as it is written in a line of cmd.exe.
 fn in_quotes(word: &Field) -> Cow<'_, str> {
     let quote = word.quoted && word.text.contains(' ') && !word.text.contains('"');
     if quote {
@@ -25,7 +25,7 @@ fn in_quotes(word: &Field) -> Cow<'_, str> {
     }
 }
 
-/// A program's name without its folder and ending, in lower case.
+/// Returns a program's name without its folder and extension, in lower case.
 pub(super) fn base_name(name: &str) -> String {
     let lower = name
         .trim()
@@ -44,12 +44,12 @@ pub(super) fn base_name(name: &str) -> String {
     cut.unwrap_or(base).to_owned()
 }
 
-/// The name under which a file that a command made is kept.
+/// Returns the name under which a file that a command created is kept.
 fn file_key(name: &str) -> String {
     base_name(name)
 }
 
-/// Whether a word is a flag of cmd.exe's programs (`/s`, `/q:1`) and no path.
+/// Reports whether a word is a flag of a cmd.exe program (`/s`, `/q:1`) rather than a path.
 fn is_slash_flag(text: &str) -> bool {
     text.strip_prefix('/')
         .is_some_and(|rest| (1..=20).contains(&rest.len()) && !rest.contains(['/', '\\', '.']))
@@ -63,7 +63,7 @@ impl<'w> Reader<'w> {
         reader
     }
 
-    /// Reads code of a language that the tool names.
+    /// Reads code in a language that the tool specifies.
     pub(super) fn read_code(language: Language, text: &str, given: Given<'w>) -> Self {
         let mut reader = Self::after(given);
         match language {
@@ -73,7 +73,7 @@ impl<'w> Reader<'w> {
         reader
     }
 
-    /// Reads a script that may be meant for either shell.
+    /// Reads a script that may be intended for either shell.
     pub(super) fn windows(&mut self, text: &str) {
         self.powershell(text, Taint::NONE);
         self.prompt(text);
@@ -85,7 +85,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// Reads a script of PowerShell.
+    /// Reads a PowerShell script.
     pub(super) fn powershell(&mut self, text: &str, taint: Taint) {
         if !self.go_deeper() {
             return;
@@ -100,7 +100,7 @@ impl<'w> Reader<'w> {
         self.come_up();
     }
 
-    /// Reads a script of cmd.exe.
+    /// Reads a cmd.exe script.
     pub(super) fn prompt(&mut self, text: &str) {
         if !self.go_deeper() {
             return;
@@ -125,7 +125,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// One program with its words, as its facts; gives the taint of what it writes.
+    /// Adds the facts of one program with its words, and returns the taint of its output.
     pub(super) fn windows_program(
         &mut self,
         name: &str,
@@ -181,7 +181,7 @@ impl<'w> Reader<'w> {
             };
             self.folder = super::paths::normal(target, folder.as_deref());
         }
-        // What only names files reads none of them.
+        // Programs that only name files do not read them.
         const NAMERS: [&str; 14] = [
             "get-childitem",
             "dir",
@@ -259,7 +259,7 @@ impl<'w> Reader<'w> {
             }
             _ => {}
         }
-        // What was fetched before, and is now run.
+        // Files that were fetched before, and are now run.
         let run = std::iter::once(name).chain(
             arguments
                 .iter()
@@ -281,7 +281,7 @@ impl<'w> Reader<'w> {
         {
             self.windows(fed);
         }
-        // What `… | diskpart` and its kin are told.
+        // The input of `… | diskpart` and similar programs.
         if !fed.is_empty()
             && matches!(
                 name,
@@ -316,7 +316,7 @@ impl<'w> Reader<'w> {
         }
     }
 
-    /// What `powershell -c`, `cmd /c` and others are given to run.
+    /// Reads the text that `powershell -c`, `cmd /c` and others are given to run.
     pub(super) fn windows_inline(&mut self, program: &str, arguments: &[Field], facts: &mut Facts) {
         let lower: Vec<String> = arguments
             .iter()
@@ -341,7 +341,8 @@ impl<'w> Reader<'w> {
                 if let Some((at, word)) = at.and_then(|at| Some((at, arguments.get(at)?))) {
                     let joined = word.text.get(2..).unwrap_or_default();
                     let given = arguments.get(at + 1..).unwrap_or_default();
-                    // A line in quotes is the line; in a line of words, words in quotes stay what they are.
+                    // A single quoted text is the whole line. In a line of several words, quoted
+                    // words stay quoted.
                     let line = match given {
                         [one] if joined.is_empty() => one.text.clone(),
                         _ => given.iter().map(in_quotes).collect::<Vec<_>>().join(" "),
@@ -387,7 +388,7 @@ impl<'w> Reader<'w> {
                     .iter()
                     .filter(|a| a.text.contains(' ') || program == "process.start")
                 {
-                    // `forfiles` puts each file's name in.
+                    // `forfiles` inserts the name of each file.
                     let folder = lower
                         .iter()
                         .position(|a| a == "/p")
@@ -432,7 +433,8 @@ impl<'w> Reader<'w> {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        // Any beginning of the flag's name will do: `-e`, `-enc`, `-EncodedCommand`; so will other dashes.
+        // Any prefix of the flag's name is accepted: `-e`, `-enc`, `-EncodedCommand`. Other dashes
+        // are, too.
         let flag = |name: &str, least: usize| {
             lower.iter().position(|a| {
                 let a = a.trim_start_matches(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']);
@@ -485,7 +487,7 @@ impl<'w> Reader<'w> {
     }
 }
 
-/// The words of a program that name what it writes.
+/// Returns the words of a program that name the files that it writes.
 fn written<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Vec<&'f Field> {
     let valued = |names: &[&str]| -> Option<&'f Field> {
         let at = lower.iter().position(|word| {
@@ -516,7 +518,7 @@ fn written<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Vec<&'f 
     }
 }
 
-/// Programs that start what they are given.
+/// Reports whether a program starts the files that it is given.
 fn starts_files(name: &str) -> bool {
     matches!(
         name,
@@ -541,7 +543,7 @@ fn starts_files(name: &str) -> bool {
     )
 }
 
-/// Base64 of UTF-16, as `-EncodedCommand` takes it.
+/// Decodes base64 of UTF-16, as in `-EncodedCommand`.
 fn utf16(text: &str) -> Option<String> {
     let bytes = simulate::base64_bytes(text)?;
     let units: Vec<u16> = bytes

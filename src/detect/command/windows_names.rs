@@ -1,4 +1,5 @@
-//! Names of PowerShell and cmd.exe: aliases, variables, and the marks by which a text is known to be theirs.
+//! Names of PowerShell and cmd.exe: aliases, variables, and the signs by which their texts are
+//! recognized.
 
 use std::sync::LazyLock;
 
@@ -102,11 +103,11 @@ const ALIASES: [(&str, &str); 92] = [
     ("wget", "invoke-webrequest"),
 ];
 
-/// Long names that a pattern may mean, besides those that have a short one.
+/// Long names that a pattern may refer to, besides those that have a short one.
 const LONG_NAMES: &str = "remove-item invoke-expression invoke-webrequest invoke-restmethod new-object start-process set-mppreference \
     add-mppreference stop-computer restart-computer format-volume clear-disk set-executionpolicy clear-eventlog";
 
-/// The cmdlet that an alias stands for.
+/// Returns the cmdlet that an alias refers to.
 pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
     ALIASES
         .binary_search_by(|(known, _)| (*known).cmp(alias))
@@ -115,19 +116,19 @@ pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// Every cmdlet's name that is known.
+/// Returns every known cmdlet name.
 pub(super) fn cmdlets() -> impl Iterator<Item = &'static str> {
     LONG_NAMES
         .split_ascii_whitespace()
         .chain(ALIASES.iter().map(|(_, name)| *name))
 }
 
-/// Every alias.
+/// Returns every alias.
 pub(super) fn aliases() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|(alias, _)| *alias)
 }
 
-/// What a variable that Windows or PowerShell sets holds.
+/// Returns the value of a variable that Windows or PowerShell sets.
 pub(super) fn variable(name: &str) -> Option<&'static str> {
     Some(match name {
         "systemroot" | "windir" => "C:\\WINDOWS",
@@ -151,7 +152,7 @@ pub(super) fn variable(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Marks that a POSIX command line hardly holds, in any case.
+/// Signs that POSIX command lines hardly ever contain, in any case.
 const SIGN_WORDS: [&str; 9] = [
     "$env:",
     "%userprofile%",
@@ -163,7 +164,7 @@ const SIGN_WORDS: [&str; 9] = [
     "]::",
     "[char]",
 ];
-/// Marks that are rarer in POSIX command lines than in PowerShell and cmd.exe.
+/// Signs that are rarer in POSIX command lines than in PowerShell and cmd.exe.
 const WEAK_SIGN_WORDS: [&str; 23] = [
     ".exe",
     ".\\",
@@ -201,7 +202,8 @@ fn search(words: &[&str]) -> AhoCorasick {
         .expect("few short words")
 }
 
-/// Whether a text holds a mark of PowerShell or cmd.exe that POSIX command lines have no use for.
+/// Reports whether a text contains a sign of PowerShell or cmd.exe that POSIX command lines do not
+/// use.
 pub(super) fn has_sign(text: &str) -> bool {
     SIGNS.is_match(text)
         || windows(text, |[before, drive, colon, sign]| {
@@ -214,12 +216,13 @@ pub(super) fn has_sign(text: &str) -> bool {
         })
 }
 
-/// Whether a text holds a mark that is more often one of PowerShell or cmd.exe.
+/// Reports whether a text contains a sign that is more common in PowerShell or cmd.exe.
 pub(super) fn has_weak_sign(text: &str) -> bool {
     WEAK_SIGNS.is_match(text)
 }
 
-/// Whether four neighbouring bytes of a text, or of what begins it, are what `is` says.
+/// Reports whether `is` accepts four adjacent bytes of a text. The start of the text counts as
+/// preceded by a space.
 fn windows(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
     let bytes = text.as_bytes();
     let first = bytes
@@ -231,7 +234,7 @@ fn windows(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
             .any(|four| matches!(four, [a, b, c, d] if is([*a, *b, *c, *d])))
 }
 
-/// Names that POSIX systems know as well: alone they say nothing.
+/// Names that POSIX systems have as well: alone they are no evidence.
 const SHARED: [&str; 40] = [
     "cat",
     "cd",
@@ -275,18 +278,18 @@ const SHARED: [&str; 40] = [
     "ssh",
 ];
 
-/// What is known of the name of a command.
+/// What is known about the name of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// Only Windows has it.
     Windows,
     /// POSIX systems have a program of this name, too.
     Shared(String),
-    /// Nothing is known of it but that it is called so.
+    /// Nothing else is known about the name.
     Other(String),
 }
 
-/// What is known of the word that stands where a command begins.
+/// Returns what is known about the word at the start of a command.
 pub(super) fn known(word: &str) -> Known {
     if word.is_empty() || word.len() > 128 {
         return Known::Other(String::new());
@@ -318,7 +321,8 @@ pub(super) fn known(word: &str) -> Known {
     }
 }
 
-/// Whether any word of a text is a name that only Windows has; adds the names of which nothing is known.
+/// Reports whether any word of a text is a name that only Windows has; adds unknown names to
+/// `names`.
 pub(super) fn names_any(text: &str, names: &mut Vec<String>) -> bool {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '^')));
     for word in words.filter(|word| (2..=32).contains(&word.len())) {
@@ -331,12 +335,12 @@ pub(super) fn names_any(text: &str, names: &mut Vec<String>) -> bool {
     false
 }
 
-/// Whether a word is one that `net` of Windows takes.
+/// Reports whether a word is one that the `net` command of Windows accepts.
 pub(super) fn is_net_word(word: &str) -> bool {
     NET.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// What is known of a word.
+/// The kinds of the known words.
 static WORDS: LazyLock<QuickMap<&'static str, u8>> = LazyLock::new(|| {
     let mut words = QuickMap::default();
     let all = OWN.iter().map(|word| (*word, OWN_WORD));
@@ -384,7 +388,7 @@ const OWN: [&str; 30] = [
     "net1",
 ];
 
-/// `Verb-Noun`, as every cmdlet is called.
+/// Reports whether a name has the form `Verb-Noun`, as all cmdlets do.
 fn is_verb(name: &str) -> bool {
     const VERBS: [&str; 30] = [
         "add",
@@ -423,7 +427,7 @@ fn is_verb(name: &str) -> bool {
     })
 }
 
-/// What `net` of Windows is told.
+/// Words that the `net` command of Windows accepts.
 const NET: [&str; 8] = [
     "accounts",
     "group",

@@ -1,4 +1,5 @@
-//! `cmd /c` and `powershell -c` as whoever starts them reads their line: what follows is one text, quotes within quotes and all.
+//! Reads `cmd /c` and `powershell -c` as the program that starts them does: the rest of the line is
+//! one text, including nested quotes.
 
 use super::windows::base_name;
 
@@ -14,7 +15,7 @@ const VALUED: [&str; 8] = [
     "-configurationname",
 ];
 
-/// The text that a line gives to cmd.exe or PowerShell, if that is what it starts with.
+/// Returns the text that a line passes to cmd.exe or PowerShell, if it starts with one of them.
 pub(super) fn inner(text: &str) -> Option<&str> {
     let text = text.trim();
     let (first, mut rest) = text.split_once([' ', '\t'])?;
@@ -62,7 +63,7 @@ pub(super) fn inner(text: &str) -> Option<&str> {
     (!bare.is_empty()).then_some(bare)
 }
 
-/// The first word of a text, and what follows it.
+/// Returns the first word of a text, and the rest.
 fn next(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let end = text.find([' ', '\t']).unwrap_or(text.len());

@@ -1,8 +1,8 @@
-//! What a word is at the place of a command: a keyword, an assignment, or neither.
+//! The role of a word at the start of a command: a keyword, an assignment, or neither.
 
 use super::lex::{Piece, Word};
 
-/// The text of a word that is plain text, unquoted.
+/// Returns the text of a word that is plain text, unquoted.
 pub(super) fn plain(word: &Word) -> Option<&str> {
     match word.as_slice() {
         [
@@ -15,7 +15,7 @@ pub(super) fn plain(word: &Word) -> Option<&str> {
     }
 }
 
-/// The keyword that a word is.
+/// Returns the keyword that a word is.
 pub(super) fn keyword(word: &Word) -> Option<&str> {
     plain(word).filter(|text| {
         matches!(
@@ -42,7 +42,7 @@ pub(super) fn keyword(word: &Word) -> Option<&str> {
     })
 }
 
-/// The name that a word assigns to, and whether it appends.
+/// Returns the name that a word assigns to, and whether it appends.
 pub(super) fn assignment(word: &Word) -> Option<(String, bool)> {
     let Some(Piece::Text {
         text,

@@ -1,27 +1,28 @@
-//! Programs that run another program, and how many of their own words stand before it.
+//! Programs that run another program, and the number of their own words before it.
 
 use super::options::Options;
 use super::value::Field;
 use crate::document::Table;
 
-/// The last place among the arguments for a word after which the command comes.
+/// Number of leading arguments in which a word that the command follows may be.
 const WORDS_BEFORE: usize = 6;
-/// Operands that a program may have before the command.
+/// Maximum number of operands that a program may have before the command.
 const OPERANDS: u64 = 8;
 
-/// How a program runs what follows its own options.
+/// The way in which a program runs the command after its own options.
 #[derive(Clone, Debug)]
 pub(super) struct Runner {
-    /// Words of its own after which the command comes, such as `exec`; none, if it needs no word.
+    /// Words of the program that the command follows, such as `exec`; empty if it needs no such
+    /// word.
     after: Vec<Vec<String>>,
-    /// Its options, where they are not those of the program without such a word.
+    /// The options of the program, if they differ from those without such a word.
     options: Option<Options>,
-    /// Operands of its own before the command.
+    /// Number of operands of the program before the command.
     operands: usize,
 }
 
 impl Runner {
-    /// Reads `runs` of a `[[program]]` table. Notes faults.
+    /// Parses `runs` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         ["operands", "short", "long"]
             .into_iter()
@@ -45,17 +46,17 @@ impl Runner {
         })
     }
 
-    /// Whether the command comes without a word before it.
+    /// Reports whether the command needs no word before it.
     pub(super) fn is_plain(&self) -> bool {
         self.after.is_empty()
     }
 
-    /// Whether the arguments have the words after which the command comes.
+    /// Reports whether the arguments contain the words that the command follows.
     pub(super) fn is_named(&self, arguments: &[Field]) -> bool {
         self.end_of_words(arguments).is_some()
     }
 
-    /// How many arguments there are up to the words after which the command comes, these included.
+    /// Returns the number of arguments up to and including the words that the command follows.
     fn end_of_words(&self, arguments: &[Field]) -> Option<usize> {
         self.after.iter().find_map(|words| {
             let start = arguments
@@ -70,7 +71,7 @@ impl Runner {
         })
     }
 
-    /// How many of `arguments` come before the command; `None` if there is none.
+    /// Returns how many of `arguments` precede the command; `None` if there is none.
     pub(super) fn inner(&self, options: Option<&Options>, arguments: &[Field]) -> Option<usize> {
         if self.is_plain() {
             return skip(
@@ -89,7 +90,7 @@ impl Runner {
     }
 }
 
-/// How many of `arguments` come before the command that the loader of programs runs:
+/// Returns how many of `arguments` precede the command that the dynamic loader runs:
 /// `/lib64/ld-linux-x86-64.so.2 --library-path x /bin/rm`.
 pub(super) fn inner_of_loader(program: &str, arguments: &[Field]) -> Option<usize> {
     let loads = program == "ld.so"
@@ -98,7 +99,7 @@ pub(super) fn inner_of_loader(program: &str, arguments: &[Field]) -> Option<usiz
     loads.then(|| skip(arguments, 0, Some(&Options::of_loader()), 0))?
 }
 
-/// The index behind options, assignments and `operands` operands, if anything stands there.
+/// Returns the index after options, assignments and `operands` operands, if there is anything.
 fn skip(
     arguments: &[Field],
     from: usize,
@@ -140,7 +141,7 @@ fn is_assignment(text: &str) -> bool {
     })
 }
 
-/// The value behind the first of `flags`, as a word of its own or joined on.
+/// Returns the value of the first of `flags`, either the next word or attached.
 pub(super) fn value_of<'f>(arguments: &'f [Field], flags: &[&str]) -> Option<&'f Field> {
     for (at, field) in arguments.iter().enumerate() {
         if flags.contains(&field.text.as_str()) {

@@ -10,31 +10,32 @@ use super::paths;
 use super::reader::Reader;
 use super::value::{Taint, Value};
 
-/// Longest content that is kept, in bytes: more could not be read as one script either. A longer file counts as unreadable
-/// when it is run.
+/// Maximum length of content that is kept, in bytes: more could not be read as one script either. A
+/// longer file counts as unreadable when it is run.
 const CONTENT_BYTES: usize = 128 << 10;
 
-/// What earlier calls of a session wrote to files, for a script that runs one of them.
+/// Files that earlier calls of a session wrote, for a script that runs one of them.
 pub trait Written {
-    /// What was written to the file at `path`, which is as the script has it.
+    /// Returns the content of the file at `path`, as named by the script.
     fn content(&self, path: &str) -> Option<&Content>;
 
-    /// The folder that an earlier call left the session's shell in, if that is the root, a home or the like.
+    /// Returns the folder in which an earlier call left the session's shell, if that is the root, a
+    /// home or the like.
     fn folder(&self) -> Option<&str>;
 }
 
 /// A file that a script writes.
 #[derive(Clone, Debug)]
 pub struct WrittenFile {
-    /// As the script names it, from the folder that it went to.
+    /// The path as named by the script, from the folder that it changed to.
     pub path: String,
-    /// What is known of its content.
+    /// What is known of the content.
     pub content: Content,
-    /// It adds to what was there before, which is not known.
+    /// Whether the content is added to earlier content, which is not known.
     pub adds: bool,
 }
 
-/// What a file holds that the script at hand wrote.
+/// The content of a file that the current script wrote.
 #[derive(Clone, Debug)]
 pub(super) struct FileState {
     value: Value,
@@ -51,7 +52,8 @@ impl FileState {
     }
 }
 
-/// What a file holds, as far as it can be told, and where it came from. Wiped when dropped; `Debug` does not show it.
+/// The content of a file, as far as it is known, and its origin. Wiped when dropped; `Debug` does
+/// not show it.
 #[derive(Clone, Default)]
 pub struct Content {
     text: Option<Zeroizing<String>>,
@@ -59,7 +61,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// A text that somebody writes.
+    /// Creates content from a text that is written.
     pub fn of(text: &str) -> Self {
         if text.len() > CONTENT_BYTES {
             return Self {
@@ -73,7 +75,7 @@ impl Content {
         }
     }
 
-    /// Fetched from another host; what it is cannot be told.
+    /// Creates content that was fetched from another host and is not known.
     pub fn downloaded() -> Self {
         Self {
             text: None,
@@ -81,7 +83,7 @@ impl Content {
         }
     }
 
-    /// The same with more behind it.
+    /// Returns the content followed by more.
     #[must_use]
     pub fn then(&self, more: &Self) -> Self {
         let taint = self.taint | more.taint;
@@ -101,12 +103,12 @@ impl Content {
         }
     }
 
-    /// Whether nothing at all is known of it.
+    /// Reports whether nothing at all is known of the content.
     pub fn is_unknown(&self) -> bool {
         self.text.is_none() && self.taint == Taint::NONE
     }
 
-    /// How many bytes of it are kept.
+    /// Returns the number of bytes that are kept.
     pub fn kept_bytes(&self) -> usize {
         self.text.as_ref().map_or(0, |text| text.len())
     }
@@ -136,7 +138,7 @@ impl fmt::Debug for Content {
 }
 
 impl Reader<'_> {
-    /// Keeps what a process substitution or a write made, under a name; gives the name.
+    /// Keeps the output of a process substitution or a write under a name, and returns the name.
     pub(super) fn keep_stream(&mut self, value: Value) -> String {
         let name = format!("/dev/fd/{}", 63 + self.files.len());
         self.keep_file(&name, value);
@@ -147,7 +149,7 @@ impl Reader<'_> {
         self.insert(name, FileState { value, adds: false });
     }
 
-    /// Keeps what is added to a file. What is known of either part stays known.
+    /// Appends content to a file. What is known of either part remains known.
     pub(super) fn append_file(&mut self, name: &str, value: Value) {
         let Some(before) = self.file(name) else {
             return self.insert(name, FileState { value, adds: true });
@@ -176,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One name for a file from whichever folder the script names it.
+    /// Returns the same name for a file regardless of the folder from which the script names it.
     pub(super) fn file_key(&self, name: &str) -> String {
         let folder = self.folder.as_deref().or(self.standing.below.as_deref());
         let key = if name.starts_with("/dev/") {
@@ -188,7 +190,7 @@ impl Reader<'_> {
             .unwrap_or_else(|| name.trim_start_matches("./").to_owned())
     }
 
-    /// What a file holds, if an earlier command or call wrote it.
+    /// Returns the content of a file, if an earlier command or call wrote it.
     pub(super) fn file(&self, name: &str) -> Option<Value> {
         if self.files.is_empty() && self.given.written.is_none() {
             return None;
@@ -206,7 +208,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Notes the text that a command writes to a file of the system or among a user's settings.
+    /// Records the text that a command writes to a system file or to a user's settings.
     pub(super) fn note_written(&mut self, facts: &mut Facts) {
         const PLACES: [&str; 5] = ["/etc/", "/usr/", "/lib/", "/var/", "~/."];
         let written = facts
@@ -220,7 +222,7 @@ impl Reader<'_> {
         facts.written = text;
     }
 
-    /// Notes what code writes to a file, as a command that writes it.
+    /// Reports the content that code writes to a file as a command that writes it.
     pub(super) fn note_written_by_code(&mut self, path: &str) {
         let mut facts = Facts {
             program: "tee".to_owned(),
@@ -233,7 +235,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The sources of compiled languages that this script wrote.
+    /// Returns the sources of compiled languages that this script wrote.
     pub(super) fn source_files(&self) -> Vec<Value> {
         let mut sources: Vec<_> = self
             .files
@@ -248,7 +250,8 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// The same for a file that is run: one that is too long to be read may hold anything.
+    /// Returns the content of a file that is run. A file that is too long to be read may contain
+    /// anything, so the script is unreadable.
     pub(super) fn file_to_run(&mut self, name: &str) -> Option<Value> {
         let value = self.file(name);
         if value

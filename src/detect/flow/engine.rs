@@ -1,4 +1,4 @@
-//! Looks for what came in in what goes out.
+//! Searches outgoing text for data that came in.
 
 use super::net::with_signs;
 use super::piece::{Found, Look, Piece, folded, pieces};
@@ -11,10 +11,12 @@ use crate::detect::{Detector, Match, Place, Surface};
 use crate::message::{Direction, Role};
 use crate::text::Text;
 
-/// While nothing has come in that could be known again, phrases of longer arguments are not remembered as the agent's own.
+/// Maximum length in bytes of an argument whose phrases are remembered as the agent's own while no
+/// recognizable piece has come in yet.
 const PHRASED_BYTES: usize = 512;
 
-/// Most pieces of an argument that are looked for in the tool's schema; all others are not from there.
+/// Maximum number of pieces of an argument that are looked up in the tool's schema; all others
+/// count as not found there.
 const SCHEMA_ASKS: usize = 64;
 
 /// All flow rules of a set.
@@ -128,7 +130,7 @@ impl Detector for Flows {
     }
 }
 
-/// Whether a string is one that a server acts on.
+/// Reports whether a string is one that a server acts on.
 fn concerns(place: &Place<'_>) -> bool {
     let asks = || {
         let methods = [
@@ -154,7 +156,7 @@ struct Search<'s, 'h> {
     here: Here<'h>,
     found: &'s mut Vec<Match>,
     before: usize,
-    /// The schema of the tool in lower case, once it was asked for, and how often it still may be.
+    /// The tool's schema in lower case, once it was needed, and the number of lookups left.
     schema: Option<String>,
     asks: usize,
 }
@@ -173,7 +175,7 @@ impl Search<'_, '_> {
         });
     }
 
-    /// Looks for quarantined pieces that stand within words, are cut by blanks, or encoded.
+    /// Searches for quarantined pieces that are inside words, split by white space, or encoded.
     fn squeezed(&mut self, kept: &Kept, plain: &str, text: &Text<'_>) {
         for squeezed in Squeezed::both(plain) {
             kept.prints().find(squeezed.text.as_bytes(), |span, owner| {
@@ -204,7 +206,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the tool's own schema holds a piece.
+    /// Reports whether the tool's own schema contains a piece.
     fn is_of_schema(&mut self, piece: &str) -> bool {
         let Some(schema) = self
             .here
@@ -218,7 +220,7 @@ impl Search<'_, '_> {
         memchr::memmem::find(lower.as_bytes(), piece.as_bytes()).is_some()
     }
 
-    /// Tells the rules that a piece matches.
+    /// Adds a match for each rule that a piece matches.
     fn weigh(
         &mut self,
         kept: &Kept,
@@ -247,7 +249,8 @@ impl Search<'_, '_> {
             if !goes || known.iter().any(|found| found.rule == *rule) {
                 continue;
             }
-            // What the same server gave openly may go back to it: a result is opened that a search found.
+            // A piece that the same server sent openly may go back to it: for example, an agent
+            // opens a result that a search returned.
             let opened = *from == From::Quarantined
                 && piece.piece.is_reference()
                 && !self.here.declared.untrusted
@@ -266,7 +269,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether what stands at `span` is no part of a longer word.
+/// Reports whether the text at `span` is not part of a longer word.
 fn stands_alone(text: &str, span: &std::ops::Range<usize>) -> bool {
     let before = text
         .get(..span.start)

@@ -1,15 +1,15 @@
-//! Keyed hashes: enough to know a piece again, never enough to tell what it was.
+//! Keyed hashes: they allow a piece to be recognized, but not to be reconstructed.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
-/// A map by hashes that are keyed already: hashing them again would only cost.
+/// A map with keys that are already keyed hashes: hashing them again would only cost time.
 pub(super) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Same>>;
 /// A set of such hashes.
 pub(super) type Hashes = HashSet<u64, BuildHasherDefault<Same>>;
 
-/// Takes a number for its hash.
+/// Uses a number as its own hash.
 #[derive(Default)]
 pub(super) struct Same(u64);
 
@@ -27,7 +27,7 @@ impl Hasher for Same {
     }
 }
 
-/// Drawn at random when the process first needs it; it never leaves.
+/// Returns the key, which is generated at random on first use and never leaves the process.
 fn key() -> &'static [u64; 3] {
     static KEY: OnceLock<[u64; 3]> = OnceLock::new();
     KEY.get_or_init(|| {
@@ -38,7 +38,7 @@ fn key() -> &'static [u64; 3] {
     })
 }
 
-/// Of some bytes, and of what kind they are.
+/// Returns the keyed hash of bytes of a given kind.
 pub(super) fn hash(kind: u8, bytes: &[u8]) -> u64 {
     let [first, second, third] = key();
     let (whole, rest) = bytes.as_chunks::<8>();
@@ -52,7 +52,7 @@ pub(super) fn hash(kind: u8, bytes: &[u8]) -> u64 {
     fold(fold(sum ^ last, *second) ^ bytes.len() as u64, *third)
 }
 
-/// Mixes words, and rows of words, by the same key.
+/// Mixes the hashes of words, and of rows of words, with the same key.
 pub(super) struct Mixer([u64; 3]);
 
 impl Mixer {
@@ -60,7 +60,7 @@ impl Mixer {
         Self(*key())
     }
 
-    /// The factor of sums that roll over a row of words.
+    /// Returns the factor of rolling sums over a row of words.
     pub(super) fn factor(&self) -> u64 {
         let [_, second, _] = self.0;
         second
@@ -71,14 +71,14 @@ impl Mixer {
         fold(value ^ first, second)
     }
 
-    /// Mixes what rolling has added up.
+    /// Mixes the result of a rolling sum.
     pub(super) fn finish(&self, sum: u64) -> u64 {
         let [first, _, third] = self.0;
         fold(sum ^ first, third)
     }
 }
 
-/// Both halves of a product, one on the other.
+/// Returns the XOR of both halves of a product.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64

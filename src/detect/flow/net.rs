@@ -1,4 +1,4 @@
-//! Addresses, hosts and URLs.
+//! Addresses, hosts and URLs as pieces.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -6,16 +6,16 @@ use std::sync::LazyLock;
 
 use super::piece::{Found, Look, Piece, offset, tell};
 
-/// Longest URL that is looked at, in bytes.
+/// Maximum length of a URL that is examined, in bytes.
 const URL_BYTES: usize = 512;
-/// Longest name of a host, in bytes (RFC 1035, 2.3.4).
+/// Maximum length of a host name, in bytes (RFC 1035, 2.3.4).
 const HOST_BYTES: usize = 253;
-/// Places at which a URL is cut to compare its beginnings, and a host to compare its ends.
+/// Maximum number of prefixes of a URL, and of suffixes of a host, that are compared.
 const CUTS: usize = 16;
-/// Shortest URL on a host that is everybody's, behind the host.
+/// Minimum length of the part of a URL after the host, if the host is a common one.
 const PATH_BYTES: usize = 4;
 
-/// What stands in so many texts that it tells nothing: hosts, and paths.
+/// Hosts and paths that occur in too many texts to be distinctive.
 static COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let lines = include_str!("common.txt").lines().map(str::trim);
     lines
@@ -23,7 +23,8 @@ static COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Last labels of names that are hosts where no scheme and no `@` says so. Those that files end with as well are left out.
+/// Top-level labels by which a name without a scheme or `@` is taken for a host. Those that are
+/// also file extensions are left out.
 const LAST: [&str; 60] = [
     "com", "net", "org", "edu", "gov", "mil", "int", "info", "biz", "io", "co", "ai", "dev", "app",
     "xyz", "top", "site", "online", "club", "shop", "store", "tech", "cloud", "link", "click",
@@ -32,12 +33,12 @@ const LAST: [&str; 60] = [
     "se", "no", "fi", "dk", "cz", "tk", "me", "cc", "to",
 ];
 
-/// Whether a host or a path is everybody's.
+/// Reports whether a host or a path is a common one.
 pub(super) fn is_common(text: &str) -> bool {
     COMMON.contains(text)
 }
 
-/// URLs with a scheme. Gives whether there is anything that looks like one.
+/// Passes the URLs with a scheme to `take`. Returns whether there is anything that looks like one.
 pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut any = false;
     let mut rest = run;
@@ -47,7 +48,7 @@ pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fou
             continue;
         }
         any = true;
-        // What stands within another URL is looked at by itself.
+        // A URL within another URL is examined by itself.
         let one = after.split("://").next().unwrap_or(after);
         let at = start + offset(run, after);
         url(crate::text::cut(one, URL_BYTES), at, look, take);
@@ -55,7 +56,7 @@ pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fou
     any
 }
 
-/// A URL behind its scheme.
+/// Passes a URL, given without its scheme, to `take`.
 fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
     let authority = text.get(..end).unwrap_or_default();
@@ -83,7 +84,7 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     }
     let whole = format!("{short}{behind}");
     if look == Look::Compare {
-        // A URL that came in may go out with more behind it.
+        // A URL that came in may go out with something appended.
         let cuts = whole
             .match_indices(['/', '?', '&', '=', '#'])
             .map(|(cut, _)| cut)
@@ -101,7 +102,7 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     tell(Piece::Url, &whole, span, take);
 }
 
-/// E-mail addresses.
+/// Passes e-mail addresses to `take`.
 pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = run.as_bytes();
     for sign in memchr::memchr_iter(b'@', bytes) {
@@ -145,7 +146,7 @@ pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMu
     }
 }
 
-/// Hosts without a scheme, with what of a path follows.
+/// Passes hosts without a scheme, with the path that follows them, to `take`.
 pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     for part in
         run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/' | '_')))
@@ -165,8 +166,8 @@ pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fo
     }
 }
 
-/// A text in which addresses are spelt for people, `drop (at) host [dot] com`, with their signs; `None` where none is.
-/// The text is in lower case.
+/// Replaces the signs in addresses that are spelled for people, `drop (at) host [dot] com`; `None`
+/// if there are none. The text is in lower case.
 pub(super) fn with_signs(text: &str) -> Option<String> {
     let worth = [
         "at)", "at]", "at}", "dot)", "dot]", "dot}", " dot ", "at )", "at ]",
@@ -214,7 +215,7 @@ pub(super) fn with_signs(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// A host by its name; to compare it, by what it ends with, too.
+/// Passes a host to `take`, by its name; for comparison, also by its suffixes.
 fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let name = name.strip_prefix("www.").unwrap_or(name);
     let span = at..at + name.len();
@@ -230,7 +231,8 @@ fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     }
 }
 
-/// Whether a name may be a host's: labels joined by dots, the last of letters; or an address.
+/// Reports whether a name may be that of a host: labels joined by dots, the last one of letters; or
+/// an IP address.
 fn is_host(name: &str) -> bool {
     let label = |label: &str| {
         !label.is_empty()

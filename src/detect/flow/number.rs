@@ -1,18 +1,18 @@
-//! Numbers of accounts, cards and telephones, however their digits are grouped; IBANs.
+//! Numbers of accounts, cards and telephones, however their digits are grouped; and IBANs.
 
 use super::piece::{Found, Piece, tell};
 
-/// Fewest digits of a number in one piece, and of one in groups.
+/// Minimum number of digits of an ungrouped number, and of a grouped one.
 const DIGITS: usize = 6;
 const GROUPED: usize = 7;
-/// Most digits of a number.
+/// Maximum number of digits of a number.
 const MOST: usize = 30;
-/// Most groups of one number.
+/// Maximum number of groups of one number.
 const GROUPS: usize = 12;
-/// A group with more digits is a number by itself.
+/// Maximum number of digits of a group; a longer one is a number by itself.
 const GROUP: usize = 5;
 
-/// Hands out the numbers of a text, digits only.
+/// Passes the numbers of a text to `take`, digits only.
 pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
@@ -37,7 +37,8 @@ pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
     }
 }
 
-/// A number that begins with the digits at `at`, to `end`. Gives where to go on.
+/// Reads a number that begins with the digits from `at` to `end`, and passes it to `take`. Returns
+/// the offset at which to continue.
 fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -> usize {
     let bytes = text.as_bytes();
     let mut groups: Vec<std::ops::Range<usize>> = std::iter::once(at..end).collect();
@@ -61,7 +62,7 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -
         groups.push(next..end);
         last = end;
     }
-    // A fraction is no number that anybody is known by.
+    // A decimal fraction does not identify anything.
     if matches!(&*groups, [whole, part] if text.get(whole.end..part.start) == Some(".")) {
         return last;
     }
@@ -97,7 +98,8 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -
     last
 }
 
-/// How many groups at the beginning are a date, `2026-11-22` or `22.11.2026`, and a time behind it.
+/// Returns the number of leading groups that form a date (`2026-11-22` or `22.11.2026`) and a time
+/// after it.
 fn dates(groups: &[std::ops::Range<usize>], text: &str) -> usize {
     let [a, b, c, rest @ ..] = groups else {
         return 0;
@@ -115,7 +117,8 @@ fn dates(groups: &[std::ops::Range<usize>], text: &str) -> usize {
     0
 }
 
-/// Whether many numbers are this one by chance: round ones, one digit again and again, dates.
+/// Reports whether a number is too common to be distinctive: round numbers, one digit repeated,
+/// dates.
 fn is_plain(digits: &str) -> bool {
     let first = digits.as_bytes().first();
     let date = digits.len() == 8
@@ -128,7 +131,8 @@ fn is_plain(digits: &str) -> bool {
         || digits == "1234567890"
 }
 
-/// An IBAN in groups of four (ISO 13616), of which two letters and the digits at `at` are the beginning.
+/// Reads an IBAN in groups of four (ISO 13616) that begins with two letters and the digits at `at`,
+/// and passes it to `take`.
 fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(2).filter(|_| end == at + 2) else {

@@ -1,4 +1,5 @@
-//! What of a text would be known again: addresses, hosts, URLs, paths, numbers, tokens, commands and phrases.
+//! Recognizable pieces of a text: addresses, hosts, URLs, paths, numbers, tokens, commands and
+//! phrases.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,29 +7,29 @@ use std::ops::Range;
 use super::hash::hash;
 use super::{net, number, words};
 
-/// What a piece of text is.
+/// The kind of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// An e-mail address.
     Address,
     /// A URL without its scheme.
     Url,
-    /// The name or address of a host that is not everybody's.
+    /// The name or address of a host that is not a common one.
     Host,
-    /// A path of some length.
+    /// A path of a minimum length.
     Path,
-    /// A number of an account, a card, a telephone: digits only.
+    /// The number of an account, a card or a telephone: digits only.
     Number,
-    /// Letters and digits that are no word: a key, an id, a wallet, an IBAN.
+    /// Letters and digits that are not a word: a key, an id, a wallet, an IBAN.
     Token,
     /// The first words of a command.
     Command,
-    /// Some words in a row.
+    /// A number of consecutive words.
     Phrase,
 }
 
 impl Piece {
-    /// Words of rule files.
+    /// Names in rule files.
     pub const WORDS: [(&'static str, Self); 8] = [
         ("address", Self::Address),
         ("url", Self::Url),
@@ -40,7 +41,8 @@ impl Piece {
         ("phrase", Self::Phrase),
     ];
 
-    /// Whether calling again with such a piece, which the same server has given, is ordinary work: opening what was found.
+    /// Reports whether calling a server again with such a piece from that server is ordinary work:
+    /// opening something that was found.
     pub(super) fn is_reference(self) -> bool {
         matches!(
             self,
@@ -57,38 +59,41 @@ impl Piece {
 pub(super) struct Found<'t> {
     pub(super) piece: Piece,
     pub(super) hash: u64,
-    /// As it is compared: without scheme, blanks and the like.
+    /// In the form in which it is compared: without scheme, white space and the like.
     pub(super) text: &'t str,
-    /// Where it stands.
+    /// Its byte range in the text.
     pub(super) span: Range<usize>,
 }
 
-/// How closely a text is looked at.
+/// The purpose for which a text is split into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// To learn it whole.
+    /// Learn all pieces.
     All,
-    /// To learn so much of its phrases that a few words more are known again.
+    /// Learn a selection of its phrases, enough to recognize a quotation that is a few words longer
+    /// than a phrase.
     Some,
-    /// To learn only what a server may be called with again.
+    /// Learn only pieces with which a server may be called again.
     References,
-    /// To compare it: also what a URL or a host begins or ends with.
+    /// Compare: also prefixes of URLs and suffixes of hosts.
     Compare,
 }
 
-/// Longest run without blanks that is looked into, in bytes: what follows in it is not.
+/// Maximum length of a run without white space that is examined, in bytes: the rest of it is
+/// ignored.
 const RUN_BYTES: usize = 4096;
-/// Longest part of a piece that is compared, in bytes.
+/// Maximum length of a piece that is compared, in bytes.
 const PIECE_BYTES: usize = 256;
-/// Shortest token, in characters.
+/// Minimum length of a token, in characters.
 const TOKEN: usize = 12;
-/// Characters of the id of an AWS access key, and what it begins with, folded. One in eight has fewer than two digits.
+/// Number of characters of the id of an AWS access key, and its prefixes, folded. One id in eight
+/// has fewer than two digits.
 const KEY_ID: usize = 20;
 const KEY_ID_BEGINS: [&str; 2] = ["akia", "asia"];
-/// Shortest path, in characters.
+/// Minimum length of a path, in characters.
 const PATH: usize = 10;
 
-/// A text as pieces are looked for in it.
+/// Folds a text to the form in which pieces are searched for.
 pub(super) fn folded(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
@@ -99,7 +104,7 @@ pub(super) fn folded(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Hands out every piece of a text that was [`folded`]. Linear.
+/// Passes every piece of a text that was [`folded`] to `take`, in linear time.
 pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -149,7 +154,7 @@ const SLASH: u8 = 4;
 const SIGN: u8 = 8;
 const DIGIT: u8 = 16;
 
-/// What bytes are: those that end a run of characters, and those that tell of pieces.
+/// Classes of bytes: those that end a run of characters, and those that indicate pieces.
 #[allow(
     clippy::indexing_slicing,
     reason = "done by the compiler, which would say so"
@@ -211,12 +216,12 @@ fn run(
     }
 }
 
-/// Whether a run of so many characters, of them so many digits, may hold a token.
+/// Reports whether a run with these numbers of characters and of digits may contain a token.
 fn may_hold_token(length: usize, digits: usize) -> bool {
     digits >= 2 && length >= TOKEN || digits == 1 && length >= KEY_ID
 }
 
-/// Runs of letters and digits that are no words.
+/// Passes runs of letters and digits that are not words to `take`.
 fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
     for part in run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))) {
         let token = part.trim_matches(['-', '_']);
@@ -231,7 +236,8 @@ fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
     }
 }
 
-/// Paths: absolute ones, those from a drive or a home, and relative ones of three parts or more that hold more than letters.
+/// Passes paths to `take`: absolute ones, those from a drive or a home folder, and relative ones of
+/// three parts or more that contain more than letters.
 fn paths(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
     let is_drive = |part: &str| matches!(part.as_bytes(), [letter] if letter.is_ascii_alphabetic());
     let mut drive = None;
@@ -279,12 +285,12 @@ fn paths(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
     }
 }
 
-/// Where a part of a text stands in it.
+/// Returns the offset of a part of a text in that text.
 pub(super) fn offset(text: &str, part: &str) -> usize {
     part.as_ptr().addr().saturating_sub(text.as_ptr().addr())
 }
 
-/// Hands out one piece.
+/// Passes one piece to `take`.
 pub(super) fn tell(piece: Piece, text: &str, span: Range<usize>, take: &mut dyn FnMut(Found<'_>)) {
     let text = crate::text::cut(text, PIECE_BYTES);
     take(Found {

@@ -1,4 +1,5 @@
-//! One message as the flow of data sees it: what is known of the session, and what the message adds.
+//! One message from the perspective of data flow: what is known about the session, and what the
+//! message adds.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,87 +14,89 @@ use super::net::with_signs;
 use super::piece::{Look, Piece, folded, pieces};
 use super::traces::{Came, Servers, Traces};
 
-/// Most pieces taken of one message, of each kind of data.
+/// Maximum number of pieces taken from one message, for each kind of data.
 const PIECES: usize = 65_536;
-/// Most pieces of quarantined text of one message.
+/// Maximum number of pieces of quarantined text of one message.
 const QUARANTINED: usize = 1024;
-/// Most URLs of a trusted server's message that are looked at.
+/// Maximum number of URLs of a trusted server's message that are examined.
 const URLS: usize = 1024;
-/// So much of what an agent says in one argument is remembered as its own, in bytes.
+/// Maximum length of an argument that is remembered as the agent's own, in bytes.
 const SAID_BYTES: usize = 64 << 10;
-/// A string without blanks up to so long may be an id or a path that a server gives to be called with again, in bytes.
+/// Maximum length of a string without white space that may be an id or a path which a server gives
+/// out to be called with again, in bytes.
 const ID_BYTES: usize = 200;
 
-/// What the policy says of a tool, or what can be guessed of it.
+/// The properties of a tool, as the policy declares them or as they can be guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sides {
-    /// What it answers is private.
+    /// Whether its results are private.
     pub private: bool,
-    /// What it answers may be anybody's words.
+    /// Whether its results may contain text from anyone.
     pub untrusted: bool,
-    /// What it is called with leaves the house.
+    /// Whether its arguments leave the organization.
     pub outward: bool,
 }
 
-/// Where a string stands in the flow of data: part of [`Place`](crate::detect::Place).
+/// The place of a string in the flow of data: part of [`Place`](crate::detect::Place).
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
     /// The session.
     pub session: &'a Session<'a>,
-    /// What the policy says of the tool.
+    /// The properties that the policy declares for the tool.
     pub declared: Sides,
-    /// What its annotations let one guess, where the policy says nothing of any.
+    /// The properties guessed from its annotations, if the policy declares none for any tool.
     pub guessed: Sides,
-    /// The schema that calls of it are made by: words that stand there are not from elsewhere.
+    /// The schema for calls of the tool: words in it do not count as coming from elsewhere.
     pub schema: Option<&'a str>,
 }
 
-/// What is known of an agent's session with one server, and room for what the message at hand adds.
+/// The state of an agent's session with one server, and the additions of the current message.
 pub struct Session<'s> {
     pub(super) traces: &'s Traces,
     pub(super) server: usize,
-    /// The names of the servers, by their numbers, and what time it is.
+    /// The names of the servers, by their numbers, and the current time.
     known: (&'s [Box<str>], Option<Instant>),
     learnt: RefCell<Learning>,
     sources: RefCell<Vec<(usize, Source)>>,
 }
 
-/// Where a piece that goes out came from.
+/// The origin of a piece that goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The servers that sent it, by name; none where there are too many to tell them apart.
+    /// The servers that sent it, by name; empty if there are too many servers to distinguish.
     pub servers: Vec<Box<str>>,
-    /// How long ago the first of them did.
+    /// How long ago it was first sent.
     pub age: Option<Duration>,
 }
 
-/// Most findings of a message whose source is kept.
+/// Maximum number of findings of a message whose source is kept.
 const SOURCES: usize = 64;
 
 #[derive(Default)]
 struct Learning {
     learnt: Learnt,
-    /// Text of which pieces were taken, in bytes: of what the agent gets, and of what it does not. What comes in plenty
-    /// cannot keep what is withheld from being remembered.
+    /// Bytes of text from which pieces were taken: of text that the agent gets, and of withheld
+    /// text. They are counted separately, so that a large amount of the former cannot keep the
+    /// latter from being remembered.
     bytes: [usize; 2],
-    /// URLs that were looked at closely.
+    /// Number of URLs that were examined.
     urls: usize,
     seen: [Hashes; 5],
 }
 
-/// What a message leaves behind. Wiped when dropped; `Debug` does not show it.
+/// The additions of a message. Wiped when dropped; `Debug` does not show the content.
 #[derive(Clone, Default)]
 pub struct Learnt {
     pub(super) quarantined: Vec<Withheld>,
     pub(super) untrusted: Vec<u64>,
     pub(super) private: Vec<u64>,
-    /// What a trusted server gave openly.
+    /// Pieces that a trusted server sent openly.
     pub(super) clean: Vec<u64>,
-    /// What the agent said.
+    /// Pieces that the agent sent.
     pub(super) said: Vec<u64>,
-    /// What came, in the order of [`Came`].
+    /// The kinds of data that came in, in the order of [`Came`].
     pub(super) came: [bool; 4],
-    /// There was more text than pieces are taken of.
+    /// Whether there was more text than pieces are taken from.
     pub(super) cut: bool,
 }
 
@@ -102,7 +105,7 @@ pub struct Learnt {
 pub(super) struct Withheld {
     pub(super) hash: u64,
     pub(super) piece: Piece,
-    /// As it is compared, and as it was written; neither for phrases.
+    /// The form in which it is compared, and the form as written; both empty for phrases.
     values: [Zeroizing<String>; 2],
 }
 
@@ -133,7 +136,7 @@ impl fmt::Debug for Session<'_> {
 }
 
 impl Learnt {
-    /// Whether there is nothing.
+    /// Reports whether there are no additions.
     pub fn is_empty(&self) -> bool {
         self.counts() == [0; 3]
             && self.clean.is_empty()
@@ -142,7 +145,7 @@ impl Learnt {
             && !self.cut
     }
 
-    /// How many pieces of quarantined, untrusted and private text there are.
+    /// Returns the numbers of pieces of quarantined, untrusted and private text.
     pub fn counts(&self) -> [usize; 3] {
         [
             self.quarantined.len(),
@@ -151,19 +154,19 @@ impl Learnt {
         ]
     }
 
-    /// Leaves out what was withheld: it is not.
+    /// Removes the withheld pieces: they have been released.
     pub fn unwithheld(&mut self) {
         self.quarantined.clear();
     }
 
-    /// Leaves out what the agent said: the call has not been sent.
+    /// Removes the agent's own pieces: the call has not been sent.
     pub fn unsaid(&mut self) {
         self.said.clear();
     }
 }
 
 impl<'s> Session<'s> {
-    /// What is known, as the server of this number sees it.
+    /// Creates the view that the server of this number has of the session.
     pub fn new(traces: &'s Traces, server: usize) -> Self {
         let known: (&[Box<str>], _) = (&[], None);
         Self {
@@ -175,7 +178,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// The same, where the servers have names and it is `now`.
+    /// Sets the names of the servers and the current time.
     pub fn at(self, servers: &'s [Box<str>], now: Option<Instant>) -> Self {
         Self {
             known: (servers, now),
@@ -183,12 +186,12 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// What the message adds.
+    /// Returns the additions of the message.
     pub fn learnt(self) -> Learnt {
         self.learnt.into_inner().learnt
     }
 
-    /// Notes text that was withheld from the agent.
+    /// Records text that was withheld from the agent.
     pub fn withheld(&self, text: &str) {
         let Ok(mut learning) = self.learnt.try_borrow_mut() else {
             return;
@@ -203,7 +206,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Notes where what a rule has found came from.
+    /// Records the source of a finding.
     pub(super) fn came_from(&self, rule: usize, servers: Vec<usize>, since: Option<Instant>) {
         if let Ok(mut sources) = self.sources.try_borrow_mut() {
             let drop = sources.len().saturating_sub(SOURCES - 1);
@@ -220,7 +223,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Where what a rule has found last came from; of a rule by its index in the set.
+    /// Returns the source of the last finding of a rule, given by its index in the set.
     pub fn source(&self, rule: usize) -> Option<Source> {
         let sources = self.sources.try_borrow().ok()?;
         sources
@@ -238,7 +241,7 @@ impl<'s> Session<'s> {
 }
 
 impl Here<'_> {
-    /// Notes a text of a server's that the agent gets.
+    /// Records a server's text that the agent gets.
     pub fn came_in(&self, text: &Text<'_>) {
         let Ok(mut learning) = self.session.learnt.try_borrow_mut() else {
             return;
@@ -279,8 +282,9 @@ impl Here<'_> {
         }
     }
 
-    /// Whether this call goes out after private and untrusted data came in: by what the policy says, or by a guess. Which
-    /// servers the data came from, and when the last of them.
+    /// Reports whether this call goes out after private and untrusted data came in: according to
+    /// the policy, or by a guess. Also returns the servers that sent the data, and when data last
+    /// came in.
     pub(super) fn completes(&self) -> (bool, bool, Vec<usize>, Option<Instant>) {
         let came = self.session.traces.look(|kept| *kept.came());
         let Came {
@@ -312,7 +316,7 @@ impl Here<'_> {
 }
 
 impl Learning {
-    /// As much of a text as pieces may still be taken of.
+    /// Returns as much of a text as pieces may still be taken from.
     fn afford<'t>(&mut self, of: usize, text: &'t str, most: usize) -> Option<&'t str> {
         let bytes = self.bytes.get_mut(of)?;
         let left = most.saturating_sub(*bytes);
@@ -321,7 +325,7 @@ impl Learning {
         Some(cut(text, left)).filter(|text| !text.is_empty())
     }
 
-    /// Adds to what is untrusted, private, clean or said, by its number.
+    /// Adds to the untrusted, private, clean or own pieces, by the number of the list.
     fn add(&mut self, list: usize, hash: u64) {
         let Learnt {
             untrusted,
@@ -365,7 +369,7 @@ impl Learning {
             }
             let values = match found.piece {
                 Piece::Phrase => [String::new(), String::new()],
-                // A shell needs its blanks, and what hides a command need not keep them.
+                // A shell needs its spaces; a disguised command may be without them.
                 Piece::Command => [found.text.replace(' ', ""), found.text.to_owned()],
                 _ => {
                     let written = plain.get(found.span).filter(|_| same).unwrap_or(found.text);
@@ -380,8 +384,9 @@ impl Learning {
         });
     }
 
-    /// Notes what of a trusted server's text it may be called with again. Once something was quarantined, all of it; before,
-    /// only what costs next to nothing to find.
+    /// Records the pieces of a trusted server's text with which it may be called again. Once
+    /// something was quarantined, all of them; before that, only those that cost next to nothing to
+    /// find.
     fn openly(&mut self, raw: &str, traces: &Traces) {
         let all = !self.learnt.quarantined.is_empty() || traces.look(|kept| kept.has_quarantined());
         let id = || raw.len() <= ID_BYTES && !raw.bytes().any(|byte| byte.is_ascii_whitespace());
@@ -424,7 +429,7 @@ impl Learning {
     }
 }
 
-/// As much of an argument as is remembered as the agent's own.
+/// Reports whether an argument is short enough to be remembered as the agent's own.
 pub(super) fn sayable(text: &str) -> bool {
     text.len() <= SAID_BYTES
 }

@@ -1,36 +1,36 @@
-//! How `find.flow` reads.
+//! Parses `find.flow`.
 
 use super::piece::Piece;
 use super::traces::From;
 use crate::document::{Table, suggest};
 
-/// What a rule of this kind looks for.
+/// The conditions of a rule of this kind.
 #[derive(Clone, Debug)]
 pub enum Spec {
-    /// A piece of what came in, in what goes out.
+    /// A piece of data that came in is part of the data that goes out.
     Carries {
-        /// As what it came in.
+        /// The kind of data as which it came in.
         from: From,
         /// Where it goes.
         to: To,
-        /// Which pieces; all if empty.
+        /// The kinds of pieces; all if empty.
         pieces: Vec<Piece>,
     },
-    /// A call that goes out of the house after private and untrusted data came in.
+    /// A call that leaves the organization after private and untrusted data came in.
     Completes {
-        /// By what the annotations of tools let one guess, rather than by what the policy says.
+        /// Whether it relies on guesses from the annotations of tools, rather than on the policy.
         guessed: bool,
     },
 }
 
-/// Where a piece goes, seen from where it came.
+/// The destination of a piece, relative to its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// Anywhere.
     Anywhere,
     /// To another server, or to a tool that sends outward.
     Elsewhere,
-    /// Back to the server that sent it, which sends it no further.
+    /// Back to the server that sent it, by a tool that does not send outward.
     Back,
     /// To a tool that sends outward.
     Outward,
@@ -48,12 +48,12 @@ impl To {
 const COMPLETES: [(&str, bool); 2] = [("declared", false), ("guessed", true)];
 
 impl Spec {
-    /// Whether it goes by what tools say of themselves.
+    /// Reports whether it relies on the tools' descriptions of themselves.
     pub fn is_guessed(&self) -> bool {
         matches!(self, Self::Completes { guessed: true })
     }
 
-    /// The tool of cases: one that sends outward where that matters.
+    /// Returns the tool for the rule's cases: one that sends outward if that matters.
     pub fn usual_tool(&self) -> &'static str {
         match self {
             Self::Carries {

@@ -1,16 +1,17 @@
-//! A text without its blanks, and where its letters stood.
+//! A text without its white space, with the original position of each byte.
 
 use std::ops::Range;
 
-/// A text without blanks.
+/// A text without white space.
 pub(super) struct Squeezed {
     pub(super) text: String,
-    /// For each byte, where it stood.
+    /// The original position of each byte.
     places: Vec<usize>,
 }
 
 impl Squeezed {
-    /// As written, for encodings, in which case counts; and in lower case, for everything else.
+    /// Returns the text as written, for encodings, which are case-sensitive; and in lower case, for
+    /// everything else.
     pub(super) fn both(text: &str) -> [Self; 2] {
         [
             Self::of(text, |c, take| take(c)),
@@ -32,12 +33,13 @@ impl Squeezed {
         made
     }
 
-    /// Where a part of it stood.
+    /// Returns the original position of a part of the text.
     pub(super) fn locate(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let last = span.end.checked_sub(1)?;
         let start = *self.places.get(span.start)?;
         let end = *self.places.get(last)?;
-        // The last character is as long as the text says: ASCII, in all that is looked for but words.
+        // Counts the last character as one byte: it is ASCII in everything that is searched for,
+        // except words.
         Some(start..end + 1)
     }
 }

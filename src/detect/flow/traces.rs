@@ -1,5 +1,6 @@
-//! What has come in to one agent, by fingerprints: what was quarantined, what untrusted and what private servers sent, and
-//! what needs no second look because the agent said it first, or a trusted server gave it openly.
+//! The data that has come in to one agent, as fingerprints: quarantined content, data from
+//! untrusted and from private servers, and pieces that are exempt because the agent sent them first
+//! or a trusted server sent them openly.
 
 mod release;
 
@@ -15,23 +16,24 @@ use super::hash::{ByHash, Hashes};
 use super::piece::Piece;
 use super::session::{Learnt, Withheld};
 
-/// Most pieces kept of what the agent itself said, and of what trusted servers gave openly.
+/// Maximum number of pieces kept of the agent's own text, and of text that trusted servers sent
+/// openly.
 const KNOWN: usize = 65_536;
-/// Shortest piece that is looked for within words and encodings, in bytes.
+/// Minimum length of a piece that is searched for inside words and encodings, in bytes.
 const HELD_BYTES: usize = 8;
-/// Servers that are told apart; of those beyond, all that is known is that there are some.
+/// Maximum number of servers that are distinguished; further ones are only known to exist.
 const SERVERS: usize = 63;
 
-/// Bounds of what is remembered of one agent.
+/// Limits on the data remembered for one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceLimits {
-    /// Pieces of what untrusted and private servers sent: `flow_pieces`.
+    /// Number of pieces from untrusted and private servers: `flow_pieces`.
     pub pieces: usize,
-    /// Pieces of what was quarantined: `flow_quarantined_pieces`.
+    /// Number of quarantined pieces: `flow_quarantined_pieces`.
     pub quarantined: usize,
-    /// Text of one message of which pieces are taken, in bytes: `flow_message_bytes`.
+    /// Text of one message from which pieces are taken, in bytes: `flow_message_bytes`.
     pub message_bytes: usize,
-    /// A piece is forgotten after this: `flow_age_seconds`.
+    /// Age at which a piece is forgotten: `flow_age_seconds`.
     pub age: Duration,
 }
 
@@ -46,19 +48,19 @@ impl Default for TraceLimits {
     }
 }
 
-/// What a piece is known for.
+/// The reason why a piece is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// It was withheld from the agent.
     Quarantined,
-    /// It came from an upstream that the policy calls untrusted.
+    /// It came from an upstream that the policy declares untrusted.
     Untrusted,
     /// It came from a source of private data.
     Private,
 }
 
 impl From {
-    /// Words of rule files.
+    /// Names in rule files.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("quarantined", Self::Quarantined),
         ("untrusted", Self::Untrusted),
@@ -83,7 +85,7 @@ impl Servers {
         Self(self.0 | other.0)
     }
 
-    /// Their numbers; those that are not told apart are left out.
+    /// Returns their numbers; servers that are not distinguished are left out.
     pub(super) fn numbers(self) -> Vec<usize> {
         (0..SERVERS).filter(|server| self.has(*server)).collect()
     }
@@ -93,13 +95,13 @@ impl Servers {
     }
 }
 
-/// From where a piece came, as what.
+/// The sources of a piece, by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     quarantined: Servers,
     untrusted: Servers,
     private: Servers,
-    /// When it came in first.
+    /// When it first came in.
     since: Option<Instant>,
 }
 
@@ -129,20 +131,20 @@ impl Mark {
     }
 }
 
-/// Which kinds of data have come in, and when last.
+/// The kinds of data that have come in, and when each last did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Came {
-    /// From servers that the policy calls so.
+    /// From servers that the policy declares as such.
     pub(super) private: Option<Instant>,
     pub(super) untrusted: Option<Instant>,
-    /// From servers that only say something like it of their tools.
+    /// From servers whose tools only describe themselves as such.
     pub(super) maybe_private: Option<Instant>,
     pub(super) maybe_untrusted: Option<Instant>,
-    /// The servers that each came from, in the same order.
+    /// The servers that sent each kind, in the same order.
     pub(super) servers: [Servers; 4],
 }
 
-/// What has come in to one agent, in all its sessions. Shared; holds no text.
+/// The data that has come in to one agent, in all its sessions. Shared; contains no text.
 #[derive(Default)]
 pub struct Traces {
     limits: TraceLimits,
@@ -152,21 +154,21 @@ pub struct Traces {
 #[derive(Default)]
 pub(super) struct Kept {
     marks: ByHash<Mark>,
-    /// Oldest first, with what each is known for.
+    /// Oldest first, with the reason why each is remembered.
     order: VecDeque<(Instant, u64, From)>,
     quarantined: VecDeque<(Instant, u64, usize)>,
-    /// Values of quarantined pieces, and of encodings of them.
+    /// Fingerprints of the values of quarantined pieces, and of their encodings.
     prints: Prints,
-    /// Which piece an owner in `prints` stands for.
+    /// The piece of each owner in `prints`.
     owners: HashMap<usize, (u64, Piece)>,
     next: usize,
     said: Recent<Hashes>,
-    /// What servers gave openly, by piece.
+    /// Pieces that servers sent openly, with those servers.
     clean: Recent<ByHash<Servers>>,
     came: Came,
 }
 
-/// Something bounded, and the order in which it grew.
+/// A bounded collection, and the order in which it grew.
 #[derive(Default)]
 struct Recent<T> {
     held: T,
@@ -180,7 +182,7 @@ impl fmt::Debug for Traces {
 }
 
 impl Traces {
-    /// Nothing yet.
+    /// Creates an empty store.
     pub fn new(limits: TraceLimits) -> Self {
         Self {
             limits,
@@ -188,18 +190,18 @@ impl Traces {
         }
     }
 
-    /// The bounds.
+    /// Returns the limits.
     pub fn limits(&self) -> &TraceLimits {
         &self.limits
     }
 
-    /// Looks at what there is.
+    /// Gives `look` read access to the content.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Kept) -> T) -> T {
         look(&self.kept.read())
     }
 
-    /// Adds what a message that came from or goes to the server of this number leaves behind. Gives the limits that were
-    /// hit, by name.
+    /// Adds the data of a message that came from or goes to the server of this number. Returns the
+    /// limits that were reached, by name.
     pub fn add(&self, learnt: &Learnt, server: usize, now: Instant) -> Vec<&'static str> {
         let mut hit = Vec::new();
         if learnt.cut {
@@ -227,7 +229,7 @@ impl Traces {
             kept.forget(kept.order.len() - self.limits.pieces);
         }
         for hash in &learnt.said {
-            // What came in first is not the agent's own word.
+            // A piece that came in first is not the agent's own.
             if !kept.marks.contains_key(hash) && kept.said.held.insert(*hash) {
                 kept.said.order.push_back((now, *hash));
             }
@@ -252,7 +254,7 @@ impl Traces {
         hit
     }
 
-    /// Forgets what is too old.
+    /// Removes entries that are too old.
     pub fn expire(&self, now: Instant) {
         let old = |since: Instant| now.saturating_duration_since(since) >= self.limits.age;
         let any = self.look(|kept| kept.oldest().is_some_and(old));
@@ -322,7 +324,7 @@ impl Kept {
         &self.came
     }
 
-    /// Whether this server gave the piece openly.
+    /// Reports whether this server sent the piece openly.
     pub(super) fn is_clean(&self, hash: u64, server: usize) -> bool {
         self.clean
             .held
@@ -330,17 +332,19 @@ impl Kept {
             .is_some_and(|servers| servers.has(server))
     }
 
-    /// Whether anything of this server's was quarantined that may yet turn up openly.
+    /// Reports whether any quarantined pieces are remembered.
     pub(super) fn has_quarantined(&self) -> bool {
         !self.quarantined.is_empty()
     }
 
-    /// Fingerprints of quarantined pieces and of encodings of them; whose they are says [`Self::owner`].
+    /// Returns the fingerprints of quarantined pieces and of their encodings; [`Self::owner`]
+    /// returns the piece of each.
     pub(super) fn prints(&self) -> &Prints {
         &self.prints
     }
 
-    /// The piece that an owner in [`Self::prints`] stands for, and whether it is there encoded.
+    /// Returns the piece of an owner in [`Self::prints`], and whether the fingerprint is that of an
+    /// encoding.
     pub(super) fn owner(&self, owner: usize) -> Option<((u64, Piece), bool)> {
         self.owners
             .get(&(owner / 2))
@@ -394,7 +398,7 @@ impl Kept {
         for value in value.forms().filter(|value| value.len() >= HELD_BYTES) {
             self.prints.add(value.as_bytes(), number * 2);
             forms(value, |form| {
-                // What an encoding leaves as it is is no encoding.
+                // A form that equals the value is not an encoding of it.
                 if form != value {
                     self.prints.add(form.as_bytes(), number * 2 + 1);
                 }

@@ -1,23 +1,25 @@
-//! Words in a row: phrases, and the first words of commands.
+//! Consecutive words: phrases, and the first words of commands.
 
 use std::collections::VecDeque;
 
 use super::hash::Mixer;
 use super::piece::{Found, Look, Piece, offset, tell};
 
-/// Words of a phrase, and letters in them, at the least: where words are short, more of them make one.
+/// Minimum number of words of a phrase, and of letters in them: if the words are short, a phrase
+/// has more of them.
 const WORDS: usize = 6;
 const LETTERS: usize = 24;
-/// Of so many phrases that follow each other, one is learnt, the same one wherever they stand (winnowing).
+/// One phrase out of this many consecutive ones is learned, and it is the same one wherever they
+/// occur (winnowing).
 const WINDOW: usize = 4;
-/// What joins parts of words, addresses, links and numbers.
+/// Characters that join the parts of words, addresses, links and numbers.
 const JOINS: [u8; 15] = *b"/.:-_@?=&#%+~'\\";
-/// Words of a command.
+/// Maximum number of words of a command.
 const COMMAND_WORDS: usize = 4;
-/// So much of a line is read as a command, in bytes.
+/// Maximum part of a line that is read as a command, in bytes.
 const LINE_BYTES: usize = 512;
 
-/// Programs that texts tell readers to run. Sorted.
+/// Programs that texts instruct readers to run. Sorted.
 const PROGRAMS: [&str; 74] = [
     "apt",
     "apt-get",
@@ -95,15 +97,16 @@ const PROGRAMS: [&str; 74] = [
     "yarn",
 ];
 
-/// The longest of them, in bytes.
+/// Length of the longest of them, in bytes.
 pub(super) const PROGRAM_BYTES: usize = 10;
 
-/// Whether a word may begin a command.
+/// Reports whether a word may begin a command.
 pub(super) fn is_program(word: &str) -> bool {
     PROGRAMS.binary_search(&word).is_ok()
 }
 
-/// Hands out the command whose first word stands at `start`, if it is one: words alone are prose.
+/// Passes the command whose first word is at `start` to `take`, if it is one: words alone are
+/// prose.
 pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
     let line = crate::text::cut(text.get(start..).unwrap_or_default(), LINE_BYTES)
         .lines()
@@ -132,7 +135,7 @@ pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>))
         return;
     }
     let mut joined = words.join(" ");
-    // Options alone are everybody's; with what they are applied to, they are not.
+    // Options alone are common; together with their operands, they are distinctive.
     let third = words.get(2).is_some_and(|word| !word.starts_with('-'));
     tell_whole(&joined, start..end, take);
     if words.len() > 3 && third {
@@ -146,19 +149,20 @@ fn tell_whole(command: &str, span: std::ops::Range<usize>, take: &mut dyn FnMut(
     tell(Piece::Command, command, span, take);
 }
 
-/// Most words that are looked at as one phrase: parts of addresses and links count towards it only.
+/// Maximum number of words that are examined as one phrase: parts of addresses and links only count
+/// towards this maximum.
 const ROW: usize = 48;
 
 struct Word {
     hash: u64,
     start: usize,
     letters: usize,
-    /// Whether it is one by itself, and no further part of an address, a link or a number.
+    /// Whether it is a word by itself, not a further part of an address, a link or a number.
     whole: bool,
 }
 
-/// Hands out phrases. Each begins with a word and reaches as far as it needs to be one, so that the same words make the same
-/// phrase wherever they stand.
+/// Passes phrases to `take`. Each begins with a word and is only as long as a phrase needs to be,
+/// so that the same words form the same phrase wherever they occur.
 pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     let mixer = Mixer::new();
     let powers: [u64; ROW + 1] = {
@@ -208,7 +212,7 @@ pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
     });
 }
 
-/// Chooses among phrases that follow each other (Schleimer, Wilkerson and Aiken, "Winnowing", 2003).
+/// Selects among consecutive phrases (Schleimer, Wilkerson and Aiken, "Winnowing", 2003).
 #[derive(Default)]
 struct Winnow {
     window: VecDeque<u64>,
@@ -219,7 +223,7 @@ impl Winnow {
     fn chosen(&mut self, phrase: u64) -> Option<u64> {
         self.window.push_back(phrase);
         if self.window.len() < WINDOW {
-            // The first of a short text counts.
+            // The first phrase of a short text is selected.
             return (self.window.len() == 1).then_some(phrase);
         }
         let least = self.window.iter().copied().min();
@@ -232,8 +236,8 @@ impl Winnow {
     }
 }
 
-/// Hands out words, with where they end. Scripts without blanks between words have each character as a word, and it counts
-/// for two letters.
+/// Passes words to `take`, with their end offsets. In scripts without spaces between words, each
+/// character is a word and counts as two letters.
 fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -289,7 +293,7 @@ fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
             );
             before = b' ';
         } else {
-            // A sign, and no letter.
+            // A sign, not a letter.
             before = b' ';
             at += text
                 .get(at..)

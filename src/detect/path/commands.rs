@@ -1,11 +1,11 @@
-//! What commands touch outside the roots in the course of ordinary work.
+//! Paths outside the roots that commands touch in ordinary work.
 
 use std::sync::LazyLock;
 
 use crate::detect::command::How;
 use crate::detect::command::paths::{Classes, fits_glob};
 
-/// Folders of programs and of what they need: read and run by nearly every command.
+/// Folders of programs and of their dependencies: read and run by nearly every command.
 const READ: [&str; 34] = [
     "/usr/**",
     "/bin/**",
@@ -42,7 +42,7 @@ const READ: [&str; 34] = [
     "~/.bun/**",
     "~/go/**",
 ];
-/// What every command may write to.
+/// Paths that every command may write to.
 const WRITTEN: [&str; 13] = [
     "/tmp/**",
     "/var/tmp/**",
@@ -59,8 +59,8 @@ const WRITTEN: [&str; 13] = [
     "~/.cache/**",
 ];
 
-/// Whether a command may touch `path`, which is normalised, although it is outside the roots. Keys and the like are for
-/// the rules of commands.
+/// Reports whether a command may touch `path`, which is normalized, although it is outside the
+/// roots. Keys and the like are covered by the rules for commands.
 pub(super) fn is_ordinary(path: &str, how: How) -> bool {
     let among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
     // What is only named may be deleted.
@@ -69,8 +69,9 @@ pub(super) fn is_ordinary(path: &str, how: How) -> bool {
         || how == How::Named && among(&READ)
 }
 
-/// Whether a path starts where the command stands, at what a command prints, or at a variable that nothing in the command
-/// sets: whoever runs the tool has chosen what it holds. Variables that hold a person's folders are no such thing.
+/// Reports whether a path starts in the command's working directory, at the output of a command, or
+/// at a variable that nothing in the command sets: the operator of the tool has chosen its value.
+/// Variables that hold a user's folders do not count.
 pub(super) fn is_below(path: &str) -> bool {
     let Some(rest) = path.strip_prefix('$') else {
         return !path.starts_with(['/', '~', '\\', '`', '%']);
@@ -90,7 +91,7 @@ pub(super) fn is_below(path: &str) -> bool {
         && !name.starts_with("XDG_")
 }
 
-/// Classes of files that a project has none of the same name of.
+/// Returns the classes of files whose names do not occur in projects.
 pub(super) fn named_nowhere_else() -> Classes {
     static NAMED: LazyLock<Classes> = LazyLock::new(|| {
         let names = ["accounts", "credential", "authorized-keys", "history"];
@@ -102,7 +103,7 @@ pub(super) fn named_nowhere_else() -> Classes {
     *NAMED
 }
 
-/// Classes of places that nobody climbs to from a project.
+/// Returns the classes of places that a path from within a project has no reason to climb to.
 pub(super) fn climbed_to() -> Classes {
     static CLIMBED: LazyLock<Classes> = LazyLock::new(|| {
         [

@@ -1,25 +1,29 @@
-//! A path as whoever opens it may decode it: percent signs, overlong UTF-8, escapes, look-alikes, what filters leave.
+//! The readings of a path, as the program that opens it may decode it: percent signs, overlong
+//! UTF-8, escapes, look-alikes, what filters leave.
 
 use unicode_normalization::UnicodeNormalization;
 
 use crate::detect::url::like;
 use crate::text::Text;
 
-/// Rounds of decoding: a server in front, one behind, the tool itself, and one to be safe.
+/// Rounds of decoding: one for a server in front, one for a server behind, one for the tool itself,
+/// and one in reserve.
 const ROUNDS: usize = 4;
-/// Most readings of one path.
+/// Maximum number of readings of one path.
 const READINGS: usize = 24;
-/// Most paths that braces stand for.
+/// Maximum number of paths that braces expand to.
 const BRACES: usize = 16;
 
-/// Every way to read `text`, the text itself first. Bounded in number; none is longer than the text.
+/// Returns every reading of `text`, the text itself first. Bounded in number; none is longer than
+/// the text.
 pub(super) fn readings(text: &str) -> Vec<String> {
     let mut out = vec![text.to_owned()];
     if plain(text) {
         return out;
     }
     let mut at = 0;
-    // Each reading may be read further: what is decoded may hold look-alikes, escapes and dots that a filter joins.
+    // Each reading is decoded further: a decoded text may contain look-alikes, escapes and dots
+    // that a filter joins.
     while let Some(now) = out.get(at).cloned() {
         at += 1;
         for next in [
@@ -49,8 +53,8 @@ pub(super) fn readings(text: &str) -> Vec<String> {
     out
 }
 
-/// Whether a way up is followed by what is no escape, or by one that no name begins with: `..%zz..`, `..%c1%afx`. Whatever a
-/// broken decoder makes of it, nobody writes so by accident.
+/// Reports whether a step up is followed by an invalid escape, or by one that no name begins with:
+/// `..%zz..`, `..%c1%afx`. However a broken decoder reads it, it is not written by accident.
 pub(super) fn breaks_off(text: &str) -> bool {
     if !text.contains('%') {
         return false;
@@ -82,7 +86,7 @@ pub(super) fn breaks_off(text: &str) -> bool {
     })
 }
 
-/// Whether a text can be read in one way only.
+/// Reports whether a text has only one reading.
 fn plain(text: &str) -> bool {
     text.bytes().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b'@' | b'+' | b',')
@@ -91,7 +95,7 @@ fn plain(text: &str) -> bool {
         && !text.contains("0x5")
 }
 
-/// Percent signs, `%u` forms, escapes of JSON and of HTML, undone once.
+/// Decodes percent signs, `%u` forms and escapes of JSON and of HTML, one level.
 fn unescape(text: &str) -> Option<String> {
     if !text.contains(['%', '\\', '&']) && !text.contains("0x") {
         return None;
@@ -120,7 +124,7 @@ enum Made {
     Char(char),
 }
 
-/// The escape at the start of a text, and its length.
+/// Returns the escape at the start of a text, and its length.
 fn escape(text: &str) -> Option<(Option<Made>, usize)> {
     let hex = |from: usize, digits: usize| {
         let digits = text.get(from..from + digits)?;
@@ -159,7 +163,8 @@ fn escape(text: &str) -> Option<(Option<Made>, usize)> {
     }
 }
 
-/// Bytes as UTF-8, overlong forms (RFC 3629, 10) and the broken ones of old servers taken for what they stand for.
+/// Decodes bytes as UTF-8; overlong forms (RFC 3629, 10) and the broken forms of old servers are
+/// read as the characters they encode.
 fn utf8(bytes: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.to_owned();
@@ -179,7 +184,7 @@ fn utf8(bytes: &[u8]) -> String {
         let value = more
             .iter()
             .fold(bits, |value, b| (value << 6) | u32::from(b & 0x3f));
-        // Old decoders take the low bits of whatever follows.
+        // Old decoders take the low bits of whichever bytes follow.
         if length > 0 && more.len() == length - 1 && value < 0x80 {
             let value = if length == 2 && more.first().is_some_and(|b| *b < 0x80) && bits == 0 {
                 more.first().map_or(value, |b| u32::from(*b))
@@ -206,13 +211,13 @@ fn utf8(bytes: &[u8]) -> String {
     out
 }
 
-/// Compatibility forms folded, look-alike dots and separators as what they look like.
+/// Folds compatibility forms, and replaces look-alike dots and separators by what they resemble.
 fn fold(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;
     }
     let kept: String = text.chars().filter(|c| !c.is_control()).collect();
-    // Windows writes signs that names cannot hold as characters for private use.
+    // Windows maps characters that names cannot contain to private-use characters.
     let sign = |c: char| {
         if matches!(c, '\u{e000}'..='\u{f8ff}') {
             '/'
@@ -228,12 +233,12 @@ fn without_controls(text: &str) -> Option<String> {
         .then(|| text.chars().filter(|c| !c.is_control()).collect())
 }
 
-/// What a C library sees of it.
+/// Returns the part that a C library reads.
 fn before_nul(text: &str) -> Option<String> {
     text.split_once('\0').map(|(before, _)| before.to_owned())
 }
 
-/// What a filter leaves that takes `../` out, once.
+/// Returns what is left by a filter that removes `../` once.
 fn filtered(text: &str) -> Option<String> {
     if !text.contains("...")
         && !text.contains("../.")
@@ -246,14 +251,15 @@ fn filtered(text: &str) -> Option<String> {
     (left.len() != text.len() && left.contains("..")).then_some(left)
 }
 
-/// Path parameters (`..;x/`), spaces and dots at a component's end, alternate streams, globs that can only mean `..`.
+/// Removes path parameters (`..;x/`), spaces and dots at a component's end, and alternate streams;
+/// expands globs that can only mean `..`.
 fn lenient(text: &str) -> Option<String> {
     if !text.contains(['.', ';', ' ', ':', '[', '?']) {
         return None;
     }
     let mut out = String::with_capacity(text.len());
     let mut changed = false;
-    // Three dots behind a name are a name.
+    // Three dots after a name are a name.
     let mut only_dots = true;
     for part in text.split_inclusive(['/', '\\']) {
         let (name, end) = match part.strip_suffix(['/', '\\']) {
@@ -273,8 +279,8 @@ fn lenient(text: &str) -> Option<String> {
             // `.. `, `..;x`, `..::$DATA`
             ".." | "." => cut,
             "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
-            // To Windows a name ends where its dots and spaces begin.
-            // Three are two steps up to some, four are two with one taken out.
+            // On Windows, a name ends where its trailing dots and spaces begin.
+            // Some systems read three dots as two steps up; four are two with one removed.
             dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty() && only_dots)
                 && dots.bytes().all(|b| b == b'.') =>
             {
@@ -294,7 +300,7 @@ fn lenient(text: &str) -> Option<String> {
     changed.then_some(out)
 }
 
-/// The paths that the first pair of braces stands for: `{..,a}/b`.
+/// Returns the paths that the first pair of braces expands to: `{..,a}/b`.
 fn braces(text: &str) -> Vec<String> {
     let Some((before, rest)) = text.split_once('{') else {
         return Vec::new();

@@ -1,26 +1,27 @@
-//! The gate's own files, wherever its config puts them: a rule protects them by what they are, not by their names.
+//! The gate's own files, wherever its config places them: a rule protects them by their role, not
+//! by their names.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::detect::command::paths::normal;
 
-/// A part of the gate's own files.
+/// A category of the gate's own files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What it is told: its config, rules, pins, agents and audit log. Reading them does no harm.
+    /// Its inputs: config, rules, pins, agents and audit log. Reading them does no harm.
     Config,
-    /// What it keeps: keys, tokens, messages that were withheld.
+    /// Its state: keys, tokens, messages that were withheld.
     State,
 }
 
 impl Part {
-    /// Words of rule files.
+    /// Names in rule files.
     pub(super) const WORDS: [(&'static str, Self); 2] =
         [("config", Self::Config), ("state", Self::State)];
 }
 
-/// The gate's own files and folders, as rules of the kind `path` compare them.
+/// The gate's own files and folders, in the form in which rules of the kind `path` compare them.
 #[derive(Clone, Debug, Default)]
 pub struct GateFiles {
     config: Arc<[String]>,
@@ -28,7 +29,8 @@ pub struct GateFiles {
 }
 
 impl GateFiles {
-    /// Files and folders that hold what the gate is told (`config`) and what it keeps (`state`).
+    /// Creates the set from the files and folders that hold the gate's inputs (`config`) and its
+    /// state (`state`).
     pub fn new(config: &[PathBuf], state: &[PathBuf]) -> Self {
         let home = std::env::var("HOME").ok();
         let all = |paths: &[PathBuf]| {
@@ -47,7 +49,8 @@ impl GateFiles {
         self.config.is_empty() && self.state.is_empty()
     }
 
-    /// Whether a path is one of them or below one. `form` is as [`normal`] gives it, in lower case.
+    /// Reports whether a path is one of them or below one. `form` is the result of [`normal`], in
+    /// lower case.
     pub(super) fn hold(&self, part: Part, form: &str) -> bool {
         let all = match part {
             Part::Config => &self.config,
@@ -60,7 +63,8 @@ impl GateFiles {
     }
 }
 
-/// The forms of a path: as written and with links followed, each with the home folder as `~`, too.
+/// Returns the forms of a path: as written and with links followed, each also with the home folder
+/// as `~`.
 fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
     let Ok(path) = std::path::absolute(path) else {
         return Vec::new();
@@ -79,7 +83,7 @@ fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
         .flatten()
         {
             let form = normal(&text, None).unwrap_or(text).to_lowercase();
-            // The root is no file of the gate's, and everything is below it.
+            // The root is not one of the gate's files, and everything is below it.
             if form.len() > 1 && !out.contains(&form) {
                 out.push(form);
             }
@@ -88,7 +92,7 @@ fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
     out
 }
 
-/// A path with its links followed, as far as it exists.
+/// Resolves the links of a path, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {

@@ -2,20 +2,20 @@
 
 use crate::detect::command::glob;
 
-/// A glob over a normalised path in lower case: a first `**` is any folder, a last one anything below (or the folder
-/// itself); `*` and `?` stay within a component.
+/// A glob over a normalized path in lower case: `**` at its start is any folder, at its end
+/// anything below (or the folder itself); `*` and `?` stay within a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Glob {
     anywhere: bool,
     below: bool,
     rooted: bool,
     parts: Vec<String>,
-    /// The longest of the parts that is no glob: a path that does not hold it does not fit.
+    /// The longest part without wildcards: a path that does not contain it cannot match.
     tells: String,
 }
 
 impl Glob {
-    /// Reads one; `None` unless it starts with `/`, `~` or `**/`.
+    /// Parses a glob; `None` unless it starts with `/`, `~` or `**/`.
     pub(super) fn read(written: &str) -> Option<Self> {
         let lower = written.to_lowercase();
         let anywhere = lower.starts_with("**/");
@@ -45,7 +45,7 @@ impl Glob {
         })
     }
 
-    /// Whether a path fits, as it is written.
+    /// Reports whether a path matches.
     pub(super) fn fits(&self, path: &str) -> bool {
         let ends = self.below || path.ends_with(&*self.tells);
         if !self.anywhere && path.starts_with('/') != self.rooted

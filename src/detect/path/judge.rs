@@ -1,4 +1,4 @@
-//! What there is to say of one path where it stands.
+//! The facts about one path in its place.
 
 use super::decode;
 use super::gate_files::Part;
@@ -11,52 +11,52 @@ use crate::detect::command::paths::{Classes, classes, normal};
 use crate::detect::command::{How, Touched};
 use crate::detect::{Ground, Place};
 
-/// Longest path that is read, in bytes: eight times what kernels take.
+/// Maximum length of a path that is read, in bytes: eight times the limit of kernels.
 const PATH_BYTES: usize = 32 << 10;
-/// So many folders up are no way within a project.
+/// Minimum number of folders up that is not plausible within a project.
 const FAR: usize = 3;
-/// Lines of one argument that are paths each.
+/// Maximum number of lines of one argument that are each read as a path.
 const LINES: usize = 256;
 
-/// Where a path stands.
+/// The place of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// In an argument that is one.
+    /// In an argument that is a path.
     Argument,
     /// In a command or in code.
     Command,
 }
 
 impl Where {
-    /// Words of rule files.
+    /// Names in rule files.
     pub(super) const WORDS: [(&'static str, Self); 2] =
         [("argument", Self::Argument), ("command", Self::Command)];
 }
 
-/// What there is to say of one path.
+/// The facts about one path.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    /// It leaves the roots, or may.
+    /// It leaves the roots, or may leave them.
     pub(super) outside: bool,
-    /// It climbs to a folder of the system.
+    /// It climbs to a system folder.
     pub(super) climbs: bool,
-    /// It climbs only when decoded, or holds what no name holds.
+    /// It climbs only when decoded, or contains something that no name contains.
     pub(super) disguised: bool,
-    /// It is on a share of another machine that is not of the same network, or a share for administrators.
+    /// It is on a share of a machine outside the own network, or on an administrative share.
     pub(super) share: bool,
     pub(super) classes: Classes,
-    /// Every reading, in one form: in lower case, the home folder as `~`, no `..`.
+    /// Every reading in normal form: in lower case, the home folder as `~`, no `..`.
     pub(super) forms: Vec<String>,
     pub(super) how: How,
     pub(super) stands: Where,
-    /// It is among these files of the gate's own.
+    /// The categories of the gate's own files that it is among.
     pub(super) gate: Vec<Part>,
-    /// It was too much to read.
+    /// It was too long to be read.
     pub(super) too_much: bool,
 }
 
 impl Seen {
-    /// An argument that is a path, or holds one a line.
+    /// Examines an argument that is a path, or contains one per line.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(how(place), Where::Argument);
         let text = text.trim_end_matches(['\r', '\n']);
@@ -77,7 +77,7 @@ impl Seen {
         seen
     }
 
-    /// A path that a command touches.
+    /// Examines a path that a command touches.
     pub(super) fn command(touched: &Touched<'_>, place: &Place<'_>) -> Self {
         let Touched {
             path,
@@ -104,7 +104,8 @@ impl Seen {
                 joined = format!("{home}{rest}");
                 Start::Root(&joined)
             }
-            // What nothing sets is a folder that whoever runs the tool chose.
+            // A variable that the command does not set is a folder that the operator of the tool
+            // chose.
             (Start::Here(_) | Start::Unknown(_), _) if commands::is_below(path) => {
                 joined = below.map_or_else(|| path.to_owned(), |below| format!("{below}/{path}"));
                 Start::Here(&joined)
@@ -161,13 +162,13 @@ impl Seen {
         }
     }
 
-    /// Whether a path leaves the roots from where it starts.
+    /// Reports whether a path leaves the roots from where it starts.
     fn leaves(start: &Start<'_>, roots: &Roots, windows: bool) -> bool {
         let from = |base: &[String], path: &str| !roots.hold(base, path, windows);
         match start {
             Start::Root(path) => from(&[], path),
             Start::Drive(letter, path) => !roots.hold(&[format!("{letter}:")], path, true),
-            // Without a home that is known, a root may still be named by `~`.
+            // If the home folder is unknown, a root may still be given as `~`.
             Start::Home(path) => roots
                 .home()
                 .map_or_else(|| from(&["~".to_owned()], path), |home| from(home, path)),
@@ -184,7 +185,8 @@ impl Seen {
         }
     }
 
-    /// Notes which of the gate's own files a path leads to, with links followed where they are known.
+    /// Records which of the gate's own files a path leads to, with links followed where they are
+    /// known.
     fn look_for_gate_files(&mut self, start: &Start<'_>, ground: &Ground, windows: bool) {
         let Ground { roots, gate, .. } = ground;
         let home = ["~".to_owned()];
@@ -214,7 +216,7 @@ impl Seen {
         }
     }
 
-    /// Notes what a path names, whatever the roots are.
+    /// Records which files a path names, whatever the roots are.
     fn name(&mut self, start: &Start<'_>, windows: bool) {
         let (before, path) = match start {
             Start::Root(path) => ("/", *path),
@@ -231,7 +233,8 @@ impl Seen {
         let walked = walk(&[], path, windows, &Links::Unknown);
         let joined = walked.at.join("/");
         self.add(format!("{before}{joined}"), walked.ups > 0);
-        // From deep enough it is the root that it climbs to; one or two up are mostly the project's own `lib` and `bin`.
+        // A path that climbs far enough reaches the root; one or two folders up are mostly the
+        // project's own `lib` and `bin`.
         match walked.climbed {
             0 => {}
             1..FAR => self.add_if(
@@ -247,14 +250,14 @@ impl Seen {
         self.add_if(path, climbs, None);
     }
 
-    /// Adds a form if it is of one of these classes.
+    /// Adds a form if it belongs to one of these classes.
     fn add_if(&mut self, path: String, climbs: bool, only: Option<Classes>) {
         let form = normal(&path, None).unwrap_or(path);
         let lower = form.to_lowercase();
         if self.forms.contains(&lower) && (self.climbs || !climbs) {
             return;
         }
-        // Letters of either case are the same file on many systems.
+        // Names that differ only in case are the same file on many systems.
         let found = if lower == form {
             classes(&form)
         } else {
@@ -272,12 +275,12 @@ impl Seen {
     }
 }
 
-/// How often a path says `..`.
+/// Returns the number of `..` components in a path.
 fn ups(text: &str) -> usize {
     parts(text, true).filter(|part| *part == "..").count()
 }
 
-/// What a tool does with a path, by the words of its name.
+/// Returns what a tool does with a path, according to the words of its name.
 fn how(place: &Place<'_>) -> How {
     const WRITES: [&str; 34] = [
         "write",
@@ -333,7 +336,7 @@ fn how(place: &Place<'_>) -> How {
     How::Read
 }
 
-/// Whether an argument that is a `file:` URL stays in the roots: only where some are set.
+/// Reports whether an argument that is a `file:` URL stays in the roots; false if there are none.
 pub(in crate::detect) fn is_inside(text: &str, place: &Place<'_>) -> bool {
     place.ground.is_some_and(|ground| ground.roots.is_set()) && !Seen::argument(text, place).outside
 }

@@ -1,10 +1,10 @@
-//! Folders that a call's paths must stay in, and what is known of the file system they are on.
+//! Folders that a call's paths must stay in, and what is known about the file system they are on.
 
 use std::collections::HashMap;
 
 use super::walk::{absolute, parts, walk};
 
-/// Folders that paths must stay in. Without any, nothing is outside.
+/// Folders that paths must stay in. If there are none, no path is outside.
 #[derive(Clone, Debug, Default)]
 pub struct Roots {
     roots: Vec<Root>,
@@ -13,29 +13,29 @@ pub struct Roots {
     links: Links,
 }
 
-/// A folder, by its components from the root of the file system on.
+/// A folder, as its components from the root of the file system.
 #[derive(Clone, Debug)]
 struct Root {
-    /// As the policy has it.
+    /// As written in the policy.
     named: Vec<String>,
-    /// With the links in it followed.
+    /// With its links followed.
     real: Vec<String>,
 }
 
-/// What is known of symbolic links.
+/// What is known about symbolic links.
 #[derive(Clone, Debug, Default)]
 pub enum Links {
     /// Nothing: the paths are on another machine.
     #[default]
     Unknown,
-    /// These, and no others: from the link's absolute path to its target as written.
+    /// Exactly these: from the link's absolute path to its target as written.
     Given(HashMap<String, String>),
-    /// The file system of this machine is asked.
+    /// Read from the file system of this machine.
     Machine,
 }
 
 impl Roots {
-    /// Roots at these absolute folders (`/srv/data`, `C:\work`).
+    /// Creates roots at these absolute folders (`/srv/data`, `C:\work`).
     pub fn new(folders: impl IntoIterator<Item = String>, links: Links) -> Self {
         let links = match links {
             Links::Given(links) => Links::Given(
@@ -60,7 +60,7 @@ impl Roots {
         }
     }
 
-    /// Knows the home folder of whoever opens the paths: what `~` stands for.
+    /// Sets the home folder of the user that opens the paths, to which `~` expands.
     pub fn with_home(self, home: Option<String>) -> Self {
         let Some(home) = home.map(|home| components(&home)) else {
             return self;
@@ -84,7 +84,7 @@ impl Roots {
         }
     }
 
-    /// Knows the folder that relative paths start at. Without it they start at each root.
+    /// Sets the folder that relative paths start at. Without it they start at each root.
     pub fn with_base(self, base: Option<String>) -> Self {
         Self {
             base: base.map(|base| components(&base)),
@@ -92,27 +92,27 @@ impl Roots {
         }
     }
 
-    /// Whether anything is outside at all.
+    /// Reports whether there are any roots.
     pub fn is_set(&self) -> bool {
         !self.roots.is_empty()
     }
 
-    /// Whether links are resolved: not where the paths are on another machine.
+    /// Reports whether links are resolved: not if the paths are on another machine.
     pub fn resolves_links(&self) -> bool {
         !matches!(self.links, Links::Unknown)
     }
 
-    /// What is known of links.
+    /// Returns what is known about links.
     pub(super) fn links(&self) -> &Links {
         &self.links
     }
 
-    /// What `~` stands for, if known.
+    /// Returns the home folder, if known.
     pub(super) fn home(&self) -> Option<&[String]> {
         self.home.as_deref()
     }
 
-    /// Where relative paths may start.
+    /// Returns the folders where relative paths may start.
     pub(super) fn bases(&self) -> impl Iterator<Item = &[String]> {
         let roots = self
             .roots
@@ -122,7 +122,8 @@ impl Roots {
         self.base.as_deref().into_iter().chain(roots)
     }
 
-    /// Whether `path`, walked from `base`, stays in the roots: by its words, and with links followed.
+    /// Reports whether `path`, walked from `base`, stays in the roots: as written, and with links
+    /// followed.
     pub(super) fn hold(&self, base: &[String], path: &str, windows: bool) -> bool {
         let by_words = walk(base, path, windows, &Links::Unknown);
         if by_words.lost
@@ -142,7 +143,7 @@ impl Roots {
             .chain(parts(path, windows))
             .filter(|part| !part.is_empty())
             .collect();
-        // The links of a root itself are followed already.
+        // The links of a root itself are already followed.
         let below = self.roots.iter().find_map(|root| {
             let rest = whole.get(root.named.len()..)?;
             whole
@@ -156,7 +157,7 @@ impl Roots {
     }
 }
 
-/// Whether `at` is `root` or below it. Drives do not mind case.
+/// Reports whether `at` is `root` or below it. Drives are case-insensitive.
 fn starts(at: &[String], root: &[String]) -> bool {
     let drive = root.first().is_some_and(|first| first.ends_with(':'));
     at.len() >= root.len()
@@ -166,7 +167,7 @@ fn starts(at: &[String], root: &[String]) -> bool {
             .all(|(a, b)| a == b || drive && a.eq_ignore_ascii_case(b))
 }
 
-/// An absolute folder's components.
+/// Returns the components of an absolute folder.
 fn components(folder: &str) -> Vec<String> {
     let drive =
         folder.get(1..2) == Some(":") && folder.starts_with(|c: char| c.is_ascii_alphabetic());

@@ -1,9 +1,9 @@
-//! Shares of other machines: `\\\\host\\share\\x`. Windows authenticates to any host that a path names, and sends it a
-//! hash of the user's password.
+//! Shares of other machines: `\\\\host\\share\\x`. Windows authenticates to any host that a path
+//! names, and sends it a hash of the user's password.
 
-/// Shares that open a whole drive or the machine to administrators.
+/// Administrative shares, which open a whole drive or the machine.
 const OF_ADMINISTRATORS: [&str; 3] = ["admin$", "ipc$", "print$"];
-/// Ends of names that only a network of one's own knows.
+/// Suffixes of names that exist only in a private network.
 const OWN: [&str; 6] = [
     ".local",
     ".internal",
@@ -13,7 +13,7 @@ const OWN: [&str; 6] = [
     ".localhost",
 ];
 
-/// Whether a path is on a share of a host outside, or on one for administrators.
+/// Reports whether a path is on a share of an external host, or on an administrative share.
 pub(super) fn is_foreign(path: &str) -> bool {
     let Some(rest) = path.trim_start().strip_prefix("\\\\") else {
         return false;
@@ -27,7 +27,7 @@ pub(super) fn is_foreign(path: &str) -> bool {
     else {
         return false;
     };
-    // `host@80` and `host@SSL` speak WebDAV.
+    // `host@80` and `host@SSL` use WebDAV.
     let host = host.split('@').next().unwrap_or(host).to_ascii_lowercase();
     let share = share.to_ascii_lowercase();
     let drive = share.len() == 2 && share.ends_with('$');
@@ -42,7 +42,7 @@ pub(super) fn is_foreign(path: &str) -> bool {
     !here && (outside || drive || OF_ADMINISTRATORS.contains(&share.as_str()))
 }
 
-/// Whether an address is one of a private network.
+/// Reports whether an address belongs to a private network.
 fn is_private(host: &str) -> bool {
     host.parse::<std::net::Ipv4Addr>()
         .is_ok_and(|address| address.is_private() || address.is_loopback())

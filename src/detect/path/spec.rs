@@ -1,4 +1,4 @@
-//! What a rule of the kind `path` looks for.
+//! The conditions of a rule of the kind `path`.
 
 use super::gate_files::Part;
 use super::glob::Glob;
@@ -8,7 +8,7 @@ use crate::detect::command::How;
 use crate::detect::command::paths::Classes;
 use crate::document::{Table, suggest};
 
-/// What a rule of this kind looks for. All that is said must hold; of a list, one thing.
+/// The conditions of a rule of this kind. All that are given must hold; of a list, one entry.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     outside: bool,
@@ -23,7 +23,7 @@ pub struct Spec {
     inside: Option<Where>,
 }
 
-/// What is done with a path.
+/// The use of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Read,
@@ -92,7 +92,7 @@ impl Spec {
         (fits && says).then_some(made)
     }
 
-    /// Who reads a text that it looks at first: its cases are tried so.
+    /// Returns the interpretation that the rule tests first: its cases are run with it.
     pub fn read_as(&self) -> ReadAs {
         if self.inside == Some(Where::Command) {
             ReadAs::Shell
@@ -101,7 +101,7 @@ impl Spec {
         }
     }
 
-    /// A tool that does with paths what it looks for.
+    /// Returns the name of a tool that uses paths in the way the rule requires.
     pub fn usual_tool(&self) -> &'static str {
         if self.how == Some(Use::Write) {
             "write_file"
@@ -110,7 +110,7 @@ impl Spec {
         }
     }
 
-    /// Whether it finds what it looks for.
+    /// Reports whether a path meets the conditions.
     pub(super) fn matches(&self, seen: &Seen) -> bool {
         let names = |globs: &[Glob]| {
             seen.forms

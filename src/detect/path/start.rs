@@ -1,6 +1,6 @@
-//! Where a path starts: at the root, at a drive, at home, at a variable, or wherever one is.
+//! The start of a path: the root, a drive, the home folder, a variable, or the working directory.
 
-/// Where a path starts, and the rest of it.
+/// The start of a path, and the rest of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Start<'p> {
     /// At the root (`/x`).
@@ -9,17 +9,18 @@ pub(super) enum Start<'p> {
     Drive(char, &'p str),
     /// At the home folder.
     Home(&'p str),
-    /// Where the caller is.
+    /// In the caller's working directory.
     Here(&'p str),
-    /// In a system's folder for what is short-lived.
+    /// In a system's folder for temporary files.
     Scratch(&'p str),
-    /// On another machine, in another's home, where a drive's current folder is, at a variable or what a command prints.
+    /// On another machine, in another user's home, in a drive's current folder, at a variable, or
+    /// at the output of a command.
     Unknown(&'p str),
-    /// It is an address of something that is no file.
+    /// At an address of something that is not a file.
     Elsewhere(&'p str),
 }
 
-/// Schemes whose rest is a path, or another such address.
+/// Schemes that are followed by a path, or by another such address.
 const FILE_SCHEMES: [&str; 17] = [
     "file",
     "jar",
@@ -43,7 +44,7 @@ const HOME: [&str; 5] = ["HOME", "USERPROFILE", "HOMEPATH", "APPDATA", "LOCALAPP
 const HERE: [&str; 5] = ["PWD", "CD", "WORKSPACE", "GITHUB_WORKSPACE", "PROJECT_ROOT"];
 const SCRATCH: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "RUNNER_TEMP"];
 
-/// Where `path` starts. `\` parts components as `/` does.
+/// Determines where `path` starts. `\` separates components as `/` does.
 pub(super) fn start(path: &str) -> Start<'_> {
     let mut path = path.trim_start_matches([' ', '\t', '"', '\'']);
     for _ in 0..4 {
@@ -75,7 +76,7 @@ pub(super) fn start(path: &str) -> Start<'_> {
     local(path)
 }
 
-/// What is behind `file:`; `None` if that is another machine (RFC 8089).
+/// Returns the path of a `file:` URL; `None` if it is on another machine (RFC 8089).
 fn of_file_url(rest: &str) -> Option<&str> {
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     let sign = |text: &str| text.starts_with(['/', '\\']);
@@ -86,7 +87,8 @@ fn of_file_url(rest: &str) -> Option<&str> {
         return Some(rest);
     };
     if behind.is_empty() || sign(behind) || behind.starts_with(['~', '.']) {
-        // `file:////host` is a share to some, `/host` to others: outside both ways unless a root is there.
+        // Some clients read `file:////host` as a share, others as `/host`: outside in both cases
+        // unless there is a root.
         return Some(behind);
     }
     let host = behind.split(['/', '\\']).next().unwrap_or(behind);
@@ -101,7 +103,7 @@ fn of_file_url(rest: &str) -> Option<&str> {
 }
 
 fn local(path: &str) -> Start<'_> {
-    // `\\?\C:\x`, `\\.\C:\x` and `\??\C:\x` name a path outright.
+    // `\\?\C:\x`, `\\.\C:\x` and `\??\C:\x` are verbatim paths.
     let verbatim = ["\\\\?\\", "//?/", "\\\\.\\", "//./", "\\??\\"]
         .iter()
         .find_map(|prefix| path.strip_prefix(prefix));
@@ -114,7 +116,7 @@ fn local(path: &str) -> Start<'_> {
     if let Some(found) = drive(path.strip_prefix(['/', '\\']).unwrap_or(path)) {
         return found;
     }
-    // `/~/x`, as a URL's path has it.
+    // `/~/x`, as in the path of a URL.
     let tilde = path.strip_prefix('/').unwrap_or(path);
     if let Some(rest) = tilde.strip_prefix('~') {
         let user = rest.split(['/', '\\']).next().unwrap_or(rest);
@@ -137,7 +139,7 @@ fn local(path: &str) -> Start<'_> {
     }
 }
 
-/// `C:\x` and `C:x`.
+/// Parses the drive of a path: `C:\x` and `C:x`.
 fn drive(path: &str) -> Option<Start<'_>> {
     let letter = path.chars().next().filter(char::is_ascii_alphabetic)?;
     let rest = path.get(1..)?.strip_prefix([':', '|'])?;
@@ -149,7 +151,7 @@ fn drive(path: &str) -> Option<Start<'_>> {
     })
 }
 
-/// A path that starts with what a shell would put something else for.
+/// Returns the start of a path that begins with something a shell would expand.
 fn variable(path: &str) -> Option<Start<'_>> {
     let close = |open: &str, end: char| path.strip_prefix(open)?.split_once(end);
     if path.starts_with("$(") || path.starts_with('`') {
@@ -180,7 +182,7 @@ fn variable(path: &str) -> Option<Start<'_>> {
                 .bytes()
                 .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
     };
-    // `$lib/x` and `$postId.tsx` are names of files; variables of the environment are in capitals.
+    // `$lib/x` and `$postId.tsx` are names of files; environment variables are in capitals.
     let capital = is_name(plain);
     if among(&HOME) && (capital || certain || path.starts_with('%')) {
         return Some(Start::Home(rest));
@@ -197,7 +199,8 @@ fn variable(path: &str) -> Option<Start<'_>> {
         .then_some(Start::Unknown(rest))
 }
 
-/// The scheme of an address, in lower case, and what is behind it. A drive and a host with a port have none.
+/// Returns the scheme of an address, in lower case, and the rest. A drive, or a host with a port,
+/// has none.
 pub(super) fn scheme(path: &str) -> Option<(String, &str)> {
     let (scheme, rest) = path.split_once(':')?;
     let fits = (2..=20).contains(&scheme.len())

@@ -4,7 +4,7 @@ use super::judge::Seen;
 use super::{Links, Roots};
 use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs};
 
-/// A number below `below`, from a fixed sequence.
+/// Returns a number less than `below`, from a fixed sequence.
 fn pick(seed: &mut u64, below: usize) -> usize {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -37,7 +37,7 @@ fn seen(text: &str, ground: &Ground) -> Seen {
     )
 }
 
-/// Ways to write a path so that some server reads it as it was.
+/// Spellings of a path that some server reads as the original path.
 const DISGUISES: [fn(&str) -> String; 18] = [
     |path| path.replace('.', "%2e"),
     |path| path.replace('.', "%2E").replace('/', "%2F"),

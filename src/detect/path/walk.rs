@@ -1,34 +1,36 @@
-//! A path walked component by component, as a kernel does: a link is followed before the `..` behind it.
+//! Walks a path component by component, as a kernel does: a link is followed before the `..` after
+//! it.
 
 use std::path::Path;
 
 use super::roots::Links;
 
-/// Components walked at the most, those of links included.
+/// Maximum number of components that are walked, including those of links.
 const STEPS: usize = 512;
-/// Links followed at the most, as kernels have it (ELOOP).
+/// Maximum number of links that are followed, as in kernels (ELOOP).
 const LINKS: usize = 40;
 
-/// Where a walk ended.
+/// The end of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Walked {
-    /// The components from the root on; the first of a drive is its letter and a colon.
+    /// The components from the root; the first one of a drive is its letter and a colon.
     pub(super) at: Vec<String>,
-    /// How often it went up where nothing was left to leave.
+    /// Number of steps up at the root, where nothing is left to leave.
     pub(super) climbed: usize,
-    /// How often it went up at all.
+    /// Number of all steps up.
     pub(super) ups: usize,
-    /// Too long, or links in a circle.
+    /// Whether the walk was aborted: too long, or a cycle of links.
     pub(super) lost: bool,
 }
 
-/// Walks `path` from `base`; `\` parts components too where `windows`. Links are followed if some are known.
+/// Walks `path` from `base`; with `windows`, `\` separates components too. Links are followed if
+/// they are known.
 pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) -> Walked {
     let mut walked = Walked {
         at: base.to_vec(),
         ..Walked::default()
     };
-    // In reverse, so that what a link leads to goes on top.
+    // In reverse, so that the components of a link's target go on top.
     let mut left: Vec<String> = parts(path, windows)
         .take(STEPS + 1)
         .map(str::to_owned)
@@ -77,7 +79,7 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
     walked
 }
 
-/// What a link leads to, as written in it.
+/// Returns the target of a link, as written in it.
 fn target(at: &[String], links: &Links) -> Option<String> {
     match links {
         Links::Unknown => None,
@@ -89,7 +91,7 @@ fn target(at: &[String], links: &Links) -> Option<String> {
     }
 }
 
-/// Components as an absolute path.
+/// Joins components to an absolute path.
 pub(super) fn absolute(at: &[String]) -> String {
     let mut path = String::with_capacity(at.iter().map(|part| part.len() + 1).sum());
     for part in at {
@@ -105,7 +107,7 @@ pub(super) fn absolute(at: &[String]) -> String {
     }
 }
 
-/// The components of a path as written.
+/// Splits a path into its components, as written.
 pub(super) fn parts(path: &str, windows: bool) -> impl Iterator<Item = &str> {
     path.split(move |c| c == '/' || windows && c == '\\')
 }

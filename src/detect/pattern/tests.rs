@@ -101,7 +101,8 @@ fn many_spans_end_as_the_whole_text() {
 
 #[test]
 fn a_rule_that_cannot_be_finished_counts_as_matching() {
-    // The literals say yes everywhere, the regex never does: nothing but a budget ends this early.
+    // The literals occur everywhere, but the regex never matches: only a budget ends this search
+    // early.
     let rules: Vec<(&[&str], &[&str])> = vec![(&["alpha"], &["alpha[^.]*beta[^.]*gamma"]); 40];
     let text = "alpha. beta. gamma. ".repeat(2000);
     let told = found(detector(&rules).as_ref(), &text);
@@ -113,7 +114,7 @@ fn a_rule_that_cannot_be_finished_counts_as_matching() {
     assert!(found(detector(&rules).as_ref(), &"alpha and more. ".repeat(2000)).is_empty());
 }
 
-/// Rules as they ship: several words, gaps, a common keyword.
+/// Rules like the shipped ones: several words, gaps, a common keyword.
 fn wordy() -> Box<dyn Detector> {
     let verbs = [
         "ignore",
@@ -152,8 +153,9 @@ fn wordy() -> Box<dyn Detector> {
     Pattern::build(&specs.iter().enumerate().collect::<Vec<_>>()).unwrap()
 }
 
-/// How many times longer hostile texts may take than prose of the same length: generous, since tests run unoptimised beside
-/// each other. Optimised, they take some ten times as long; automata that count, and a search for each rule, took thousands.
+/// Maximum factor by which hostile texts may take longer than prose of the same length: generous,
+/// since tests run unoptimized and in parallel. Optimized, they take about ten times as long;
+/// counting automata, and one search per rule, took thousands of times as long.
 const WORST: u32 = if cfg!(debug_assertions) { 1000 } else { 60 };
 
 #[test]
@@ -174,7 +176,8 @@ fn no_text_is_a_cliff() {
     ));
     let words =
         "ignore disregard forget override previous prior above instructions guidelines commands ";
-    // Gaps of every length, in an order that does not repeat: what makes an automaton that counts meet a new state each byte.
+    // Gaps of every length, in an order that does not repeat: a counting automaton meets a new
+    // state at each byte.
     let mut noise = String::new();
     let mut seed = 7_u32;
     while noise.len() < 40_000 {

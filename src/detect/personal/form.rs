@@ -7,7 +7,7 @@ use std::ops::Range;
 pub enum Form {
     /// An e-mail address.
     Email,
-    /// A telephone number: international, North American, or one that is called so.
+    /// A telephone number: international, North American, or preceded by a word such as `tel`.
     Phone,
     /// The number of a payment card, by its issuer's digits and its checksum (ISO/IEC 7812).
     Card,
@@ -17,24 +17,24 @@ pub enum Form {
     Ssn,
 }
 
-/// Longest local part of an address (RFC 5321, 4.5.3.1.1), and longest name of a host.
+/// Maximum length of the local part of an address (RFC 5321, 4.5.3.1.1), and of a host name.
 const LOCAL_BYTES: usize = 64;
 const HOST_BYTES: usize = 253;
-/// Words before a number that make it a telephone's, however it is written.
+/// Words before a number that identify it as a telephone number, however it is written.
 const CALLED: [&str; 9] = [
     "tel", "phone", "mobile", "cell", "fax", "whatsapp", "telefon", "mobil", "handy",
 ];
-/// Names of files, which an `@` may stand in.
+/// Extensions of file names, which may contain an `@`.
 const FILES: [&str; 12] = [
     "png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "ts", "json", "md", "py",
 ];
-/// Countries whose account numbers have this form, and how long they are (ISO 13616 registry).
+/// Countries whose account numbers have this form, with their lengths (ISO 13616 registry).
 const IBANS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18\
                      GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MR27MT31MU30NL18\
                      NO15PK24PL28PS29PT25QA29RO24RS22SA24SC31SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20";
 
 impl Form {
-    /// Words of `find.personal.is`.
+    /// Names in `find.personal.is`.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("email", Self::Email),
         ("phone", Self::Phone),
@@ -43,7 +43,7 @@ impl Form {
         ("ssn", Self::Ssn),
     ];
 
-    /// Where a text has this form: up to `most` places and one more. Linear in the text.
+    /// Returns the places where a text has this form: up to `most` and one more. Takes linear time.
     pub(super) fn find(self, text: &str, most: usize) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -57,7 +57,8 @@ impl Form {
         found
     }
 
-    /// What may be the next one after `from`, and where to look on; `None` at the end.
+    /// Returns the next candidate after `from`, and the offset at which to continue; `None` at the
+    /// end.
     fn next(self, text: &str, from: usize) -> Option<(Option<Range<usize>>, usize)> {
         let bytes = text.as_bytes();
         if self == Self::Email {
@@ -83,14 +84,14 @@ impl Form {
     }
 }
 
-/// Digits with single signs between them, as people group them.
+/// Digits with separators between them, as people group them.
 struct Run {
     start: usize,
     end: usize,
     digits: Vec<u8>,
     /// The lengths of the groups.
     groups: Vec<usize>,
-    /// Each sign between groups, by its first byte.
+    /// The separators between groups, each by its first byte.
     signs: Vec<u8>,
 }
 
@@ -115,7 +116,7 @@ impl Run {
                 run.end = at;
                 continue;
             }
-            // `) ` and `-` and the like: two signs at the most, and a digit after them.
+            // `) `, `-` and the like: at most two separators, followed by a digit.
             let signs = bytes
                 .get(at..)
                 .unwrap_or_default()
@@ -133,7 +134,7 @@ impl Run {
         run
     }
 
-    /// Whether nothing that belongs to it stands before or behind.
+    /// Reports whether it is not part of something longer.
     fn stands_alone(&self, bytes: &[u8]) -> bool {
         let joins = |byte: Option<&u8>| {
             byte.is_some_and(|byte| {
@@ -172,7 +173,7 @@ fn email(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
         && top.chars().count() >= 2
         && top.chars().all(char::is_alphabetic)
         && !FILES.contains(&top.to_ascii_lowercase().as_str());
-    // `git@example.org:team/app.git` is where a repository is.
+    // `git@example.org:team/app.git` is the location of a repository.
     let repository = text.get(start..at) == Some("git")
         && after
             .get(host.len()..)

@@ -1,13 +1,13 @@
-//! How regexes and keywords are named in the table of what is prepared.
+//! Identifies regexes and keywords in the table of prepared data.
 
-/// What a text is used for, which decides what is prepared of it.
+/// The use of a text, which decides what is prepared for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
-    /// A regex that is searched for in texts.
+    /// A regex that texts are searched for.
     Search,
-    /// The shape of a secret that is searched for by what it begins with.
+    /// The shape of a secret that is found by the literals that it begins with.
     Shape,
-    /// The shape of a secret that is searched for by words before it.
+    /// The shape of a secret that is found by words in the name before it.
     Value,
     /// The keywords of a rule, one on each line.
     Keywords,
@@ -16,7 +16,8 @@ pub(crate) enum Use {
 /// 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Names a text and its use. The shipped rules have more than a megabyte of regexes: eight bytes are taken at a time.
+/// Returns the hash that identifies a text and its use. It consumes eight bytes at a time, since
+/// the built-in rules contain more than a megabyte of regexes.
 pub(crate) fn hash(used: Use, source: &str) -> u64 {
     let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(SPREAD);
     let (eights, rest) = source.as_bytes().as_chunks::<8>();

@@ -1,9 +1,11 @@
-//! The regexes of a unit, compiled when a text first calls for them and dropped again when others need the room.
+//! The regexes of a unit, compiled when a text first needs them and dropped when others need the
+//! memory.
 //!
-//! They run as lazy automata: states are made as texts need them and kept in caches per thread. The automaton that runs
-//! forward says whether there is a match and where it ends; the one that runs backward, which finds where it begins, is
-//! compiled at the first match. What a lazy automaton cannot do (a Unicode word boundary beside a letter beyond ASCII) is
-//! left to the much slower simulation of the same program.
+//! They run as lazy automata: states are created as texts need them and kept in caches per thread.
+//! The forward automaton determines whether there is a match and where it ends. The backward
+//! automaton, which finds where the match begins, is compiled at the first match. Input that a lazy
+//! automaton cannot handle (a Unicode word boundary next to a non-ASCII letter) is left to the much
+//! slower simulation of the same program.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -24,20 +26,22 @@ use super::parse;
 use super::regex::{self, REGEX_BYTES};
 use crate::text::quick::QuickMap;
 
-/// Compiled regexes that are kept, in bytes, over all rules. The pages of `deploy/guide`, one after another, need more than 4 MB: with
-/// that limit each page dropped what the next one needed, and five times the time went into compilation.
+/// Maximum size of the compiled regexes of all rules that are kept, in bytes. The pages of
+/// `deploy/guide`, one after another, need more than 4 MB: with that limit, each page dropped
+/// regexes that the next one needed, and compilation took five times as long.
 const KEPT_BYTES: usize = 16 << 20;
-/// States of one lazy automaton on one thread, in bytes, and of all of them on one thread. Manual pages need about 6 MB: in 4 MB,
-/// states were dropped and made again all the time, which cost six times as much as the searches.
+/// Maximum size of the states of one lazy automaton on one thread, and of all of them on one
+/// thread, in bytes. Manual pages need about 6 MB: with 4 MB, states were constantly dropped and
+/// recreated, which cost six times as much as the searches.
 const CACHE_BYTES: usize = 192 << 10;
 const CACHES_BYTES: usize = 8 << 20;
 
 /// Regexes that are searched for together.
 pub(super) struct Automaton {
-    /// Each with its index among the regexes of its rule.
+    /// The regexes, each with its index among those of its rule.
     sources: Vec<(usize, ByteString)>,
     compiled: ArcSwapOption<Compiled>,
-    /// Whether it was needed since the last search for something to drop.
+    /// Whether the automaton was used since the last time that compiled regexes were dropped.
     used: AtomicBool,
 }
 
@@ -48,13 +52,13 @@ pub(super) struct Found {
     pub(super) source: usize,
 }
 
-/// Compiled regexes. They can be used on any thread.
+/// Compiled regexes, which can be used on any thread.
 pub(super) struct Compiled {
-    /// Names its caches.
+    /// Identifies the caches of these regexes.
     id: u64,
     sources: Vec<usize>,
     nfa: NFA,
-    /// `None` if they cannot run as a lazy automaton.
+    /// `None` if the regexes cannot run as a lazy automaton.
     forward: Option<DFA>,
     backward: OnceLock<Option<DFA>>,
     backward_id: u64,
@@ -63,24 +67,24 @@ pub(super) struct Compiled {
 static IDS: AtomicU64 = AtomicU64::new(0);
 static KEPT: Mutex<Vec<Weak<Automaton>>> = Mutex::new(Vec::new());
 
-/// The states that a thread has made of lazy automata, by their names.
+/// The states that a thread has created for lazy automata, by the ids of the automata.
 #[derive(Default)]
 struct Caches {
     all: QuickMap<u64, Kept>,
     bytes: usize,
-    /// Searches so far.
+    /// Number of searches so far.
     searches: u64,
 }
 
 /// The states of one lazy automaton.
 struct Kept {
     cache: Box<Cache>,
-    /// The latest search that used them.
+    /// The latest search that used the states.
     search: u64,
 }
 
 impl Caches {
-    /// Drops the half that was not used for longest.
+    /// Drops the least recently used half.
     fn halve(&mut self) {
         let mut searches: Vec<u64> = self.all.values().map(|kept| kept.search).collect();
         let middle = searches.len() / 2;
@@ -97,7 +101,8 @@ impl Caches {
 
 thread_local! {
     static CACHES: RefCell<Caches> = RefCell::default();
-    /// The memory of simulations, which is a few hundred kilobytes at most: a program is bounded.
+    /// The memory for simulations, which is at most a few hundred kilobytes because the size of a
+    /// program is bounded.
     static SIMULATION: RefCell<Option<pikevm::Cache>> = const { RefCell::new(None) };
 }
 
@@ -110,7 +115,7 @@ impl Automaton {
         })
     }
 
-    /// The compiled form; `None` if it cannot be had.
+    /// Returns the compiled regexes; `None` if they cannot be compiled.
     pub(super) fn get(self: &Arc<Self>) -> Option<Arc<Compiled>> {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
@@ -124,7 +129,8 @@ impl Automaton {
     }
 }
 
-/// Notes that a compiled form is kept, and drops others, those that were not used for longest first, where they are too large.
+/// Registers newly compiled regexes. If the total size exceeds the limit, drops others, the least
+/// recently used first.
 fn keep(new: &Arc<Automaton>) {
     let mut kept = KEPT.lock();
     let mut total = 0_usize;
@@ -144,7 +150,7 @@ fn keep(new: &Arc<Automaton>) {
         .filter_map(Weak::upgrade)
         .for_each(|automaton| total += size(&automaton));
     total += size(new);
-    // Twice around: the first time what was used since the last time is spared.
+    // Two rounds: the first one spares regexes that were used since the last time.
     let mut left = kept.len() * 2;
     while total > KEPT_BYTES && left > 0 {
         left -= 1;
@@ -164,7 +170,7 @@ fn keep(new: &Arc<Automaton>) {
 
 impl Compiled {
     /// # Errors
-    /// Which bound the regexes break.
+    /// Returns the bound that the regexes exceed.
     pub(super) fn new(sources: &[(usize, ByteString)]) -> Result<Self, String> {
         let nfa = program(sources.iter().map(|(_, source)| &**source), false)?;
         Ok(Self {
@@ -186,7 +192,8 @@ impl Compiled {
                 .map_or(0, |dfa| dfa.get_nfa().memory_usage())
     }
 
-    /// The first match in a part of the text, or the one that begins where the part does.
+    /// Returns the first match in a part of the text, or, if `anchored`, the match that begins at
+    /// the start of the part.
     pub(super) fn find(
         &self,
         unit: &Automaton,
@@ -246,7 +253,7 @@ impl Compiled {
     }
 
     fn simulate(&self, input: &Input<'_>) -> Option<Found> {
-        // Two slots for each regex: where its match begins and ends.
+        // Two slots for each regex: the start and the end of its match.
         let machine = PikeVM::new_from_nfa(self.nfa.clone()).ok()?;
         let found = SIMULATION.with_borrow_mut(|kept| {
             let cache = kept.get_or_insert_with(|| machine.create_cache());
@@ -265,7 +272,7 @@ impl Compiled {
     }
 }
 
-/// The program of several regexes, with their gaps pooled.
+/// Builds the program of several regexes, with their gaps pooled.
 fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
     let hirs = sources
         .map(parse::pooled_of)
@@ -286,7 +293,7 @@ fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result
         .map_err(|error| regex::too_large(&error))
 }
 
-/// A lazy automaton for a program. `None` if there can be none.
+/// Builds a lazy automaton for a program, or returns `None` if that is not possible.
 fn lazily(nfa: &NFA, kind: MatchKind) -> Option<DFA> {
     let config = Config::new()
         .match_kind(kind)
@@ -299,7 +306,7 @@ fn lazily(nfa: &NFA, kind: MatchKind) -> Option<DFA> {
         .ok()
 }
 
-/// Runs a search with the states that this thread has made of an automaton so far.
+/// Runs a search with the states of an automaton that this thread has created so far.
 fn with_cache<T>(id: u64, automaton: &DFA, search: impl FnOnce(&mut Cache) -> T) -> T {
     CACHES.with_borrow_mut(|caches| {
         caches.searches += 1;

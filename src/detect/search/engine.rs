@@ -1,10 +1,12 @@
-//! All rules with regexes of a set, searched for at once.
+//! Searches for all rules with regexes of a rule set at once.
 //!
-//! One pass over a text finds the words that the rules wait for (see [`super::words`]): of each branch of a regex the
-//! literals that are rarest in ordinary text, or the rule's keywords. Where one is found, the regexes that wait for it run:
-//! at that place where their match begins with the word, else in a window around it. Regexes that wait for the same words
-//! are one unit and run as one. What they look at is paid from a budget that grows with the text; a rule that still has
-//! somewhere to look when it is spent counts as matching the whole text, since unread text is not passed on.
+//! One pass over a text finds the words that the rules wait for (see [`super::words`]): for each
+//! branch of a regex the literals that are rarest in ordinary text, or the rule's keywords. Where a
+//! word is found, the regexes that wait for it run: at exactly that place if their match begins
+//! with the word, otherwise in a window around it. Regexes that wait for the same words form one
+//! unit and run together. The bytes that they examine are paid from a budget that grows with the
+//! text. If the budget is spent, each rule with places left to examine counts as matching the whole
+//! text, since content that was not examined is not forwarded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,12 +25,14 @@ use super::word_list::WordList;
 use super::words::Words;
 use super::{Class, Spec, vocabulary};
 
-/// Needles that matches begin with are looked at one by one where there is at the most one for so many bytes.
+/// Minimum average distance in bytes between needles that matches begin with, for these to be
+/// examined one by one.
 const APART_BYTES: usize = 128;
-/// With at least one candidate per this many uses, a counting sort is cheaper than a comparison sort. It has a counter for each use.
+/// With at least one candidate per this many uses, a counting sort is cheaper than a comparison
+/// sort. It has one counter per use.
 const USES_PER_CANDIDATE: usize = 4;
 
-/// A rule as it is searched for, by the number under which its matches are reported.
+/// A rule to search for, with the number under which its matches are reported.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::detect) struct Phrase<'s> {
     pub(in crate::detect) number: usize,
@@ -36,35 +40,36 @@ pub(in crate::detect) struct Phrase<'s> {
     pub(in crate::detect) spec: &'s Spec,
 }
 
-/// All rules with regexes of a set.
+/// All rules with regexes of a rule set.
 #[derive(Debug)]
 pub(in crate::detect) struct Engine {
-    /// The words that the build has put in order, if there are any.
+    /// The words from the vocabulary that the build prepared, if there is one.
     shared: Option<&'static Words>,
-    /// All other words, if there are any, with the numbers that follow.
+    /// All other words, if there are any. Their numbers follow those of the shared words.
     pub(super) own: Option<Words>,
-    /// The uses of each word: where those of each begin in `word_uses`, and where the last end.
+    /// The uses of each word: where those of each word begin in `word_uses`, and where the last
+    /// ones end.
     word_starts: Vec<u32>,
     word_uses: Vec<u32>,
     uses: Vec<Use>,
-    /// Longest of all words, in bytes.
+    /// Maximum length of a word, in bytes.
     longest: u32,
     units: Vec<Unit>,
     rules: Vec<Rule>,
 }
 
-/// What a word is looked for by a unit.
+/// The way in which a unit uses a word.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     unit: u32,
     class: Class,
-    /// Matches begin with the word.
+    /// Whether matches begin with the word.
     first: bool,
-    /// The word counts only where no word character is before it.
+    /// Whether the word only counts if no word character precedes it.
     begins_word: bool,
-    /// Longest of its words, in bytes.
+    /// Maximum length of the words of this use, in bytes.
     longest: u32,
-    /// How far before and after the word a match can reach.
+    /// Maximum distance that a match can extend before and after the word.
     back: u32,
     ahead: u32,
 }
@@ -80,15 +85,15 @@ struct Unit {
 pub(super) struct Rule {
     pub(super) number: usize,
     pub(super) class: Class,
-    /// How far apart the parts of a match may be, in bytes.
+    /// Maximum distance between the parts of a match, in bytes.
     pub(super) reach: usize,
-    /// Longest match in bytes, if it is bounded.
+    /// Maximum length of a match in bytes, if it is bounded.
     pub(super) longest: Option<usize>,
     /// The rule's keywords, one of which must be near a match.
     pub(super) near: Option<Near>,
 }
 
-/// A unit in the making: its regexes, and the words that they wait for.
+/// A unit under construction: its regexes, and the words that they wait for.
 struct Draft<'w> {
     sources: Vec<usize>,
     waits: Vec<Wait<'w>>,
@@ -214,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// Finds where each regex could match, in one pass.
+    /// Finds the places where each regex could match, in one pass.
     pub(in crate::detect) fn scan(&self, text: &str) -> Scan {
         let mut scan = Scan::new();
         if u32::try_from(text.len()).is_err() {
@@ -244,7 +249,8 @@ impl Engine {
             let first = self.shared.map_or(0, Words::len);
             own.find(folded, |hit| note(first + hit.word, hit.start));
         }
-        // Most texts have no part in which the others are looked for.
+        // Candidates of the other class are not sorted here: most texts have no region in which
+        // they are searched for.
         for class in [Class::Pattern, Class::Anchor] {
             self.order(candidates.of(class));
         }
@@ -252,7 +258,8 @@ impl Engine {
         scan
     }
 
-    /// Puts candidates in the order of their uses, which is that of their units, and of their places in the text.
+    /// Sorts candidates by their uses, which is the order of their units, and by their places in
+    /// the text.
     fn order(&self, candidates: &mut Vec<Candidate>) {
         if candidates.len() * USES_PER_CANDIDATE < self.uses.len() {
             candidates.sort_unstable_by_key(|candidate| {
@@ -280,8 +287,8 @@ impl Engine {
             .unwrap_or_default()
     }
 
-    /// Calls `tell` for every match of rules of a class within a region of the text as if the region were all of it, and with
-    /// `None` where a rule could not be followed to the end.
+    /// Calls `tell` for every match of rules of a class within a region of the text, as if the
+    /// region were the whole text, and with `None` for a rule whose search could not be completed.
     pub(in crate::detect) fn search(
         &self,
         scan: &Scan,
@@ -317,7 +324,8 @@ impl Engine {
         });
     }
 
-    /// What a search of a text of `length` bytes for the rules of a class costs, by the numbers of the rules.
+    /// Returns the cost of searching a text of `length` bytes for the rules of a class, by the
+    /// numbers of the rules.
     pub(in crate::detect) fn costs(
         &self,
         scan: &Scan,
@@ -334,7 +342,7 @@ impl Engine {
         costs
     }
 
-    /// Calls `look` for each rule of a class with where it is to look within a region, relative to it.
+    /// Calls `look` for each rule of a class with the places to examine, relative to the region.
     fn runs(
         &self,
         scan: &Scan,
@@ -372,7 +380,8 @@ impl Engine {
         }
     }
 
-    /// The candidates of the class [`Class::Other`] that could be in a region, and few more: a text may have many regions.
+    /// Returns the candidates of the class [`Class::Other`] that could be in a region, and few
+    /// others, since a text may have many regions.
     fn others_near<'s>(&self, scan: &'s Scan, region: &Range<usize>) -> &'s [Candidate] {
         let folded = &scan.room.folded;
         let others = scan.others_by_place();
@@ -391,7 +400,7 @@ impl Engine {
             .map_or(0, |used| used.unit as usize)
     }
 
-    /// Where the unit of these candidates is to look in a region, relative to it.
+    /// Returns the places that the unit of these candidates must examine, relative to the region.
     fn run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
         let unit = self.units.get(self.unit_of(candidates.first()?))?;
         let mut run = Run::new(unit.automaton.clone());
@@ -417,7 +426,7 @@ impl Engine {
         Some(run)
     }
 
-    /// Where a candidate is in the text; `None` if that is not within a region.
+    /// Returns the place of a candidate in the text; `None` if it is not within the region.
     fn chance(
         &self,
         folded: &Folded,
@@ -427,7 +436,7 @@ impl Engine {
         let used = self.uses.get(candidate.used as usize)?;
         let start = candidate.start as usize;
         let word = folded.place(start)..folded.end(start + used.longest as usize);
-        // Counted in the folded text, where white space of any length is one blank.
+        // Counted in the folded text, where each run of white space is one blank.
         let from = folded.place(start.saturating_sub(used.back as usize));
         (word.start < region.end && word.end > region.start).then_some(Chance { used, from, word })
     }
@@ -436,13 +445,13 @@ impl Engine {
 /// A place in a text where the regexes of a unit could match.
 struct Chance<'e> {
     used: &'e Use,
-    /// Where a match that holds the word can begin.
+    /// Earliest start of a match that contains the word.
     from: usize,
-    /// Where the word is; it may end earlier.
+    /// The place of the word; the word may end earlier.
     word: Range<usize>,
 }
 
-/// The units of a rule: its regexes by the words that they wait for.
+/// Groups the regexes of a rule into units by the words that they wait for.
 fn drafts<'w>(
     branches: &'w [(usize, Branch)],
     keywords: &'w Keywords,
@@ -452,7 +461,7 @@ fn drafts<'w>(
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (source, branch) in branches {
         let wait = Wait::new(branch, keywords, class, longest);
-        // What shares words or regexes runs as one.
+        // Branches that share words or regexes form one unit.
         let joins = |draft: &Draft<'_>| {
             draft.sources.contains(source)
                 || draft.waits.iter().any(|other| other.words == wait.words)
@@ -502,7 +511,8 @@ impl<'w> Draft<'w> {
 }
 
 impl<'w> Wait<'w> {
-    /// Of a branch that waits for its own literals or, without such, for the keywords of its rule.
+    /// Creates the wait of a branch for its own literals or, if it has none, for the keywords of
+    /// its rule.
     fn new(branch: &'w Branch, keywords: &'w Keywords, class: Class, longest: usize) -> Self {
         let words = branch.words(keywords);
         let reach = class.bounds().reach;

@@ -1,24 +1,25 @@
-//! Words that are looked for by some of their bytes.
+//! Words that are found by some of their bytes.
 
 use super::filter::{BitTable, Bits, HASH_BITS, may_hold};
 use crate::detect::prepared::{Reader, Writer};
 
-/// Bytes of an entry as it is written.
+/// Size of a serialized entry in bytes.
 pub(super) const ENTRY_BYTES: usize = 16;
 /// Number of runs of a word that are candidates for its entry.
 pub(super) const GRAMS: usize = 256;
-/// Most bytes of a key.
+/// Maximum size of a key in bytes.
 pub(super) const KEY_BYTES: usize = 8;
 /// 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A word that is looked for by some of its bytes. Kept as its bytes: there are tens of thousands, which the build writes.
+/// A word that is found by some of its bytes. Stored as bytes: the build writes tens of thousands
+/// of entries.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     /// Up to eight bytes of the word.
     pub(super) key: u64,
     pub(super) word: u32,
-    /// Where in the word its run of four bytes begins.
+    /// Position of the four-byte run in the word.
     gram: u8,
     shape: Shape,
     /// Length of the word in bytes; 0 if it exceeds 255.
@@ -28,7 +29,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Of a word whose run begins at `gram`, among the first [`GRAMS`].
+    /// Creates the entry for a word whose run begins at `gram`, which is less than [`GRAMS`].
     pub(super) fn new(word: &[u8], index: u32, gram: usize) -> Self {
         let from = gram.min(word.len().saturating_sub(KEY_BYTES));
         let part = word.get(from..).unwrap_or_default();
@@ -45,8 +46,8 @@ impl Entry {
         }
     }
 
-    /// Where the word begins in a padded text if its run is at `at`, and where it ends if that is known; `None` where its last byte
-    /// is another one.
+    /// Returns where the word begins in a padded text if its run is at `at`, and where it ends if
+    /// its length is known; `None` if the last byte does not match.
     #[inline]
     pub(super) fn place(&self, padded: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
         let start = at.checked_sub(usize::from(self.gram))?;
@@ -57,7 +58,7 @@ impl Entry {
         (padded.get(end - 1) == Some(&self.last)).then_some((start, Some(end)))
     }
 
-    /// Where in the word its run begins.
+    /// Returns the position of the run in the word.
     pub(super) fn gram(&self) -> usize {
         usize::from(self.gram)
     }
@@ -90,7 +91,7 @@ impl Entry {
         ]
     }
 
-    /// The entry that [`Entry::bytes`] has given.
+    /// Reads an entry that [`Entry::bytes`] has written.
     #[inline]
     pub(super) fn of(bytes: &[u8; ENTRY_BYTES]) -> Self {
         let [
@@ -122,8 +123,9 @@ impl Entry {
     }
 }
 
-/// Which bytes around a run are compared with a key: in the lowest two bits how far before the run they begin, in the next two how
-/// many bytes of the key do not count. Three bytes at most of both, as a run and the byte that follows it are five.
+/// The bytes around a run that are compared with a key. The lowest two bits contain how many bytes
+/// before the run they begin, the next two how many bytes of the key are unused. Both are at most
+/// three, since a run and the byte after it are five bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape(u8);
 
@@ -136,7 +138,8 @@ impl Shape {
         u32::from(self.0 >> 2) * u8::BITS
     }
 
-    /// The key that an entry of this shape has if its word is in a padded text with its run at `at`.
+    /// Returns the key of an entry of this shape whose word is in a padded text with its run at
+    /// `at`.
     #[inline]
     pub(super) fn key(self, padded: &[u8], at: usize) -> Option<u64> {
         let bytes = padded.get(at - usize::from(self.0 & 3)..)?.first_chunk()?;
@@ -144,7 +147,7 @@ impl Shape {
     }
 }
 
-/// The shapes of some entries: a bit for each.
+/// A set of shapes, with one bit for each.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shapes(u16);
 
@@ -163,13 +166,13 @@ impl Shapes {
         self.0.to_le_bytes()
     }
 
-    /// The shapes that [`Shapes::bytes`] has given.
+    /// Reads shapes that [`Shapes::bytes`] has written.
     #[inline]
     pub(super) fn of(bytes: [u8; 2]) -> Self {
         Self(u16::from_le_bytes(bytes))
     }
 
-    /// All of them.
+    /// Returns all shapes of the set.
     #[inline]
     pub(super) fn all(self) -> impl Iterator<Item = Shape> {
         let mut left = self.0;
@@ -183,7 +186,7 @@ impl Shapes {
     }
 }
 
-/// Which keys there are, by one bit for each hash.
+/// A filter of the existing keys, with one bit for each hash.
 pub(super) struct KeyFilter(BitTable);
 
 impl KeyFilter {

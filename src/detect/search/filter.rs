@@ -1,19 +1,19 @@
-//! Which runs of four bytes begin somewhere in some words, by one bit for each hash.
+//! A filter of the four-byte runs that occur in a set of words, with one bit for each hash.
 
 use super::grams::GRAM_BYTES;
 use crate::detect::prepared::{Reader, Writer};
 
-/// Bits of a hash.
+/// Number of bits of a hash.
 pub(super) const HASH_BITS: u32 = 18;
 /// 2^32 divided by the golden ratio.
 pub(super) const SPREAD: u32 = 0x9e37_79b9;
-/// 2^32 divided by the square root of three: unrelated to the first.
+/// 2^32 divided by the square root of three: unrelated to the other multiplier.
 const LONG_SPREAD: u32 = 0x93cd_3a2d;
 
-/// One bit for each hash, in numbers of 64 bits as their bytes.
+/// One bit for each hash, in 64-bit numbers stored as bytes.
 pub(super) type Bits = [[u8; 8]; (1 << HASH_BITS) / 64];
 
-/// Bits in memory, or in the bytes that the build script wrote.
+/// Bits in memory, or in the data that the build script wrote.
 #[derive(Clone)]
 pub(super) enum BitTable {
     Made(Box<Bits>),
@@ -60,7 +60,8 @@ impl std::ops::Deref for BitTable {
     }
 }
 
-/// Runs of four bytes, and the same with the byte that follows: the second is looked up where the first is set.
+/// Filters of four-byte runs, and of these runs with the byte after them. The second is only
+/// consulted if the first one matches.
 #[derive(Clone)]
 pub(super) struct Filter {
     pub(super) first: BitTable,

@@ -1,23 +1,25 @@
-//! A text as words are searched for in it: letters of either case are one, and white space, however much, is one blank.
+//! A text prepared for the search for words: letters are in lower case, and each run of white space
+//! is one blank.
 
 use memchr::memmem;
 
-/// Bytes before and after the text that no word contains, so that words are compared eight bytes at a time.
+/// Bytes before and after the text that no word contains, so that words can be compared eight bytes
+/// at a time.
 pub(super) const PAD: usize = 8;
 const PADDING: [u8; PAD] = [0xff; PAD];
 
-/// Such a text, and where its bytes come from. Reused from text to text.
+/// A folded text and the mapping to the original. Reused for each text.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
-    /// With padding on both sides.
+    /// The folded bytes, with padding on both sides.
     bytes: Vec<u8>,
-    /// From which byte on how many bytes of the text have been left out, in order.
+    /// Positions in order, each with the number of bytes of the text that are left out before it.
     left_out: Vec<(usize, usize)>,
     is_ascii: bool,
 }
 
 impl Folded {
-    /// Takes in another text.
+    /// Replaces the content with the folded form of another text.
     pub(super) fn fold(&mut self, text: &[u8]) {
         self.bytes.clear();
         self.left_out.clear();
@@ -29,7 +31,7 @@ impl Folded {
         self.bytes.extend_from_slice(&PADDING);
     }
 
-    /// The folded text with its padding: its first byte is at [`PAD`].
+    /// Returns the folded text with its padding. The text begins at [`PAD`].
     pub(super) fn padded(&self) -> &[u8] {
         &self.bytes
     }
@@ -38,7 +40,8 @@ impl Folded {
         self.is_ascii
     }
 
-    /// Where in the text a byte of the padded text is; of a gap, where it begins.
+    /// Returns the position in the text of a byte of the padded text; for a gap, the position where
+    /// it begins.
     pub(super) fn place(&self, at: usize) -> usize {
         let before = self.left_out.partition_point(|(from, _)| *from <= at);
         let left_out = before
@@ -48,26 +51,27 @@ impl Folded {
         (at + left_out).saturating_sub(PAD)
     }
 
-    /// Where in the text ends what ends before a byte of the padded text; of a gap the first byte counts.
+    /// Returns the position in the text where a word ends that ends before a byte of the padded
+    /// text. If it ends with a gap, only the first byte of the gap counts.
     pub(super) fn end(&self, at: usize) -> usize {
         at.checked_sub(1).map_or(0, |last| self.place(last) + 1)
     }
 
-    /// Gives memory back that a long text needed.
+    /// Releases memory that a long text needed.
     pub(super) fn shrink(&mut self, most: usize) {
         if self.bytes.capacity() > most {
             *self = Self::default();
         }
     }
 
-    /// Leaves out all but the first blank of each gap.
+    /// Removes all but the first blank of each gap.
     fn close_gaps(&mut self) {
         let bytes = &mut self.bytes;
         let finder = memmem::Finder::new(b"  ");
         let Some(first) = finder.find(bytes) else {
             return;
         };
-        // What comes after the first gap moves up, a stretch at a time.
+        // The bytes after the first gap move up, one stretch at a time.
         let mut from = first;
         let mut to = first;
         while from < bytes.len() {
@@ -84,7 +88,7 @@ impl Folded {
     }
 }
 
-/// Letters of either case are one, and so is all white space.
+/// Converts letters to lower case and all white space to blanks.
 #[inline]
 fn fold(b: u8) -> u8 {
     if matches!(b, b'\t'..=b'\r') {
@@ -94,7 +98,7 @@ fn fold(b: u8) -> u8 {
     }
 }
 
-/// A word as it is searched for.
+/// Returns a word in the form in which it is searched for.
 pub(super) fn folded(word: &[u8]) -> Vec<u8> {
     let mut folded: Vec<u8> = word.iter().map(|b| fold(*b)).collect();
     folded.dedup_by(|a, b| *a == b' ' && *b == b' ');

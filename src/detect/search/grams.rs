@@ -1,24 +1,26 @@
-//! How often words occur in ordinary text, estimated from counted runs of four bytes.
+//! Estimates how often words occur in ordinary text, from counted runs of four bytes.
 //!
-//! `grams.bin` holds, for each hash of four bytes, how rare they are: half a byte each, in powers of two. It is counted by
-//! `tests/bench/grams/run` over documents, manual pages, web pages, code and data, in lower case and with each run of white
-//! space as one blank. Runs that share a hash share their count, which can only make a word look more common than it is.
+//! `grams.bin` contains the rarity for each hash of four bytes: half a byte each, in powers of two.
+//! `tests/bench/grams/run` counts it over documents, manual pages, web pages, code and data, in
+//! lower case and with each run of white space as one blank. Runs with the same hash share a count,
+//! which can only make a word look more common than it is.
 
 use super::word_list::WordList;
 
-/// Bytes of a run.
+/// Size of a run in bytes.
 pub(super) const GRAM_BYTES: usize = 4;
-/// Bits of a hash.
+/// Number of bits of a hash.
 const HASH_BITS: u32 = 16;
 /// 2^32 divided by the golden ratio.
 const SPREAD: u32 = 0x9e37_79b9;
 static TABLE: &[u8; 1 << (HASH_BITS - 1)] = include_bytes!("grams.bin");
-/// The rarity of a run of which the table says 0.
+/// The rarity of a run for which the table contains 0.
 const LEAST_BITS: i32 = 6;
-/// Each further byte of a word makes it rarer by so many bits.
+/// Number of bits that each further byte of a word adds to its rarity.
 const FURTHER_BITS: f64 = 0.5;
 
-/// How many bits of rarity a run is worth: it occurs once in so many places of ordinary text, as a power of two.
+/// Returns the rarity of a run in bits: with `n` bits, it occurs once in 2^`n` positions of
+/// ordinary text.
 #[inline]
 pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> i32 {
     let hash = (u32::from_le_bytes(gram).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize;
@@ -31,7 +33,7 @@ pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> i32 {
         })
 }
 
-/// How often one of `words` occurs for each byte of ordinary text.
+/// Returns how often one of `words` occurs per byte of ordinary text.
 pub(super) fn frequency(words: &WordList) -> f64 {
     words.iter().map(of_word).sum()
 }
@@ -52,7 +54,7 @@ fn of_word(word: &[u8]) -> f64 {
     }
 }
 
-/// Of a word of three bytes, by what can follow it.
+/// Returns the frequency of a word of three bytes, as the sum over the bytes that can follow it.
 fn of_short(word: &[u8]) -> f64 {
     let [a, b, c] = *word else { return 1.0 };
     (0x20..0x7f_u8)

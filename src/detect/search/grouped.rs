@@ -1,6 +1,7 @@
-//! Items in the order of the groups that they belong to.
+//! Sorts items by the groups that they belong to.
 
-/// Where the items of each of `groups` groups begin, and where the last end; and the items, those of a group in their order.
+/// Returns where the items of each of `groups` groups begin and where the last ones end, and the
+/// items sorted by group. Items of one group keep their order.
 pub(super) fn grouped<T: Copy>(
     items: &[T],
     groups: usize,
@@ -18,7 +19,7 @@ pub(super) fn grouped<T: Copy>(
         end += *count;
         *count = end;
     }
-    // From the last to the first: what counted the items of a group ends up where they begin.
+    // From the last to the first, so that the end of each group is decremented to its start.
     let mut ordered = items.to_vec();
     for item in items.iter().rev() {
         let Some(start) = starts.get_mut(group(item)) else {

@@ -1,15 +1,15 @@
-//! The keywords of a rule as they are searched for.
+//! The keywords of a rule in the form in which they are searched for.
 
 use super::folded::folded;
 use super::literals;
 use super::word_list::{Vocabulary, WordList};
 use crate::detect::prepared::{Reader, Writer};
 
-/// Keywords of which one is near every match.
+/// Keywords, one of which is near every match.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Keywords {
     pub(super) words: WordList,
-    /// What searching for them costs in ordinary text; infinite if there are none.
+    /// Cost of searching for them in ordinary text; infinite if there are none.
     pub(super) cost: f64,
 }
 
@@ -33,7 +33,7 @@ impl Keywords {
         self.words.write(vocabularies, out);
     }
 
-    /// Reads what [`Keywords::write`] has written.
+    /// Reads keywords that [`Keywords::write`] has written.
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn read(mut record: Reader<'static>) -> Option<Self> {
         let cost = f64::from_bits(record.long()?);
@@ -44,7 +44,8 @@ impl Keywords {
     }
 }
 
-/// A keyword as it is searched for. The search itself folds ASCII.
+/// Returns the forms of a keyword to search for. The search itself ignores the case of ASCII
+/// letters.
 fn forms(keyword: &str) -> Vec<Vec<u8>> {
     let forms = if keyword.is_ascii() {
         vec![keyword.to_owned()]

@@ -1,10 +1,11 @@
 //! Literals that every match of a regex contains, chosen to be rare in ordinary text.
 //!
-//! A regex is split at its outermost alternation into branches. For each branch the extractor proposes sets of literals, one
-//! of which every match contains: what can follow from each part of the branch, as far as it is finite. The set that costs
-//! least in ordinary text becomes the branch's needles: [`super::grams`] estimates how often they occur. Literals may cross
-//! from one part into the next, so that `(?:hi|hey)\s+(?:AI|bot)` is searched for as `hi ai`, `hi bot` and so on rather than
-//! `hi`.
+//! A regex is split at its outermost alternation into branches. For each branch, the extractor
+//! proposes sets of literals, one of which every match contains: the strings that can follow from
+//! each part of the branch, as far as they are finite. The set with the lowest cost in ordinary
+//! text becomes the needles of the branch: [`super::grams`] estimates how often they occur.
+//! Literals may extend from one part into the next, so that `(?:hi|hey)\s+(?:AI|bot)` is searched
+//! for as `hi ai`, `hi bot` and so on rather than `hi`.
 
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
@@ -15,53 +16,57 @@ use super::word_list::{Vocabulary, WordList};
 use super::{grams, parse};
 use crate::detect::prepared::{Reader, Writer};
 
-/// Literals of one set, at most: the search costs nearly the same for any number of them.
+/// Maximum number of literals in one set: the search costs nearly the same for any number of them.
 const LITERALS: usize = 400;
-/// Bytes of a class that literals list one by one, at most.
+/// Maximum number of bytes in a class that is expanded into literals.
 const CLASS: usize = 32;
-/// Literals are cut after so many bytes, the longest first: the shorter they are, the more parts fit in one set.
+/// Maximum lengths of literals, tried in this order: the shorter the literals, the more parts fit
+/// in one set.
 const LENGTHS: [usize; 4] = [16, 8, 6, 4];
-/// Literals of this length are long enough to look no further.
+/// Length at which literals are long enough, so that shorter limits need not be tried.
 const LONG_BYTES: usize = 6;
-/// Shorter literals are not searched for.
+/// Minimum length of a literal.
 const SHORT_BYTES: usize = 3;
-/// Parts of a branch that a literal can cross.
+/// Maximum number of parts of a branch that a literal can extend over.
 const PARTS: usize = 10;
-/// What a search costs, in bytes that a regex looks at. Where matches begin with the needle, it hardly costs more.
+/// Cost of one search, in bytes that a regex examines. If matches begin with the needle, the search
+/// costs hardly more than this.
 const SEARCH_COST: usize = 128;
-/// How far a match may reach before or after a needle, as far as the cost goes.
+/// Maximum distance of a match from a needle that is counted in the cost.
 const REACH_COST: usize = 320;
 
 /// One of the alternatives of a regex.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Branch {
-    /// Every match contains one of them. Empty if there is no set worth a search.
+    /// Literals, one of which every match contains. Empty if no set is worth a search.
     pub(super) needles: Needles,
-    /// Length of the longest match in bytes, if it is bounded.
+    /// Maximum length of a match in bytes, if it is bounded.
     pub(super) longest: Option<usize>,
-    /// The same with its gaps pooled, as it is searched for.
+    /// The same for the regex with pooled gaps, as it is searched for.
     pub(super) extent: Option<usize>,
-    /// What searching for its needles costs in ordinary text; infinite if there are none.
+    /// Cost of searching for the needles in ordinary text; infinite if there are none.
     pub(super) cost: f64,
 }
 
-/// Literals of which every match of a branch contains one: in lower case, each run of white space as one blank.
+/// Literals, one of which every match of a branch contains: in lower case, with each run of white
+/// space as one blank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needles {
     pub(super) words: WordList,
-    /// The match begins with the needle.
+    /// Whether the match begins with the needle.
     pub(super) first: bool,
-    /// The needle begins a word: the byte before it is no letter, digit or underscore.
+    /// Whether the needle begins a word, so that the byte before it is not a letter, digit or
+    /// underscore.
     pub(super) begins_word: bool,
-    /// How many bytes before the needle the match begins at most, with each run of white space as one; `None` if that is not
-    /// bounded.
+    /// Maximum number of bytes from the start of the match to the needle, with each run of white
+    /// space as one byte; `None` if it is not bounded.
     pub(super) back: Option<usize>,
 }
 
-/// The branches of a regex.
+/// Returns the branches of a regex.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns the reason why the regex is invalid.
 pub(crate) fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
     Ok(branches(&parse::parse_for_literals(source)?))
 }
@@ -80,7 +85,7 @@ pub(crate) fn write_branches(
         .for_each(|branch| branch.write(vocabularies, out));
 }
 
-/// Reads what [`write_branches`] has written.
+/// Reads branches that [`write_branches`] has written.
 pub(super) fn read_branches(mut record: Reader<'static>) -> Option<Vec<Branch>> {
     record.flag()?;
     (0..record.number()?)
@@ -88,13 +93,14 @@ pub(super) fn read_branches(mut record: Reader<'static>) -> Option<Vec<Branch>> 
         .collect()
 }
 
-/// Reads whether one of the branches that [`write_branches`] has written is vague.
+/// Reports whether one of the branches that [`write_branches`] has written is vague.
 #[allow(dead_code, reason = "for the gateway")]
 pub(super) fn is_vague(mut record: Reader<'static>) -> Option<bool> {
     record.flag()
 }
 
-/// The branches of a regex that was parsed as case-sensitive: literals are searched for in any case.
+/// Returns the branches of a regex that was parsed as case-sensitive. Literals are searched for in
+/// any case.
 fn branches(hir: &Hir) -> Vec<Branch> {
     let mut open = vec![hir];
     let mut found = Vec::new();
@@ -110,7 +116,7 @@ fn branches(hir: &Hir) -> Vec<Branch> {
 
 fn branch(hir: &Hir) -> Branch {
     let longest = hir.properties().maximum_len();
-    // What is searched for has its gaps pooled: they may be longer than they say.
+    // The regex is searched for with pooled gaps, so they may be longer than written.
     let hir = parse::pooled(hir);
     let extent = hir.properties().maximum_len();
     let hir = blanks(&hir);
@@ -155,7 +161,8 @@ fn branch(hir: &Hir) -> Branch {
 }
 
 impl Branch {
-    /// Whether it has no needles, so that it can only be searched for near keywords.
+    /// Reports whether the branch has no needles, so that it can only be searched for near
+    /// keywords.
     pub(super) fn is_vague(&self) -> bool {
         self.needles.words.is_empty()
     }
@@ -178,12 +185,13 @@ impl Branch {
         words.write(vocabularies, out);
     }
 
-    /// Whether its needles are searched for, and not the keywords of its rule, which are rarer or all that there is.
+    /// Reports whether the needles of the branch are searched for, rather than the keywords of its
+    /// rule, which may be rarer or the only words.
     pub(super) fn has_own_words(&self, keywords: &Keywords) -> bool {
         self.cost < keywords.cost
     }
 
-    /// The words that are searched for in its place.
+    /// Returns the words that are searched for in place of the branch.
     pub(crate) fn words<'w>(&'w self, keywords: &'w Keywords) -> &'w WordList {
         if self.has_own_words(keywords) {
             &self.needles.words
@@ -214,12 +222,12 @@ impl Branch {
     }
 }
 
-/// The parts of a branch before the one at hand.
+/// The parts of a branch before the current one.
 struct Before {
-    /// The most bytes that they match, if that is bounded.
+    /// Maximum length of their matches in bytes, if it is bounded.
     length: Option<usize>,
     is_empty: bool,
-    /// A word must begin or end after them.
+    /// Whether a word must begin or end after them.
     word_boundary: bool,
 }
 
@@ -235,7 +243,7 @@ impl Before {
 
     fn needles(&self, set: Set, part: &Hir) -> Needles {
         let Set { words, at_start } = set;
-        // Where white space begins is not where the match does.
+        // The start of white space in the folded text need not be the start of the match.
         let first = at_start && self.is_empty && !words.iter().any(|word| word.starts_with(b" "));
         let in_words = words.iter().all(|word| {
             word.first()
@@ -259,14 +267,16 @@ impl Before {
     }
 }
 
-/// Literals of which one stands in every match of some parts.
+/// Literals, one of which every match of some parts contains.
 struct Set {
     words: Vec<Vec<u8>>,
-    /// They stand where the parts begin, not somewhere in the first of them.
+    /// Whether the literals are at the start of the parts, rather than anywhere in the first of
+    /// them.
     at_start: bool,
 }
 
-/// What the parts can begin with, and what the first of them can end with. Nothing where the first part can be empty.
+/// Returns the literals that the parts can begin with, and those that the first part can end with.
+/// Returns nothing if the first part can be empty.
 fn sets(parts: &[Hir]) -> Vec<Set> {
     let Some((part, _)) = parts
         .split_first()
@@ -313,15 +323,15 @@ fn extracted(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>
         .collect();
     let complete = seq.len() == Some(words.len());
     words.sort_unstable();
-    // What begins with another word of the set is found by that one.
+    // A word that begins with another word of the set is found by the shorter one.
     words.dedup_by(|longer, word| longer.starts_with(word));
     (complete && !words.is_empty() && words.len() <= LITERALS).then_some(words)
 }
 
-/// A literal as it is searched for. `None` if it is too short, or if it has letters beyond ASCII: their other case is not
-/// known here.
+/// Returns a literal in the form in which it is searched for. Returns `None` if it is too short, or
+/// if it contains non-ASCII letters, for which the search does not know the other case.
 fn word(literal: &[u8]) -> Option<Vec<u8>> {
-    // Only its last character can have been cut.
+    // Only the last character can have been cut.
     let whole = match std::str::from_utf8(literal) {
         Ok(whole) => whole,
         Err(error) if error.error_len().is_none() => {
@@ -342,8 +352,8 @@ fn word(literal: &[u8]) -> Option<Vec<u8>> {
     Some(folded(whole.as_bytes())).filter(|word| word.len() >= SHORT_BYTES)
 }
 
-/// What searching for needles costs in ordinary text, in bytes looked at for each byte of it. All of a window around a needle is
-/// looked at: `extent` is the length of the longest match.
+/// Returns the cost of searching for needles in ordinary text, in bytes examined per byte of text.
+/// The whole window around a needle is examined; `extent` is the maximum length of a match.
 fn cost(needles: &Needles, extent: Option<usize>) -> f64 {
     let reach = |length: Option<usize>| length.unwrap_or(REACH_COST).min(REACH_COST);
     let each = if needles.first {
@@ -354,7 +364,7 @@ fn cost(needles: &Needles, extent: Option<usize>) -> f64 {
     cost_of_each(&needles.words, each)
 }
 
-/// The cost of keywords that may stand anywhere near a match.
+/// Returns the cost of keywords that may be anywhere near a match.
 pub(super) fn cost_of_keywords(words: &WordList) -> f64 {
     cost_of_each(words, SEARCH_COST + 2 * REACH_COST)
 }
@@ -363,7 +373,7 @@ fn cost_of_each(words: &WordList, bytes: usize) -> f64 {
     grams::frequency(words) * f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// The regex with one blank in place of any white space, however much.
+/// Returns the regex with one blank in place of white space of any length.
 fn blanks(hir: &Hir) -> Hir {
     let blank = || Hir::literal(*b" ");
     match hir.kind() {
@@ -385,7 +395,7 @@ fn blanks(hir: &Hir) -> Hir {
     }
 }
 
-/// Whether a class is `\s`, of ASCII.
+/// Reports whether a class is the ASCII `\s`.
 fn is_blank(class: &Class) -> bool {
     let ranges =
         |first: (u8, u8), second: (u8, u8)| first == (b'\t', b'\r') && second == (b' ', b' ');

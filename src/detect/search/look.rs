@@ -1,4 +1,4 @@
-//! Runs the regexes of one rule where they could match.
+//! Runs the regexes of one rule at the places where they could match.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -10,9 +10,9 @@ use super::engine::Rule;
 use super::windows::{Windows, whole_characters, widen};
 use super::word_list::WordList;
 
-/// So much of a window is searched at once.
+/// Size of the pieces in which a window is searched.
 const PIECE_BYTES: usize = 4 << 10;
-/// What starting one search costs, in bytes looked at.
+/// Cost of starting one search, in bytes examined.
 const SEARCH_BYTES: usize = 128;
 
 /// Keywords of one rule, prepared when one of its regexes first matches.
@@ -40,7 +40,7 @@ impl Near {
                 .build(self.words.iter())
                 .ok()
         };
-        // Words that cannot be looked for stand there, as far as anybody knows.
+        // If the searcher cannot be built, assume that a keyword is present.
         self.built
             .get_or_init(build)
             .as_ref()
@@ -48,13 +48,13 @@ impl Near {
     }
 }
 
-/// Where a unit of a rule is to look.
+/// The places that a unit of a rule must examine.
 #[derive(Debug)]
 pub(super) struct Run {
     automaton: Arc<Automaton>,
     /// Places where a match can begin.
     pub(super) starts: Vec<usize>,
-    /// Ranges that can hold one.
+    /// Ranges that can contain a match.
     pub(super) windows: Windows,
 }
 
@@ -67,7 +67,7 @@ impl Run {
         }
     }
 
-    /// What the run costs where nothing matches.
+    /// Returns the cost of the run if nothing matches.
     pub(super) fn cost(&self) -> Cost {
         let (windows, bytes) = self
             .windows
@@ -85,17 +85,17 @@ impl Run {
     }
 }
 
-/// What a rule costs in a text that does not match.
+/// The cost of a rule for a text that does not match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Searches of its regexes.
+    /// Number of searches for its regexes.
     pub searches: usize,
-    /// Bytes that they look at, with what starting a search costs.
+    /// Number of bytes that they examine, including the cost of starting searches.
     pub bytes: usize,
 }
 
 impl Cost {
-    /// The sum of two.
+    /// Returns the sum of two costs.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -109,11 +109,11 @@ impl Cost {
 pub(super) struct Look<'l> {
     pub(super) rule: &'l Rule,
     pub(super) text: &'l str,
-    /// Matches that are reported, at most; beyond, the text as a whole is meant.
+    /// Maximum number of matches that are reported; beyond it, the match is for the whole text.
     pub(super) spans: usize,
 }
 
-/// The places of a unit, as far as they were searched.
+/// The remaining places of a unit.
 struct Cursor {
     automaton: Arc<Automaton>,
     compiled: Option<Arc<Compiled>>,
@@ -121,16 +121,17 @@ struct Cursor {
     found: Option<Found>,
 }
 
-/// Where a match can be, the next place last.
+/// Places where a match can be; the next one is last.
 enum Places {
-    /// Where it can begin.
+    /// Places where a match can begin.
     Starts(Vec<usize>),
-    /// Ranges that can hold it.
+    /// Ranges that can contain a match.
     Windows(Vec<Range<usize>>),
 }
 
 impl Cursor {
-    /// The cursors of a unit: matches that begin at known places are not searched for between them.
+    /// Returns the cursors of a unit: matches that begin at known places are not searched for
+    /// between these places.
     fn of(run: Run) -> impl Iterator<Item = Self> {
         let Run {
             automaton,
@@ -153,11 +154,12 @@ impl Cursor {
     }
 }
 
-/// What is left when the budget is spent.
+/// The budget, or the number of matches, is exhausted.
 struct Spent;
 
 impl Look<'_> {
-    /// Calls `tell` with every match, and with `None` if the budget or the spans were spent before the end.
+    /// Calls `tell` with every match, and with `None` if the budget or the number of matches was
+    /// exhausted before the end.
     pub(super) fn search(
         &self,
         runs: Vec<Run>,
@@ -170,14 +172,14 @@ impl Look<'_> {
         }
     }
 
-    /// Whether it is not longer than the gaps of its regex allow.
+    /// Reports whether a match is no longer than the gaps of its regex allow.
     fn fits(&self, found: &Found) -> bool {
         self.rule
             .longest
             .is_none_or(|longest| found.span.len() <= longest)
     }
 
-    /// Whether a keyword is near.
+    /// Reports whether a keyword is near.
     fn is_near(&self, found: &Found) -> bool {
         let around = || widen(found.span.clone(), self.rule.reach, self.text.len());
         let part = || self.text.as_bytes().get(around()).unwrap_or_default();
@@ -187,7 +189,8 @@ impl Look<'_> {
             .is_none_or(|near| near.stands_in(part()))
     }
 
-    /// Tells of each match that begins first, and of those that begin together of the one of the regex that comes first.
+    /// Reports the matches in order, without overlaps. Of matches that begin at the same place, the
+    /// one whose regex comes first is reported.
     fn follow(
         &self,
         mut cursors: Vec<Cursor>,
@@ -230,7 +233,7 @@ impl Look<'_> {
         }
     }
 
-    /// The next match of a unit that counts and does not begin before `least`.
+    /// Returns the next valid match of a unit that does not begin before `least`.
     fn next(
         &self,
         cursor: &mut Cursor,
@@ -277,7 +280,7 @@ impl Look<'_> {
                         .saturating_add(SEARCH_BYTES),
                 );
                 match found {
-                    // It may run on: look again, further.
+                    // The match may be longer: search again with a later end.
                     Some(found) if found.span.end == stop && stop < self.text.len() => {
                         stop = stop.saturating_add(found.span.len()).min(self.text.len());
                     }
@@ -300,7 +303,7 @@ impl Look<'_> {
     ) -> Result<Option<Found>, Spent> {
         while let Some(Range { start, end }) = windows.pop() {
             let mut at = start.max(least);
-            // Searched in pieces, so that no search looks much further than the match it finds.
+            // Searched in pieces, so that no search examines much more than the match it finds.
             let mut stop = end.min(at.saturating_add(PIECE_BYTES));
             while at < stop {
                 if *budget == 0 {
@@ -314,7 +317,7 @@ impl Look<'_> {
                     None => stop
                         .saturating_sub(self.rule.reach)
                         .max(at.saturating_add(1)),
-                    // It may run on: look again, further.
+                    // The match may be longer: search again with a later end.
                     Some(found) if found.span.end == stop && stop < self.text.len() => {
                         stop = stop
                             .saturating_add(found.span.len().max(PIECE_BYTES))
@@ -327,7 +330,8 @@ impl Look<'_> {
                         found.span.end.max(at.saturating_add(1))
                     }
                     Some(found) => {
-                        // Another unit's match may come first and end within this one: then it is searched for again.
+                        // A match of another unit may come first and end within this one, which
+                        // must then be searched for again.
                         windows.push(found.span.start.saturating_add(1)..end);
                         return Ok(Some(found));
                     }

@@ -1,25 +1,27 @@
-//! Regular expressions as rules write them, read but not compiled.
+//! Regular expressions as written in rules, parsed but not compiled.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 
-/// Deepest nesting within a regex.
+/// Maximum nesting depth of a regex.
 const NESTING: u32 = 64;
-/// A gap that may be shorter by this much or more is pooled: see [`pooled`].
+/// Minimum difference between the bounds of a gap for it to be pooled: see [`pooled`].
 const POOLED: u32 = 8;
 
-/// Reads a regex. `\w`, `\s`, `\d`, `\b` and `.` mean ASCII and bytes, and letters match in either case, unless the regex
-/// says `(?u)` or `(?-i)`: Unicode classes made the automata of a rule set forty times larger.
+/// Parses a regex. `\w`, `\s`, `\d`, `\b` and `.` mean ASCII and bytes, and letters match in either
+/// case, unless the regex contains `(?u)` or `(?-i)`: Unicode classes made the automata of a rule
+/// set forty times larger.
 pub(crate) fn parse(source: &str) -> Result<Hir, String> {
     not_empty(parse_as(source, true)?)
 }
 
-/// The same in one case only: six times as fast, and its literals stay few.
+/// Parses a regex as case-sensitive: this is six times as fast and keeps the number of literals
+/// small.
 pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
     not_empty(parse_as(source, false)?)
 }
 
-/// A rule that matches the empty text would match everywhere.
+/// Rejects a regex that matches the empty text, since its rule would match everywhere.
 fn not_empty(hir: Hir) -> Result<Hir, String> {
     let empty = hir
         .properties()
@@ -42,20 +44,21 @@ pub(super) fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
     parser.build().parse(source).map_err(|error| reason(&error))
 }
 
-/// Reads a regex that runs near its literals, with its gaps pooled.
+/// Parses a regex that runs near its literals, with its gaps pooled.
 pub(super) fn pooled_of(source: &str) -> Result<Hir, String> {
     Ok(pooled(&parse(source)?))
 }
 
-/// The regex without upper bounds on the gaps inside it: `a[^.]{0,40}b` as `a[^.]*?b`.
+/// Removes the upper bounds of the gaps inside a regex: `a[^.]{0,40}b` becomes `a[^.]*?b`.
 ///
-/// An automaton that counts has a state for each set of counts, and a text can be made to need a new one at each byte, a
-/// thousand times slower than the rest. What the bounds add up to is held by whoever searches: no match is longer.
+/// An automaton that counts has a state for each set of counts. A text can be crafted to need a new
+/// state at each byte, which is a thousand times slower than the rest. The caller must enforce the
+/// sum of the bounds: no match may be longer.
 pub(super) fn pooled(hir: &Hir) -> Hir {
     pooled_before(hir, true)
 }
 
-/// `last` if nothing follows.
+/// Does the same for a part of a regex; `last` means that nothing follows it.
 fn pooled_before(hir: &Hir, last: bool) -> Hir {
     match hir.kind() {
         HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => {
@@ -93,7 +96,7 @@ fn pooled_before(hir: &Hir, last: bool) -> Hir {
     }
 }
 
-/// What the parser says, as one line.
+/// Returns the parser's error message as one line.
 fn reason(error: &regex_syntax::Error) -> String {
     let (what, at) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), Some(error.span().start)),

@@ -1,4 +1,5 @@
-//! Regular expressions as rules use them: any case, ASCII classes, linear time, bounded size.
+//! Regular expressions as used in rules: case-insensitive, ASCII classes, linear time, bounded
+//! size.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,12 +11,13 @@ use regex_syntax::hir::Hir;
 use super::parse::{parse, parse_as};
 use crate::detect::prepared::{self, Use};
 
-/// Largest compiled form of one regex, in bytes.
+/// Maximum size of the compiled form of one regex, in bytes.
 pub const REGEX_BYTES: usize = 256 << 10;
-/// Most memory that one regex may fill with states it met while searching, in bytes.
+/// Maximum memory for the states that one regex creates while searching, in bytes.
 const CACHE_BYTES: usize = 512 << 10;
 
-/// A regular expression: read at once, compiled when a text first calls for it. Clones share the compiled form.
+/// A regular expression that is parsed immediately and compiled when a text first needs it. Clones
+/// share the compiled form.
 #[derive(Clone)]
 pub struct Regex {
     source: String,
@@ -24,25 +26,26 @@ pub struct Regex {
 }
 
 impl Regex {
-    /// Reads a regex whose letters match in either case.
+    /// Parses a regex whose letters match in either case.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Returns the reason why the regex is invalid, with the position.
     pub fn new(source: &str) -> Result<Self, String> {
         Self::read(source, true)
     }
 
-    /// Reads a regex whose letters match as they are written.
+    /// Parses a regex whose letters match as written.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Returns the reason why the regex is invalid, with the position.
     pub fn exact(source: &str) -> Result<Self, String> {
         Self::read(source, false)
     }
 
     fn read(source: &str, any_case: bool) -> Result<Self, String> {
         if !prepared::is_valid(Use::Search, source) {
-            // What is looked for in a command may be that it has no more words: the empty text.
+            // The empty text is allowed here: a rule for commands may require that a command has no
+            // more words.
             if any_case {
                 parse(source)?
             } else {
@@ -56,15 +59,15 @@ impl Regex {
         })
     }
 
-    /// As written.
+    /// Returns the regex as written.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Compiles it, if that is still to be done.
+    /// Compiles the regex, if that has not been done yet.
     ///
     /// # Errors
-    /// Which bound it breaks.
+    /// Returns the bound that the regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         match self.compiled() {
             Some(_) => Ok(()),
@@ -82,13 +85,15 @@ impl Regex {
             .as_ref()
     }
 
-    /// Whether it matches somewhere in `text`. One that cannot be compiled matches nothing.
+    /// Reports whether the regex matches somewhere in `text`. A regex that cannot be compiled
+    /// matches nothing.
     pub fn is_match(&self, text: &str) -> bool {
         self.compiled()
             .is_some_and(|regex| regex.is_match(text.as_bytes()))
     }
 
-    /// The same, except that one that cannot be compiled matches everything: for what must not be missed.
+    /// Does the same, except that a regex that cannot be compiled matches everything. For checks
+    /// that must not miss a match.
     pub fn may_match(&self, text: &str) -> bool {
         self.compiled()
             .is_none_or(|regex| regex.is_match(text.as_bytes()))
@@ -101,7 +106,7 @@ impl fmt::Debug for Regex {
     }
 }
 
-/// What a program says that cannot be made.
+/// Returns the error message for a program that cannot be built.
 pub(super) fn too_large(error: &BuildError) -> String {
     match error.size_limit() {
         Some(_) => {

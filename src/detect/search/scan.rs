@@ -1,19 +1,21 @@
-//! What one pass over a text has found. Its memory goes from text to text of a thread.
+//! The results of one pass over a text. Their memory is reused for the next text on the same
+//! thread.
 
 use std::cell::{OnceCell, RefCell};
 
 use super::Class;
 use super::folded::Folded;
 
-/// A place where a regex could match, in the folded text. Small: a text may have several for each of its words.
+/// A place where a regex could match, in the folded text. Kept small, because a text may have
+/// several for each of its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Which use of the word that was found there.
+    /// Index of the use of the word that was found there.
     pub(super) used: u32,
     pub(super) start: u32,
 }
 
-/// The candidates of a text by the class of their rules.
+/// The candidates in a text, by the class of their rules.
 #[derive(Debug, Default)]
 pub(super) struct Candidates([Vec<Candidate>; Class::ALL.len()]);
 
@@ -27,7 +29,8 @@ impl Candidates {
         }
     }
 
-    /// Gives back room that a vector of many candidates has beside them: it is as much as several copies of a text of attacks.
+    /// Releases the unused capacity of vectors with many candidates, which may be as large as
+    /// several copies of a text full of attacks.
     pub(super) fn release_unused(&mut self) {
         for candidates in &mut self.0 {
             candidates.shrink_to(candidates.len().max(KEPT_CANDIDATES));
@@ -44,11 +47,11 @@ impl Candidates {
     }
 }
 
-/// What one pass over a text has found.
+/// The results of one pass over a text.
 #[derive(Debug, Default)]
 pub(in crate::detect) struct Scan {
     pub(super) room: Room,
-    /// The text is too long to be searched.
+    /// Whether the text is too long to be searched.
     pub(super) too_long: bool,
     others_by_place: OnceCell<Vec<Candidate>>,
 }
@@ -60,7 +63,7 @@ pub(super) struct Room {
     pub(super) candidates: Candidates,
 }
 
-/// Memory that a thread keeps for the next text, in bytes of text and of candidates.
+/// Maximum memory that a thread keeps for the next text, for the text and for candidates, in bytes.
 const KEPT_BYTES: usize = 256 << 10;
 const KEPT_CANDIDATES: usize = KEPT_BYTES / size_of::<Candidate>();
 
@@ -77,7 +80,8 @@ impl Scan {
         }
     }
 
-    /// The candidates of the class [`Class::Other`] in the order of their places, which most texts do not need.
+    /// Returns the candidates of the class [`Class::Other`] sorted by place. Most texts do not need
+    /// them.
     pub(super) fn others_by_place(&self) -> &[Candidate] {
         self.others_by_place.get_or_init(|| {
             let mut others = self.room.candidates.all(Class::Other).to_vec();

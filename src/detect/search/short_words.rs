@@ -1,15 +1,15 @@
-//! Words that are too short for a run of four bytes and the byte that follows.
+//! Words that are too short for a four-byte run and the byte after it.
 
 use super::filter::SPREAD;
 use super::words::Hit;
 use crate::detect::prepared::{Reader, Writer};
 
-/// Bits of the hash of a word.
+/// Number of bits of the hash of a word.
 const HASH_BITS: u32 = 14;
 
-/// Words of `N` bytes, which are three or four.
+/// Words of `N` bytes, where `N` is three or four.
 pub(super) struct ShortWords<const N: usize> {
-    /// Sorted, with their indices.
+    /// The words with their indices, sorted.
     words: Vec<([u8; N], u32)>,
     /// One bit for each hash.
     bits: Box<[u64; (1 << HASH_BITS) / 64]>,
@@ -42,7 +42,7 @@ impl<const N: usize> ShortWords<N> {
         }
     }
 
-    /// Reads what [`ShortWords::write`] has written.
+    /// Reads words that [`ShortWords::write`] has written.
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
         let mut made = Self::new();
         for _ in 0..from.number()? {
@@ -51,12 +51,12 @@ impl<const N: usize> ShortWords<N> {
         Some(made)
     }
 
-    /// To be called when all words have been added.
+    /// Sorts the words. Must be called after all words have been added.
     pub(super) fn sort(&mut self) {
         self.words.sort_unstable();
     }
 
-    /// Calls `hit` for the words that these bytes are.
+    /// Calls `hit` for each word that equals these bytes.
     #[inline]
     pub(super) fn compare(&self, bytes: [u8; N], at: usize, hit: &mut impl FnMut(Hit)) {
         let bit = hash(&bytes);

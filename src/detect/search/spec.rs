@@ -1,4 +1,4 @@
-//! What a rule of the kinds `pattern` and `signal` looks for: regexes, and keywords near them.
+//! The search terms of a rule of the kinds `pattern` and `signal`: regexes, and keywords near them.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use super::literals::{self, Branch};
 use super::word_list::WordList;
 use crate::detect::prepared::{self, Reader, Use};
 
-/// Regexes, and keywords one of which is near every match.
+/// Regexes, and keywords, one of which is near every match.
 pub struct Spec {
-    /// One of these is near every match, in any case. May be empty.
+    /// Keywords, one of which is near every match, in any case. May be empty.
     pub keywords: Vec<ByteString>,
-    /// The regexes: any of them is enough.
+    /// The regexes. A match of any of them is enough.
     pub any: Vec<ByteString>,
-    /// What the build prepared of each regex.
+    /// The data that the build prepared for each regex.
     prepared: Vec<Option<Reader<'static>>>,
     /// Indices of regexes that can only be searched for near keywords.
     vague: Vec<usize>,
 }
 
 impl Spec {
-    /// Reads the regexes.
+    /// Parses the regexes.
     ///
     /// # Errors
-    /// What is wrong with which of them, by their indices.
+    /// Returns the reasons why regexes are invalid, with their indices.
     pub(in crate::detect) fn new(
         keywords: impl IntoIterator<Item = impl Into<ByteString>>,
         any: impl IntoIterator<Item = impl Into<ByteString>>,
@@ -58,7 +58,8 @@ impl Spec {
         }
     }
 
-    /// The branches of the regexes, each with the index of its regex. Made anew each time: only a new engine needs them.
+    /// Returns the branches of the regexes, each with the index of its regex. They are not cached,
+    /// because only a new engine needs them.
     pub(super) fn branches(&self) -> Vec<(usize, Branch)> {
         let of_regex =
             |(at, (source, prepared)): (usize, (&ByteString, &Option<Reader<'static>>))| {
@@ -75,22 +76,23 @@ impl Spec {
             .collect()
     }
 
-    /// The keywords as they are searched for. Made anew each time, as the branches.
+    /// Returns the keywords in the form in which they are searched for. They are not cached, like
+    /// the branches.
     pub(super) fn searched_keywords(&self) -> Keywords {
         let prepared =
             prepared::record(Use::Keywords, &self.keywords.join("\n")).and_then(Keywords::read);
         prepared.unwrap_or_else(|| Keywords::new(&self.keywords))
     }
 
-    /// The regexes that can only be searched for near keywords.
+    /// Returns the indices of the regexes that can only be searched for near keywords.
     pub(in crate::detect) fn without_literals(&self) -> impl Iterator<Item = usize> {
         self.vague.iter().copied()
     }
 
-    /// Compiles the regexes, which otherwise waits for the first text that calls for them.
+    /// Compiles the regexes, which otherwise happens when a text first needs them.
     ///
     /// # Errors
-    /// Which bound they break.
+    /// Returns the bound that a regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         let sources: Vec<(usize, ByteString)> = self.any.iter().cloned().enumerate().collect();
         Compiled::new(&sources).map(|_| ())
@@ -106,10 +108,11 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// Whether a regex can only be searched for near keywords, as the build found or by a parse.
+/// Reports whether a regex can only be searched for near keywords, from the data of the build or by
+/// parsing it.
 ///
 /// # Errors
-/// What is wrong with the regex.
+/// Returns the reason why the regex is invalid.
 fn is_vague(source: &str, prepared: Option<Reader<'static>>) -> Result<bool, String> {
     prepared.and_then(literals::is_vague).map_or_else(
         || Ok(literals::branches_of(source)?.iter().any(Branch::is_vague)),
@@ -117,18 +120,19 @@ fn is_vague(source: &str, prepared: Option<Reader<'static>>) -> Result<bool, Str
     )
 }
 
-/// The branches of a regex, as the build prepared them or by a parse.
+/// Returns the branches of a regex, from the data of the build or by parsing it.
 ///
 /// # Errors
-/// What is wrong with the regex.
+/// Returns the reason why the regex is invalid.
 fn branches_of(source: &str, prepared: Option<Reader<'static>>) -> Result<Vec<Branch>, String> {
     let prepared = prepared.and_then(literals::read_branches);
     prepared.map_or_else(|| literals::branches_of(source), Ok)
 }
 
-/// Words, in lower case, one of which is part of every match of a regex; `None` where there are none worth a search.
+/// Returns words in lower case, one of which is part of every match of a regex; `None` if no such
+/// words are worth a search.
 pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
-    // They are looked for in any case.
+    // The words are searched for in any case.
     let source = source.strip_prefix("(?i)").unwrap_or(source);
     let branches = branches_of(source, prepared::record(Use::Search, source)).ok()?;
     let sets = branches
@@ -137,7 +141,8 @@ pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     Some(sets.collect::<Option<Vec<_>>>()?.concat())
 }
 
-/// The longest piece of each word without white space, of which a regex may allow any amount.
+/// Returns, for each word, the longest piece without white space, since a regex may allow any
+/// amount of it.
 fn unbroken(words: &WordList) -> Option<Vec<Vec<u8>>> {
     let longest = |word: &[u8]| {
         word.split(|b| *b == b' ')

@@ -1,10 +1,11 @@
-//! Whatever a plain search for a regex finds, the engine finds too.
+//! Tests that the engine finds everything that a plain search for a regex finds.
 
 use super::*;
 use crate::message::Direction;
 use crate::rules::{Find, Library};
 
-/// Regexes with what rules use: alternatives, options, gaps, white space, word boundaries, letters beyond ASCII.
+/// Regexes with the features that rules use: alternatives, options, gaps, white space, word
+/// boundaries, non-ASCII letters.
 const REGEXES: [(&[&str], &str, &[&str]); 9] = [
     (
         &[],
@@ -102,7 +103,7 @@ fn every_plain_match_is_found_wherever_it_is() {
                 sample.replace(' ', "\n"),
             ];
             for disguise in disguises {
-                // Ends of blocks, of windows and of the text.
+                // Places around the ends of blocks, of windows and of the text.
                 for before in [0, 1, 3, 9, 90, 247, 250, 255, 256, 600, 1030] {
                     let text = format!(
                         "{} {disguise} {}",

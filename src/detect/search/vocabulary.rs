@@ -1,8 +1,9 @@
-//! The words of the built-in rules, as the build has put them in order: to choose by which bytes each of them is looked for
-//! takes a third of a start.
+//! The words of the built-in rules, prepared by the build: choosing the bytes by which each word is
+//! found would take a third of the start-up time.
 //!
-//! Rules that look in the same places share a vocabulary, so that the words of definitions' rules cost other texts nothing.
-//! It has the words of all built-in rules, whichever of them a policy disables.
+//! Rules that apply to the same surfaces share a vocabulary, so that the words of rules for
+//! definitions cost other texts nothing. A vocabulary contains the words of all built-in rules,
+//! including those that a policy disables.
 
 use std::iter;
 use std::sync::LazyLock;
@@ -18,12 +19,12 @@ static ALL: LazyLock<Vec<Words>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The words of the vocabulary with this number.
+/// Returns the words of a vocabulary by its number.
 pub(super) fn words(number: u32) -> Option<&'static Words> {
     ALL.get(number as usize)
 }
 
-/// The vocabulary that has most of these lists, if any.
+/// Returns the vocabulary that contains the most of these lists, if there is one.
 pub(super) fn of_most<'l>(lists: impl Iterator<Item = &'l WordList>) -> Option<u32> {
     let mut counts: Vec<(usize, u32)> = Vec::new();
     for number in lists.flat_map(WordList::vocabularies) {

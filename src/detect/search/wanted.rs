@@ -1,25 +1,25 @@
-//! The words that the rules of an engine wait for, and what uses each.
+//! The words that the rules of an engine wait for, and the uses of each.
 
 use super::grouped::grouped;
 use super::word_list::WordList;
 use super::words::Words;
 use crate::text::quick::QuickMap;
 
-/// The words of all rules as they come together, and what uses each.
+/// Collects the words of all rules and the uses of each.
 #[derive(Default)]
 pub(super) struct Wanted<'w> {
-    /// The vocabulary whose words are used by their numbers.
+    /// The vocabulary whose words are referred to by their numbers.
     vocabulary: Option<u32>,
-    /// Words that it does not have, and the number of the first of them.
+    /// Words that are not in the vocabulary, and the number of the first of them.
     own: Vec<&'w [u8]>,
     first_own: usize,
     numbers: QuickMap<&'w [u8], u32>,
-    /// A word by its number, and its use.
+    /// Pairs of the number of a word and one of its uses.
     uses: Vec<(u32, u32)>,
 }
 
 impl<'w> Wanted<'w> {
-    /// Of the words of a vocabulary with so many words, and of others.
+    /// Creates an empty collection for a vocabulary that has `words` words.
     pub(super) fn new(vocabulary: Option<u32>, words: usize) -> Self {
         Self {
             vocabulary,
@@ -28,7 +28,7 @@ impl<'w> Wanted<'w> {
         }
     }
 
-    /// Adds a use of words that differ from each other.
+    /// Adds a use of distinct words.
     pub(super) fn add(&mut self, words: &'w WordList, used: u32) {
         if let Some(numbers) = self
             .vocabulary
@@ -46,14 +46,14 @@ impl<'w> Wanted<'w> {
         }
     }
 
-    /// Where the uses of each word begin, and where the last end; and the uses.
+    /// Returns where the uses of each word begin and where the last ones end, and the uses.
     pub(super) fn uses_by_word(&self) -> (Vec<u32>, Vec<u32>) {
         let words = self.first_own + self.own.len();
         let (starts, uses) = grouped(&self.uses, words, |(word, _)| *word as usize);
         (starts, uses.into_iter().map(|(_, used)| used).collect())
     }
 
-    /// What finds the words that the vocabulary does not have, if there are any.
+    /// Returns the searcher for the words that the vocabulary does not contain, if there are any.
     pub(super) fn own(&self) -> Option<Words> {
         (!self.own.is_empty()).then(|| Words::new(&self.own))
     }

@@ -7,7 +7,8 @@ use std::ops::Range;
 pub(super) struct Windows(Vec<Range<usize>>);
 
 impl Windows {
-    /// Adds a range; keeps the list short as long as they come more or less in order.
+    /// Adds a range. Merges it with the preceding ones it overlaps, which keeps the list short if
+    /// ranges are added roughly in order.
     pub(super) fn add(&mut self, mut window: Range<usize>) {
         while let Some(last) = self.0.pop_if(|last| last.end >= window.start) {
             window = window.start.min(last.start)..window.end.max(last.end);
@@ -15,7 +16,7 @@ impl Windows {
         self.0.push(window);
     }
 
-    /// Adds those of another list, which may be before or among these.
+    /// Adds the ranges of another list, which may be before or between these.
     pub(super) fn join(&mut self, mut other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -24,7 +25,7 @@ impl Windows {
         }
     }
 
-    /// In order, and none that touches another.
+    /// Returns the ranges sorted and merged, so that none touches another.
     pub(super) fn merged(mut self) -> Vec<Range<usize>> {
         self.0.sort_unstable_by_key(|window| window.start);
         let mut merged = Self::default();
@@ -33,12 +34,12 @@ impl Windows {
     }
 }
 
-/// A range with so many bytes more on each side, within a text that ends at `end`.
+/// Returns a range extended by `by` bytes on each side, within a text that ends at `end`.
 pub(super) fn widen(range: Range<usize>, by: usize, end: usize) -> Range<usize> {
     range.start.saturating_sub(by)..range.end.saturating_add(by).min(end)
 }
 
-/// The smallest range of whole characters that holds `range`.
+/// Returns the smallest range of whole characters that contains `range`.
 pub(super) fn whole_characters(text: &str, range: Range<usize>) -> Range<usize> {
     text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end)
 }

@@ -1,18 +1,19 @@
-//! Words without an allocation for each: the shipped rules have tens of thousands.
+//! Words without a separate allocation for each: the built-in rules have tens of thousands.
 
 use std::borrow::Cow;
 
 use crate::detect::prepared::{Reader, Writer};
 
-/// Words, each after its length, as the build writes them.
+/// Words, each preceded by its length, in the format that the build writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WordList {
     words: Cow<'static, [u8]>,
-    /// For each vocabulary that has all of the words: its number, and the numbers of the words in it.
+    /// For each vocabulary that contains all of the words: its number, and the numbers of the words
+    /// in it.
     numbered: &'static [u8],
 }
 
-/// Lists are equal if their words are, numbered or not.
+/// Lists are equal if their words are, whether or not they have numbers.
 impl PartialEq for WordList {
     fn eq(&self, other: &Self) -> bool {
         self.words == other.words
@@ -26,13 +27,14 @@ impl WordList {
         self.words.is_empty()
     }
 
-    /// The words in order.
+    /// Returns the words in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut left = Reader(&self.words);
         std::iter::from_fn(move || left.text())
     }
 
-    /// The numbers of the words in a vocabulary, in the same order; `None` if it does not have them all.
+    /// Returns the numbers of the words in a vocabulary, in the same order; `None` if it does not
+    /// contain all of them.
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn numbers(&self, vocabulary: u32) -> Option<impl Iterator<Item = u32> + use<>> {
         let mut left = Reader(self.numbered);
@@ -42,14 +44,14 @@ impl WordList {
         Some(numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)))
     }
 
-    /// The vocabularies that have all of the words.
+    /// Returns the vocabularies that contain all of the words.
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn vocabularies(&self) -> impl Iterator<Item = u32> + use<> {
         let mut left = Reader(self.numbered);
         std::iter::from_fn(move || left.number().zip(left.numbers())).map(|(number, _)| number)
     }
 
-    /// Writes the words, and their numbers in each of some vocabularies.
+    /// Writes the words, and their numbers in each of the vocabularies that contain them all.
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     pub(super) fn write(&self, vocabularies: &[Vocabulary<'_>], out: &mut Writer) {
         out.text(&self.words);
@@ -63,7 +65,7 @@ impl WordList {
         out.text(&numbered.0);
     }
 
-    /// Reads what [`WordList::write`] has written.
+    /// Reads words that [`WordList::write`] has written.
     pub(super) fn read(record: &mut Reader<'static>) -> Option<Self> {
         Some(Self {
             words: Cow::Borrowed(record.text()?),
@@ -72,7 +74,7 @@ impl WordList {
     }
 }
 
-/// The number of a vocabulary, and what gives the number of a word in it.
+/// The number of a vocabulary, and a function that returns the number of a word in it.
 #[allow(dead_code, reason = "the build writes what the gateway reads")]
 pub(crate) type Vocabulary<'v> = (usize, &'v dyn Fn(&[u8]) -> Option<u32>);
 

@@ -1,10 +1,11 @@
 //! Searches for many words at once in a text that contains hardly any of them.
 //!
-//! Of each word, the rarest run of four bytes is looked for, by one bit for each hash of four bytes: 32 kB that stay in the
-//! nearest cache, and no step that waits for the one before. Where a bit is set, the same is asked of the run with the byte that
-//! follows it, then of up to eight bytes, and only then are words compared. An automaton over the same words takes megabytes and
-//! misses the cache at nearly every byte. (The idea is Wu and Manber's, 1994, with their blocks of letters but without shifts, which
-//! many words make short.)
+//! Each word is found by its rarest run of four bytes, using a table with one bit for each hash of
+//! four bytes: 32 kB, which stay in the nearest cache, and no step depends on the previous one. If
+//! a bit is set, the run with the byte after it is checked in the same way, then up to eight bytes,
+//! and only then are words compared. An automaton over the same words takes megabytes and misses
+//! the cache at nearly every byte. (The idea is from Wu and Manber, 1994: their blocks of letters,
+//! but without shifts, which many words make short.)
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,50 +20,54 @@ use super::grouped::grouped;
 use super::short_words::ShortWords;
 use crate::detect::prepared::{Reader, Writer};
 
-/// Entries are found by so many of the bits of their hash: by as many as give four buckets to an entry, within these limits.
+/// Minimum and maximum number of hash bits that select a bucket. Within these limits, there are
+/// four buckets per entry.
 const LEAST_BUCKET_BITS: u32 = 8;
 const MOST_BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_ENTRY: usize = 4;
-/// Positions that are searched before their words are compared.
+/// Number of positions that are searched before their words are compared.
 const BLOCK: usize = 256;
-/// Length of words that take a pass of their own.
+/// Length of words that each take a separate pass.
 const PAIR_BYTES: usize = 2;
-/// A run of four bytes and the byte that follows.
+/// A run of four bytes and the byte after it.
 const LONG_GRAM_BYTES: usize = GRAM_BYTES + 1;
-/// What a bit of rarity counts in the choice of a run: as much as so many other words with the same run.
+/// Weight of one bit of rarity in the choice of a run: it outweighs this many other words with the
+/// same run.
 const BIT: i32 = 32;
-/// How far a run with bytes beyond ASCII is preferred: texts without them pass it by.
+/// Bonus for a run with non-ASCII bytes: ASCII texts skip it.
 const BEYOND_ASCII: i32 = 16 * BIT;
-/// How far a run that other words have already is preferred: it costs a comparison, but no further place in texts.
+/// Bonus for a run that other words already use: it costs a comparison, but adds no further
+/// candidates in texts.
 const SHARED: i32 = 2 * BIT;
 
-/// A number of 32 bits as its bytes.
+/// A 32-bit number as bytes.
 type Number = [u8; 4];
 
-/// The words. A blank in them is any white space, as much as there is. What the build has written is searched where it stands.
+/// A set of words to search for. A blank in a word matches white space of any length. Data that the
+/// build has written is searched in place.
 pub(crate) struct Words {
-    /// The words one after the other, in the order of their indices.
+    /// The words, concatenated in the order of their indices.
     bytes: Cow<'static, [u8]>,
     /// Where each word begins in `bytes`, and where the last one ends.
     starts: Cow<'static, [Number]>,
-    /// Runs without bytes beyond ASCII, for texts without them.
+    /// The runs without non-ASCII bytes, for ASCII texts.
     ascii: Filter,
     all: Filter,
-    /// By the hashes of five bytes of theirs.
+    /// The entries, sorted by the hashes of their run and the byte after it.
     entries: Cow<'static, [[u8; ENTRY_BYTES]]>,
-    /// Where the entries of each bucket begin, and where the last end.
+    /// Where the entries of each bucket begin, and where the last ones end.
     buckets: Cow<'static, [Number]>,
     bucket_bits: u32,
-    /// What of a text is compared with the entries of each bucket.
+    /// The shapes of the entries in each bucket, which determine the bytes of a text to compare.
     shapes: Cow<'static, [[u8; 2]]>,
     keys: KeyFilter,
     threes: ShortWords<3>,
     fours: ShortWords<4>,
-    /// Words of two bytes, each of which takes a pass of its own. Shorter ones are not found.
+    /// Words of two bytes, each of which takes a separate pass. Shorter words are not found.
     pairs: Vec<(Finder<'static>, usize)>,
 }
 
-/// A word in a text, by places in the folded text with its padding.
+/// A word found in a text, with its place in the padded folded text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) word: usize,
@@ -71,7 +76,7 @@ pub(super) struct Hit {
 }
 
 impl Words {
-    /// Of folded words of at least two bytes; shorter ones are not found.
+    /// Prepares folded words of at least two bytes; shorter ones are not found.
     pub(crate) fn new(words: &[&[u8]]) -> Self {
         let mut made = Self {
             bytes: Cow::Owned(words.concat()),
@@ -99,7 +104,7 @@ impl Words {
             .map(|at| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes())
             .collect();
         let mut entries = Vec::new();
-        // Short words first: longer ones have more runs to choose among, and share theirs.
+        // Short words come first: longer ones have more runs to choose from, and can share theirs.
         let mut order: Vec<(usize, usize)> = words
             .iter()
             .enumerate()
@@ -168,7 +173,7 @@ impl Words {
         made
     }
 
-    /// Writes the words and what finds them.
+    /// Writes the words and the data for finding them.
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     pub(crate) fn write(&self, out: &mut Writer) {
         out.text(&self.bytes);
@@ -186,7 +191,7 @@ impl Words {
         self.pairs.iter().for_each(|(_, word)| out.number(*word));
     }
 
-    /// Reads what [`Words::write`] has written.
+    /// Reads words that [`Words::write`] has written.
     #[allow(dead_code, reason = "for the gateway")]
     pub(super) fn read(from: &mut Reader<'static>) -> Option<Self> {
         let bytes = Cow::Borrowed(from.text()?);
@@ -223,12 +228,12 @@ impl Words {
         Some(made)
     }
 
-    /// The number of words.
+    /// Returns the number of words.
     pub(super) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Puts the entries in the order of their buckets, and within these of their keys.
+    /// Sorts the entries by bucket and, within each bucket, by key.
     fn order(&mut self, mut entries: Vec<Entry>) {
         let bits = (entries.len() * BUCKETS_PER_ENTRY)
             .next_power_of_two()
@@ -265,7 +270,7 @@ impl Words {
         self.entries = entries.iter().map(Entry::bytes).collect();
     }
 
-    /// A word of three bytes is found by every run of four that begins with it.
+    /// Adds a word of three bytes, which is found by every four-byte run that begins with it.
     fn add_three(&mut self, word: [u8; 3], index: u32) {
         self.threes.add(word, index);
         let [a, b, c] = word;
@@ -286,7 +291,7 @@ impl Words {
         }
     }
 
-    /// Calls `hit` for each place of each word, more or less in order.
+    /// Calls `hit` for each occurrence of each word, roughly in order.
     pub(super) fn find(&self, text: &Folded, mut hit: impl FnMut(Hit)) {
         let Filter { first, second } = if text.is_ascii() {
             &self.ascii
@@ -332,7 +337,8 @@ impl Words {
         }
     }
 
-    /// Calls `hit` for the words whose run, with the byte that follows it, is at `at` and has this hash.
+    /// Calls `hit` for the words whose run is at `at` and, together with the byte after it, has
+    /// this hash.
     fn compare(&self, padded: &[u8], at: usize, long_hash: usize, hit: &mut impl FnMut(Hit)) {
         let bucket = self.bucket_of(long_hash);
         for shape in self
@@ -346,7 +352,7 @@ impl Words {
             let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else {
                 continue;
             };
-            // Hundreds of words begin with "ignore": they share a bucket.
+            // Hundreds of words begin with "ignore" and share a bucket.
             let entries = self.entries(bucket);
             let first = entries.partition_point(|entry| Entry::of(entry).key < key);
             let of_key = entries
@@ -388,7 +394,7 @@ impl Words {
     }
 }
 
-/// The range from the number at an index to the next one.
+/// Returns the range from the number at an index to the next number.
 #[inline]
 fn between(numbers: &[Number], index: usize) -> Option<Range<usize>> {
     let number = |index: usize| {
@@ -405,7 +411,7 @@ impl std::fmt::Debug for Words {
     }
 }
 
-/// Every four bytes with the byte that follows.
+/// Returns all runs of four bytes, each with the byte after it.
 #[inline]
 fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; LONG_GRAM_BYTES]> {
     bytes
@@ -413,7 +419,7 @@ fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; LONG_GRAM_BYTES]> {
         .map(|run| run.first_chunk().copied().unwrap_or_default())
 }
 
-/// Every four bytes.
+/// Returns all runs of four bytes.
 #[inline]
 fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
     bytes
@@ -421,17 +427,18 @@ fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
         .map(|gram| gram.first_chunk().copied().unwrap_or_default())
 }
 
-/// Notes where runs begin whose bit is set; gives how many.
+/// Records the positions of runs whose bit is set, and returns their number.
 fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
     let mut count = 0;
     let mut note = |at: u16, gram: u32| {
-        // Written in any case, kept if the bit is set: no branch to guess wrong.
+        // Always written, but only kept if the bit is set: this avoids a branch that would be
+        // mispredicted.
         if let Some(found) = found.get_mut(count) {
             *found = at;
         }
         count += usize::from(may_hold(bits, hash(gram.to_le_bytes())));
     };
-    // Four runs begin in each four bytes.
+    // Four runs begin in every four bytes.
     let pieces = block.windows(2 * GRAM_BYTES).step_by(GRAM_BYTES);
     let mut at = 0;
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! What a match of the shape of a secret can begin with.
+//! The literals and bytes that a match of a secret's shape can begin with.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
@@ -7,26 +7,28 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use super::class::Class;
 use crate::detect::prepared::{Reader, Use, Writer};
 
-/// Shortest literal that a shape may begin with, in bytes: shorter ones stand everywhere.
+/// Minimum length of a literal that a shape may begin with, in bytes: shorter ones occur
+/// everywhere.
 const LITERAL_BYTES: usize = 3;
-/// Longest that is looked for.
+/// Maximum length of a literal that is searched for, in bytes.
 const LONGEST_LITERAL_BYTES: usize = 16;
-/// Most literals of one shape.
+/// Maximum number of literals of one shape.
 const LITERALS: usize = 64;
-/// Most literals that are made to learn what follows on them.
+/// Maximum number of literals that are generated to find the bytes that can follow them.
 const FOLLOWERS: usize = 512;
-/// What is searched for in place of a shape.
+/// The literals that are searched for in place of a shape.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Begin {
-    /// What it can begin with, in lower case and without joints. Empty if that is not searched for.
+    /// Literals that a match can begin with, in lower case and without joints. Empty if the shape
+    /// is not searched for by literals.
     pub(super) literals: Vec<String>,
-    /// Length of the longest match, in bytes.
+    /// Maximum length of a match, in bytes.
     pub(super) longest: usize,
-    /// The bytes of which one follows a literal, or begins a match if there are no literals.
+    /// The bytes that can follow a literal, or that can begin a match if there are no literals.
     pub(super) next: ByteSet,
 }
 
-/// A set of bytes: one bit for each.
+/// A set of bytes, with one bit for each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ByteSet([u64; 4]);
 
@@ -53,10 +55,10 @@ impl From<[bool; 256]> for ByteSet {
 }
 
 impl Begin {
-    /// Of a regex. There are no literals of a [`Use::Value`].
+    /// Extracts the data of a regex. A [`Use::Value`] has no literals.
     ///
     /// # Errors
-    /// What is wrong with the regex.
+    /// Returns the reason why the regex is invalid.
     pub(crate) fn new(source: &str, used: Use) -> Result<Self, String> {
         let hir = parse(source)?;
         if hir
@@ -128,7 +130,7 @@ pub(super) fn parse(source: &str) -> Result<Hir, String> {
     })
 }
 
-/// What a regex can begin with, if those are literals long enough, and few.
+/// Returns the literals that a match can begin with, or `None` if they are too short or too many.
 fn literals(hir: &Hir) -> Option<Vec<String>> {
     let mut extractor = Extractor::new();
     extractor
@@ -156,7 +158,7 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// The bytes that a match may begin with; all of them where that cannot be said.
+/// Returns the bytes that a match may begin with; all bytes if they cannot be determined.
 fn first(hir: &Hir) -> [bool; 256] {
     let mut extractor = Extractor::new();
     extractor
@@ -184,7 +186,7 @@ fn first(hir: &Hir) -> [bool; 256] {
     }
 }
 
-/// The bytes that may follow on one of the literals; all of them where that cannot be said.
+/// Returns the bytes that may follow one of the literals; all bytes if they cannot be determined.
 fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
     let mut extractor = Extractor::new();
     extractor

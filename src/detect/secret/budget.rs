@@ -1,32 +1,32 @@
-//! What may be spent on closer looks at one text: every look is paid for beforehand with the most that it may cost, so that
-//! no text takes longer than its length allows.
+//! Limits on detailed checks of one text. The maximum cost of each check is paid in advance, so
+//! that no text takes longer than its length allows.
 
 use crate::detect::work;
 
-/// Maximum bytes unpacked of the compressed data in one text.
+/// Maximum number of bytes unpacked from the compressed data in one text.
 const UNPACKED_BYTES: usize = 1 << 20;
-/// Bytes that may be looked at closely: so many for any text, so many for each byte of it, and so many at the most. A byte
-/// takes a nanosecond or two.
+/// Bytes that detailed checks may examine: a base amount for any text, an amount per byte of the
+/// text, and a maximum. A byte takes a nanosecond or two.
 const BUDGET_BYTES: usize = 128 << 10;
 const BUDGET_PER_BYTE: usize = 32;
 const BUDGET_MOST_BYTES: usize = 12 << 20;
-/// What one closer look costs at the least, in bytes.
+/// Minimum cost of one detailed check, in bytes.
 pub(super) const LOOK_BYTES: usize = 64;
-/// How often a value is gone over to weigh it.
+/// Number of passes over a value to evaluate it.
 pub(super) const WEIGHED: usize = 4;
-/// What it costs to turn a byte round, in bytes.
+/// Cost of reversing one byte, in bytes.
 pub(super) const MOVED: usize = 8;
-/// What it costs to try a shape where most fail at the first character, in bytes.
+/// Cost of trying a shape where most attempts fail at the first character, in bytes.
 pub(super) const TRY_BYTES: usize = 32;
 
-/// What is left to spend on a text, in bytes.
+/// The remaining budget for a text, in bytes.
 pub(super) struct Budget {
     left: usize,
     spent: bool,
 }
 
 impl Budget {
-    /// For a text of so many bytes.
+    /// Creates the budget for a text of `length` bytes.
     pub(super) fn of(length: usize) -> Self {
         let left = length
             .saturating_mul(BUDGET_PER_BYTE)
@@ -35,17 +35,17 @@ impl Budget {
         Self { left, spent: false }
     }
 
-    /// Whether more was wanted than there was: nothing is looked at any more.
+    /// Reports whether a request exceeded the budget. From then on, nothing more is examined.
     pub(super) fn is_spent(&self) -> bool {
         self.spent
     }
 
-    /// What is left, in bytes.
+    /// Returns the remaining budget in bytes.
     pub(super) fn left(&self) -> usize {
         if self.spent { 0 } else { self.left }
     }
 
-    /// Takes `bytes`; `None` where they are not left, now or before.
+    /// Takes `bytes` from the budget. Returns `None` if this or an earlier request exceeded it.
     pub(super) fn take(&mut self, bytes: usize) -> Option<()> {
         let left = self.left.checked_sub(bytes).filter(|_| !self.spent);
         self.spent = left.is_none();
@@ -54,7 +54,7 @@ impl Budget {
     }
 }
 
-/// What may still be unpacked of the compressed data in one text.
+/// The remaining amount of compressed data that may be unpacked from one text.
 pub(super) struct Unpacking<'m> {
     left: usize,
     /// The remaining work of the message that the text is a part of.
@@ -69,7 +69,8 @@ impl<'m> Unpacking<'m> {
         }
     }
 
-    /// Bytes that may be unpacked next: no more than can be looked through afterwards.
+    /// Returns the number of bytes that may be unpacked next: no more than can be scanned
+    /// afterwards.
     pub(super) fn room(&self, looks: &Budget) -> usize {
         let of_message = self
             .message
@@ -77,7 +78,7 @@ impl<'m> Unpacking<'m> {
         self.left.min(of_message).min(looks.left() / 2)
     }
 
-    /// Pays for unpacked bytes; `cut` says that there was more.
+    /// Deducts unpacked bytes; `cut` means that there was more data.
     pub(super) fn spend(&mut self, bytes: usize, cut: bool) {
         self.left = self.left.saturating_sub(bytes);
         let Some(message) = self.message else { return };

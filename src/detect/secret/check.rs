@@ -1,33 +1,34 @@
-//! What must hold of a match for it to be taken for a secret: that it was drawn at random, that its checksum is right, that
-//! what it decodes to is what it claims.
+//! Conditions under which a match counts as a secret: for example, that it looks random, that its
+//! checksum is correct, or that it decodes to the expected format.
 
 use super::decode::base64_text;
 use super::random::{Made, is_common, is_standin, surprise};
 
-/// What must hold of a match.
+/// The condition that a match must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Check {
-    /// It looks drawn at random, and stands for nothing.
+    /// It looks random and is not a placeholder.
     #[default]
     Random,
-    /// The same beyond doubt: long, of letters and digits of all kinds.
+    /// It clearly looks random: it is long and mixes letters and digits.
     Strong,
-    /// It is no stand-in for a secret.
+    /// It is not a placeholder.
     Any,
-    /// It is a password that is not everybody's.
+    /// It is a password and not a common one.
     Password,
-    /// Its last six characters are the CRC-32 of those before (GitHub, npm); one that looks random counts without.
+    /// Its last six characters are the CRC-32 of the preceding ones (GitHub, npm). A match that
+    /// looks random also counts.
     Crc32,
     /// Its first part decodes to JSON with an `alg` (RFC 7515).
     Jwt,
-    /// It is base64 of a name and a password (RFC 7617).
+    /// It is the base64 encoding of a name and a password (RFC 7617).
     Basic,
-    /// It holds the body of a key.
+    /// It contains the body of a key.
     Body,
 }
 
 impl Check {
-    /// Words of rule files.
+    /// Names of the checks in rule files.
     pub const WORDS: [(&'static str, Self); 8] = [
         ("random", Self::Random),
         ("strong", Self::Strong),
@@ -40,19 +41,19 @@ impl Check {
     ];
 }
 
-/// Random enough for a key that its shape already gives away, in bits.
+/// Minimum randomness of a key that is recognized by its shape, in bits.
 const SURPRISE: f32 = 3.0;
-/// Random enough where only a name says that something is a key, in bits.
+/// Minimum randomness of a key that is only recognized by its name, in bits.
 const STRONG: f32 = 10.0;
-/// Random enough for what was put together of pieces, in bits.
+/// Minimum randomness of a secret that was assembled from pieces, in bits.
 const TOGETHER: f32 = 8.0;
-/// Shorter ones are too short to tell.
+/// Values shorter than this are too short to measure their randomness.
 const SHORT: usize = 12;
-/// Least base64 that makes a key's body, in characters, and different ones among them.
+/// Minimum number of base64 characters in the body of a key, and of distinct ones among them.
 const BODY: usize = 40;
 const BODY_DIFFERENT: usize = 14;
 
-/// Whether a match is a secret. `body` is what the shape leaves open of it.
+/// Reports whether a match is a secret. `body` is the part of it that the shape does not fix.
 pub(super) fn holds(check: Check, whole: &str, body: &str) -> bool {
     match check {
         Check::Random => is_random(body),
@@ -89,7 +90,8 @@ fn is_random(body: &str) -> bool {
                 >= SURPRISE)
 }
 
-/// Of a part that is hexadecimal, letters and digits say less than their mixture.
+/// Returns the randomness of a part in bits. In a hexadecimal part, the individual letters and
+/// digits are less significant than their mixture.
 fn part(text: &str) -> f32 {
     if text.len() >= 8 && Made::of(text).random_hex() {
         SURPRISE
@@ -98,7 +100,7 @@ fn part(text: &str) -> f32 {
     }
 }
 
-/// Whether a text that stands where a password does is one, and not everybody's.
+/// Reports whether a text in the place of a password is one, and not a common one or a placeholder.
 pub(super) fn is_password(text: &str) -> bool {
     let variable = text.starts_with(['$', '%', '<', '{', '[', '*', '('])
         || text.contains("${")
@@ -107,7 +109,8 @@ pub(super) fn is_password(text: &str) -> bool {
     text.len() >= 4 && !variable && !is_standin(text) && !is_common(text)
 }
 
-/// A password that someone chose so that it cannot be guessed: a single word in lower case is none.
+/// Reports whether a text is a password that was chosen to be hard to guess. A single word in lower
+/// case is not.
 fn is_chosen(text: &str) -> bool {
     is_password(text) && (text.len() >= 6 && Made::of(text).kinds() >= 2 || surprise(text) >= 4.0)
 }
@@ -127,7 +130,8 @@ fn is_strong(body: &str) -> bool {
             >= STRONG
 }
 
-/// Whether what was put together of pieces was one thing: words can be put together too.
+/// Reports whether text that was assembled from pieces was a single value: ordinary words can be
+/// joined, too.
 pub(super) fn belongs_together(body: &str) -> bool {
     let bits = |text: &str| {
         if Made::of(text).random_hex() {
@@ -139,7 +143,7 @@ pub(super) fn belongs_together(body: &str) -> bool {
     body.split(['-', '.', '_', ':']).map(bits).sum::<f32>() >= TOGETHER
 }
 
-/// Whether it is a UUID: an identifier, more often than a key.
+/// Reports whether a value is a UUID, which is more often an identifier than a key.
 pub(super) fn is_uuid(value: &str) -> bool {
     let fits = |(at, byte): (usize, u8)| {
         if matches!(at, 8 | 13 | 18 | 23) {
@@ -151,7 +155,8 @@ pub(super) fn is_uuid(value: &str) -> bool {
     value.len() == 36 && value.bytes().enumerate().all(fits)
 }
 
-/// GitHub and npm write the CRC-32 of what stands between prefix and checksum, in base 62, as the last six characters.
+/// Reports whether the checksum of a token is correct. In tokens of GitHub and npm, the last six
+/// characters are the CRC-32 of the text between prefix and checksum, in base 62.
 fn checksum_fits(whole: &str) -> bool {
     let Some((_, body)) = whole.rsplit_once('_') else {
         return false;
@@ -177,7 +182,7 @@ fn digit62(byte: u8) -> Option<u64> {
     }))
 }
 
-/// CRC-32 as of ISO 3309.
+/// Returns the CRC-32 of `bytes` as defined by ISO 3309.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| {

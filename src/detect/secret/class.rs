@@ -14,17 +14,18 @@ impl Class {
         Self(CLASSES[byte as usize])
     }
 
-    /// Whether it may stand between the pieces of something that is put together: blanks, quotes, signs that join.
+    /// Reports whether the byte may separate the pieces of a split secret: blanks, quotes,
+    /// concatenation signs.
     pub(super) const fn is_joint(self) -> bool {
         self.0 & Self::JOINT != 0
     }
 
-    /// Whether it is a hexadecimal digit.
+    /// Reports whether the byte is a hexadecimal digit.
     pub(super) fn is_hex(self) -> bool {
         self.0 & Self::HEX != 0
     }
 
-    /// Whether an escape may begin with it.
+    /// Reports whether an escape sequence may begin with the byte.
     pub(super) fn is_escape(self) -> bool {
         self.0 & Self::ESCAPE != 0
     }

@@ -1,4 +1,4 @@
-//! Values in telling company: what a name that tells of a secret is given, in whichever notation.
+//! Values found by context: the value assigned to a name that suggests a secret, in any notation.
 
 use std::ops::Range;
 
@@ -9,25 +9,26 @@ use super::name::{Says, says};
 use super::random::{Made, is_standin, surprise};
 use super::reference::{in_address, is_example, is_reference};
 
-/// Longest value looked at, in bytes.
+/// Maximum length of a value that is examined, in bytes.
 const VALUE_BYTES: usize = 512;
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_BYTES: usize = 96;
-/// So far behind a name its value may begin, in bytes.
+/// Maximum distance from a name to the beginning of its value, in bytes.
 const GAP_BYTES: usize = 48;
 
-/// How a value hangs on its name.
+/// The connection between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// By a sign: `=`, `:`, `=>`, the end of a tag.
+    /// A sign: `=`, `:`, `=>`, the end of a tag.
     Sign,
-    /// It is the next word, of a command line or behind the name of a scheme.
+    /// The value is the next word of a command line, or the word after the name of an
+    /// authentication scheme.
     Next,
-    /// By words: "the key is".
+    /// Words: "the key is".
     Words,
 }
 
-/// A name and the value that it is given.
+/// A name and the value that is assigned to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) name: Range<usize>,
@@ -35,7 +36,8 @@ pub(super) struct Given {
     pub(super) link: Link,
 }
 
-/// The name around the word of `length` bytes that ends at `last`. What the search passed over is no part of a name.
+/// Returns the name that contains the word of `length` bytes that ends at `last`. Returns `None` if
+/// the search skipped characters within the word, since these are not part of a name.
 pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let at = (last + 1).checked_sub(length)?..last + 1;
@@ -61,7 +63,7 @@ pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Rang
     Some(start..end)
 }
 
-/// The value that a name is given.
+/// Returns the value assigned to a name.
 pub(super) fn given(text: &str, name: Range<usize>) -> Option<Given> {
     let option = text.as_bytes().get(name.start) == Some(&b'-');
     let (value, link) = value(text, name.end, option)?;
@@ -88,7 +90,7 @@ fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
             None if at > end && bytes.get(spaced) == Some(&b',') => Link::Sign,
             beside => return beside,
         },
-        // What begins as an option is the next one.
+        // A word that begins like an option is the next option.
         [b'-', ..] if option && spaced > at => return None,
         _ if option && spaced > at => Link::Next,
         _ if spaced > at => return by_words(text, spaced),
@@ -102,7 +104,8 @@ fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
     Some((value, link))
 }
 
-/// The run of characters that may be a value at `at`, without the quotes and brackets before it.
+/// Returns the run of characters at `at` that may be a value, without the quotes and brackets
+/// before it.
 fn run(text: &str, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let open = bytes
@@ -132,7 +135,7 @@ fn run(text: &str, at: usize) -> Option<Range<usize>> {
     (!value.is_empty()).then_some(start..start + value.len())
 }
 
-/// `name: X` beside `value: Y`, as lists of variables have it.
+/// Finds the value in `name: X` next to `value: Y`, as in lists of variables.
 fn beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
     let near = text.get(at..)?.get(..GAP_BYTES).unwrap_or(text.get(at..)?);
     let word = near.to_ascii_lowercase().find("value")?;
@@ -156,7 +159,7 @@ fn beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
     Some((run(text, from + signs)?, Link::Sign))
 }
 
-/// A value that a few words lead to: "the key for staging is …".
+/// Finds a value that a few words introduce: "the key for staging is …".
 fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
     let mut from = at;
     let bytes = text.as_bytes();
@@ -164,7 +167,7 @@ fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
         let value = run(text, from)?;
         let word = text.get(value.clone())?;
         if word.bytes().any(|byte| byte.is_ascii_digit()) && word.len() >= 8 {
-            // `docker secret ls -f id=…` names another thing.
+            // The value in `docker secret ls -f id=…` belongs to another name.
             return (!word.trim_end_matches('=').contains('=')).then_some((value, Link::Words));
         }
         if !word
@@ -187,7 +190,8 @@ fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
     None
 }
 
-/// Words of an `Authorization` header that name a way to log in, before what it takes.
+/// Reports whether a word is the name of an authentication scheme, as before the credentials in an
+/// `Authorization` header.
 fn is_scheme(word: &str) -> bool {
     [
         "bearer",
@@ -204,8 +208,8 @@ fn is_scheme(word: &str) -> bool {
     .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Whether a value in a text is a secret by its name, as it stands or decoded. One in the address of a secret or in an example
-/// is not.
+/// Reports whether a value in a text is a secret by its name, as written or decoded. A value in the
+/// address of a secret or in an example is not.
 pub(super) fn is_given_secret(text: &str, given: &Given) -> bool {
     let (Some(name), Some(value)) = (text.get(given.name.clone()), text.get(given.value.clone()))
     else {
@@ -217,12 +221,12 @@ pub(super) fn is_given_secret(text: &str, given: &Given) -> bool {
     secret && !in_address(text, &given.name) && !is_example(text, &given.name, value)
 }
 
-/// Whether a value that has such a name is a secret.
+/// Reports whether a value with this name is a secret.
 pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     if value.len() < 8 {
         return false;
     }
-    // The cheap questions first: most values are words.
+    // The cheap checks come first: most values are words.
     let made = Made::of(value);
     let mixed = made.lower + made.upper > 0 && made.digits > 0;
     let bits: f32 = value
@@ -273,7 +277,8 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     }
 }
 
-/// Whether a name is one of a credential and of nothing else: several services give out keys that are UUIDs.
+/// Reports whether a name can only be that of a credential: several services issue keys that are
+/// UUIDs.
 fn names_credential(name: &str) -> bool {
     const ENDS: [&str; 24] = [
         "apikey",

@@ -1,5 +1,6 @@
-//! What a text holds in other dress: escapes resolved, base64, hex and what is compressed within them. Each gives a further
-//! text to look at, never longer than a bound, and only where the first few characters already decode to text.
+//! Decodes content hidden in a text: escapes, base64, hex, and compressed data within them. Each
+//! result is a further text to scan. Its length is bounded, and it is only produced if the first
+//! few characters already decode to text.
 
 use base64::Engine;
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
@@ -7,34 +8,35 @@ use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_
 use super::class::Class;
 use crate::text::{CODE_RUN, Facts, Text};
 
-/// Shortest run that is taken for an encoding, in characters.
+/// Minimum length of a run that is treated as an encoding, in characters.
 pub(super) const RUN: usize = CODE_RUN;
-/// The same for hexadecimal, of which two characters make one.
+/// The same for hexadecimal, where two characters encode a byte.
 const HEX_RUN: usize = 24;
-/// The same for base32, of which eight characters make five.
+/// The same for base32, where eight characters encode five bytes.
 const BASE32_RUN: usize = 24;
-/// Characters that are tried first.
+/// Number of characters that are decoded first, as a trial.
 const TRIED: usize = 16;
-/// Places within a run, besides its start, at which an encoding may begin (after `/`, `-` and the like).
+/// Maximum number of positions within a run, besides its start, at which an encoding may begin
+/// (after `/`, `-` and the like).
 const STARTS: usize = 6;
-/// Shortest text worth another look, in bytes.
+/// Minimum length of a decoded text that is scanned, in bytes.
 const TEXT_BYTES: usize = 8;
 
-/// What an encoded run stands for.
+/// The decoded content of a run.
 pub(super) struct Opened {
     pub(super) text: String,
-    /// Where it ends in the text it was found in.
+    /// End of the encoded data in the original text.
     pub(super) end: usize,
     /// The name of the reading.
     pub(super) reading: &'static str,
-    /// Bytes that decompression made of it.
+    /// Number of bytes that decompression produced.
     pub(super) inflated: usize,
-    /// Whether there was more than might be unpacked.
+    /// Whether there was more compressed data than the limit allows.
     pub(super) cut: bool,
 }
 
-/// Opens the run of code characters that begins at `start` of `text` and ends at `end`, if it is one that stands for text.
-/// At most `room` bytes are unpacked of what is compressed.
+/// Decodes the run of code characters from `start` to `end` of `text`, if it encodes text. At most
+/// `room` bytes of compressed data are unpacked.
 pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<Opened> {
     let run = text.as_bytes().get(start..end)?;
     let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::of(*byte).is_hex());
@@ -51,7 +53,7 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
             return readable(bytes(usize::MAX)?, end, "hex", room);
         }
     }
-    // `https://` before it is no part of it.
+    // A preceding `https://` is not part of the encoded data.
     let parts = run.split(|byte| !byte.is_ascii_alphanumeric()).take(STARTS);
     if let Some(bytes) = parts
         .filter_map(base32)
@@ -84,7 +86,8 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
                 if opened.text.len() == decoded {
                     opened.end = end.max(reached);
                 }
-                // What follows behind a blank or an `&` may be words that only look like more of it.
+                // The characters after a blank or an `&` may be words that only look like more
+                // base64.
                 if reached > end && opened.inflated == 0 {
                     let (alone, _) = base64(text.get(..end)?, start + from);
                     if let Some(alone) = readable(alone, end, "base64", 0) {
@@ -99,8 +102,8 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
     None
 }
 
-/// What was decoded without the dress that its letters may wear in turn, and without what cannot be seen between them; `None`
-/// if that is how it stands.
+/// Returns the decoded text with look-alike letters replaced and invisible characters removed;
+/// `None` if that changes nothing.
 pub(super) fn folded(text: &str, facts: &Facts) -> Option<String> {
     if facts.is_ascii() {
         return None;
@@ -109,7 +112,7 @@ pub(super) fn folded(text: &str, facts: &Facts) -> Option<String> {
     (view.plain() != text).then(|| view.plain().to_owned())
 }
 
-/// Decodes base32 (RFC 4648) in capitals or in small letters, as names of hosts have it.
+/// Decodes base32 (RFC 4648) in upper case, or in lower case as in host names.
 fn base32(run: &[u8]) -> Option<Vec<u8>> {
     let small = run.iter().any(u8::is_ascii_lowercase);
     let value = |byte: &u8| match byte {
@@ -118,7 +121,7 @@ fn base32(run: &[u8]) -> Option<Vec<u8>> {
         b'2'..=b'7' => Some(byte - b'2' + 26),
         _ => None,
     };
-    // A word has no digits; nearly all of what is encoded has some.
+    // Words have no digits, but nearly all encoded data has some.
     if run.len() < BASE32_RUN
         || !run.iter().any(u8::is_ascii_digit)
         || !run.iter().all(|byte| value(byte).is_some())
@@ -139,7 +142,8 @@ fn base32(run: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Decodes base64 of either alphabet from `start`, over the joints between its pieces, to the first character that is neither.
+/// Decodes base64 of either alphabet from `start`, skipping joints between its pieces, up to the
+/// first character that is neither.
 fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
     let rest = text.as_bytes().get(start..).unwrap_or_default();
     let mut bytes = Vec::new();
@@ -147,7 +151,7 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
     let mut count = 0;
     let mut end = start;
     for (at, byte) in rest.iter().enumerate() {
-        // A plus between quotes joins, any other is a digit.
+        // A plus after a quote or a space is a concatenation sign; any other is a base64 digit.
         let joins = *byte == b'+'
             && at
                 .checked_sub(1)
@@ -165,7 +169,8 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
             let [_, a, b, c] = bits.to_be_bytes();
             bytes.extend([a, b, c]);
             (bits, count) = (0, 0);
-            // What follows is no longer part of it: words, when a command goes on.
+            // Stop if the decoded bytes are not text: these characters are no longer part of the
+            // data but, for example, words of a command.
             if bytes.len() % 192 == 0 && !packed(&bytes) && !textual(&bytes) {
                 break;
             }
@@ -199,7 +204,7 @@ fn zlib(bytes: &[u8]) -> bool {
     matches!(bytes, [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..])
 }
 
-/// Whether bytes may be the beginning of a text, or of one that is compressed.
+/// Reports whether bytes may be the beginning of a text or of compressed data.
 fn promising(bytes: &[u8]) -> bool {
     packed(bytes) || utf16(bytes) || {
         let valid = match std::str::from_utf8(bytes) {
@@ -214,7 +219,8 @@ fn promising(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether every other byte of the beginning is zero, as in ASCII written as UTF-16, low byte first.
+/// Reports whether every other byte at the beginning is zero, as in ASCII encoded as UTF-16
+/// little-endian.
 fn utf16(bytes: &[u8]) -> bool {
     bytes.len() >= 8
         && bytes
@@ -226,7 +232,8 @@ pub(super) fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e)
 }
 
-/// The text that bytes are, unpacked if need be, up to where they stop being one.
+/// Returns the text that bytes contain, after decompression if necessary, up to the first byte that
+/// is not text.
 fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) -> Option<Opened> {
     let mut inflated = 0;
     let mut cut = false;
@@ -249,7 +256,7 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
         Ok(_) => bytes.len(),
         Err(error) => error.valid_up_to(),
     };
-    // A tar archive is a text too, between its zeros.
+    // A tar archive also counts as text, apart from its zero bytes.
     let text = if inflated > 0 {
         String::from_utf8_lossy(&bytes).into_owned()
     } else {
@@ -270,7 +277,8 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
     })
 }
 
-/// Unpacks gzip (RFC 1952) or zlib (RFC 1950). Gives what could be unpacked, and whether there was more.
+/// Unpacks gzip (RFC 1952) or zlib (RFC 1950). Returns the unpacked bytes and whether there was
+/// more.
 fn inflate(bytes: &[u8], room: usize) -> Option<(Vec<u8>, bool)> {
     let unpacked = if zlib(bytes) {
         decompress_to_vec_zlib_with_limit(bytes, room)
@@ -295,7 +303,7 @@ fn inflate(bytes: &[u8], room: usize) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// The value of a base64 digit of either alphabet (RFC 4648).
+/// Returns the value of a base64 digit of either alphabet (RFC 4648).
 fn sextet(byte: u8) -> Option<u8> {
     Some(match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -316,7 +324,7 @@ fn pair(digits: &[u8]) -> Option<u8> {
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()
 }
 
-/// The text in a short piece of base64, whatever it is wrapped in.
+/// Returns the text in a short base64 value of either alphabet, with or without padding.
 pub(super) fn base64_text(run: &str) -> Option<String> {
     let digits: String = run
         .trim_end_matches('=')

@@ -1,4 +1,5 @@
-//! All secret rules of a set, searched for in one pass, in a text and in what it encodes.
+//! Searches for all secret rules of a rule set in one pass, in a text and in the data encoded in
+//! it.
 
 mod search;
 
@@ -15,13 +16,13 @@ use crate::text::{Facts, Text};
 
 use search::Search;
 
-/// All secret rules of a set.
+/// All secret rules of a rule set.
 #[derive(Debug)]
 pub(super) struct Secrets {
-    /// Shapes, and the rule of each.
+    /// The shapes, each with the number of its rule.
     shapes: Vec<(usize, Arc<Shape>)>,
     sieve: Sieve,
-    /// The shapes that are tried on whatever looks drawn at random.
+    /// The shapes that are tried on anything that looks random.
     loose: Vec<usize>,
     named: Option<usize>,
     own: Option<usize>,

@@ -1,10 +1,10 @@
-//! Characters written as escapes, of URLs, of programming languages, of HTML and of mail.
+//! Characters written as escapes of URLs, programming languages, HTML and mail.
 
 use super::class::Class;
 use super::decode::is_text;
 use crate::text::Facts;
 
-/// Whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
+/// Reports whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
 pub(super) fn has_escapes(text: &str, facts: &Facts) -> bool {
     let bytes = text.as_bytes();
     let signs = [b'%', b'\\', b'&', b'=']
@@ -19,7 +19,7 @@ fn is_escape(text: &[u8], at: usize) -> bool {
     escape(text.get(at..).unwrap_or_default()).is_some()
 }
 
-/// The character that an escape stands for, and its length.
+/// Returns the character that an escape encodes, and the length of the escape.
 fn escape(text: &[u8]) -> Option<(char, usize)> {
     if let Some(found) = wide(text) {
         return Some(found);
@@ -67,13 +67,14 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
         }
         _ => return None,
     };
-    // `%BA` alone is a part of a character.
+    // `%BA` alone is only a part of a character.
     let whole = c > '\u{ff}' || text.first() == Some(&b'&');
     (whole && folds(c) || c.is_ascii() && is_text(c as u8)).then_some((c, length))
 }
 
-/// A character beyond ASCII that a reader takes for a letter or does not see, and the length of its escape: `%EF%BD%8E`,
-/// `\uFF4E`, `\uD835\uDC5B`, `%uFF4E`. Others are left alone: most are letters of a language.
+/// Decodes an escape of a non-ASCII character that looks like an ASCII letter or is invisible, and
+/// returns it with the length of the escape: `%EF%BD%8E`, `\uFF4E`, `\uD835\uDC5B`, `%uFF4E`. Other
+/// characters are left escaped: most are letters of some language.
 fn wide(text: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(text.get(at + 2..at + 6)?).ok()?;
@@ -122,7 +123,8 @@ fn wide(text: &[u8]) -> Option<(char, usize)> {
         .then_some((c, length))
 }
 
-/// Whether a character is a variant of an ASCII one (full-width, mathematical, circled, raised), or is not displayed.
+/// Reports whether a character is a variant of an ASCII one (full-width, mathematical, circled,
+/// raised), or is not displayed.
 fn folds(c: char) -> bool {
     matches!(u32::from(c),
         0xaa | 0xad | 0xb2 | 0xb3 | 0xb9 | 0xba | 0x34f | 0x180e | 0x200b..=0x200f | 0x2060..=0x2064 | 0x2070..=0x209c
@@ -130,8 +132,8 @@ fn folds(c: char) -> bool {
         | 0x1f110..=0x1f189 | 0xe0000..=0xe007f)
 }
 
-/// A text with its escapes resolved, where that makes another text of it. What `=` escapes is resolved only where there is
-/// enough of it to be quoted-printable (RFC 2045, 6.7).
+/// Returns the text with its escapes decoded, if there are any. Escapes with `=` are only decoded
+/// if there are enough of them for quoted-printable (RFC 2045, 6.7).
 pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let signs = memchr::memchr_iter(b'=', bytes)
@@ -139,7 +141,7 @@ pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     let (all, escapes) = signs.fold((0, 0), |(all, escapes), at| {
         (all + 1, escapes + usize::from(is_escape(bytes, at)))
     });
-    // Numbers that names are given look like escapes too.
+    // Assignments of numbers look like escapes, too.
     let quoted = escapes >= QUOTED && escapes * 5 >= all * 4;
     let mut out = String::new();
     let mut from = 0;
@@ -173,7 +175,7 @@ pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// So many escapes of one text make it quoted-printable.
+/// Minimum number of escapes in a quoted-printable text.
 const QUOTED: usize = 6;
 
 #[cfg(test)]

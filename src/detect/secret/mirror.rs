@@ -1,8 +1,9 @@
-//! Texts written backwards as a whole. Shapes are known backwards by their literals; what is known by its name, or by both of
-//! its ends, is only found in the text as it was.
+//! Texts that are written backwards as a whole. Shapes are recognized backwards by their literals.
+//! Secrets that are recognized by their names, or by both of their ends, are only found after the
+//! text has been reversed.
 
-/// What tells that a text is written backwards: words of names and beginnings of values, reversed. Lower case, without what
-/// may stand between pieces, and none that ordinary texts hold.
+/// Strings that indicate a reversed text: reversed words of names and prefixes of values. Lower
+/// case, without joints, and rare in ordinary texts.
 pub(super) const MIRRORED: [&str; 32] = [
     "//:",
     "drowssap",
@@ -38,7 +39,8 @@ pub(super) const MIRRORED: [&str; 32] = [
     "$y2$",
 ];
 
-/// Whether the signs that end base64 stand before the run of characters at `start`, and nothing that they could follow on.
+/// Reports whether base64 padding precedes the run of characters at `start`, and nothing that it
+/// could belong to precedes the padding.
 pub(super) fn ends_first(text: &str, start: usize) -> bool {
     let before = text
         .as_bytes()
@@ -62,7 +64,7 @@ pub(super) fn ends_first(text: &str, start: usize) -> bool {
         })
 }
 
-/// A text from its last character to its first.
+/// Returns the characters of a text in reverse order.
 pub(super) fn reversed(text: &str) -> String {
     text.chars().rev().collect()
 }

@@ -1,17 +1,19 @@
-//! Names that tell of secrets: what `API_KEY`, `--password` or `authToken` say of the value they are given.
+//! Names that suggest secrets: what `API_KEY`, `--password` or `authToken` indicate about the value
+//! assigned to them.
 
-/// What a name says of its value.
+/// The kind of value that a name indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Says {
-    /// It may be a key (`key`, `sessionKey`).
+    /// Possibly a key (`key`, `sessionKey`).
     Perhaps,
-    /// It is a key or a token.
+    /// A key or a token.
     Key,
-    /// It is a password, which need not be drawn at random.
+    /// A password, which need not be random.
     Password,
 }
 
-/// What names hold that tell of secrets: looked for in every text, so kept few. Lower case.
+/// Substrings of names that suggest secrets. Every text is searched for them, so there are only a
+/// few. Lower case.
 pub(super) const ROOTS: [&str; 24] = [
     "pass",
     "pwd",
@@ -39,7 +41,7 @@ pub(super) const ROOTS: [&str; 24] = [
     "salt",
 ];
 
-/// Names of passwords in other languages: the roots above that are whole names.
+/// Words for "password" in other languages: those of the roots above that are whole names.
 const FOREIGN: [&str; 8] = [
     "kennwort",
     "contrase",
@@ -51,7 +53,7 @@ const FOREIGN: [&str; 8] = [
     "パスワード",
 ];
 
-/// A name with one of these words in it is that of something else.
+/// Words that make a name one of something other than a secret.
 const ELSEWHERE: [&str; 60] = [
     "public",
     "pub",
@@ -115,7 +117,7 @@ const ELSEWHERE: [&str; 60] = [
     "keynote",
 ];
 
-/// A name that ends with one of these words is that of something about a secret.
+/// Last words of names that make a name one of something about a secret.
 const ABOUT: [&str; 62] = [
     "id",
     "ids",
@@ -181,7 +183,7 @@ const ABOUT: [&str; 62] = [
     "error",
 ];
 
-/// Before `key`, these make it one that opens something.
+/// Words before `key` that make it a secret key.
 const OPENS: [&str; 24] = [
     "api",
     "access",
@@ -209,7 +211,7 @@ const OPENS: [&str; 24] = [
     "consumer",
 ];
 
-/// Whether a name has words that make it that of something else.
+/// Reports whether a name contains words that make it one of something other than a secret.
 pub(super) fn is_of_something_else(name: &str) -> bool {
     let mut words = Words::of(name);
     let words = words.words();
@@ -217,10 +219,10 @@ pub(super) fn is_of_something_else(name: &str) -> bool {
         || words.len() > 1 && words.last().is_some_and(|word| ABOUT.contains(word))
 }
 
-/// What a name says of its value; `None` if nothing.
+/// Returns the kind of value that a name indicates; `None` if it does not indicate a secret.
 pub(super) fn says(name: &str) -> Option<Says> {
     if matches!(name, "PWD" | "OLDPWD") {
-        // The folder that a shell is in.
+        // The working directory of a shell.
         return None;
     }
     if FOREIGN
@@ -280,11 +282,12 @@ pub(super) fn says(name: &str) -> Option<Says> {
         .then_some(Says::Perhaps)
 }
 
-/// Most of a name that is looked at, in bytes, and most words of it.
+/// Maximum length of a name that is examined, in bytes, and maximum number of words.
 const NAME_BYTES: usize = 96;
 const NAME_WORDS: usize = 12;
 
-/// The words of a name in lower case, whichever way they are joined. On the stack: names are met often.
+/// The words of a name in lower case, in any naming style. Kept on the stack because names are
+/// frequent.
 struct Words {
     text: [u8; NAME_BYTES],
     ends: [usize; NAME_WORDS],

@@ -1,4 +1,5 @@
-//! The operator's own secrets: values that must never leave, known by fingerprints of them and of their encodings.
+//! The operator's own secrets: values that must never be sent. They are recognized by fingerprints
+//! of the values and of their encodings.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -11,10 +12,11 @@ use zeroize::Zeroize;
 use super::prints::{Prints, VALUE_BYTES};
 use crate::message::hex;
 
-/// A line of a value of several lines is guarded by itself if it is as long as this, in bytes.
+/// Minimum length of a line, in bytes, for it to be guarded separately if it is part of a value of
+/// several lines.
 const LINE_BYTES: usize = 24;
 
-/// The values that a policy guards. Holds no value and no name of one.
+/// The values that a policy guards. Contains no values or names of values.
 #[derive(Clone, Default)]
 pub struct Own {
     prints: Prints,
@@ -28,10 +30,12 @@ impl fmt::Debug for Own {
 }
 
 impl Own {
-    /// Shortest value that can be guarded, in bytes: what is shorter stands in ordinary texts by chance.
+    /// Minimum length of a value that can be guarded, in bytes: shorter values occur in ordinary
+    /// texts by chance.
     pub const LEAST_BYTES: usize = VALUE_BYTES;
 
-    /// Guards a value and its encodings. `false` if it is shorter than [`Self::LEAST_BYTES`].
+    /// Guards a value and its encodings. Returns `false` if it is shorter than
+    /// [`Self::LEAST_BYTES`].
     pub fn guard(&mut self, value: &str) -> bool {
         if value.len() < Self::LEAST_BYTES {
             return false;
@@ -52,24 +56,25 @@ impl Own {
         true
     }
 
-    /// How many values are guarded.
+    /// Returns the number of guarded values.
     pub fn len(&self) -> usize {
         self.values
     }
 
-    /// Whether none is.
+    /// Reports whether no values are guarded.
     pub fn is_empty(&self) -> bool {
         self.values == 0
     }
 
-    /// Tells each place where one of them stands in `text`, as it is or encoded.
+    /// Calls `tell` for each place in `text` that contains a guarded value, as written or encoded.
     pub fn find(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
         self.prints.find(text.as_bytes(), |span, _| tell(span));
     }
 }
 
-/// Hands out a value as it may be written: as it is, reversed, in base64 (wherever it begins within the encoded text), in
-/// hex, percent-encoded, escaped in JSON. Each form is wiped after use.
+/// Calls `take` with each form in which a value may be written: unchanged, reversed, in base64 (at
+/// any offset within the encoded text), in hex, percent-encoded, and escaped in JSON. Each form is
+/// wiped after use.
 pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
     let bytes = value.as_bytes();
     let mut once = |mut form: String| {
@@ -82,7 +87,8 @@ pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
     once(hex.to_ascii_uppercase());
     once(hex);
     for before in 0..3 {
-        // What stands before shifts the letters; those that its bytes or those behind take part in are left out.
+        // Preceding bytes shift the base64 digits. Digits that encode bits of preceding or
+        // following bytes are left out.
         let skipped = (3 - before) % 3;
         let core = bytes.get(skipped..).unwrap_or_default();
         let core = core.get(..core.len() / 3 * 3).unwrap_or_default();
@@ -95,7 +101,7 @@ pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
     once(crate::message::quote(value).trim_matches('"').to_owned());
 }
 
-/// With everything percent-encoded that is not unreserved (RFC 3986, 2.3).
+/// Percent-encodes all bytes except the unreserved ones (RFC 3986, 2.3).
 fn percent(value: &str, upper: bool) -> String {
     value
         .bytes()

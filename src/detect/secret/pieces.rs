@@ -1,63 +1,67 @@
-//! Secrets in pieces: put together from the lines and literals of one text, or from the arguments of a call.
+//! Secrets in pieces, assembled from the lines and literals of one text, or from the arguments of a
+//! call.
 
 use std::ops::Range;
 
 use super::class::Class;
 
-/// Longest piece, most pieces and longest text of them, in bytes: a secret that was cut up is no document.
+/// Maximum length of a piece, number of pieces and length of the assembled text, in bytes: a secret
+/// that was split is not a document.
 const PIECE_BYTES: usize = 512;
 const PIECES: usize = 64;
 const TOGETHER_BYTES: usize = 16 << 10;
-/// Longest run of joints between two pieces, in bytes.
+/// Maximum length of the joints between two pieces, in bytes.
 const JOINT_BYTES: usize = 24;
-/// What a step from piece to piece costs, in bytes.
+/// Cost of one step from piece to piece, in bytes.
 const STEP_BYTES: usize = 12;
 
-/// Pieces put together.
+/// Text assembled from pieces.
 pub(super) struct Joined {
     pub(super) text: String,
-    /// For each piece but the first: where it begins in the text, and where in the text that it was taken from.
+    /// For each piece but the first: where it begins in the assembled text, and where in the
+    /// original text.
     seams: Vec<(usize, usize)>,
-    /// Steps that it took to put them together.
+    /// Number of steps that were needed to assemble the text.
     steps: usize,
 }
 
 impl Joined {
-    /// What it cost to put them together, in bytes.
+    /// Returns the cost of assembling the text, in bytes.
     pub(super) fn cost(&self) -> usize {
         self.text.len() * 2 + self.steps * STEP_BYTES
     }
 
-    /// Whether a seam lies within a range.
+    /// Reports whether a seam is within a range.
     pub(super) fn crosses(&self, span: &Range<usize>) -> bool {
         self.seams
             .iter()
             .any(|(at, _)| span.start < *at && *at < span.end)
     }
 
-    /// Where its pieces begin.
+    /// Returns the positions where pieces begin.
     pub(super) fn starts(&self) -> Vec<usize> {
         self.seams.iter().map(|(at, _)| *at).collect()
     }
 
-    /// Whether a piece begins at `at`.
+    /// Reports whether a piece begins at `at`.
     pub(super) fn begins(&self, at: usize) -> bool {
         self.seams.iter().any(|(seam, _)| *seam == at)
     }
 
-    /// Whether a seam lies before `end`.
+    /// Reports whether a seam is before `end`.
     pub(super) fn crossed(&self, end: usize) -> bool {
         self.crosses(&(0..end))
     }
 
-    /// Where `end` lies in the text that this was taken from.
+    /// Returns the position in the original text that `end` corresponds to.
     pub(super) fn end_of(&self, end: usize) -> usize {
         let seam = self.seams.iter().rev().find(|(at, _)| *at < end);
         seam.map_or(end, |(at, from)| from + (end - at))
     }
 }
 
-/// The values of a call's arguments, one after the other, where they can be pieces of something: short, without blanks.
+/// Joins the values of a call's arguments that can be pieces of a secret: short, and without white
+/// space.
 pub(super) fn join(parts: &[&str]) -> Option<Joined> {
     let mut joined = Joined {
         text: String::new(),
@@ -79,7 +83,8 @@ pub(super) fn join(parts: &[&str]) -> Option<Joined> {
     (!joined.seams.is_empty()).then_some(joined)
 }
 
-/// The beginning of a text without what joins its pieces. `None` if nothing does.
+/// Returns the beginning of a text with the joints between its pieces removed; `None` if there are
+/// no joints.
 pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
     let mut joined = Joined {
         text: String::new(),
@@ -100,7 +105,7 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
         at += piece;
         let joint = joint(bytes.get(at..)?);
         if joint == 0 {
-            // A sign that joins nothing belongs to what it stands in.
+            // A sign that joins nothing belongs to the text around it.
             match bytes.get(at) {
                 Some(b'+') => {
                     let signs = bytes
@@ -123,10 +128,11 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
     (last > 0).then_some(joined)
 }
 
-/// How long a joint at the beginning of `bytes` is: blanks, line ends (written out too), quotes and a sign between them.
+/// Returns the length of the joint at the beginning of `bytes`: blanks, line ends (also written as
+/// escapes), quotes, and signs between them.
 fn joint(bytes: &[u8]) -> usize {
     let mut quoted = false;
-    // A point joins literals, and stands in secrets.
+    // A period between quotes joins literals; elsewhere it may be part of a secret.
     let joins = |byte: &&u8| {
         quoted |= matches!(byte, b'"' | b'\'' | b'`');
         Class::of(**byte).is_joint() || quoted && **byte == b'.'
@@ -147,7 +153,8 @@ fn joint(bytes: &[u8]) -> usize {
     length + usize::from(written)
 }
 
-/// Where the literal of `length` bytes begins that ends at `last`, and whether nothing stands between its bytes.
+/// Returns where the literal of `length` bytes that ends at `last` begins, and whether its bytes
+/// are contiguous.
 pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
     let bytes = text.as_bytes();
     let from = (last + 1).checked_sub(length)?;
@@ -168,7 +175,8 @@ pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bo
     None
 }
 
-/// Whether something new begins at `start`: no letter or digit stands before it, unless it belongs to an escape.
+/// Reports whether a new word begins at `start`: no letter or digit precedes it, unless it is part
+/// of an escape.
 pub(super) fn begins(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
     let alnum = |at: Option<usize>| {

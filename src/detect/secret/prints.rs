@@ -1,4 +1,5 @@
-//! Keyed fingerprints: enough to know a value again, in any text that holds it, and never enough to tell what it is.
+//! Keyed fingerprints. They are sufficient to recognize a value in any text that contains it, but
+//! do not reveal it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,20 +8,22 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
-/// Shortest value that can be known again, in bytes.
+/// Minimum length of a value that can be recognized, in bytes.
 pub(super) const VALUE_BYTES: usize = 8;
-/// So much of a value is fingerprinted; what follows in a longer one does not matter.
+/// Maximum number of bytes of a value that are fingerprinted; the rest of a longer value is
+/// ignored.
 const LONGEST_BYTES: usize = 1024;
-/// Most values that may begin alike.
+/// Maximum number of values with the same beginning.
 const ALIKE: usize = 16;
-/// Candidates that are looked at closely in one text: so many, and one more for each so many bytes.
+/// Maximum number of candidates that are checked in one text: a base number, and one more per
+/// number of bytes.
 const CANDIDATES: usize = 256;
 const BYTES_PER_CANDIDATE: usize = 64;
-/// Words of the filter that nearly all of a text stops at.
+/// Number of words of the filter, which rules out most positions of a text.
 const FILTER_WORDS: usize = 512;
 
-/// Half of a keyed SHA-256. The key is drawn at random when the process first needs it and never leaves it, so that a short
-/// value cannot be guessed from its fingerprint.
+/// Returns half of a keyed SHA-256. The key is drawn at random when the process first needs it and
+/// never leaves the process, so that a short value cannot be guessed from its fingerprint.
 pub fn fingerprint(value: &[u8]) -> [u8; 16] {
     let mut hash = Sha256::new();
     hash.update(key().salt);
@@ -56,12 +59,12 @@ fn key() -> &'static Key {
     })
 }
 
-/// Fingerprints of values, each with a number that says whose it is.
+/// Fingerprints of values, each with the number of its owner.
 #[derive(Clone, Default)]
 pub struct Prints {
-    /// By the rolling hash of a value's first bytes.
+    /// The fingerprints by the rolling hash of the first bytes of their values.
     by_start: HashMap<u64, Vec<Print>>,
-    /// One bit for each start, so that most of a text costs one look at this.
+    /// One bit for each rolling hash, so that most positions of a text need only one lookup.
     filter: Vec<u64>,
     count: usize,
 }
@@ -80,8 +83,8 @@ impl fmt::Debug for Prints {
 }
 
 impl Prints {
-    /// Remembers a value of at least `VALUE_BYTES` as `owner`'s. One that is shorter, or that begins as too many others
-    /// do, is left out: `false`.
+    /// Adds a value of at least `VALUE_BYTES` for `owner`. Returns `false`, and adds nothing, if it
+    /// is shorter or begins like too many others.
     pub fn add(&mut self, value: &[u8], owner: usize) -> bool {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);
         let Some(start) = value.get(..VALUE_BYTES) else {
@@ -109,12 +112,12 @@ impl Prints {
         true
     }
 
-    /// Forgets everything of one owner.
+    /// Removes all fingerprints of one owner.
     pub fn forget(&mut self, owner: usize) {
         self.keep(|known| known != owner);
     }
 
-    /// Forgets everything but what these owners have.
+    /// Removes all fingerprints except those of the owners for which `owners` returns `true`.
     pub fn keep(&mut self, owners: impl Fn(usize) -> bool) {
         self.by_start.retain(|_, prints| {
             prints.retain(|print| owners(print.owner));
@@ -131,17 +134,17 @@ impl Prints {
         }
     }
 
-    /// Whether nothing is remembered.
+    /// Reports whether there are no fingerprints.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many fingerprints there are.
+    /// Returns the number of fingerprints.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Tells whose exactly this value is.
+    /// Calls `tell` with each owner of exactly this value.
     pub fn owners(&self, value: &[u8], mut tell: impl FnMut(usize)) {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);
         let Some(start) = value.get(..VALUE_BYTES).filter(|_| self.count > 0) else {
@@ -161,8 +164,9 @@ impl Prints {
         }
     }
 
-    /// Tells each place where a remembered value stands in `text`, and whose it is. Linear; a text in which too much looks
-    /// like the start of a value is told whole, as the first owner's.
+    /// Calls `tell` with each place in `text` that contains a fingerprinted value, and with its
+    /// owner. Takes linear time: if too many places look like the beginning of a value, it reports
+    /// the whole text, with the owner of the candidate at which the limit was reached.
     pub fn find(&self, text: &[u8], mut tell: impl FnMut(Range<usize>, usize)) {
         if self.count == 0 || text.len() < VALUE_BYTES {
             return;
@@ -198,7 +202,7 @@ impl Prints {
     }
 }
 
-/// The rolling hash with one more byte.
+/// Returns the rolling hash with one more byte.
 fn enter(hash: u64, byte: u8) -> u64 {
     hash.wrapping_mul(key().base).wrapping_add(spread(byte))
 }
@@ -207,7 +211,7 @@ fn spread(byte: u8) -> u64 {
     (u64::from(byte) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Which bit of the filter stands for a hash.
+/// Returns the bit of the filter that represents a hash.
 fn place(hash: u64) -> (usize, u64) {
     let mixed = (hash ^ (hash >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let word = usize::try_from(mixed >> 55).unwrap_or(0) % FILTER_WORDS;

@@ -1,11 +1,12 @@
-//! Whether a run of characters was drawn at random, or is a word, a name, or a stand-in for a secret.
+//! Estimates whether a run of characters is random, or is a word, a name, or a placeholder for a
+//! secret.
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-/// For each letter, the letters that hardly ever follow it in words and names: 61 % of all pairs, and 4 % of those in use
-/// (counted in source code and documentation).
+/// For each letter, the letters that hardly ever follow it in words and names: 61 % of all possible
+/// pairs, but 4 % of the pairs in use (counted in source code and documentation).
 const RARE: [u32; 26] = [
     0x201_4291, 0x2eb_b4ee, 0x3e1_b24a, 0x2e9_b6a6, 0x210_4680, 0x3e9_b68e, 0x3e9_deef, 0x3f5_beee,
     0x151_0780, 0x3ff_ffef, 0x3ff_feef, 0x2e3_b6c6, 0x3e3_2eec, 0x3c3_1282, 0x381_0291, 0x2e1_366e,
@@ -13,7 +14,7 @@ const RARE: [u32; 26] = [
     0x3f3_5fff, 0x3ff_ffef,
 ];
 
-/// What stands in a value that is there to be replaced, in any case.
+/// Finds words that mark a placeholder, in any case.
 static STANDINS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     #[allow(clippy::expect_used, reason = "the words are those below")]
     AhoCorasick::builder()
@@ -22,7 +23,7 @@ static STANDINS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .build(STANDIN_WORDS)
         .expect("few short words")
 });
-/// Lower case, and long enough not to come up by chance.
+/// In lower case, and long enough not to occur by chance.
 const STANDIN_WORDS: [&str; 49] = [
     "example",
     "xxxx",
@@ -69,14 +70,16 @@ const STANDIN_WORDS: [&str; 49] = [
     "test_token",
     "dontuse",
     "hunter2",
-    // Keys of documentation: the signature of jwt.io, Azure's storage and Cosmos DB emulators, Stripe's examples.
+    // Keys from documentation: the signature of jwt.io, the storage and Cosmos DB emulators of
+    // Azure, the examples of Stripe.
     "sflkxwrjsmekkf2qt4fwpmejf36pok6yjv_adqssw5c",
     "eby8vdm02xnocqflquwjpllmetlcdxj1ouzft50usrz6ifsufq2uverc",
     "c2y6ydjf5/r+ob0n8a7cgv30vrdjiwehlm+4qdu5de2nq9nduv",
     "4ec39hqlyjwdarjtt1zdp7dc",
 ];
 
-/// Passwords that protect nothing, with letters for digits and signs.
+/// Passwords that protect nothing, after digits and signs have been replaced by the letters they
+/// look like.
 const WORDS: [&str; 34] = [
     "password",
     "passwd",
@@ -114,8 +117,8 @@ const WORDS: [&str; 34] = [
     "none",
 ];
 
-/// How much more likely `run` is as a random string than as words, in bits. Above 4 it hardly is a word; a random string of
-/// 20 letters and digits has about 20.
+/// Returns how much more likely `run` is as a random string than as words, in bits. Above 4 it is
+/// hardly a word; a random string of 20 letters and digits has about 20.
 pub(super) fn surprise(run: &str) -> f32 {
     let mut bits = 0.0;
     for (a, b) in run.bytes().zip(run.bytes().skip(1)) {
@@ -155,16 +158,16 @@ fn class(byte: u8) -> Class {
     }
 }
 
-/// What a run of characters is made of.
+/// Statistics about the characters of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) digits: usize,
     pub(super) other: usize,
-    /// Different characters.
+    /// Number of distinct characters.
     pub(super) different: usize,
-    /// Whether all of it is hexadecimal, in one case.
+    /// Whether all characters are hexadecimal digits, in one case.
     pub(super) hex: bool,
 }
 
@@ -191,7 +194,8 @@ impl Made {
         made
     }
 
-    /// Of lower-case letters, capitals, digits and other characters: how many kinds there are.
+    /// Returns how many of these kinds of characters occur: lower-case letters, capitals, digits,
+    /// other characters.
     pub(super) fn kinds(&self) -> usize {
         [self.lower, self.upper, self.digits, self.other]
             .iter()
@@ -199,7 +203,7 @@ impl Made {
             .count()
     }
 
-    /// Hexadecimal with digits and letters as chance mixes them.
+    /// Reports whether the run is hexadecimal, with digits and letters in a random mixture.
     pub(super) fn random_hex(&self) -> bool {
         self.hex
             && self.different >= 7
@@ -208,7 +212,8 @@ impl Made {
     }
 }
 
-/// Whether a value only stands where a secret would: a variable, an instruction, a sequence, one character again and again.
+/// Reports whether a value is a placeholder for a secret: a variable, an instruction, a sequence,
+/// or one character repeated.
 pub(super) fn is_standin(value: &str) -> bool {
     if value.contains(['<', '>', '{', '}', '$', '…'])
         && (value.contains("${") || value.contains("{{") || value.contains('<'))
@@ -227,7 +232,8 @@ pub(super) fn is_standin(value: &str) -> bool {
     STANDINS.is_match(value) || few(value)
 }
 
-/// Whether a value of some length uses suspiciously few characters, case left aside.
+/// Reports whether a value of sufficient length has suspiciously few distinct characters, ignoring
+/// case.
 fn few(value: &str) -> bool {
     if value.len() < 16 {
         return false;
@@ -240,7 +246,7 @@ fn few(value: &str) -> bool {
     different.take(6).count() < 6
 }
 
-/// Whether a password is one of those that everyone knows, or that only stand for one.
+/// Reports whether a password is a commonly known one or a placeholder.
 pub(super) fn is_common(password: &str) -> bool {
     let letters: String = password
         .chars()

@@ -1,4 +1,5 @@
-//! Values that only lead to a secret (an address in a vault, a path, a member of a configuration), and passwords of examples.
+//! Values that only refer to a secret (an address in a vault, a path, a member of a configuration),
+//! and passwords in examples.
 
 use std::ops::Range;
 
@@ -6,7 +7,8 @@ use super::check::is_uuid;
 use super::name::{Says, says};
 use super::random::{Made, surprise};
 
-/// How references to secrets begin: variables, paths, and addresses in the stores of several makers.
+/// Prefixes of references to secrets: variables, paths, and addresses in secret stores of several
+/// vendors.
 const STARTS: [&str; 45] = [
     "$",
     "%",
@@ -54,7 +56,8 @@ const STARTS: [&str; 45] = [
     "var.",
     "module.",
 ];
-/// How addresses begin whose own parts are called secrets: `arn:aws:secretsmanager:…:secret:prod/db`.
+/// Prefixes of addresses whose own parts are called secrets:
+/// `arn:aws:secretsmanager:…:secret:prod/db`.
 const ADDRESSES: [&str; 14] = [
     "arn:aws",
     "op://",
@@ -71,9 +74,9 @@ const ADDRESSES: [&str; 14] = [
     "doppler:",
     "urn:",
 ];
-/// Longest address before a name in it, in bytes.
+/// Maximum length of the part of an address before a name in it, in bytes.
 const ADDRESS_BYTES: usize = 256;
-/// Folders that names in a secret store begin with: `prod/db-Ab1Cd2`.
+/// Folders with which names in a secret store begin: `prod/db-Ab1Cd2`.
 const STORE_FOLDERS: [&str; 14] = [
     "prod",
     "production",
@@ -90,12 +93,13 @@ const STORE_FOLDERS: [&str; 14] = [
     "apps",
     "shared",
 ];
-/// A name in a store is less random than this, in bits.
+/// Upper limit for the randomness of a name in a store, in bits.
 const STORE_NAME: f32 = 12.0;
-/// How far before a value a text may say that it is an example: in bytes, and in lines.
+/// Maximum distance between a value and the words before it that mark it as an example: in bytes,
+/// and in lines.
 const EXAMPLE_BYTES: usize = 240;
 const EXAMPLE_LINES: usize = 4;
-/// Words of a heading or comment above an example.
+/// Words in a heading or comment that mark an example.
 const EXAMPLE_WORDS: [&str; 12] = [
     "example",
     "examples",
@@ -111,7 +115,8 @@ const EXAMPLE_WORDS: [&str; 12] = [
     "illustrative",
 ];
 
-/// Whether a value says where a secret is, or is plainly something else: a path, a call, a member, an address.
+/// Reports whether a value refers to a secret, or is obviously something else: a path, a call, a
+/// member, an address.
 pub(super) fn is_reference(value: &str, made: &Made) -> bool {
     STARTS.iter().any(|start| value.starts_with(start))
         || value.contains("://")
@@ -135,7 +140,8 @@ fn is_path(value: &str) -> bool {
         || value.split_once('/').is_some_and(in_store)
 }
 
-/// A member of a member, as code and configurations name them: `random_password.db1.result`.
+/// Reports whether a value is a member of a member, as in code and configurations:
+/// `random_password.db1.result`.
 fn is_member(value: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -147,7 +153,8 @@ fn is_member(value: &str) -> bool {
     value.split('.').count() > 2 && value.split('.').all(is_name)
 }
 
-/// Whether a name is a part of the address of a secret, which says of what follows that it leads to one.
+/// Reports whether a name is part of the address of a secret, so that the text after it refers to a
+/// secret.
 pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     if !matches!(bytes.get(name.end), Some(b':' | b'/')) {
@@ -166,8 +173,8 @@ pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
     ADDRESSES.iter().any(|start| address.starts_with(start))
 }
 
-/// Whether a password is an example in a document: the heading or the comment above says so, and it is made of words.
-/// What was drawn at random is nobody's example.
+/// Reports whether a password is an example in a document: the heading or comment above it says so,
+/// and the password consists of words. Random values are never examples.
 pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
     let password = text.get(name.clone()).and_then(says) == Some(Says::Password);
     let mut parts = value.split(|c: char| !c.is_ascii_alphanumeric());
@@ -182,7 +189,7 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(name.start);
     let before = text.get(start..name.start).unwrap_or_default();
-    // The line that the name is in says nothing: its host may be called `example`.
+    // The line of the name itself does not count: its host may be called `example`.
     let above = before.rsplit('\n').skip(1).take(EXAMPLE_LINES);
     above.map(str::trim).any(|line| {
         let comment = line.starts_with(['#', '/', '-', ';', '*', '>', '<', '"', '=']);
@@ -190,7 +197,7 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
     })
 }
 
-/// Whether a line contains one of the words outside names of hosts and files.
+/// Reports whether a line contains one of the words, except in the names of hosts and files.
 fn says_example(line: &str) -> bool {
     let words = line
         .split_whitespace()

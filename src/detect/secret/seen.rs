@@ -1,4 +1,5 @@
-//! What a session has seen of secrets: which values came from which server. Only fingerprints of them.
+//! The secrets that a session has received, and the servers that sent them. Only fingerprints are
+//! stored.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -7,10 +8,12 @@ use std::ops::Range;
 use super::own::forms;
 use super::prints::{Prints, VALUE_BYTES as VALUE_MIN};
 
-/// The owner of a remembered secret is a number that rises with each, times this, and the number of the server that sent it.
+/// The owner of a remembered secret is an increasing number times this, plus the number of the
+/// server that sent the secret.
 pub const UPSTREAMS: usize = 1024;
 
-/// Remembers a value and its encodings as `owner`'s. `false` if it was known or is too short.
+/// Remembers a value and its encodings for `owner`. Returns `false` if the value was known or is
+/// too short.
 pub fn remember(prints: &mut Prints, value: &str, owner: usize) -> bool {
     let from = owner % UPSTREAMS;
     let mut new = value.len() >= VALUE_MIN;
@@ -23,23 +26,25 @@ pub fn remember(prints: &mut Prints, value: &str, owner: usize) -> bool {
     new
 }
 
-/// Secrets that the servers of one agent have sent, as the server sees it that a message goes to or comes from.
+/// Secrets that the servers of one agent have sent, from the point of view of the server that a
+/// message goes to or comes from.
 pub struct Seen<'s> {
-    /// All of them.
+    /// The secrets of all servers.
     prints: &'s Prints,
     /// The number of this server.
     from: usize,
-    /// What is found in the message at hand.
+    /// Secrets found in the current message.
     found: RefCell<Learnt>,
 }
 
-/// Secrets found in a message, for whoever remembers them. Wiped when dropped; `Debug` does not show them.
+/// Secrets found in a message, to be remembered by the caller. Wiped when dropped; `Debug` does not
+/// show them.
 #[derive(Clone, Default)]
 pub struct Learnt {
     values: Vec<zeroize::Zeroizing<String>>,
 }
 
-/// Most values learnt from one message, and the longest, in bytes.
+/// Maximum number of values collected from one message, and maximum length of a value, in bytes.
 const VALUES: usize = 64;
 const VALUE_BYTES: usize = 1024;
 
@@ -56,19 +61,18 @@ impl fmt::Debug for Seen<'_> {
 }
 
 impl Learnt {
-    /// The values.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|value| value.as_str())
     }
 
-    /// Whether there are none.
+    /// Reports whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 }
 
 impl<'s> Seen<'s> {
-    /// What is known, and room for what is found.
+    /// Creates a view of the known secrets for one server, with no secrets found yet.
     pub fn new(prints: &'s Prints, from: usize) -> Self {
         Self {
             prints,
@@ -77,7 +81,7 @@ impl<'s> Seen<'s> {
         }
     }
 
-    /// Notes a secret of the message at hand.
+    /// Records a secret of the current message.
     pub(super) fn note(&self, value: &str) {
         let Ok(mut found) = self.found.try_borrow_mut() else {
             return;
@@ -90,7 +94,7 @@ impl<'s> Seen<'s> {
         }
     }
 
-    /// Whether this server sent the value.
+    /// Reports whether this server sent the value.
     pub(super) fn came_from_here(&self, value: &str) -> bool {
         let mut here = false;
         self.prints.owners(value.as_bytes(), |owner| {
@@ -99,7 +103,8 @@ impl<'s> Seen<'s> {
         here
     }
 
-    /// Tells each place where a value stands that another server sent, and this one did not.
+    /// Calls `tell` for each place that contains a value that another server sent and this one did
+    /// not.
     pub(super) fn tell_elsewhere(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
         let mut last = None;
         self.prints.find(text.as_bytes(), |span, _| {
@@ -114,7 +119,7 @@ impl<'s> Seen<'s> {
         });
     }
 
-    /// What was found.
+    /// Returns the secrets found in the message.
     pub fn learnt(self) -> Learnt {
         self.found.into_inner()
     }

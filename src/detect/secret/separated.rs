@@ -1,17 +1,18 @@
-//! Secrets with the same separator between their characters or groups, `A-K-I-A-2-E`, `AKIA.2E0A.8F3B`, and encoded data that the
-//! labels of a host name divide.
+//! Secrets with the same separator between their characters or groups, `A-K-I-A-2-E`,
+//! `AKIA.2E0A.8F3B`, and encoded data that is split across the labels of a host name.
 
 use std::ops::Range;
 
-/// Largest group between two separators, in characters, and the minimum number of groups: of single characters, of more.
+/// Maximum size of a group between two separators, in characters, and the minimum number of groups:
+/// for groups of one character, and for larger ones.
 const GROUP: usize = 5;
 const SINGLE: usize = 12;
 const GROUPS: usize = 4;
 /// Minimum number of letters and digits, and maximum size of one match in bytes.
 const LEAST: usize = 12;
 const MOST_BYTES: usize = 2_048;
-/// Minimum length of a label that is part of encoded data, and minimum number of digits in all of them: DNS looks names up without
-/// regard to case, so such data is base32 or hexadecimal.
+/// Minimum length of a label that is part of encoded data, and minimum number of digits in all of
+/// them: DNS ignores the case of names, so such data is base32 or hexadecimal.
 const LABEL: usize = 10;
 const DIGITS: usize = 2;
 /// Maximum number of matches in one text.
@@ -26,14 +27,14 @@ struct Interval {
     count: usize,
 }
 
-/// The separated passages of a text, each with its separators removed.
+/// Returns the separated passages of a text, each with its separators removed.
 pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
     if bytes.len() < LEAST + GROUPS - 1 {
         return Vec::new();
     }
     let mut intervals = [Interval::default(); 128];
-    // A bit for each character that repeated.
+    // A bit for each separator that was repeated.
     let mut repeated = 0_u128;
     let mut found = Vec::new();
     for (at, byte) in bytes.iter().enumerate() {
@@ -80,7 +81,7 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// The passage that `sign` separates at this interval, if it is long enough.
+/// Returns the passage that `sign` separates at this interval, if it is long enough.
 fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, String)> {
     let group = interval.step.checked_sub(1).filter(|group| *group > 0)?;
     let enough = if group == 1 {
@@ -107,7 +108,7 @@ fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, S
         + (interval.last + 1..=interval.last + group)
             .take_while(belongs)
             .count();
-    // A group longer than the others, as in a UUID: they only look alike.
+    // Groups longer than the others, as in a UUID, only look like separated characters.
     let goes_on = |at: Option<usize>| {
         group > 1
             && at
@@ -128,7 +129,7 @@ fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, S
     (plain >= LEAST && letters && joined.is_ascii()).then_some((start..end, joined))
 }
 
-/// Long labels of host names that follow each other, joined.
+/// Finds sequences of long labels in host names, and joins the labels of each.
 pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! The shape of a secret: a regex that is tried where one of its literals stands, and what must hold of a match.
+//! The shape of a secret: a regex that is tried where one of its literals is found, and the
+//! condition that a match must meet.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,23 +12,23 @@ use super::check::{self, Check};
 use super::class::Class;
 use crate::detect::prepared::{self, Use};
 
-/// Longest run of joints that is passed over to see what follows, in bytes.
+/// Maximum length of the joints that are skipped to find the next byte.
 const JOINTS_BYTES: usize = 24;
-/// Largest compiled form, in bytes, and the most memory that its states may fill.
+/// Maximum size of the compiled regex, in bytes, and maximum memory for its states.
 const REGEX_BYTES: usize = 256 << 10;
 const CACHE_BYTES: usize = 64 << 10;
-/// So far a regex looks, in bytes.
+/// Maximum number of bytes that a regex examines.
 pub(super) const REACH: usize = 8 << 10;
 
-/// One shape.
+/// A shape of a secret.
 pub struct Shape {
-    /// Its name in the rule file.
+    /// The name in the rule file.
     pub name: String,
     source: String,
-    /// What must hold of a match.
+    /// The condition that a match must meet.
     pub(super) check: Check,
-    /// Words of which one stands in the name of what the value is given to. If there are some, the regex is tried on values
-    /// only, and must match the whole of one.
+    /// Words, one of which the name of the value must contain. If there are any, the regex is only
+    /// tried on named values and must match a whole value.
     pub(super) near: Vec<String>,
     begin: Begin,
     regex: OnceLock<Option<meta::Regex>>,
@@ -43,19 +44,18 @@ impl std::fmt::Debug for Shape {
     }
 }
 
-/// A match of a shape.
 pub(super) struct Hit {
-    /// All of it.
+    /// The whole match.
     pub(super) span: Range<usize>,
-    /// The secret in it.
+    /// The secret within the match.
     pub(super) secret: Range<usize>,
 }
 
 impl Shape {
-    /// Reads a shape.
+    /// Parses a shape.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the reason why the shape is invalid.
     pub fn new(name: &str, source: &str, check: Check, near: Vec<String>) -> Result<Self, String> {
         let used = used(&near);
         let begin = prepared::record(used, source)
@@ -76,26 +76,27 @@ impl Shape {
         used(&self.near)
     }
 
-    /// Its regex, as written.
+    /// Returns the regex as written.
     #[cfg(test)]
     pub(super) fn source(&self) -> &str {
         &self.source
     }
 
-    /// What it can begin with. A shape that has neither words nor literals is tried on whatever looks random.
+    /// Returns the literals that a match can begin with. A shape without words and literals is
+    /// tried on anything that looks random.
     pub(super) fn literals(&self) -> &[String] {
         &self.begin.literals
     }
 
-    /// The length of the longest match, in bytes.
+    /// Returns the maximum length of a match, in bytes.
     pub(super) fn longest(&self) -> usize {
         self.begin.longest
     }
 
-    /// Compiles it, if that is still to be done.
+    /// Compiles the regex, if that has not been done yet.
     ///
     /// # Errors
-    /// Which bound it breaks.
+    /// Returns the bound that the regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         match self.regex() {
             Some(_) => Ok(()),
@@ -103,22 +104,23 @@ impl Shape {
         }
     }
 
-    /// Whether nothing says where it may stand.
+    /// Reports whether no word or literal indicates where a match can be.
     pub(super) fn is_loose(&self) -> bool {
         self.begin.literals.is_empty() && self.near.is_empty()
     }
 
-    /// Whether a match of a shape without literals may begin with `byte`.
+    /// Reports whether a match of a shape without literals may begin with `byte`.
     pub(super) fn begins_with(&self, byte: u8) -> bool {
         self.begin.next.has(byte)
     }
 
-    /// Whether it runs over several lines.
+    /// Reports whether matches span several lines.
     pub(super) fn long(&self) -> bool {
         self.check == Check::Body
     }
 
-    /// Whether what stands at `at`, past what may stand between pieces, can follow on a literal.
+    /// Reports whether the byte at `at`, or the first one after the joints there, can follow a
+    /// literal.
     pub(super) fn goes_on(&self, text: &str, at: usize) -> bool {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
         let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.begin.next.has(*byte));
@@ -132,7 +134,8 @@ impl Shape {
         written || joints == JOINTS_BYTES || fits(rest.first()) || fits(rest.get(joints))
     }
 
-    /// What it costs to try it at `start`, in bytes: it may look so far without finding anything.
+    /// Returns the cost of trying the shape at `start`, in bytes: the number of bytes that it may
+    /// examine without a match.
     pub(super) fn cost(&self, text: &str, start: usize) -> usize {
         let most = self.longest().min(REACH);
         let rest = text.as_bytes().get(start..).unwrap_or_default();
@@ -142,7 +145,7 @@ impl Shape {
                 .take_while(|byte| !byte.is_ascii_whitespace())
                 .count()
         };
-        // What runs over several lines is seldom more than begun.
+        // Most candidates for values of several lines fail early.
         if self.long() { most } else { line() * WEIGHED }
     }
 
@@ -152,8 +155,9 @@ impl Shape {
             .as_ref()
     }
 
-    /// The match that begins at `start`, if there is one that is not the beginning of something longer. `literal` is how
-    /// much of it is known by the literal that led here; `seam` says where another piece begins, which ends this one.
+    /// Returns the match that begins at `start`, unless it is only the beginning of something
+    /// longer. The literal that was found accounts for `literal` bytes of it; `seam` reports
+    /// whether another piece begins at a position, where this one ends.
     pub(super) fn at(
         &self,
         text: &str,
@@ -182,7 +186,7 @@ impl Shape {
         .then_some(hit)
     }
 
-    /// Whether the whole of a value has this shape.
+    /// Reports whether the whole of a value has this shape.
     pub(super) fn is(&self, value: &str) -> bool {
         value.len() <= self.longest()
             && self.search(value, 0..value.len()).is_some_and(|hit| {
@@ -201,7 +205,7 @@ impl Shape {
                 span,
             });
         }
-        // Most do not match: what was captured is asked for afterwards.
+        // Most candidates do not match: capture groups are only resolved for those that do.
         regex.search_half(&input)?;
         let mut captures: Captures = regex.create_captures();
         regex.search_captures(&input, &mut captures);
@@ -213,7 +217,7 @@ impl Shape {
     }
 }
 
-/// How a shape is searched for, by the words of which one stands before it.
+/// Returns the way in which a shape is searched for, given the words that must precede it.
 fn used(near: &[String]) -> Use {
     if near.is_empty() {
         Use::Shape

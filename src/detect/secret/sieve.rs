@@ -1,8 +1,10 @@
-//! Finds where a closer look is worth it: literals that shapes begin with, words of names, and runs of code characters.
+//! Finds the places of a text that are worth a detailed check: literals that shapes begin with,
+//! words of names, and runs of code characters.
 //!
-//! Literals are looked for in the text in lower case and without the signs that may join the pieces of a secret. Of each, the
-//! rarest run of four bytes is looked for by one bit: three bytes choose a word of the table by their hash, the fourth a bit of
-//! it. 32 kB stay in the nearest cache; an automaton over the same words took 6 MB.
+//! Literals are searched for in the text in lower case, without the characters that may join the
+//! pieces of a secret. Each literal is found by its rarest run of four bytes, with one bit: the
+//! hash of three bytes selects a word of the table, and the fourth byte a bit of the word. The
+//! table takes 32 kB and stays in the nearest cache; an automaton over the same words took 6 MB.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,40 +12,41 @@ use std::ops::Range;
 
 use super::class::Class;
 
-/// Bytes by which a literal is looked for. The shortest have one less and go with any byte that follows.
+/// Number of bytes by which a literal is found. The shortest literals have one byte less and match
+/// any following byte.
 const GRAM_BYTES: usize = 4;
 /// Maximum length of a literal in bytes.
 pub(super) const LONGEST: usize = 64;
-/// Bits of a hash.
+/// Number of bits of a hash.
 const HASH_BITS: u32 = 12;
 /// 2^32 divided by the golden ratio.
 const SPREAD: u32 = 0x9e37_79b9;
-/// Bytes of a text that are squeezed at once, and those of them that are counted together.
+/// Bytes of a text that are squeezed at once, and the size of the blocks in which they are counted.
 const STRETCH: usize = 2 << 10;
 const BLOCK: usize = 64;
 
-/// What a literal stands for.
+/// The meaning of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Meaning {
-    /// A shape may begin with it.
+    /// A match of this shape may begin with the literal.
     Shape(u32),
-    /// The same, read backwards.
+    /// The same for a match that is written backwards.
     Backwards(u32),
-    /// A name that tells of secrets may hold it.
+    /// The literal may be part of a name that suggests a secret.
     Name,
-    /// A name near which this shape is looked for.
+    /// The literal is part of a name near which this shape is searched for.
     Near(u32),
     /// The whole text may be written backwards.
     Mirrored,
 }
 
-/// Literals and what each stands for.
+/// The literals and their meanings.
 pub(super) struct Sieve {
-    /// For each hash, a bit for each byte that may follow on the bytes that were hashed.
+    /// For each hash, a bit for each byte that may follow the hashed bytes.
     bits: Box<[u64; 1 << HASH_BITS]>,
-    /// By their hashes.
+    /// Sorted by their hashes.
     owners: Box<[Owner]>,
-    /// Where in `owners` those of each hash begin, and where the last end.
+    /// Where the owners of each hash begin in `owners`, and where the last ones end.
     starts: Box<[u32]>,
     literals: Box<[Literal]>,
     /// The bytes and the meanings of all literals.
@@ -51,27 +54,27 @@ pub(super) struct Sieve {
     meanings: Box<[Meaning]>,
 }
 
-/// A literal that is looked for by some of its bytes.
+/// A literal that is found by some of its bytes.
 #[derive(Clone, Copy)]
 struct Owner {
     gram: u32,
-    /// Which bits of `gram` count.
+    /// The bits of `gram` that count.
     mask: u32,
     literal: u16,
-    /// Where in the literal they begin.
+    /// Position of the bytes of `gram` in the literal.
     at: u8,
-    /// The literal's last byte: most candidates end at it.
+    /// The last byte of the literal. Comparing it rules out most candidates.
     last: u8,
 }
 
-/// Ends of a literal's bytes and meanings; they begin where those of the one before end.
+/// Ends of the bytes and meanings of a literal; they begin at the ends of the previous literal.
 #[derive(Clone, Copy, Default)]
 struct Literal {
     bytes: u32,
     meanings: u32,
 }
 
-/// Something met on the way.
+/// An item found by the scan.
 pub(super) enum Met<'s> {
     /// A literal whose last byte is at `last`.
     Literal {
@@ -79,7 +82,7 @@ pub(super) enum Met<'s> {
         length: usize,
         meanings: &'s [Meaning],
     },
-    /// A run of characters that encodings are made of.
+    /// A run of characters that encodings consist of.
     Run { start: usize, end: usize },
 }
 
@@ -97,7 +100,7 @@ impl std::fmt::Debug for Sieve {
 }
 
 impl Owner {
-    /// Of a literal of at least three bytes that ends with `last`.
+    /// Creates the owner for a literal of at least three bytes that ends with `last`.
     fn new(word: &[u8], literal: u16, last: u8) -> Self {
         let score = |gram: &[u8]| gram.iter().map(|b| rarity(*b)).sum::<u32>();
         let rarest = word
@@ -124,10 +127,11 @@ impl Owner {
 }
 
 impl Sieve {
-    /// Prepares literals: lower case, three bytes and more, without [`Class::is_joint`] characters.
+    /// Prepares literals, which must be in lower case, at least three bytes long, and without
+    /// [`Class::is_joint`] characters.
     ///
     /// # Errors
-    /// Which literal is too long, or that there are too many.
+    /// Returns which literal is too long, or that there are too many literals.
     pub(super) fn new(literals: impl Iterator<Item = (String, Meaning)>) -> Result<Self, String> {
         let mut words: BTreeMap<String, Vec<Meaning>> = BTreeMap::new();
         for (literal, meaning) in literals {
@@ -147,7 +151,7 @@ impl Sieve {
             let literal =
                 u16::try_from(literals.len()).map_err(|_| "too many literals".to_owned())?;
             let word: Vec<u8> = word.bytes().map(folded).collect();
-            // What a text never has once it is squeezed is never found.
+            // A literal with a joint never occurs in a squeezed text.
             if let (Some(&last), false) = (word.last(), word.contains(&JOINT)) {
                 owners.push(Owner::new(&word, literal, last));
             }
@@ -185,7 +189,8 @@ impl Sieve {
         })
     }
 
-    /// Tells what is in `text`, in its order, for as long as `tell` says to go on. `runs` are its runs of code characters.
+    /// Calls `tell` with the items of `text` in order, until `tell` returns `false`. `runs` are the
+    /// runs of code characters in the text.
     pub(super) fn pass<'s>(
         &'s self,
         text: &str,
@@ -234,7 +239,7 @@ impl Sieve {
         }
     }
 
-    /// Every literal that ends in the new part of a stretch.
+    /// Finds every literal that ends in the new part of a stretch.
     fn find(&self, squeezed: &Squeezed, hits: &mut Vec<Hit>) {
         for (at, gram) in squeezed.padded().windows(GRAM_BYTES).enumerate() {
             let gram = u32::from_le_bytes(gram.first_chunk().copied().unwrap_or_default());
@@ -288,11 +293,11 @@ impl Sieve {
     }
 }
 
-/// What takes the place of a character that joins pieces.
+/// The replacement for a character that joins pieces.
 const JOINT: u8 = 0;
 
-/// The form of a byte in the scan: lower case, or [`JOINT`] for a character that the scan skips. NUL becomes a byte that no UTF-8
-/// text contains.
+/// Returns the form of a byte in the scan: lower case, or [`JOINT`] for a character that the scan
+/// skips. NUL becomes a byte that no UTF-8 text contains.
 const fn folded(byte: u8) -> u8 {
     match byte {
         0 => 0xff,
@@ -315,7 +320,7 @@ const FOLDED: [u8; 256] = {
     table
 };
 
-/// How seldom ordinary text has a byte.
+/// Returns how rare a byte is in ordinary text.
 fn rarity(byte: u8) -> u32 {
     const COMMON: &[u8] = b"etaoinsrlhdcumpfgybwvkxjqz";
     COMMON
@@ -324,27 +329,27 @@ fn rarity(byte: u8) -> u32 {
         .map_or(20, |at| at as u32)
 }
 
-/// A hash of the first three of four bytes.
+/// Returns a hash of the first three of four bytes.
 #[inline]
 fn hash(gram: u32) -> usize {
     ((gram << 8).wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
 }
 
-/// Which bit of a word of [`Sieve::bits`] is for the fourth byte.
+/// Returns the bit of a word of [`Sieve::bits`] that represents the fourth byte.
 #[inline]
 fn bit(gram: u32) -> u32 {
     gram >> 24 & 63
 }
 
-/// A stretch of a text as it is looked through, after the end of the one before.
+/// A stretch of a text in its squeezed form, after the end of the previous stretch.
 #[derive(Default)]
 struct Squeezed {
-    /// With one byte more, which no gram holds.
+    /// Has one extra byte, which is not part of any gram.
     bytes: Vec<u8>,
     length: usize,
-    /// Bytes of the stretch before.
+    /// Number of bytes kept from the previous stretch.
     kept: usize,
-    /// For each [`BLOCK`] of the stretch, how many bytes precede what is left of it.
+    /// For each [`BLOCK`] of the stretch, the number of squeezed bytes before it.
     blocks: [u16; STRETCH / BLOCK],
 }
 
@@ -363,7 +368,7 @@ impl Squeezed {
                 if let Some(to) = self.bytes.get_mut(length) {
                     *to = folded;
                 }
-                // Without a branch: where words end cannot be guessed.
+                // Without a branch, because the ends of words cannot be predicted.
                 length += usize::from(folded != JOINT);
             }
         }
@@ -374,12 +379,12 @@ impl Squeezed {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// With one byte more, which no gram holds.
+    /// Returns the squeezed bytes with one extra byte, which is not part of any gram.
     fn padded(&self) -> &[u8] {
         self.bytes.get(..=self.length).unwrap_or_default()
     }
 
-    /// Where in `part` the byte at `at` comes from.
+    /// Returns the position in `part` of the squeezed byte at `at`.
     fn locate(&self, part: &[u8], at: usize) -> usize {
         let blocks = self
             .blocks
@@ -407,7 +412,7 @@ impl Squeezed {
 mod tests {
     use super::*;
 
-    /// Each literal with the place of its last byte.
+    /// Returns each literal found, with the position of its last byte.
     fn found(literals: &[&str], text: &str) -> Vec<(usize, String)> {
         let sieve = Sieve::new(
             literals

@@ -1,4 +1,4 @@
-//! How `find.secret` reads.
+//! Parses `find.secret`.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use super::shape::Shape;
 use super::sieve::LONGEST;
 use crate::document::Table;
 
-/// What a rule of this kind looks for: shapes, or one of the other ways to know a secret.
+/// Settings of a rule of this kind: shapes, or one of the other ways to recognize a secret.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     /// Shapes, in the order of their names.
     pub shapes: Vec<Arc<Shape>>,
-    /// Values in telling company.
+    /// Whether to find values by the names that they are assigned to.
     pub named: bool,
-    /// The operator's own secrets.
+    /// Whether to find the operator's own secrets.
     pub own: bool,
-    /// Values that another server sent.
+    /// Whether to find values that another server sent.
     pub elsewhere: bool,
-    /// Values that go back to the server that sent them.
+    /// Whether to find values that are returned to the server that sent them.
     pub returned: bool,
-    /// What is compressed and too large to be unpacked.
+    /// Whether to report compressed data that is too large to be unpacked.
     pub unread: bool,
 }
 
 impl Spec {
-    /// Compiles the regexes, which otherwise waits for the first text that calls for them.
+    /// Compiles the regexes, which otherwise happens when a text first needs them.
     ///
     /// # Errors
-    /// Which bound they break.
+    /// Returns the bound that a regex exceeds.
     pub fn compile(&self) -> Result<(), String> {
         self.shapes.iter().try_for_each(|shape| {
             shape
@@ -40,7 +40,7 @@ impl Spec {
 
 type Set = fn(&mut Spec);
 
-/// Words of `find.secret.is`.
+/// Values of `find.secret.is`.
 const WAYS: [(&str, Set); 5] = [
     ("named", |spec| spec.named = true),
     ("own", |spec| spec.own = true),
@@ -49,7 +49,7 @@ const WAYS: [(&str, Set); 5] = [
     ("unread", |spec| spec.unread = true),
 ];
 
-/// Reads a `find.secret` table.
+/// Parses a `find.secret` table.
 pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let mut spec = Spec::default();
     let way = table.choice("is", &WAYS);
@@ -84,7 +84,8 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     good.then_some(spec)
 }
 
-/// A shape, as `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', check = "…", near = […] }`. `None`: the fault is noted.
+/// Parses a shape, written as `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', check = "…", near =
+/// […] }`. The error is `None` if the fault has already been reported.
 fn shape(shapes: &Table<'_>, name: &str) -> Result<Shape, Option<String>> {
     if !shapes.is_table(name) {
         let source = shapes.string(name).ok_or(None)?;

@@ -1,4 +1,4 @@
-//! Looks for all signals at once, in every reading of a text, and adds them up.
+//! Searches for all signals at once, in every reading of a text, and adds them up.
 
 use std::ops::Range;
 
@@ -10,22 +10,23 @@ use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
 use crate::text::{REJOINED, Reading, Text, Way};
 
-/// Phrases worth so much are anchors: nothing adds up without one of them, so the others are looked for around them only.
+/// Minimum weight of an anchor. No sum is reached without an anchor, so other phrases are only
+/// searched for around them.
 const ANCHOR: i32 = 32;
-/// Shorter keys are not looked at.
+/// Minimum length of a key that is examined.
 const KEY_BYTES: usize = 40;
-/// How far around.
+/// Distance around an anchor in which other phrases are searched for.
 const AROUND_BYTES: usize = 700;
 
-/// The place in a text of a part of one of its readings.
+/// Maps a part of a reading to its place in the text.
 type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
-/// All signal rules of a set, without what finds their phrases.
+/// All signal rules of a rule set, without the search for their phrases.
 #[derive(Debug)]
 pub(in crate::detect) struct Signals {
-    /// For each phrase: the rule, the number of its intent, its weight.
+    /// For each phrase: its rule, the number of its intent, and its weight.
     weights: Vec<(usize, u32, i32)>,
-    /// Phrases that count with the command after them.
+    /// Phrases that count depending on the command after them.
     ordering: Vec<usize>,
     sums: Vec<SumRule>,
     /// The model of wording, if a rule uses it.
@@ -45,12 +46,12 @@ struct Wording {
 struct SumRule {
     rule: usize,
     sum: Sum,
-    /// Whether the intent of each number counts.
+    /// For the number of each intent, whether the intent counts.
     counted: Vec<bool>,
 }
 
 impl SumRule {
-    /// Whether an event counts. What tells of mention always does.
+    /// Reports whether an event counts. Events that indicate a mention always do.
     fn counts(&self, event: &Event) -> bool {
         event.weight < 0
             || self
@@ -62,7 +63,7 @@ impl SumRule {
 }
 
 impl Signals {
-    /// Adds the phrases to those that are searched for.
+    /// Prepares the rules and adds their phrases to those that are searched for.
     pub(in crate::detect) fn new<'s>(
         rules: &[(usize, &'s Spec)],
         phrases: &mut Vec<Phrase<'s>>,
@@ -91,7 +92,8 @@ impl Signals {
                 }
                 Spec::Phrase(phrase) => {
                     let intent = number(&phrase.intent);
-                    // Texts are full of commands to run: only those beside other signals are looked at.
+                    // Texts are full of commands to run: only those near other signals are
+                    // examined.
                     let is_anchor = phrase.weight >= ANCHOR && !phrase.orders_command;
                     let class = if is_anchor {
                         Class::Anchor
@@ -139,12 +141,12 @@ impl Signals {
         }
     }
 
-    /// The rule of a phrase.
+    /// Returns the rule of a phrase.
     pub(in crate::detect) fn rule(&self, phrase: usize) -> Option<usize> {
         self.weights.get(phrase).map(|(rule, ..)| *rule)
     }
 
-    /// The signals of a text, sorted.
+    /// Returns the signals of a text, sorted.
     fn events(&self, searched: &Searched<'_>, place: &Place<'_>) -> Vec<Event> {
         let text = searched.text;
         let mut events = Vec::new();
@@ -198,7 +200,7 @@ impl Signals {
                 let Some((_, intent, weight)) = self.weights.get(phrase) else {
                     return;
                 };
-                // What could not be followed to its end counts everywhere.
+                // A phrase whose search could not be completed counts everywhere.
                 let everywhere = span.is_none() && *weight > 0;
                 let mut span = span.unwrap_or_else(|| region.clone());
                 if self.ordering.contains(&phrase) {
@@ -220,14 +222,14 @@ impl Signals {
     }
 }
 
-/// A text in which phrases have been looked for.
+/// A text in which phrases have been searched for.
 pub(in crate::detect) struct Searched<'s> {
     pub(in crate::detect) text: &'s str,
     pub(in crate::detect) scan: &'s Scan,
     pub(in crate::detect) engine: &'s Engine,
 }
 
-/// The parts of a text around signals, whole characters.
+/// Returns the parts of a text around signals, in whole characters.
 fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
     // Weak signals of the model of wording do not open regions: up to one text in fifty has one.
     let anchors = events.iter().filter(|event| event.weight >= ANCHOR);
@@ -246,13 +248,13 @@ fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
 }
 
 impl Signals {
-    /// Whether signals are looked for in a text at all.
+    /// Reports whether signals are searched for in a text at all.
     pub(in crate::detect) fn look_at(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
         place.direction() == Direction::Inbound
             && (place.role != Role::Key || text.raw().len() >= KEY_BYTES)
     }
 
-    /// Adds what adds up in the plain reading of a text.
+    /// Adds the sums that the plain reading of a text reaches.
     pub(in crate::detect) fn judge_plain(
         &self,
         searched: &Searched<'_>,
@@ -269,7 +271,7 @@ impl Signals {
         );
     }
 
-    /// Adds what adds up in another reading of a text.
+    /// Adds the sums that another reading of a text reaches.
     pub(in crate::detect) fn judge_reading(
         &self,
         searched: &Searched<'_>,
@@ -277,7 +279,7 @@ impl Signals {
         place: &Place<'_>,
         found: &mut Vec<Match>,
     ) {
-        // A reading that only leaves marks out is no disguise.
+        // A reading that only removes marks is not a disguise.
         let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
         let mut told = Vec::new();
         self.judge(
@@ -294,7 +296,8 @@ impl Signals {
         }));
     }
 
-    /// `locate` gives the place in the text of a part of this reading; `None` where it is no other than in the text itself.
+    /// Adds the sums that a reading reaches. `locate` maps a part of the reading to its place in
+    /// the text, or returns `None` if it does not differ from the text itself.
     fn judge(
         &self,
         searched: &Searched<'_>,
@@ -319,7 +322,8 @@ impl Signals {
         if told.len() == before || place.trial || place.inbound().hidden {
             return;
         }
-        // Samples of attacks are left out before anything is added up, so that they do not cover what is next to them.
+        // Samples of attacks are excluded before anything is added up, so that they do not mask
+        // signals next to them.
         let is_sample = |event: &Event| {
             !event.everywhere
                 && locate(event.span()).is_some_and(|span| text.is_attack_sample(&span))
@@ -346,7 +350,7 @@ impl Signals {
         }
     }
 
-    /// Adds the sums that windows reach. The sums count the same events.
+    /// Adds the sums that windows reach. All of `sums` count the same events.
     fn add_up(
         &self,
         sums: &[SumRule],
@@ -400,7 +404,8 @@ impl Signals {
                 }
             }
             if fired && !place.trial {
-                // What added up, so that a person knows why. Once, whichever sum it is for.
+                // Report the signals that contributed, so that a person can see the reason. Each is
+                // reported once, whichever sum it contributes to.
                 for event in near
                     .iter_mut()
                     .filter(|event| is_part(event) && !event.is_told)

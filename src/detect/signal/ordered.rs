@@ -1,23 +1,24 @@
-//! Commands that a text orders its reader to run.
+//! Commands that a text instructs its reader to run.
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// Longest command that is judged, in bytes.
+/// Maximum length of a command that is judged, in bytes.
 const COMMAND_BYTES: usize = 1 << 10;
-/// What begins and ends a block of code.
+/// The marker at the beginning and end of a code block.
 const FENCE: &str = "```";
 
-/// Judges commands that texts order to be run by the rules for what agents send.
+/// Judges commands that texts instruct to run by the rules for commands that agents send.
 pub trait OrderedCommands: Debug {
-    /// The rule that refuses a command.
+    /// Returns the rule that refuses a command.
     fn refused_by(&self, command: &str) -> Option<&str>;
 
-    /// The same for the refused command that a passage ends with.
+    /// Returns the rule that refuses a command at the end of a passage.
     fn refused_at_end(&self, passage: &str) -> Option<&str>;
 }
 
-/// Where a command stands that an order before `at` asks for: in a block of code, in marks of code, or to the end of the line.
+/// Returns the place of the command that an instruction before `at` asks for: in a code block, in a
+/// code span, or up to the end of the line.
 pub(super) fn command(text: &str, at: usize) -> Range<usize> {
     let (order, rest) = text.split_at_checked(at).unwrap_or((text, ""));
     let line = order

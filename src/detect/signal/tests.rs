@@ -4,7 +4,7 @@ fn event(start: usize, intent: u32, weight: i32) -> Event {
     Event::new(start..start + 10, intent, (intent, weight), false)
 }
 
-/// The points of each window.
+/// Returns the points of each window.
 fn points(mut events: Vec<Event>) -> Vec<i32> {
     sort(&mut events);
     windows(&"x".repeat(2000), &events, |_| true)

@@ -1,27 +1,29 @@
-//! Signals that stand close together, added up.
+//! Sums of signals that are close together.
 
 use std::ops::Range;
 
-/// A window is about so long, and ends with a sentence.
+/// Approximate length of a window in bytes.
 const WINDOW_BYTES: usize = 320;
-/// Letters beyond ASCII take two bytes or three.
+/// The same for texts that are not ASCII, whose letters take two or three bytes.
 const WINDOW_BYTES_WIDE: usize = 480;
-/// What tells of mention counts from so far around a window.
+/// Distance from a window in which phrases that indicate a mention count.
 const AROUND_BYTES: usize = 200;
-/// Each further intent in a window adds so much: together they say more than each by itself.
+/// Points that each further intent in a window adds: several intents together are more significant
+/// than each by itself.
 const PAIR: i32 = 6;
-/// The most that talk of attacks and examples around it can take off.
+/// Maximum number of points that mentions of attacks and examples around a window can subtract.
 const MENTION: i32 = -70;
-/// From here on a text is about the words, and the estimate of a model that only knows words does not count.
+/// Points of mentions at or below which a text is about wording, so that the estimate of the model
+/// of wording, which only considers words, does not count.
 const ABOUT_WORDS: i32 = -50;
-/// Quotation marks around what is talked of.
+/// Points for quotation marks around a phrase.
 const QUOTED: i32 = -15;
-/// Most signals looked at in one window.
+/// Maximum number of signals examined in one window.
 const EVENTS: usize = 48;
-/// Most windows told of one text.
+/// Maximum number of windows reported for one text.
 const WINDOWS: usize = 64;
 
-/// A signal that was found. Small: a text full of attacks has one for every few of its bytes.
+/// A signal that was found. Kept small, because a text full of attacks has one for every few bytes.
 #[derive(Debug)]
 pub(super) struct Event {
     start: u32,
@@ -30,9 +32,10 @@ pub(super) struct Event {
     pub(super) intent: u32,
     pub(super) weight: i32,
     pub(super) everywhere: bool,
-    /// It is an estimate by the model of wording, which does not see who speaks.
+    /// Whether the signal is an estimate by the model of wording, which cannot tell who is
+    /// speaking.
     pub(super) is_estimate: bool,
-    /// It is among the findings.
+    /// Whether the signal has already been added to the findings.
     pub(super) is_told: bool,
 }
 
@@ -43,7 +46,7 @@ impl Event {
         (intent, weight): (u32, i32),
         everywhere: bool,
     ) -> Self {
-        // No text is so long: a message is bounded far below.
+        // No text is this long: the size of a message is limited to far less.
         let [start, end] = [span.start, span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
         Self {
             start,
@@ -62,19 +65,20 @@ impl Event {
     }
 }
 
-/// Sorts events as [`windows`] reads them.
+/// Sorts events in the order that [`windows`] expects.
 pub(super) fn sort(events: &mut [Event]) {
     events.sort_by_key(|event| (event.start, event.end));
 }
 
-/// A part of a text, and what its signals come to.
+/// A part of a text and the points of its signals.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) span: Range<usize>,
     pub(super) points: i32,
 }
 
-/// Windows that start with a signal each, those that come to most of those that overlap. The events are sorted.
+/// Returns windows that each start with a signal; of overlapping windows, the one with the most
+/// points. The events must be sorted.
 pub(super) fn windows(
     text: &str,
     events: &[Event],
@@ -155,7 +159,8 @@ pub(super) fn windows(
                 };
                 *last = better;
             }
-            // So many windows are an attack or a book about them: what is left counts as one.
+            // A text with this many windows is an attack or a book about attacks: the rest counts
+            // as one window.
             Some(last) if !room => {
                 last.points = last.points.max(window.points);
                 last.span.end = window.span.end;
@@ -166,9 +171,9 @@ pub(super) fn windows(
     found
 }
 
-/// The best signal of each intent in a window.
+/// The signal with the highest weight for each intent in a window.
 struct BestOfIntents {
-    /// For each intent, the window that its weight is of, and the weight.
+    /// For each intent, the highest weight and the number of the window that it was found in.
     weights: Vec<(usize, i32)>,
     window: usize,
     intents: i32,
@@ -208,7 +213,7 @@ impl BestOfIntents {
             (*window, *weight) = (self.window, 0);
             self.intents += 1;
         }
-        // Weights are above zero.
+        // Weights are positive.
         if event.weight > *weight {
             self.sum += event.weight - *weight;
             *weight = event.weight;

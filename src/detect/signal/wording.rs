@@ -1,8 +1,11 @@
-//! A linear model of wording. It scores how much consecutive sentences resemble instructions to an AI assistant.
+//! A linear model of wording. It scores how much consecutive sentences resemble instructions to an
+//! AI assistant.
 //!
-//! Each word, alone and combined with the one or two words before it, is hashed into a table of weights. The score of a window of
-//! sentences is the sum of these weights, divided by the square root of the number of words. `tests/bench/detection/model` contains
-//! the training texts and the training command. The command also measures which share of ordinary documents reaches which score.
+//! Each word, alone and combined with the one or two words before it, is hashed into a table of
+//! weights. The score of a window of sentences is the sum of these weights, divided by the square
+//! root of the number of words. `tests/bench/detection/model` contains the training texts and the
+//! training command. The command also measures which share of ordinary documents reaches which
+//! score.
 
 mod model;
 mod sentences;
@@ -22,19 +25,22 @@ const WINDOW_BYTES: usize = 300;
 const WINDOW_SENTENCES: usize = 40;
 /// Maximum percentage of symbols in prose.
 const SYMBOLS_PER_100: usize = 8;
-/// Tables and code repeat words. A text with at least this many words is prose only if this percentage of them is distinct.
+/// Tables and code repeat words. A text with at least this many words is prose only if this
+/// percentage of them is distinct.
 const REPEATING_WORDS: usize = 8;
 const DISTINCT_PER_100: usize = 65;
 /// Number of sentences in the windows that are tried if the best one is not prose.
 const SHORT_SENTENCES: usize = 3;
-/// A sentence at the edge of a window that has fewer words, or contributes no more than this part of the sum, is not reported.
+/// A sentence at the edge of a window that has fewer words, or contributes no more than this part
+/// of the sum, is not reported.
 const PHRASE_WORDS: usize = 3;
 const MINOR_PART: i32 = 10;
 /// Maximum number of windows reported for one text.
 const WINDOWS: usize = 64;
 
 impl Model {
-    /// Windows of prose that score at least `least`, with their scores. Overlapping windows are merged.
+    /// Returns windows of prose that score at least `least`, with their scores. Overlapping windows
+    /// are merged.
     pub(super) fn windows(&self, text: &str, least: i32) -> Vec<(Range<usize>, i32)> {
         let found = Best {
             model: self,
@@ -106,7 +112,8 @@ impl<'m> Sentence<'m> {
         }
     }
 
-    /// Whether the sentence has reached the maximum length, so that the next word starts another one.
+    /// Reports whether the sentence has reached the maximum length, so that the next word starts
+    /// another one.
     fn is_full(&self, at: usize) -> bool {
         self.span
             .as_ref()
@@ -147,12 +154,12 @@ impl<'m> Sentence<'m> {
     }
 }
 
-/// Whether a byte is a character that is frequent in code and data.
+/// Reports whether a byte is a character that is frequent in code and data.
 const fn is_symbol(byte: u8) -> bool {
     byte.is_ascii_punctuation() && !matches!(byte, b'!' | b',' | b'-' | b'.' | b'/' | b'?')
 }
 
-/// Whether a window is prose rather than code or a table. Other windows are not reported.
+/// Reports whether a window is prose rather than code or a table. Other windows are not reported.
 fn is_prose(text: &str) -> bool {
     let symbols = text.bytes().filter(|byte| is_symbol(*byte)).count();
     if symbols * 100 > text.chars().count() * SYMBOLS_PER_100 {
@@ -226,8 +233,9 @@ impl Best<'_> {
         }
     }
 
-    /// Start and score of the best window that ends here, if it scores enough and is prose. Where the best one repeats a sentence or
-    /// includes code, the last few sentences may still be prose.
+    /// Returns the start and score of the best window that ends here, if it scores enough and is
+    /// prose. If the best one repeats a sentence or includes code, the last few sentences may still
+    /// be prose.
     fn best_prose(&self, end: usize) -> Option<(usize, i32)> {
         let mut sum = 0;
         let mut words = 0;
@@ -264,7 +272,8 @@ impl Best<'_> {
         Some(best).filter(is_found).or_else(short)
     }
 
-    /// The span of the recent sentences from `start`, without those at its edges that hardly contribute to the sum.
+    /// Returns the span of the recent sentences from `start`, without those at its edges that
+    /// hardly contribute to the sum.
     fn essential(&self, start: usize) -> Range<usize> {
         let window = || {
             self.recent

@@ -1,8 +1,8 @@
-//! Whether a condition narrows anything.
+//! Detects conditions that narrow nothing.
 
 use super::lex::{Kind, Token};
 
-/// Brackets and alternatives are followed this deep.
+/// Maximum depth to which brackets and alternatives are followed.
 const DEPTH: usize = 8;
 /// Words that end a condition.
 const ENDS: [&str; 11] = [
@@ -19,7 +19,8 @@ const ENDS: [&str; 11] = [
     "qualify",
 ];
 
-/// Whether every row meets it, whatever is in the row: `1=1`, `true`, `x = x`, `a OR true`. Unsure is no.
+/// Reports whether every row meets the condition, whatever it contains: `1=1`, `true`, `x = x`,
+/// `a OR true`. False if in doubt.
 pub(super) fn is_always_true(tokens: &[Token<'_>]) -> bool {
     let level = tokens.first().map_or(0, |first| first.depth);
     let ends = |token: &Token<'_>| {
@@ -66,7 +67,7 @@ fn holds(tokens: &[Token<'_>], depth: usize) -> bool {
     atom(tokens)
 }
 
-/// Without the brackets around it, as many as there are.
+/// Removes all brackets around the tokens.
 fn bare<'p, 't>(tokens: &'p [Token<'t>]) -> &'p [Token<'t>] {
     let level = tokens.first().map_or(0, |first| first.depth);
     let opens = tokens.iter().take_while(|token| token.is_mark("(")).count();

@@ -1,18 +1,20 @@
-//! SQL to tokens, as each family of databases takes it apart.
+//! Splits SQL into tokens, in the way of each family of databases.
 //!
-//! What one database takes for a string or a comment is a statement to another (`'a\'; DROP …`, `# …`, `$$…$$`,
-//! `/*! … */`). Which database reads is not known, so a text is read in every way that differs.
+//! A string or a comment in one database is a statement in another (`'a\'; DROP …`, `# …`, `$$…$$`,
+//! `/*! … */`). Which database will read the text is unknown, so it is read in every way that
+//! differs.
 
 use std::ops::Range;
 
-/// How a family of databases takes text apart.
+/// The lexical rules of a family of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
     /// SQLite, Oracle, DB2 and the standard.
     Plain,
     /// PostgreSQL and its kin: `$tag$…$tag$`, `E'…'`, nested comments.
     Postgres,
-    /// MySQL and MariaDB, BigQuery, Hive: backslashes in strings, `#` comments, `/*! … */` is run.
+    /// MySQL and MariaDB, BigQuery, Hive: backslashes in strings, `#` comments, `/*! … */` is
+    /// executed.
     MySql,
     /// SQL Server: `[name]`, nested comments.
     MsSql,
@@ -23,7 +25,7 @@ impl Flavour {
     pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Postgres, Self::MySql, Self::MsSql];
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A keyword or a name.
@@ -34,9 +36,9 @@ pub(super) enum Kind {
     Text,
     /// A number, `0x…` included.
     Number,
-    /// One character of anything else.
+    /// Any other single character.
     Mark,
-    /// A command of the client, such as `\!` or `.shell`, up to the line's end.
+    /// A command of the client, such as `\!` or `.shell`, up to the end of the line.
     Client,
 }
 
@@ -45,25 +47,25 @@ pub(super) enum Kind {
 pub(super) struct Token<'t> {
     pub(super) kind: Kind,
     pub(super) text: &'t str,
-    /// Bytes of the text, quotes included.
+    /// Its byte range in the text, quotes included.
     pub(super) span: Range<usize>,
-    /// How many brackets it stands in.
+    /// Number of brackets around it.
     pub(super) depth: usize,
 }
 
 impl Token<'_> {
-    /// Whether it is this keyword, which is in lower case.
+    /// Reports whether it is this keyword, given in lower case.
     pub(super) fn is(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
-    /// Whether it is this one character.
+    /// Reports whether it is this single character.
     pub(super) fn is_mark(&self, mark: &str) -> bool {
         self.kind == Kind::Mark && self.text == mark
     }
 }
 
-/// Whether families of databases could take the text apart differently.
+/// Reports whether families of databases could tokenize the text differently.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     text.contains(['\\', '#', '$', '[', '`'])
         || text.contains("/*")
@@ -72,7 +74,7 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
         || text.contains("Q'")
 }
 
-/// The tokens of a text; `None` where a string, a name or a comment has no end.
+/// Returns the tokens of a text; `None` if a string, a name or a comment has no end.
 pub(super) fn tokens(text: &str, flavour: Flavour) -> Option<Vec<Token<'_>>> {
     Lexer {
         text,
@@ -93,7 +95,7 @@ struct Lexer<'t> {
     flavour: Flavour,
     out: Vec<Token<'t>>,
     depth: usize,
-    /// Within `/*! … */`, whose end is then no token.
+    /// Whether it is inside `/*! … */`, whose end is then not a token.
     hint: bool,
 }
 
@@ -182,7 +184,7 @@ impl<'t> Lexer<'t> {
         self.at = end;
     }
 
-    /// Skips a comment, if one begins here. `None` where it has no end.
+    /// Skips a comment, if one begins here. Returns `None` if it has no end.
     fn comment(&mut self) -> Option<bool> {
         let mysql = self.flavour == Flavour::MySql;
         match (self.byte(0), self.byte(1)) {
@@ -237,7 +239,8 @@ impl<'t> Lexer<'t> {
             .map_or(self.bytes.len(), |n| self.at + n)
     }
 
-    /// Takes a command of the client: `\!` and its like anywhere, `.shell`, `!`, `:!!` where a statement would begin.
+    /// Reads a command of the client: `\!` and the like anywhere; `.shell`, `!`, `:!!` where a
+    /// statement would begin.
     fn client(&mut self) -> bool {
         let begins = self
             .out
@@ -259,7 +262,7 @@ impl<'t> Lexer<'t> {
         is
     }
 
-    /// A word or a number; a space beyond ASCII ends it, or is skipped where it would begin one.
+    /// Reads a word or a number; a non-ASCII space ends it, or is skipped at its start.
     fn word(&mut self, kind: Kind) {
         let start = self.at;
         let sharp = self.flavour != Flavour::MySql;
@@ -278,7 +281,7 @@ impl<'t> Lexer<'t> {
         self.push(kind, start, start..start + length, start + length);
     }
 
-    /// A string whose first quote stands `before − 1` bytes on; doubled quotes are part of it.
+    /// Reads a string whose first quote is `before − 1` bytes ahead; doubled quotes are part of it.
     fn string(&mut self, before: usize, backslashes: bool) -> Option<()> {
         self.until(b'\'', before, backslashes, Kind::Text)
     }
@@ -303,7 +306,7 @@ impl<'t> Lexer<'t> {
         Some(())
     }
 
-    /// `$tag$…$tag$`; whether there was one. `None` where it has no end.
+    /// Reads `$tag$…$tag$`; returns whether there was one, or `None` if it has no end.
     fn dollar(&mut self) -> Option<bool> {
         let rest = self.text.get(self.at + 1..)?;
         let Some(tag) = rest.find('$').and_then(|end| rest.get(..end)) else {
@@ -322,7 +325,7 @@ impl<'t> Lexer<'t> {
         Some(true)
     }
 
-    /// Oracle's `q'[…]'`.
+    /// Reads Oracle's `q'[…]'`.
     fn oracle(&mut self) -> Option<()> {
         let close = match self.byte(2) {
             b'[' => b']',
@@ -337,7 +340,7 @@ impl<'t> Lexer<'t> {
         Some(())
     }
 
-    /// Whether `[` begins a name, as SQLite allows, and no index or list.
+    /// Reports whether `[` begins a name, as in SQLite, rather than an index or a list.
     fn is_bracketed_name(&self) -> bool {
         let after = self.out.last();
         let index = after.is_some_and(|t| {

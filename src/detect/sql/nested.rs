@@ -1,9 +1,9 @@
-//! SQL within SQL: strings that a statement runs, put together where it joins them.
+//! SQL within SQL: the strings that a statement runs, concatenated where the statement joins them.
 
 use super::lex::{Kind, Token};
 use super::statement::Statement;
 
-/// Functions that run a string they are given as SQL.
+/// Functions that run a string argument as SQL.
 const RUN_SQL: [&str; 18] = [
     "sp_executesql",
     "dblink",
@@ -25,7 +25,7 @@ const RUN_SQL: [&str; 18] = [
     "ts_stat",
 ];
 
-/// Strings that the statement has run as SQL.
+/// Returns the strings that the statement runs as SQL.
 pub(super) fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
     let first = |any: &[&str]| {
         part.first()
@@ -57,14 +57,15 @@ pub(super) fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
     found
 }
 
-/// The strings of a statement, those that `+`, `||` or `CONCAT` join as one: `'xp_' + 'cmdshell'`.
+/// Returns the strings of a statement; those joined by `+`, `||` or `CONCAT` as one:
+/// `'xp_' + 'cmdshell'`.
 pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     let mut text = String::new();
     let mut concat = None;
     for (at, token) in part.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| part.get(before));
-        // `N'…'` and `E'…'` are strings with a letter in front.
+        // `N'…'` and `E'…'` are strings with a prefix letter.
         let prefix = ["n", "e", "u"].iter().any(|prefix| token.is(prefix))
             && part.get(at + 1).is_some_and(|next| next.kind == Kind::Text);
         let joins = ["+", "|"].iter().any(|mark| token.is_mark(mark))
@@ -88,7 +89,7 @@ pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
     found
 }
 
-/// Whether a statement gives a value to a variable.
+/// Reports whether a statement assigns a value to a variable.
 pub(super) fn sets(part: &[Token<'_>]) -> bool {
     let first = part.first().is_some_and(|first| {
         ["declare", "set", "select"]
@@ -100,7 +101,7 @@ pub(super) fn sets(part: &[Token<'_>]) -> bool {
         && part.iter().any(|token| token.text.starts_with('@'))
 }
 
-/// Whether a statement runs what a variable holds.
+/// Reports whether a statement runs the value of a variable.
 pub(super) fn runs_variable(part: &[Token<'_>]) -> bool {
     let runs = part.first().is_some_and(|first| {
         ["exec", "execute", "prepare"]
@@ -110,7 +111,7 @@ pub(super) fn runs_variable(part: &[Token<'_>]) -> bool {
     runs && part.iter().take(8).any(|token| token.text.starts_with('@'))
 }
 
-/// The text that a number such as `0x44524f50…` encodes.
+/// Returns the text that a number such as `0x44524f50…` encodes.
 fn hex(number: &str) -> Option<String> {
     let digits = number
         .strip_prefix("0x")
@@ -126,6 +127,6 @@ fn hex(number: &str) -> Option<String> {
         .chunks(2)
         .map(byte)
         .collect::<Option<_>>()?;
-    // SQL Server's own strings have two bytes a character.
+    // SQL Server's own strings have two bytes per character.
     String::from_utf8(bytes.into_iter().filter(|byte| *byte != 0).collect()).ok()
 }

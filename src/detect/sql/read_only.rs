@@ -1,7 +1,8 @@
-//! Whether a text does nothing but read, as far as a parser and the names of functions can tell.
+//! Checks that a text only reads, as far as a parser and the names of functions can show.
 //!
-//! A text passes if a parser takes it for one query and every way in which a database might take it apart is one: what
-//! a dialect's parser refuses must at least hold no word that could write, and no second statement.
+//! A text passes if a parser accepts it as one query, and so does every tokenization that a
+//! database might use: a text that a dialect's parser refuses must at least contain no word that
+//! could write, and no second statement.
 
 use sqlparser::ast::{Query, SetExpr, Statement as Parsed};
 use sqlparser::dialect::{
@@ -14,14 +15,15 @@ use super::lex::{self, Flavour, Kind, Token};
 use super::statement::same_parts;
 use crate::text::glob_fits;
 
-/// Longest query, in bytes and in tokens, and deepest brackets. A parser's tree is as deep as a query is long.
+/// Maximum length of a query in bytes and in tokens, and maximum depth of brackets. A parser's tree
+/// is as deep as a query is long.
 const BYTES: usize = 32 << 10;
 const TOKENS: usize = 1_500;
 const DEPTH: usize = 16;
-/// How deep the parser may go.
+/// Maximum recursion depth of the parser.
 const PARSER_DEPTH: usize = 40;
 
-/// Words that write wherever they stand in a query, unless a column or a function is called so.
+/// Words that write anywhere in a query, unless a column or a function has that name.
 const WRITES: [&str; 24] = [
     "insert",
     "update",
@@ -48,7 +50,7 @@ const WRITES: [&str; 24] = [
     "vacuum",
     "call",
 ];
-/// More of them, for what no parser could read.
+/// Further words that may write, for texts that no parser accepts.
 const MAY_WRITE: [&str; 34] = [
     "replace",
     "copy",
@@ -85,7 +87,7 @@ const MAY_WRITE: [&str; 34] = [
     "backup",
     "restore",
 ];
-/// Functions that write, wait, lock, reach for files or hosts, or run a string.
+/// Functions that write, wait, lock, access files or hosts, or run a string.
 const ACTS: [&str; 74] = [
     "nextval",
     "setval",
@@ -163,7 +165,7 @@ const ACTS: [&str; 74] = [
     "read_text",
 ];
 
-/// Why a text is more than reading; `None` if it is not.
+/// Returns why a text does more than read; `None` if it only reads.
 pub(super) fn objection(text: &str) -> Option<&'static str> {
     if text.len() > BYTES {
         return Some("too long to be judged");
@@ -184,7 +186,7 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
     if readings.is_empty() {
         return Some("no database could read it");
     }
-    // The parser does not know this one.
+    // The parser does not support this one.
     let mut parsed = readings.iter().all(|(tokens, _)| is_table(tokens));
     for (tokens, flavours) in &readings {
         if tokens.len() > TOKENS || tokens.iter().any(|token| token.depth > DEPTH) {
@@ -209,7 +211,8 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
                 [_] => return Some("it is no query"),
                 _ => return Some("it is not one statement"),
             }
-            // One that takes it for a query is enough: the others take it apart at the same places.
+            // One dialect that accepts it as a query is enough: the others tokenize it in the same
+            // way.
             break;
         }
         if !here
@@ -244,7 +247,7 @@ fn dialects(flavour: Flavour) -> &'static [&'static dyn Dialect] {
     }
 }
 
-/// Whether a statement, as parsed, only reads.
+/// Reports whether a parsed statement only reads.
 fn reads(statement: &Parsed) -> bool {
     match statement {
         Parsed::Query(query) => is_query(query),
@@ -306,7 +309,7 @@ fn is_query(query: &Query) -> bool {
     true
 }
 
-/// What its words say against it, whatever a parser makes of them.
+/// Returns the objection to its words, independent of any parser.
 fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
     const FIRST: [&str; 10] = [
         "select", "with", "values", "table", "show", "explain", "describe", "desc", "from", "(",
@@ -331,7 +334,7 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
     {
         return Some("it is no query");
     }
-    // `EXPLAIN DELETE …` only tells, unless it is told to carry it out.
+    // `EXPLAIN DELETE …` only reports, unless it is told to execute the statement.
     let tells = first.is("explain")
         && !tokens
             .iter()
@@ -368,7 +371,7 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
     None
 }
 
-/// `TABLE a.b`, which is all of a table.
+/// Reports whether it is `TABLE a.b`, which returns a whole table.
 fn is_table(tokens: &[Token<'_>]) -> bool {
     let [first, name @ ..] = tokens else {
         return false;
@@ -383,7 +386,7 @@ fn is_table(tokens: &[Token<'_>]) -> bool {
     first.is("table") && !name.is_empty() && name.iter().enumerate().all(of_name)
 }
 
-/// `SHOW CREATE TABLE t`, `SHOW GRANTS` and their like.
+/// Reports whether it is `SHOW CREATE TABLE t`, `SHOW GRANTS` or the like.
 fn shown(first: &Token<'_>, token: &Token<'_>) -> bool {
     first.is("show") && (token.is("create") || token.is("grant"))
 }

@@ -1,17 +1,17 @@
-//! What a rule of the kind `sql` asks for, and whether a statement answers.
+//! The conditions of a rule of the kind `sql`, and the test of a statement against them.
 
 use super::statement::Statement;
 use crate::detect::pattern::Regex;
 use crate::document::{Located, Table};
 use crate::text::glob_fits;
 
-/// What a rule of this kind looks for: any one of its clauses.
+/// The conditions of a rule of this kind: any one of its clauses.
 #[derive(Debug, Default)]
 pub struct Spec {
     pub(super) clauses: Vec<Clause>,
 }
 
-/// Everything that a clause names must hold of one statement.
+/// A condition: everything that it names must hold for one statement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clause {
     statement: Vec<Vec<String>>,
@@ -25,12 +25,12 @@ pub(super) struct Clause {
     pub(super) does: Option<Behaviour>,
 }
 
-/// What no single statement says.
+/// Behavior that no single statement shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
-    /// Could not be read to its end.
+    /// The text could not be read to its end.
     Unreadable,
-    /// Does more than read, where the policy allows nothing else.
+    /// The text does more than read, where the policy allows only reading.
     BeyondReading,
 }
 
@@ -42,10 +42,10 @@ impl Behaviour {
 }
 
 impl Spec {
-    /// Compiles its regexes, which otherwise waits for the first text that calls for them.
+    /// Compiles its regexes, which are otherwise compiled when a text first needs them.
     ///
     /// # Errors
-    /// Which bound they break.
+    /// The limit that one of them exceeds.
     pub fn compile(&self) -> Result<(), String> {
         self.clauses
             .iter()
@@ -53,7 +53,8 @@ impl Spec {
             .try_for_each(Regex::compile)
     }
 
-    /// Whether it keeps arguments that a policy names in `sql_read_only` to reading.
+    /// Reports whether it restricts the arguments that a policy names in `sql_read_only` to
+    /// reading.
     pub fn keeps_to_reading(&self) -> bool {
         self.clauses
             .iter()
@@ -127,7 +128,7 @@ impl Clause {
             && self.does.is_none()
     }
 
-    /// Whether a statement answers all that it asks of one.
+    /// Reports whether a statement meets all conditions on a single statement.
     pub(super) fn matches(&self, statement: &Statement) -> bool {
         let any = |globs: &[String], names: &[String]| {
             globs.is_empty()
@@ -172,7 +173,7 @@ fn starts_with(words: &[String], run: &[String]) -> bool {
             .all(|(glob, word)| !word.is_empty() && glob_fits(glob, word))
 }
 
-/// Regexes over text that is already put in order: keywords stand in lower case.
+/// Reads regexes for normalized text: its keywords are in lower case.
 fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
     let read = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),

@@ -1,19 +1,21 @@
-//! Statements: what a text of SQL would have a database do.
+//! Statements: what a text of SQL makes a database do.
 
 use super::condition;
 use super::lex::{self, Flavour, Kind, Token};
 use super::nested::{nested, runs_variable, sets, texts};
 
-/// Strings that are run as SQL are opened this often.
+/// Maximum nesting depth to which strings that are run as SQL are read.
 const NESTING: usize = 3;
-/// Most tokens that are looked at, nested strings included. Whoever sends more is unreadable.
+/// Maximum number of tokens that are examined, including those of nested strings. A text with more
+/// is unreadable.
 const TOKENS: usize = 60_000;
-/// Strings given to variables that are kept for what may run them.
+/// Maximum number of strings assigned to variables that are kept for a later statement that runs
+/// them.
 const VARIABLES: usize = 64;
-/// Longest text that is read, in bytes.
+/// Maximum length of a text that is read, in bytes.
 pub(super) const TEXT_BYTES: usize = 256 << 10;
 
-/// Words that may stand between a verb and what it is done to.
+/// Words that may occur between a verb and its object.
 const FILLERS: [&str; 18] = [
     "or",
     "replace",
@@ -34,7 +36,8 @@ const FILLERS: [&str; 18] = [
     "low_priority",
     "ignore",
 ];
-/// What can be dropped, altered or created: makes a verb in the middle of a text a statement.
+/// Objects that can be dropped, altered or created: they mark a verb in the middle of a text as a
+/// statement.
 const OBJECTS: [&str; 18] = [
     "table",
     "database",
@@ -55,28 +58,29 @@ const OBJECTS: [&str; 18] = [
     "assembly",
     "server",
 ];
-/// All that is known of a text of SQL.
+/// The facts about a text of SQL.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) statements: Vec<Statement>,
     /// It could not be read to its end in any way.
     pub(super) unreadable: bool,
-    /// It was too much to read.
+    /// It was too long to be read.
     pub(super) too_much: bool,
 }
 
 /// One statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Statement {
-    /// Keywords and plain names, in lower case, fillers left out; `""` where something else stands between two.
+    /// Keywords and plain names, in lower case, without fillers; `""` where something else is
+    /// between two of them.
     pub(super) words: Vec<String>,
-    /// Functions and procedures that it calls, in lower case, with and without what they belong to.
+    /// Functions and procedures that it calls, in lower case, with and without their qualifiers.
     pub(super) calls: Vec<String>,
-    /// Tables and other objects named where one reads or writes, in lower case.
+    /// Tables and other objects that it reads or writes, in lower case.
     pub(super) tables: Vec<String>,
     /// Name of the client's command, if it is one.
     pub(super) client: Option<String>,
-    /// Deletes or updates, and no condition narrows what.
+    /// Whether it deletes or updates without a condition that narrows it.
     pub(super) unbounded: bool,
     /// Tokens joined by spaces, keywords in lower case.
     pub(super) line: String,
@@ -90,7 +94,8 @@ pub(super) fn read(text: &str) -> Facts {
         facts.too_much = text.len() > TEXT_BYTES || budget == 0;
         facts.unreadable = facts.too_much || looks_like_sql(text);
         if text.len() <= TEXT_BYTES {
-            // What databases cannot read they refuse; if one can after all, its words are still seen.
+            // Databases refuse a text that they cannot read; in case one can, its words are
+            // examined all the same.
             let loose: String = text
                 .chars()
                 .map(|c| {
@@ -108,7 +113,7 @@ pub(super) fn read(text: &str) -> Facts {
     facts
 }
 
-/// Adds the statements of a text. Whether it could be read in some way.
+/// Adds the statements of a text. Returns whether it could be read in some way.
 fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: usize) -> bool {
     let flavours: &[Flavour] = if lex::is_ambiguous(text) {
         &Flavour::ALL
@@ -134,7 +139,7 @@ fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: 
             if nesting < NESTING && sets(part) && assigned.len() < VARIABLES {
                 assigned.extend(texts(part));
             }
-            // `EXEC(@sql)`: the text that a variable was given before.
+            // `EXEC(@sql)`: the text that was assigned to a variable earlier.
             if nesting < NESTING && runs_variable(part) {
                 for inner in std::mem::take(&mut assigned) {
                     read_into(&inner, out, budget, nesting + 1);
@@ -152,12 +157,12 @@ fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: 
     !seen.is_empty()
 }
 
-/// Whether two ways of reading a text take it apart at the same places.
+/// Reports whether two tokenizations split a text at the same places.
 pub(super) fn same_parts(a: &[Token<'_>], b: &[Token<'_>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.span == b.span)
 }
 
-/// Whether its first word is one that statements begin with.
+/// Reports whether its first word is one that statements begin with.
 fn looks_like_sql(text: &str) -> bool {
     const VERBS: [&str; 22] = [
         "select", "insert", "update", "delete", "drop", "alter", "create", "truncate", "with",
@@ -173,8 +178,8 @@ fn looks_like_sql(text: &str) -> bool {
     VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
 }
 
-/// The parts of a text that are statements: at `;`, and where a verb shows that another begins (SQL Server needs no `;`,
-/// and a `WITH` leads into what it is for).
+/// Splits a text into statements: at `;`, and where a verb shows that another statement begins (SQL
+/// Server needs no `;`, and a `WITH` precedes its statement).
 fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -195,7 +200,7 @@ fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
     parts
 }
 
-/// Whether a statement begins at a token in the middle of another.
+/// Reports whether a statement begins at a token in the middle of another.
 fn begins(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
     let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else {
         return false;
@@ -292,7 +297,7 @@ fn statement(part: &[Token<'_>]) -> Statement {
     made
 }
 
-/// The name that ends at a token: `a.b.c`, in lower case, and where it begins.
+/// Returns the name that ends at a token (`a.b.c`, in lower case), and where it begins.
 fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
     let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Quoted);
     let mut from = at;
@@ -306,7 +311,7 @@ fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
         .filter(|dot| part.get(*dot).is_some_and(|token| token.is_mark(".")))
         && at - from < 8
     {
-        // `master..xp_cmdshell` leaves one out.
+        // `master..xp_cmdshell` omits one part.
         match dot.checked_sub(1).and_then(|before| part.get(before)) {
             Some(token) if is_name(token) => {
                 name = format!("{}.{name}", token.text.to_ascii_lowercase());
@@ -338,7 +343,7 @@ fn calls(part: &[Token<'_>], out: &mut Vec<String>) {
     }
 }
 
-/// Whether what is called by `EXEC` or `CALL` begins here; `@result =` may stand between.
+/// Reports whether the name called by `EXEC` or `CALL` begins here; `@result =` may precede it.
 fn follows_exec(part: &[Token<'_>], at: usize) -> bool {
     let is_exec = |at: Option<usize>| {
         at.and_then(|at| part.get(at)).is_some_and(|token| {
@@ -378,7 +383,7 @@ fn tables(part: &[Token<'_>], out: &mut Vec<String>) {
     }
 }
 
-/// Whether it deletes or updates and no condition narrows what.
+/// Reports whether it deletes or updates without a condition that narrows it.
 fn is_unbounded(part: &[Token<'_>]) -> bool {
     let Some(first) = part.first() else {
         return false;
@@ -389,7 +394,7 @@ fn is_unbounded(part: &[Token<'_>]) -> bool {
         return false;
     }
     let level = first.depth;
-    // What stands in the brackets around it, as in a `WITH`, ends it.
+    // The closing bracket around it, as in a `WITH`, ends it.
     let end = part
         .iter()
         .position(|token| token.depth < level)

@@ -68,7 +68,7 @@ fn a_text_is_as_many_statements_as_any_database_sees() {
             .iter()
             .any(|line| line.contains("into outfile"))
     );
-    // What belongs to another statement begins none.
+    // A verb that is part of another statement begins no statement.
     for one in [
         "alter table t drop column c",
         "grant delete on t to u",

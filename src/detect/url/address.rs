@@ -1,11 +1,12 @@
-//! Addresses, in every spelling that some client understands, and what rules call where they lead.
+//! Addresses in every spelling that some client understands, and the names that rules use for where
+//! they lead.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::reach::{Reach, embedded};
 
 impl Reach {
-    /// The reading by which a name is found that resolves to such an address.
+    /// Returns the reading of a finding for a name that resolves to such an address.
     pub(super) fn resolved(self) -> &'static str {
         match self {
             Self::Reserved => "resolved-reserved",
@@ -18,16 +19,17 @@ impl Reach {
     }
 }
 
-/// An address that a host may be read as.
+/// An address as which a host may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spelt {
     pub(super) address: IpAddr,
-    /// Not as one writes it: by other radix, shortened, overflowing, an IPv4 address inside an IPv6 one.
+    /// An unusual spelling: another radix, shortened, overflowing, or an IPv4 address inside an
+    /// IPv6 one.
     pub(super) odd: bool,
 }
 
-/// Every address that some client reads a host as (without brackets): strict forms, those of `inet_aton`, and such that
-/// overflow. Empty for names.
+/// Returns every address as which some client reads a host (without brackets): strict forms, those
+/// of `inet_aton`, and overflowing ones. Empty for names.
 pub(super) fn spelt(host: &str) -> Vec<Spelt> {
     if host.contains(':') {
         let host = host.split('%').next().unwrap_or(host);
@@ -54,7 +56,7 @@ pub(super) fn spelt(host: &str) -> Vec<Spelt> {
         return Vec::new();
     }
     let mut out = Vec::new();
-    // A leading zero is octal to some clients and nothing to others.
+    // Some clients read a leading zero as octal, others ignore it.
     for octal in [true, false] {
         let numbers: Vec<u128> = parts.iter().map_while(|part| number(part, octal)).collect();
         let Some((last, front)) = numbers
@@ -67,7 +69,7 @@ pub(super) fn spelt(host: &str) -> Vec<Spelt> {
         let high = front
             .iter()
             .fold(0u128, |sum, part| (sum << 8) | (part & 0xff));
-        // What overflows is cut off by some clients and refused by others.
+        // Some clients truncate an overflowing number, others refuse it.
         let value = (high << rest) | (last & ((1u128 << rest) - 1));
         let address = IpAddr::V4(Ipv4Addr::from((value & u128::from(u32::MAX)) as u32));
         if !out.iter().any(|seen: &Spelt| seen.address == address) {

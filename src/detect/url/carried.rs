@@ -1,9 +1,9 @@
-//! What a URL takes along, and hosts that look like others.
+//! The data that a URL carries, and hosts that look like others.
 
 use super::fold;
 use super::parse::Parsed;
 
-/// Names of parameters that hold long opaque values by their nature.
+/// Names of parameters whose values are long and opaque by nature.
 const OPAQUE_BY_NATURE: [&str; 26] = [
     "sig",
     "signature",
@@ -33,7 +33,8 @@ const OPAQUE_BY_NATURE: [&str; 26] = [
     "hmac",
 ];
 
-/// Bytes of the longest value in query, fragment, path or host that says nothing to a reader: data on its way out.
+/// Returns the length of the longest opaque value in query, fragment, path or host, in bytes:
+/// possible exfiltration.
 pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
     let (path, query) = parsed.rest.split_once('?').unwrap_or((&parsed.rest, ""));
     let values = query.split(['&', ';', '#']).filter_map(|pair| {
@@ -44,7 +45,7 @@ pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
             && !name.starts_with("x-goog-"))
         .then_some(value)
     });
-    // Labels of a host are short: what is told by them is told by many.
+    // Labels of a host are short: data carried in them is spread over many.
     let host = parsed.targets.first().map(|target| {
         target
             .host
@@ -63,7 +64,7 @@ pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
         .unwrap_or(0)
 }
 
-/// Encoded rather than written: one long run of letters and digits of every kind.
+/// Reports whether a value looks encoded: one long run of letters and digits of every kind.
 fn opaque(value: &str) -> bool {
     let value = value.trim_end_matches('=');
     let fits = value.len() >= 24
@@ -84,7 +85,8 @@ fn opaque(value: &str) -> bool {
             || digits > 0 && upper * 8 > value.len() && lower * 8 > value.len())
 }
 
-/// Whether a host is written with letters of other scripts that look like Latin ones, throughout a label.
+/// Reports whether a host has a label with letters of other scripts, all of which look like Latin
+/// ones.
 pub(super) fn looks_like_another(host: &str) -> bool {
     host.split('.').any(|label| {
         let decoded = label.strip_prefix("xn--").and_then(punycode);
@@ -93,12 +95,12 @@ pub(super) fn looks_like_another(host: &str) -> bool {
     })
 }
 
-/// Cyrillic, Greek and other letters that print as Latin ones do.
+/// Reports whether a letter (Cyrillic, Greek or other) is displayed like a Latin one.
 fn latin_twin(c: char) -> bool {
     "аеорсухіјѕԁһӏԛԝвкмнтзьԍցοανρικτυχωϲϳɡɑɩıẹọạḅḍ".contains(c)
 }
 
-/// A label as it is shown (RFC 3492); `None` where it is none.
+/// Decodes a label (RFC 3492); `None` if it is not valid Punycode.
 fn punycode(label: &str) -> Option<String> {
     let (plain, coded) = label.rsplit_once('-').unwrap_or(("", label));
     let mut out: Vec<char> = plain.chars().collect();

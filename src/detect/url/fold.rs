@@ -1,4 +1,5 @@
-//! Characters that clients take for others: compatibility forms, dots and slashes of other scripts, percent signs.
+//! Characters that clients treat as others: compatibility forms, dots and slashes of other scripts,
+//! percent signs.
 
 use std::borrow::Cow;
 
@@ -6,11 +7,13 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::text::Text;
 
-/// Rounds of percent-decoding: a server in front and one behind, and one to be safe.
+/// Rounds of percent-decoding: one for a server in front, one for a server behind, and the rest in
+/// reserve.
 const ROUNDS: usize = 4;
 
-/// A text as clients read it: tabs and line breaks gone (WHATWG URL), compatibility forms folded, invisible characters
-/// gone, ideographic and other dots as `.` (UTS 46), other slashes as `/`. Whether that changed anything.
+/// Returns a text as clients read it: tabs and line breaks removed (WHATWG URL), compatibility
+/// forms folded, invisible characters removed, ideographic and other dots as `.` (UTS 46), other
+/// slashes as `/`; and whether that changed anything.
 pub(super) fn fold(text: &str) -> (Cow<'_, str>, bool) {
     if text.bytes().all(|b| matches!(b, 0x20..=0x7e)) {
         return (Cow::Borrowed(text), false);
@@ -22,7 +25,8 @@ pub(super) fn fold(text: &str) -> (Cow<'_, str>, bool) {
     (Cow::Owned(folded), odd)
 }
 
-/// The ASCII character that a look-alike stands for, among those that part hosts and paths.
+/// Returns the ASCII character that a look-alike resembles, among those that separate hosts and
+/// paths.
 pub(crate) fn like(c: char) -> char {
     match c {
         '\u{3002}' | '\u{ff61}' | '\u{ff0e}' | '\u{2024}' | '\u{fe52}' | '\u{a4f8}' | '\u{701}'
@@ -36,7 +40,8 @@ pub(crate) fn like(c: char) -> char {
     }
 }
 
-/// Percent signs decoded until nothing changes, at most a few times. What is no UTF-8 stays as it was.
+/// Decodes percent signs until nothing changes, at most [`ROUNDS`] times. Bytes that are not UTF-8
+/// are left undecoded.
 pub(super) fn percent(text: &str) -> String {
     let mut now = text.to_owned();
     for _ in 0..ROUNDS {
@@ -52,7 +57,7 @@ pub(super) fn percent(text: &str) -> String {
     }
 }
 
-/// One round; `None` if nothing changes.
+/// Decodes one round; `None` if nothing changes.
 pub(super) fn once(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;

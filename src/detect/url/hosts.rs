@@ -1,27 +1,27 @@
-//! Lists of hosts that calls may and may not reach.
+//! Lists of hosts that calls may or may not reach.
 
 use std::net::IpAddr;
 
 use crate::text::glob_fits;
 
-/// What a policy says of hosts: by tool, then for all tools. The first list that names a host decides.
+/// A policy's host lists: by tool, then for all tools. The first list that names a host decides.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     tools: Vec<(String, HostList)>,
     all: HostList,
 }
 
-/// Hosts that may be reached whatever they are, and such that may not.
+/// An allow list and a deny list of hosts.
 #[derive(Clone, Debug, Default)]
 pub struct HostList {
-    /// These may be reached, internal or not.
+    /// Hosts that may be reached, internal or not.
     pub allow: Vec<HostPattern>,
-    /// These may not, unless `allow` names them. `*` is all hosts.
+    /// Hosts that may not be reached, unless `allow` names them. `*` is all hosts.
     pub deny: Vec<HostPattern>,
 }
 
-/// Names a host: `example.org`, `*.example.org` (and the domain itself), `*`, an address or a range in CIDR notation
-/// (RFC 4632); each with a port behind it if only that is meant.
+/// A pattern for hosts: `example.org`, `*.example.org` (and the domain itself), `*`, an address or
+/// a range in CIDR notation (RFC 4632); each followed by a port if only that port matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
     what: What,
@@ -36,24 +36,25 @@ enum What {
     Net(IpAddr, u8),
 }
 
-/// What the lists say of a host.
+/// The result of looking a host up in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// It may be reached.
     Allowed,
-    /// It may not.
+    /// It may not be reached.
     Denied,
-    /// Nothing.
+    /// No list names it.
     Nothing,
 }
 
 impl Hosts {
-    /// The lists of tools, by name (`*` for anything in it), and the list for all.
+    /// Creates the lists: those of tools, by name (`*` matches any part of it), and the list for
+    /// all.
     pub fn new(tools: Vec<(String, HostList)>, all: HostList) -> Self {
         Self { tools, all }
     }
 
-    /// What is said of `host`, a name or an address, at `port`, when `tool` is called.
+    /// Looks up `host`, a name or an address, at `port`, for a call of `tool`.
     pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> Said {
         let address = host.parse::<IpAddr>().ok();
         let fits = |patterns: &[HostPattern]| {
@@ -78,10 +79,10 @@ impl Hosts {
 }
 
 impl HostPattern {
-    /// Reads one.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What a pattern looks like, if this is none.
+    /// A description of the valid forms, if it is not a valid pattern.
     pub fn read(written: &str) -> Result<Self, &'static str> {
         const HINT: &str = "a host is a name, `*.` and a domain, an address or a range such as `10.0.0.0/8`; a port may follow";
         let written = written.trim().to_ascii_lowercase();
@@ -126,7 +127,8 @@ fn is_name(name: &str) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
 }
 
-/// An address or a range, if it is one: `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:80`, `fd00::/8`.
+/// Parses an address or a range, if it is one: `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:80`,
+/// `fd00::/8`.
 fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
     let (address, bits) = match written.split_once('/') {
         Some((address, bits)) => (

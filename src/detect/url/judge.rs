@@ -1,4 +1,4 @@
-//! What there is to say of one URL where it stands.
+//! The facts about one URL in its place.
 
 use std::net::IpAddr;
 
@@ -13,11 +13,13 @@ use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
 
-/// URLs inside URLs are followed so far.
+/// Maximum depth to which URLs inside URLs are followed.
 const DEPTH: usize = 2;
-/// Schemes whose hosts are looked up as names. Elsewhere (`s3://bucket`) a name without a dot is none.
+/// Schemes whose hosts are resolved as names. In others (`s3://bucket`), a name without a dot is
+/// not a host.
 const LOOKED_UP: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
-/// Parameters by which a page sends a browser back to where it came from, which on a developer's machine is that machine.
+/// Parameters with the URL that a browser is sent back to, which on a developer's machine is that
+/// machine.
 const RETURNS: [&str; 18] = [
     "redirect_uri",
     "redirect_uris",
@@ -38,7 +40,7 @@ const RETURNS: [&str; 18] = [
     "web_origins",
     "allowed_callback_urls",
 ];
-/// Parameters that hold a host as often as a URL.
+/// Parameters that often hold a host instead of a URL.
 const HOLDS_HOST: [&str; 14] = [
     "url",
     "uri",
@@ -56,75 +58,77 @@ const HOLDS_HOST: [&str; 14] = [
     "addr",
 ];
 
-/// Where a URL stands.
+/// The place of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// In an argument that is one.
+    /// In an argument that is a URL.
     Argument,
     /// In a command or in code.
     Command,
 }
 
 impl Where {
-    /// Words of rule files.
+    /// Names in rule files.
     pub(super) const WORDS: [(&'static str, Self); 2] =
         [("argument", Self::Argument), ("command", Self::Command)];
 }
 
-/// Somewhere inside that a URL leads.
+/// An internal destination of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) reach: Reach,
-    /// Spelt so that a plain check would not see it.
+    /// Whether it is spelled so that a simple check would miss it.
     pub(super) odd: bool,
-    /// By a name that was looked up.
+    /// Whether it was reached by a name that was resolved.
     pub(super) resolved: bool,
 }
 
-/// What there is to say of one URL.
+/// The facts about one URL.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) reached: Vec<Reached>,
     pub(super) schemes: Vec<String>,
-    /// Bytes of opaque data that it takes along.
+    /// Number of bytes of opaque data that it carries.
     pub(super) carries: usize,
     /// The policy denies one of its hosts.
     pub(super) denied: bool,
-    /// A name of a host was looked up in vain.
+    /// The name of one of its hosts could not be resolved.
     pub(super) unresolved: bool,
-    /// A host that looks like another.
+    /// One of its hosts looks like another one.
     pub(super) homograph: bool,
     hosts: Vec<(String, Option<u16>)>,
     stands: Where,
-    /// It was too much to read.
+    /// It was too long to be read.
     too_much: bool,
 }
 
 impl Seen {
-    /// An argument that is a URL.
+    /// Examines an argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(Where::Argument);
         let returns = place.outbound().argument.is_some_and(is_return);
         seen.look(text, place, 0, By::Trick, returns);
-        // The whole URL is escaped: its receiver resolves the escapes first.
+        // The whole URL is escaped: its receiver decodes the escapes first.
         if !text.contains("://") && text.contains("%3") {
             seen.look(&fold::percent(text), place, 0, By::Standard, returns);
         }
-        // A line end within an address begins a header of the request: the host is what stands before it.
+        // A line end within an address starts a header of the request: the host is the part before
+        // it.
         if let Some((line, _)) = text.trim().split_once(['\r', '\n']) {
             seen.look(line, place, 0, By::Trick, returns);
         }
         if !runs(text) {
             seen.schemes.retain(|scheme| scheme != "data");
         }
-        // A file of the roots is no escape by way of a browser.
+        // A `file:` URL within the roots is not an escape through a browser.
         if seen.schemes.iter().any(|scheme| scheme == "file") && path::is_inside(text, place) {
             seen.schemes.retain(|scheme| scheme != "file");
         }
         seen
     }
 
-    /// An argument that is a path, or an address in its place. What files say is for rules of paths.
+    /// Examines an argument that is a path, or an address in its place. Files are covered by the
+    /// rules for paths.
     pub(super) fn path(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(Where::Argument);
         if text.contains("://") || text.contains(":\\\\") {
@@ -134,21 +138,22 @@ impl Seen {
         seen
     }
 
-    /// A word of a command.
+    /// Examines a word of a command.
     pub(super) fn command(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(Where::Command);
-        // What a loop counts up stands behind the last dot.
+        // In such a word, the number that a loop counts up follows the last dot.
         if text.ends_with('.') {
             return seen;
         }
-        // A word of a command ends where blanks begin; what is longer is a text that holds a URL.
+        // A word of a command ends at white space; a longer one is a text that contains a URL.
         let word = text.split_whitespace().next().unwrap_or("");
-        // The stand-in for what is not known is no disguise, and no name of a host either.
+        // The placeholder for an unknown value is not a disguise, and not the name of a host
+        // either.
         seen.look(&word.replace(UNKNOWN, "$()"), place, 0, By::Trick, false);
         seen
     }
 
-    /// A command with more URLs than can be judged.
+    /// Returns the facts for a command with more URLs than can be judged.
     pub(super) fn too_many() -> Self {
         let mut seen = Self::new(Where::Command);
         seen.give_up();
@@ -185,7 +190,7 @@ impl Seen {
         self.stands == inside
     }
 
-    /// Whether one of its hosts is among `patterns`.
+    /// Reports whether one of its hosts is among `patterns`.
     pub(super) fn names(&self, patterns: &[HostPattern]) -> bool {
         let names = |(host, port): &(String, Option<u16>)| {
             let address = host.parse::<IpAddr>().ok();
@@ -196,7 +201,7 @@ impl Seen {
         !patterns.is_empty() && self.hosts.iter().any(names)
     }
 
-    /// By which reading it was reached.
+    /// Returns the reading by which it was found.
     pub(super) fn reading(&self) -> &'static str {
         match self.stands {
             _ if self.too_much => work::URL,
@@ -205,7 +210,8 @@ impl Seen {
         }
     }
 
-    /// Looks at a URL; `least` is how surely its hosts must be hosts, `returns` says that a browser comes back by it.
+    /// Examines a URL; `least` is the required certainty that a host is a host, `returns` means
+    /// that a browser is sent back to it.
     fn look(&mut self, text: &str, place: &Place<'_>, depth: usize, least: By, returns: bool) {
         let Some(parsed) = parse(text) else { return };
         if parsed.cut {
@@ -242,7 +248,7 @@ impl Seen {
                 .filter(|_| spelt.len() == 1)
                 .map(|one| one.address.to_string());
             match said(plain.as_deref().unwrap_or(&target.host)) {
-                // Who allows a host does not allow to hide it.
+                // A policy that allows a host does not allow disguising it.
                 Said::Allowed if !target.odd && spelt.iter().all(|one| !one.odd) => return,
                 Said::Denied if sure || depth == 0 && target.host.contains('.') => {
                     self.denied = true
@@ -280,7 +286,7 @@ impl Seen {
         for (reach, odd) in by_address.chain(by_name).chain(by_label) {
             let named = reach == Reach::InternalName;
             let meant = !named || looked_up && depth == 0 && target.by != By::Trick;
-            // `metadata` is a word, and a host only where one must stand.
+            // `metadata` is a word, and a host only where a host is required.
             let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
             let allowed =
                 self.stands == Where::Command && !odd && !target.odd && reach < Reach::LinkLocal;
@@ -305,8 +311,9 @@ impl Seen {
         }
     }
 
-    /// Follows a name to its addresses, where somebody looks names up. What is read as a host by its place alone may be
-    /// something else: only one that `stands_for_host` is missed if there is no such name.
+    /// Follows a name to its addresses, if names are resolved. A text that is taken for a host only
+    /// because of its place may be something else: only a name that `stands_for_host` counts as
+    /// unresolved if it does not exist.
     fn resolve(
         &mut self,
         target: &Target,
@@ -350,7 +357,8 @@ impl Seen {
         }
     }
 
-    /// URLs in parameters and in the path of a URL: whoever is asked may go there.
+    /// Examines URLs in parameters and in the path of a URL: the server that is called may request
+    /// them.
     fn nested(&mut self, parsed: &Parsed, place: &Place<'_>, depth: usize) {
         let (path, query) = parsed.rest.split_once('?').unwrap_or((&parsed.rest, ""));
         let lower = path.to_ascii_lowercase();
@@ -383,20 +391,21 @@ impl Seen {
     }
 }
 
-/// The letters and digits of a name, in lower case.
+/// Returns the letters and digits of a name, in lower case.
 fn letters(name: &str) -> impl Iterator<Item = u8> {
     name.bytes()
         .filter(u8::is_ascii_alphanumeric)
         .map(|byte| byte.to_ascii_lowercase())
 }
 
-/// Whether an argument names where a browser comes back to, which nobody fetches.
+/// Reports whether an argument names a URL that a browser is sent back to, which no server fetches.
 fn is_return(argument: &str) -> bool {
     let last = argument.rsplit('.').next().unwrap_or(argument);
     last.len() <= 64 && RETURNS.iter().any(|name| letters(name).eq(letters(last)))
 }
 
-/// Whether a `data:` URL holds what a browser runs, rather than an image or a file (RFC 2397).
+/// Reports whether a `data:` URL contains something that a browser runs, rather than an image or a
+/// file (RFC 2397).
 fn runs(text: &str) -> bool {
     let kind = text
         .trim_start()
@@ -410,7 +419,7 @@ fn runs(text: &str) -> bool {
         .any(|word| kind.contains(word))
 }
 
-/// Whether a name may be that of a host: a template's hole or a sentence is none.
+/// Reports whether a name may be that of a host: a template placeholder or a sentence is not.
 fn is_label(host: &str) -> bool {
     !host.is_empty()
         && host.len() <= 63

@@ -1,17 +1,17 @@
-//! Names whose addresses somebody looks up, where a policy wants that. Judging stays pure: it says which names it would
-//! know of, and is given the answers when it judges again.
+//! Names whose addresses are resolved, if a policy requires that. Judging itself has no side
+//! effects: it returns the names that it needs, and is given the answers when it judges again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Most names of one message that are looked up.
+/// Maximum number of names of one message that are resolved.
 pub const NAMES: usize = 16;
-/// Longest name, and the longest of its labels, in bytes (RFC 1035, section 2.3.4).
+/// Maximum length of a name, and of each of its labels, in bytes (RFC 1035, section 2.3.4).
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 
-/// The addresses of names, as far as they were looked up. A name that is not here could not be.
+/// The addresses of the names that were resolved. A name that is missing could not be resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers(HashMap<String, Vec<IpAddr>>);
 
@@ -26,35 +26,35 @@ impl FromIterator<(String, Vec<IpAddr>)> for Answers {
     }
 }
 
-/// Names that judging would know more of.
+/// Names that an inspection needs to have resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// In lower case, each once; [`NAMES`] at the most.
+    /// In lower case, without duplicates; at most [`NAMES`].
     pub names: Vec<String>,
-    /// There were more.
+    /// Whether there were more.
     pub more: bool,
 }
 
-/// What is known of names while one message is judged.
+/// The state of name resolution while one message is judged.
 #[derive(Debug, Default)]
 pub struct Lookup<'l> {
     answers: Option<&'l Answers>,
     wanted: RefCell<Wanted>,
 }
 
-/// What is known of one name.
+/// The state of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known<'l> {
-    /// Nothing yet.
+    /// Not resolved yet.
     Nothing,
-    /// It could not be looked up.
+    /// It could not be resolved.
     Unresolved,
     /// Its addresses.
     At(&'l [IpAddr]),
 }
 
 impl<'l> Lookup<'l> {
-    /// With what was answered; without `answers` nobody has asked yet.
+    /// Creates the state with these answers; without `answers`, nothing has been resolved yet.
     pub fn new(answers: Option<&'l Answers>) -> Self {
         Self {
             answers,
@@ -62,12 +62,12 @@ impl<'l> Lookup<'l> {
         }
     }
 
-    /// The names that nobody has asked about yet.
+    /// Returns the names that have not been resolved yet.
     pub fn wanted(self) -> Wanted {
         self.wanted.into_inner()
     }
 
-    /// What is known of `name`, which is noted if nobody has asked yet.
+    /// Returns the state of `name`, and records the name if it has not been resolved yet.
     pub(super) fn of(&self, name: &str) -> Known<'l> {
         if let Some(answers) = self.answers {
             return answers
@@ -87,7 +87,8 @@ impl<'l> Lookup<'l> {
     }
 }
 
-/// Whether a host is a name that one can ask about: with a dot, and none of the signs of a template.
+/// Reports whether a host is a name that can be resolved: with a dot, and without the characters of
+/// a template.
 pub(super) fn can_be_asked(host: &str) -> bool {
     let fits = |label: &str| {
         !label.is_empty()

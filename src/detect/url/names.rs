@@ -1,4 +1,4 @@
-//! Names of hosts that lead inside, whatever a public resolver says.
+//! Host names that lead to internal destinations, whatever a public resolver returns.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -18,7 +18,7 @@ const METADATA: [&str; 11] = [
     "instance-data.ec2.internal",
     "rancher-metadata",
 ];
-/// Names of the machine itself, besides those under `.localhost` (RFC 6761).
+/// Names of the machine itself, in addition to those under `.localhost` (RFC 6761).
 const LOOPBACK: [&str; 10] = [
     "localhost",
     "localhost.localdomain",
@@ -31,7 +31,8 @@ const LOOPBACK: [&str; 10] = [
     "loopback",
     "broadcasthost",
 ];
-/// Domains that exist inside only (RFC 6762, RFC 8375, ICANN's `.internal`, and what routers and clusters use).
+/// Domains that exist only in internal networks (RFC 6762, RFC 8375, ICANN's `.internal`, and those
+/// that routers and clusters use).
 const INTERNAL: [&str; 19] = [
     "internal",
     "local",
@@ -53,7 +54,7 @@ const INTERNAL: [&str; 19] = [
     "kubernetes.default",
     "docker",
 ];
-/// Public domains under which every name is the machine itself.
+/// Public domains in which every name resolves to the machine itself.
 const TO_LOOPBACK: [&str; 21] = [
     "localtest.me",
     "lvh.me",
@@ -77,7 +78,7 @@ const TO_LOOPBACK: [&str; 21] = [
     "spoofed.burpcollaborator.net",
     "bugbounty.dod.network",
 ];
-/// Public domains that answer with what the name asks for, or with one address now and another later.
+/// Public domains that return the address that the name contains, or different addresses over time.
 const WILDCARD: [&str; 16] = [
     "nip.io",
     "sslip.io",
@@ -97,7 +98,7 @@ const WILDCARD: [&str; 16] = [
     "nrbind.net",
 ];
 
-/// Where a name leads, in lower case and without a dot at its end.
+/// Returns where a name leads; the name is in lower case and without a trailing dot.
 pub(super) fn reach(name: &str) -> Option<Reach> {
     let under = |domains: &[&str]| {
         domains.iter().any(|domain| {
@@ -118,18 +119,19 @@ pub(super) fn reach(name: &str) -> Option<Reach> {
     if under(&TO_LOOPBACK) || inside.is_some() {
         return Some(Reach::WildcardDns);
     }
-    // The name of the service itself is that of its page.
+    // The domain of the service itself is its web page.
     if matches!(name, "nip.io" | "sslip.io" | "www.nip.io" | "www.sslip.io") {
         return None;
     }
     if under(&WILDCARD) {
-        // With a public address inside, that is where it leads.
+        // With a public address inside, the name leads to that address.
         return (v4s(name).next().is_none()).then_some(Reach::WildcardDns);
     }
     under(&INTERNAL).then_some(Reach::InternalName)
 }
 
-/// Where the addresses inside a name lead: `app.10.0.0.1.nip.io`, `10-0-0-1.sslip.io`, `7f000001.c0a80001.rbndr.us`.
+/// Returns where the addresses inside a name lead: `app.10.0.0.1.nip.io`, `10-0-0-1.sslip.io`,
+/// `7f000001.c0a80001.rbndr.us`.
 fn inside(name: &str) -> Option<Reach> {
     if !name.bytes().any(|b| b.is_ascii_digit()) {
         return None;
@@ -148,7 +150,7 @@ fn inside(name: &str) -> Option<Reach> {
         .max()
 }
 
-/// Four numbers in a row, joined by dots or by hyphens throughout.
+/// Returns the addresses in a name: four numbers in a row, joined by dots or by hyphens throughout.
 fn v4s(name: &str) -> impl Iterator<Item = Ipv4Addr> {
     ['.', '-'].into_iter().flat_map(move |joint| {
         let other = if joint == '.' { '-' } else { '.' };

@@ -1,15 +1,17 @@
-//! A URL as any common client might read it: every host that one of them would connect to.
+//! Parses a URL in every way that a common client might: finds each host that one of them would
+//! connect to.
 //!
-//! Clients disagree about backslashes, several `@`, `@` behind `?` or `#`, missing slashes, tabs and percent signs in
-//! hosts (WHATWG URL against RFC 3986 against what libraries do). What one of them takes for the host is judged.
+//! Clients disagree about backslashes, several `@`, `@` after `?` or `#`, missing slashes, tabs and
+//! percent signs in hosts (WHATWG URL, RFC 3986, and the behavior of libraries). Every text that
+//! one of them treats as the host is judged.
 
 use super::fold;
 
-/// Longest text that is read; nothing longer is a URL that clients take.
+/// Maximum length of a text that is read; clients accept no longer URL.
 const URL_BYTES: usize = 64 << 10;
-/// Hosts of one URL; more are a trick of their own.
+/// Maximum number of hosts of one URL; more are a trick in themselves.
 const TARGETS: usize = 16;
-/// Schemes that may stand before another: `view-source:http://…`.
+/// Schemes that may precede another one: `view-source:http://…`.
 const WRAPPERS: [&str; 10] = [
     "view-source",
     "url",
@@ -22,7 +24,7 @@ const WRAPPERS: [&str; 10] = [
     "wyciwyg",
     "uri",
 ];
-/// Schemes whose rest is a host however many slashes are there.
+/// Schemes that are followed by a host, however many slashes there are.
 const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Schemes without a host.
 const HOSTLESS: [&str; 14] = [
@@ -42,42 +44,43 @@ const HOSTLESS: [&str; 14] = [
     "geo",
 ];
 
-/// A URL taken apart.
+/// The parts of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
-    /// In lower case, outermost first; empty where the text has none.
+    /// In lower case, outermost first; empty if the text has none.
     pub(super) schemes: Vec<String>,
     pub(super) targets: Vec<Target>,
-    /// What stands behind the first `/`, `\`, `?` or `#` after the host.
+    /// The part from the first `/`, `\`, `?` or `#` after the host.
     pub(super) rest: String,
-    /// More hosts than are looked at, or longer than is read.
+    /// Whether there were more hosts than are examined, or the text was longer than is read.
     pub(super) cut: bool,
 }
 
 /// A host that some client would connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// In lower case, decoded, without brackets and dots at its end.
+    /// In lower case, decoded, without brackets and trailing dots.
     pub(super) host: String,
     pub(super) port: Option<u16>,
-    /// How it is found.
+    /// How it was found.
     pub(super) by: By,
-    /// Not written as it is meant: percent signs, full-width or circled characters, characters that clients drop.
+    /// Whether it is disguised: percent signs, full-width or circled characters, characters that
+    /// clients drop.
     pub(super) odd: bool,
 }
 
-/// How a host is found in a text.
+/// How a host was found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum By {
-    /// By a reader that is led astray: behind an `@` in the path, before an `@`.
+    /// By a client that is misled: after an `@` in the path, or before an `@`.
     Trick,
-    /// At the start of a text without scheme.
+    /// At the start of a text without a scheme.
     Start,
-    /// As standards have it.
+    /// As the standards define it.
     Standard,
 }
 
-/// Takes a text apart as a URL. `None` where it can be none.
+/// Parses a text as a URL. Returns `None` if it cannot be one.
 pub(super) fn parse(text: &str) -> Option<Parsed> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     if text.is_empty() {
@@ -94,7 +97,7 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
     let mut left: &str = &folded;
     while let Some((scheme, rest)) = scheme(left) {
         parsed.schemes.push(scheme.clone());
-        // What is behind `!/` is inside the archive.
+        // The part after `!/` is inside the archive.
         left = if scheme == "jar" {
             rest.split("!/").next().unwrap_or(rest)
         } else {
@@ -142,12 +145,13 @@ impl Parsed {
         };
         let strict = until(&['/', '\\', '?', '#']);
         self.add(strict.rsplit('@').next().unwrap_or(strict), by, odd);
-        // To RFC 3986 a backslash is no end.
+        // In RFC 3986, a backslash does not end the host.
         let lenient = until(&['/', '?', '#']);
         if lenient.len() != strict.len() {
             self.add(lenient.rsplit('@').next().unwrap_or(lenient), by, odd);
         }
-        // Some take what is before the first `@`, or behind one that stands where no user can.
+        // Some clients take the part before the first `@`, or after one where no user info is
+        // allowed.
         let before = strict.split('@').next().unwrap_or(strict);
         self.add(
             before.split_whitespace().next().unwrap_or(before),
@@ -167,9 +171,9 @@ impl Parsed {
         }
     }
 
-    /// Notes `host` or `host:port`.
+    /// Adds the target of `host` or `host:port`.
     fn add(&mut self, written: &str, by: By, odd: bool) {
-        // A line end in a host begins a header of the request.
+        // A line end in a host starts a header of the request.
         let lower = written.to_ascii_lowercase();
         let end = ["%0d", "%0a"]
             .iter()
@@ -179,13 +183,13 @@ impl Parsed {
         let decoded = fold::percent(written.get(..end).unwrap_or(written));
         let odd = odd || decoded != written;
         let lower = decoded.to_lowercase();
-        // What is decoded may hold an `@` or a slash of its own.
+        // The decoded text may contain an `@` or a slash of its own.
         let lower = lower
             .split(['/', '\\', '?', '#', '\r', '\n'])
             .next()
             .unwrap_or(&lower);
         let lower = lower.rsplit('@').next().unwrap_or(lower).trim();
-        // `::1:80` without brackets: to some a port is behind the address.
+        // `::1:80` without brackets: some clients read a port after the address.
         if let Some((before, after)) = lower.rsplit_once(':')
             && before.contains(':')
             && !lower.contains('[')
@@ -220,7 +224,7 @@ impl Parsed {
     }
 }
 
-/// Host and port of `host:port`, `[v6]:port` or a bare IPv6 address.
+/// Splits `host:port`, `[v6]:port` or a bare IPv6 address into host and port.
 fn split_port(text: &str) -> (&str, Option<u16>) {
     if let Some(inner) = text.strip_prefix('[') {
         return match inner.split_once(']') {
@@ -244,7 +248,7 @@ fn split_port(text: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// The scheme in lower case and what follows it. `host:8080` has none.
+/// Returns the scheme in lower case and the rest. `host:8080` has none.
 fn scheme(text: &str) -> Option<(String, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let scheme = scheme.trim_end();

@@ -1,4 +1,4 @@
-//! What a rule of the kind `url` looks for.
+//! The conditions of a rule of the kind `url`.
 
 use crate::detect::ReadAs;
 use crate::document::{Located, Table, suggest};
@@ -7,7 +7,7 @@ use crate::reach::Reach;
 use super::hosts::HostPattern;
 use super::judge::{Seen, Where};
 
-/// What a rule of this kind looks for. All that is said must hold; of a list, one thing.
+/// The conditions of a rule of this kind. All that are given must hold; of a list, one entry.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     reaches: Vec<Reach>,
@@ -82,7 +82,7 @@ impl Spec {
         (fits && says).then_some(made)
     }
 
-    /// Who reads a text that it looks at first: its cases are tried so.
+    /// Returns the interpretation that the rule tests first: its cases are run with it.
     pub fn read_as(&self) -> ReadAs {
         if self.inside == Some(Where::Command) {
             ReadAs::Shell
@@ -91,7 +91,7 @@ impl Spec {
         }
     }
 
-    /// Whether it finds what it looks for, and by which reading.
+    /// Returns the reading of the finding if a URL meets the conditions.
     pub(super) fn matches(&self, seen: &Seen) -> Option<&'static str> {
         if self.inside.is_some_and(|inside| !seen.stands(inside)) {
             return None;

@@ -33,7 +33,7 @@ fn inside(text: &str) -> bool {
     !seen(text).reached.is_empty()
 }
 
-/// Ways to write a URL so that some client connects to the same host.
+/// Spellings of a URL with which some client connects to the same host.
 const DISGUISES: [fn([u8; 4]) -> String; 24] = [
     |[a, b, c, d]| format!("http://{a}.{b}.{c}.{d}/"),
     |address| format!("http://{}/", u32::from_be_bytes(address)),

@@ -1,4 +1,5 @@
-//! A folder and a name in members side by side, which the server joins: `{ "base": "/srv/app", "name": "../x" }`.
+//! A folder and a name in sibling members, which the server joins: `{ "base": "/srv/app", "name":
+//! "../x" }`.
 
 use std::borrow::Cow;
 
@@ -7,12 +8,13 @@ use crate::message::{Value, ValueKind};
 use super::pairs::plain;
 use super::{look, names};
 
-/// Longest folder and longest name, in bytes.
+/// Maximum length of the folder and of a name, in bytes.
 const FOLDER_BYTES: usize = 4096;
 const NAME_BYTES: usize = 1024;
 /// Maximum number of names of an object that are joined with its folder.
 const MAX_NAMES: usize = 8;
-/// Names of members that hold a name in a folder. One called a path may be the folder instead.
+/// Names of members that contain a name in a folder. A member called a path may be the folder
+/// instead.
 const NAMES: [&str; 17] = [
     "name",
     "newname",
@@ -32,10 +34,11 @@ const NAMES: [&str; 17] = [
     "outputname",
     "asset",
 ];
-/// Folders in which a plain word names a file, too.
+/// Folders in which a bare word also names a file.
 const SYSTEM: [&str; 6] = ["etc", "root", "proc", "boot", "dev", "var/spool"];
 
-/// The names, and the paths that they make with the folder, where an object holds an absolute folder and names in it.
+/// Returns the names, and the paths that they form with the folder, if an object contains an
+/// absolute folder and names in it.
 pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Value<'j>, String)> {
     let text = |value: &Value<'j>| value.str().filter(|_| value.kind() == ValueKind::String);
     let fits = |key: &str| key.len() <= 32 && NAMES.contains(&plain(key).as_str());
@@ -72,7 +75,8 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
         .collect()
 }
 
-/// Whether a text names a file in a folder: a word alone only in folders of the system and in hidden ones.
+/// Returns whether a text names a file in a folder: a bare word does so only in system folders and
+/// hidden ones.
 fn is_file_name(name: &str, folder: &str) -> bool {
     let signs = name.contains(['/', '\\', '.', '%'])
         && !name.contains("://")
@@ -89,7 +93,8 @@ fn is_file_name(name: &str, folder: &str) -> bool {
         && (signs || is_open())
 }
 
-/// Whether a folder is one of the system or in one, with as many slashes and dots as there may be: `//etc`, `/./etc`.
+/// Returns whether a folder is a system folder or inside one, with any number of slashes and dots:
+/// `//etc`, `/./etc`.
 fn is_system(folder: &str) -> bool {
     let parts: Vec<&str> = folder
         .split('/')

@@ -1,9 +1,10 @@
-//! What a value's form says against the name that it stands under.
+//! The form of a value, compared with what its name suggests.
 
 use super::look::{is_path, is_program, prose};
 
-/// Whether a text without a scheme, where a URL is asked for, can only be meant as a file: it climbs, it starts at a home, a
-/// drive, a share or a folder that no server's address begins with, or it names a file below a folder without a host's dot.
+/// Returns whether a text without a scheme, where a URL is expected, can only be a file: it climbs
+/// with `..`, it starts at a home, a drive, a share or a folder that no server's path begins with,
+/// or it names a file below a folder without a host's dot.
 pub(super) fn is_file(text: &str) -> bool {
     const SYSTEM: [&str; 10] = [
         "etc", "root", "proc", "sys", "boot", "var", "usr", "opt", "srv", "mnt",
@@ -32,8 +33,8 @@ pub(super) fn is_file(text: &str) -> bool {
     home || deep && SYSTEM.contains(&first) || rest.contains("/../") && is_path(text)
 }
 
-/// Whether a text begins as a name, a host or a number and goes on with a command: `127.0.0.1; rm -rf /`, `main|sh x`,
-/// `web$(reboot)`. Whoever puts it into a command line runs both.
+/// Returns whether a text begins as a name, a host or a number and continues with a command:
+/// `127.0.0.1; rm -rf /`, `main|sh x`, `web$(reboot)`. Inserted into a command line, it runs both.
 pub(super) fn goes_on_with_command(text: &str) -> bool {
     const SIGNS: [&str; 6] = ["$(", "`", "&&", "||", ";", "|"];
     const MOST: usize = 2048;
@@ -53,7 +54,7 @@ pub(super) fn goes_on_with_command(text: &str) -> bool {
     };
     let sign = |rest: &str| SIGNS.into_iter().find(|sign| rest.starts_with(sign));
     let spaced = rest.trim_start();
-    // What a shell puts in has to touch the value.
+    // A command substitution has to be adjacent to the value.
     let (Some(sign), rest) = (
         sign(rest).or_else(|| sign(spaced).filter(|sign| !matches!(*sign, "$(" | "`"))),
         spaced,

@@ -1,4 +1,4 @@
-//! Strings that the receiver reads as one, put together as a shell would have to be told them.
+//! Joins strings that the receiver reads as one, quoted as a shell requires.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -10,20 +10,21 @@ use super::names::{self, Head};
 use super::tool::{Runs, Tool};
 use super::{Frame, Node, Scope, ToolReaders, Unit, Units, look};
 
-/// Most variables that are set in front of a command.
+/// Maximum number of variables that are set before a command.
 const VARIABLES: usize = 64;
-/// Ends the here-documents that are made here.
+/// Delimiter of the here-documents that are generated here.
 const END: &str = "LYCHGATE_STDIN";
 
-/// A line put together of the elements of a list.
+/// A line joined from the elements of a list.
 pub(super) struct Line {
     pub(super) text: String,
-    /// The elements are nothing by themselves.
+    /// Whether the elements have no meaning by themselves.
     pub(super) covers: bool,
 }
 
 impl<'m> Units<'m> {
-    /// A program with its arguments, folder, variables and standard input, as one command. Which members that covers.
+    /// Joins a program with its arguments, folder, variables and standard input into one command.
+    /// Returns the members that it covers.
     pub(super) fn join<'j>(
         &mut self,
         frame: &Frame<'j>,
@@ -56,13 +57,14 @@ impl<'m> Units<'m> {
         let runs = matches!(scope.tool.runs, Runs::All | Runs::Some);
         let programs = || {
             let named = |(key, value): &&(Cow<'j, str>, Value<'j>)| {
-                // A list is a program with words of its own.
+                // A list is a program with its own arguments.
                 (value.kind() == ValueKind::String
                     || (names::head(key) == Head::Shell && is_words(*value)))
                     && (pinned(key) == Some(Head::Shell) || names::is_program(key))
                     && pinned(key) != Some(Head::Text)
             };
-            // What is called a file or an application is a program only where words for it stand beside it.
+            // A member called a file or an application is a program only if there are arguments
+            // next to it.
             let plainly = |(key, _): &&(Cow<'j, str>, Value<'j>)| {
                 names::head(key) == Head::Shell && !names::is_language(key)
             };
@@ -90,7 +92,7 @@ impl<'m> Units<'m> {
             _ => return none,
         };
         let mut words = list.map(|(_, value)| words(*value)).unwrap_or_default();
-        // `{ cmd, flags, target }`: flags work on something.
+        // `{ cmd, flags, target }`: flags need an operand.
         let only_flags = words.split_whitespace().all(|word| word.starts_with('-'));
         if runs && only_flags && from.is_some() && !program.trim().contains(char::is_whitespace) {
             let flags = list.is_some_and(|(list, _)| names::is_flags(list));
@@ -106,7 +108,7 @@ impl<'m> Units<'m> {
                 words.push_str(&operands(*value));
             }
         }
-        // The folder of a container's command is not this machine's.
+        // The folder of a command in a container is not on this machine.
         let folder = find(names::is_folder)
             .filter(|_| !scope.in_container)
             .filter(|(key, _)| from.is_none_or(|(program, _)| program != key))
@@ -158,7 +160,8 @@ impl<'m> Units<'m> {
             joined: true,
             node,
         });
-        // What was joined is not read again; a folder as cmd.exe writes it may keep the line from being read as such.
+        // Joined members are not read again, except for the program if a folder in cmd.exe syntax
+        // may keep the line from being parsed as a command.
         let windows = folder.is_some_and(|folder| folder.contains(['\\', ':']));
         let code = look::code(scope.language.as_deref(), &scope.tool, &program) != ReadAs::Shell;
         let program = from.map(|(_, value)| value).filter(|_| !windows && !code);
@@ -167,7 +170,8 @@ impl<'m> Units<'m> {
     }
 }
 
-/// What a list of strings comes to: the words of one command, or several commands, or either where it cannot be told.
+/// Joins a list of strings: into the words of one command, or into several commands, or into both
+/// if it is ambiguous.
 pub(super) fn lines(texts: &[Cow<'_, str>], several: bool) -> Vec<Line> {
     let spaced = |text: &str| text.trim().contains(char::is_whitespace);
     let Some((first, rest)) = texts.split_first() else {
@@ -216,7 +220,7 @@ pub(super) fn lines(texts: &[Cow<'_, str>], several: bool) -> Vec<Line> {
     out
 }
 
-/// A command of a tool that is named after a program, with the program in front of it.
+/// Returns a command of a tool that is named after a program, with the program prepended.
 pub(super) fn with_program(tool: &Tool, command: &str) -> Option<String> {
     let program = tool.program?;
     let first = command.split_whitespace().next()?;
@@ -227,7 +231,7 @@ pub(super) fn with_program(tool: &Tool, command: &str) -> Option<String> {
     (!says_so).then(|| format!("{program} {command}"))
 }
 
-/// Whether a list holds the words of one command.
+/// Returns whether a list contains the words of one command.
 fn is_words(list: Value<'_>) -> bool {
     let mut elements = list.elements();
     let first = elements.next().and_then(|first| first.str());
@@ -235,7 +239,7 @@ fn is_words(list: Value<'_>) -> bool {
         && elements.all(|more| more.kind() == ValueKind::String)
 }
 
-/// The words of an argument list: each element quoted, a string as it stands.
+/// Returns the words of an argument list: each element quoted, a string unchanged.
 fn words(list: Value<'_>) -> String {
     if let Some(text) = list.str() {
         return format!(" {text}");
@@ -254,7 +258,7 @@ fn words(list: Value<'_>) -> String {
     out
 }
 
-/// What a command works on: a word, or a list of them.
+/// Returns the operands of a command: a word, or a list of words.
 fn operands(value: Value<'_>) -> String {
     let word = |text: Cow<'_, str>| format!(" {}", quote(&text));
     value.str().map_or_else(
@@ -269,7 +273,7 @@ fn operands(value: Value<'_>) -> String {
     )
 }
 
-/// `export A='b'; ` for each variable: an object of them, or a list of `A=b`.
+/// Returns `export A='b'; ` for each variable: an object of variables, or a list of `A=b`.
 fn variables(set: Value<'_>) -> String {
     let fits = |name: &str| {
         !name.is_empty()
@@ -299,7 +303,7 @@ fn variables(set: Value<'_>) -> String {
     out
 }
 
-/// A here-document that nothing in the text can end.
+/// Returns a here-document that nothing in the text can end.
 fn heredoc(text: &str) -> String {
     let like = text
         .lines()
@@ -318,14 +322,14 @@ fn names_joined(argument: &str, key: &str) -> String {
     }
 }
 
-/// A folder, whose `~` a shell expands.
+/// Quotes a folder so that a shell still expands its `~`.
 fn quote_folder(folder: &str) -> String {
     folder
         .strip_prefix("~/")
         .map_or_else(|| quote(folder), |rest| format!("~/{}", quote(rest)))
 }
 
-/// One word, as a shell must be told it.
+/// Quotes one word for a shell.
 fn quote(text: &str) -> String {
     let plain = |b: u8| {
         b.is_ascii_alphanumeric()

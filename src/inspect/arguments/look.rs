@@ -1,4 +1,4 @@
-//! What a string looks like, where its name does not tell.
+//! The look of a string, used if its name is not conclusive.
 
 use crate::detect::{Language, ReadAs};
 
@@ -16,12 +16,12 @@ static PROGRAMS: Table = Table::new(
     powershell pwsh cmd del rd rmdir format reg schtasks vssadmin bcdedit wmic net netsh certutil bitsadmin mshta rundll32 regsvr32 \
     iex iwr cscript wscript diskpart takeown icacls cipher sc osascript launchctl defaults security dscl",
 );
-/// Words of sentences.
+/// Words that occur in sentences.
 static PROSE: Table = Table::new(
     "the a an to and or is are was be of with this that it its you your we our please not should would could when how \
     what why because which from in for on as if then than but can will do does don't never always use using",
 );
-/// With what statements begin, and one of the words that follow.
+/// The first words of statements, with the words of which one has to follow.
 const SQL: [(&str, &str); 24] = [
     ("select", ""),
     ("insert", "into"),
@@ -67,12 +67,12 @@ fn is_in(table: &str, word: &str) -> bool {
     table.split_ascii_whitespace().any(|known| known == word)
 }
 
-/// Whether a word is the name of a program.
+/// Returns whether a word is the name of a program.
 pub(super) fn is_program(word: &str) -> bool {
     PROGRAMS.has(word)
 }
 
-/// Whether a text is a command line rather than a sentence that may hold one.
+/// Returns whether a text is a command line rather than a sentence that may contain one.
 pub(super) fn is_command(text: &str) -> bool {
     let text = text.trim_start();
     let head: String = text.chars().take(600).collect();
@@ -81,13 +81,13 @@ pub(super) fn is_command(text: &str) -> bool {
     }
     let lower = head.to_ascii_lowercase();
     let words = || lower.split_ascii_whitespace();
-    // `A=b sudo rm`: what is set first.
+    // `A=b sudo rm`: assignments come first.
     let Some(first) = words()
         .find(|word| (word.starts_with(['-', '/', '=']) || !word.contains('=')) && *word != "sudo")
     else {
         return lower.contains("sudo");
     };
-    // A sentence begins with a capital, a program does not.
+    // A sentence begins with a capital letter, a program does not.
     let mut letters = text.chars();
     let titled = letters.next().is_some_and(char::is_uppercase)
         && letters.next().is_some_and(char::is_lowercase);
@@ -116,7 +116,7 @@ pub(super) fn is_command(text: &str) -> bool {
         || words().count() <= 3 && !words().any(|word| PROSE.has(word))
 }
 
-/// Whether a text is SQL.
+/// Returns whether a text is SQL.
 pub(super) fn is_sql(text: &str) -> bool {
     let head: String = text.chars().take(2000).collect();
     let head = head.to_ascii_lowercase();
@@ -150,7 +150,7 @@ pub(super) fn is_sql(text: &str) -> bool {
             .any(|word| is_in(second, word))
 }
 
-/// Whether a text can only be meant as a path.
+/// Returns whether a text can only be a path.
 pub(super) fn is_path(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || text.len() > 1024 || text.contains(['\n', '\r']) {
@@ -193,7 +193,7 @@ pub(super) fn is_path(text: &str) -> bool {
     TOP.has(first) && !(more.contains(' ') && prose(&decoded))
 }
 
-/// Whether a text is sentences.
+/// Returns whether a text consists of sentences.
 pub(super) fn prose(text: &str) -> bool {
     let words = || text.split_ascii_whitespace().take(100);
     let prose = words()
@@ -202,14 +202,14 @@ pub(super) fn prose(text: &str) -> bool {
     prose > 1 && prose * 6 >= words().count()
 }
 
-/// Whether a text can only be meant as a URL.
+/// Returns whether a text can only be a URL.
 pub(super) fn is_url(text: &str) -> bool {
     let text = text.trim();
-    // A remote of git that runs what it says (git-remote-ext).
+    // A git remote that runs its address as a command (git-remote-ext).
     if text.starts_with("ext::") {
         return true;
     }
-    // A URL that is percent-encoded as a whole: the receiver decodes it first.
+    // A URL that is entirely percent-encoded: the receiver decodes it first.
     if let Some((scheme, rest)) = text.split_once('%')
         && ["http", "https", "ftp", "ws", "wss"]
             .iter()
@@ -232,7 +232,7 @@ pub(super) fn is_url(text: &str) -> bool {
             .as_bytes()
             .first()
             .is_some_and(u8::is_ascii_alphabetic);
-    // Clients of the web take any number of slashes, and schemes that wrap another address.
+    // Web clients accept any number of slashes, and schemes that wrap another URL.
     const ANY_SLASHES: [&str; 4] = ["http", "https", "ws", "wss"];
     const WRAPPERS: [&str; 5] = ["view-source", "jar", "feed", "url", "blob"];
     let lower = scheme.to_ascii_lowercase();
@@ -247,13 +247,14 @@ pub(super) fn is_url(text: &str) -> bool {
     scheme_fits && leads && !rest.contains(char::is_whitespace) && text.len() < 4096
 }
 
-/// As [`is_url`], or a host with a port, for names that ask for one.
+/// Returns whether a text is a URL as defined by [`is_url`], or a host with a port, for names that
+/// expect one.
 pub(super) fn is_address(text: &str) -> bool {
     let text = text.trim();
     let host_port = || {
         let host = text.split('/').next().unwrap_or(text);
         let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
-        // `../x` starts with no host.
+        // `../x` does not start with a host.
         let name_fits = !name.is_empty()
             && !name.starts_with('.')
             && name.bytes().all(|b| {
@@ -272,7 +273,7 @@ pub(super) fn is_address(text: &str) -> bool {
         || (text.len() < 256 && !text.contains(char::is_whitespace) && (host_port() || relative))
 }
 
-/// How code is read: by the language that is named, else by the tool's name, else by its look.
+/// Returns how code is read: by the named language, else by the tool's name, else by its look.
 pub(super) fn code(named: Option<&str>, tool: &Tool, code: &str) -> ReadAs {
     let named = named.and_then(|named| {
         language(
@@ -284,7 +285,7 @@ pub(super) fn code(named: Option<&str>, tool: &Tool, code: &str) -> ReadAs {
     named.or(tool.language).unwrap_or_else(|| by_look(code))
 }
 
-/// The language of this name, if it is not a shell's.
+/// Returns the language with this name, unless it is a shell.
 pub(super) fn code_language(name: &str) -> Option<ReadAs> {
     match language(name) {
         Some(read_as @ ReadAs::Code(_))
@@ -323,7 +324,8 @@ fn language(name: &str) -> Option<ReadAs> {
     Some(ReadAs::Code(language))
 }
 
-/// Python and JavaScript say in their first words what they are; anything else may be meant for a shell.
+/// Returns how code is read by its look: Python and JavaScript are recognizable by their first
+/// words; anything else may be for a shell.
 pub(super) fn by_look(code: &str) -> ReadAs {
     for line in code
         .lines()
@@ -359,7 +361,7 @@ pub(super) fn by_look(code: &str) -> ReadAs {
         {
             return ReadAs::Code(Language::Python);
         }
-        // `let "x=1"` and `let x=1` are a shell's.
+        // `let "x=1"` and `let x=1` are shell syntax.
         let declares = line.strip_prefix("let ").is_some_and(|rest| {
             !rest.starts_with(['"', '\''])
                 && (rest.contains(" = ") || rest.contains(';') && !rest.contains("; "))

@@ -1,34 +1,34 @@
-//! What the name of an argument says of who reads it.
+//! What the name of an argument indicates about how its value is read.
 
 use std::sync::LazyLock;
 
 use super::words::Words;
 use crate::text::quick::QuickMap;
 
-/// What the main word of an argument's name says.
+/// What the main word of an argument's name indicates about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inspect) enum Head {
-    /// A shell reads it.
+    /// Read by a shell.
     Shell,
-    /// Words of one command.
+    /// The words of one command.
     Arguments,
-    /// An interpreter reads it.
+    /// Read by an interpreter.
     Code,
-    /// A database reads it.
+    /// Read by a database.
     Sql,
-    /// It is asked of whatever the tool asks: a database, or a search.
+    /// A query to the tool's backend: a database, or a search.
     Query,
-    /// A file system resolves it.
+    /// Resolved by a file system.
     Path,
-    /// It may be a path.
+    /// Possibly a path or a URL.
     PathOrUrl,
-    /// A client connects to it.
+    /// The address that a client connects to.
     Url,
-    /// Whatever is handed over: a tool that runs things runs it.
+    /// Generic input: a tool that runs things runs it.
     Loose,
-    /// An expression, a function: a tool that evaluates things evaluates it.
+    /// An expression or a function: a tool that evaluates things evaluates it.
     Formula,
-    /// Nothing runs it.
+    /// Not executed by anything.
     Text,
     Unknown,
 }
@@ -70,11 +70,11 @@ const TEXT: &str = "message messages msg description title subject summary comme
     sentence word words phrase quote poem lyrics transcript translation definition rationale motivation conclusion abstract \
     background detail details information info report changelog release readme docstring todo todos item items event events \
     attendees diff patch hunk hunks tool session sessions recipient namespace image pod container node cluster project";
-/// Words that only stand in front of others, so that run-together names can be split.
+/// Words that only precede others, listed so that run-together names can be split.
 const OTHERS: &str = "work working base source file my raw pre post init startup start stop build install test lint user full old \
     new to for in of with remote local inner inline initial ssh console interpreter execute exec edit write read send \
     get list call create search mcp sql db page web json path";
-/// `country_code` is no code.
+/// Words before `code` with which it is not program code: `country_code`.
 const NO_CODE: &str = "country error status zip post postal currency language promo coupon auth authorization verification exit \
     area product color colour qr bar region airport iata sms discount invite tracking response return reason state dial access \
     confirmation promotional security tax hs icd";
@@ -103,7 +103,7 @@ static HEADS: LazyLock<QuickMap<&str, Head>> = LazyLock::new(|| {
     heads
 });
 
-/// Whether it is a word of names.
+/// Returns whether a word is known as a part of names.
 pub(super) fn is_known(word: &str) -> bool {
     HEADS.contains_key(word)
 }
@@ -112,8 +112,9 @@ fn of(word: &str) -> Head {
     HEADS.get(word).copied().unwrap_or(Head::Unknown)
 }
 
-/// What a name says: its last word as a rule, the one before where the last only says that there is something in it
-/// (`script_content`), the one before `to` where it says what for (`command_to_run`).
+/// Returns what a name indicates: its last word as a rule, the one before it if the last only means
+/// that there is content (`script_content`), the one before `to` if the purpose follows
+/// (`command_to_run`).
 pub(super) fn head(name: &str) -> Head {
     let words = Words::of(name);
     let mut words = words.list();
@@ -137,7 +138,7 @@ pub(super) fn head(name: &str) -> Head {
     let previous = before.last().copied().unwrap_or("");
     match (of(last), of(previous)) {
         (Head::Loose, runs @ (Head::Shell | Head::Code | Head::Sql)) => runs,
-        // `command_args`, `file_args`: what stands before says whose they are.
+        // `command_args`, `file_args`: the preceding word indicates what the arguments belong to.
         (Head::Code, _)
             if NO_CODE
                 .split_ascii_whitespace()
@@ -160,7 +161,7 @@ pub(super) fn head(name: &str) -> Head {
     }
 }
 
-/// A name in lower case without `_`, `-` and spaces.
+/// Converts a name to lower case without `_`, `-` and spaces.
 fn plain(name: &str) -> Plain {
     let mut plain = Plain {
         letters: [0; 64],
@@ -174,7 +175,7 @@ fn plain(name: &str) -> Plain {
     plain
 }
 
-/// Kept on the stack: every name of an argument is asked about several times.
+/// Stored on the stack, since the name of every argument is looked up several times.
 struct Plain {
     letters: [u8; 64],
     length: usize,
@@ -189,7 +190,7 @@ impl Plain {
     }
 }
 
-/// Says that there are several: commands rather than one command's words.
+/// Returns whether a name is plural: commands rather than the words of one command.
 pub(super) fn is_plural(name: &str) -> bool {
     let plain = plain(name);
     let plain = plain.as_str();
@@ -204,52 +205,52 @@ pub(super) fn is_program(name: &str) -> bool {
     roles(name) & PROGRAM != 0
 }
 
-/// Says that what is in it is kept as it is, whatever its parts are called.
+/// Returns whether the value with this name is stored as it is, whatever its parts are called.
 pub(super) fn is_record(name: &str) -> bool {
     roles(name) & RECORD != 0
 }
 
-/// Is handed over to be acted on rather than kept.
+/// Returns whether the value with this name is passed on to be acted on rather than stored.
 pub(super) fn is_order(name: &str) -> bool {
     roles(name) & ORDER != 0
 }
 
-/// Names a folder in which a command runs.
+/// Returns whether the name is that of a folder in which a command runs.
 pub(super) fn is_folder(name: &str) -> bool {
     roles(name) & FOLDER != 0
 }
 
-/// Holds variables that are set for a command.
+/// Returns whether the name is that of variables that are set for a command.
 pub(super) fn is_environment(name: &str) -> bool {
     roles(name) & ENVIRONMENT != 0
 }
 
-/// Names what a program reads from its standard input.
+/// Returns whether the name is that of a program's standard input.
 pub(super) fn is_stdin(name: &str) -> bool {
     roles(name) & STDIN != 0
 }
 
-/// Names the language of the code beside it.
+/// Returns whether the name is that of the language of the code next to it.
 pub(super) fn is_language(name: &str) -> bool {
     roles(name) & LANGUAGE != 0
 }
 
-/// Names a tool, next to that tool's own arguments.
+/// Returns whether the name is that of a tool, next to that tool's own arguments.
 pub(super) fn is_tool(name: &str) -> bool {
     roles(name) & TOOL != 0
 }
 
-/// Holds the arguments of a call within a call.
+/// Returns whether the name is that of the arguments of a nested call.
 pub(super) fn is_call(name: &str) -> bool {
     roles(name) & CALL != 0
 }
 
-/// Names what a command works on, beside its flags.
+/// Returns whether the name is that of a command's operand, next to its flags.
 pub(super) fn is_operand(name: &str) -> bool {
     roles(name) & OPERAND != 0
 }
 
-/// Names the options of a command, and nothing else of it.
+/// Returns whether the name is that of the options of a command, and nothing else.
 pub(super) fn is_flags(name: &str) -> bool {
     matches!(
         plain(name).as_str(),
@@ -257,22 +258,23 @@ pub(super) fn is_flags(name: &str) -> bool {
     )
 }
 
-/// Names a file that a command may work on, or a folder that it runs in.
+/// Returns whether the name is that of a file that a command may work on, or of a folder that it
+/// runs in.
 pub(super) fn is_file(name: &str) -> bool {
     roles(name) & FILE != 0
 }
 
-/// Says what a cell of a notebook holds.
+/// Returns whether the name is that of the type of a notebook cell.
 pub(super) fn is_cell_type(name: &str) -> bool {
     plain(name).as_str() == "celltype"
 }
 
-/// Names what a cell of a notebook holds.
+/// Returns whether the name is that of the source of a notebook cell.
 pub(super) fn is_source(name: &str) -> bool {
     plain(name).as_str() == "source"
 }
 
-/// Names what a path beside it begins at.
+/// Returns whether the name is that of the folder that a path next to it begins at.
 pub(super) fn is_base(name: &str) -> bool {
     matches!(
         plain(name).as_str(),
@@ -280,7 +282,7 @@ pub(super) fn is_base(name: &str) -> bool {
     )
 }
 
-/// Names a container, or the image of one.
+/// Returns whether the name is that of a container or of its image.
 pub(super) fn is_container(name: &str) -> bool {
     matches!(
         plain(name).as_str(),
@@ -296,7 +298,7 @@ pub(super) fn is_container(name: &str) -> bool {
     )
 }
 
-/// Names a part of a request to a server, or of its answer.
+/// Returns whether the name is that of a part of a request to a server, or of its response.
 pub(super) fn is_of_request(name: &str) -> bool {
     matches!(
         plain(name).as_str(),
@@ -314,7 +316,7 @@ pub(super) fn is_of_request(name: &str) -> bool {
     )
 }
 
-/// What names are for, as a set of the constants below.
+/// Returns the roles of a name, as a set of the constants below.
 fn roles(name: &str) -> u16 {
     ROLES.get(plain(name).as_str()).copied().unwrap_or(0)
 }

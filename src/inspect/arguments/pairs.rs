@@ -1,14 +1,14 @@
-//! A name and its value in members side by side: `{ "name": "API_TOKEN", "value": "…" }`.
+//! A name and its value in sibling members: `{ "name": "API_TOKEN", "value": "…" }`.
 
 use std::borrow::Cow;
 
 use crate::message::{Value, ValueKind};
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_BYTES: usize = 96;
-/// Longest value, in bytes.
+/// Maximum length of a value, in bytes.
 const VALUE_BYTES: usize = 4096;
-/// What the member with the name is called, and the one with the value.
+/// Names of the member with the name, and of the member with the value.
 const NAMES: [&str; 16] = [
     "name",
     "key",
@@ -39,7 +39,7 @@ const VALUES: [&str; 9] = [
     "settingvalue",
 ];
 
-/// The value, and the two as one assignment, where an object holds such a pair.
+/// Returns the value, and name and value as one assignment, if an object contains such a pair.
 pub(super) fn named_value<'j>(
     members: &[(Cow<'j, str>, Value<'j>)],
 ) -> Option<(Value<'j>, String)> {
@@ -61,7 +61,7 @@ pub(super) fn named_value<'j>(
         .then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
 }
 
-/// A key in lower case, without the signs that part its words.
+/// Converts a key to lower case, without the characters that separate its words.
 pub(super) fn plain(key: &str) -> String {
     key.chars()
         .filter(char::is_ascii_alphanumeric)

@@ -1,4 +1,4 @@
-//! Who reads a string, weighed from all that is known of it.
+//! How a string is read, determined by everything that is known about it.
 
 use crate::detect::ReadAs;
 
@@ -6,12 +6,12 @@ use super::names::Head;
 use super::tool::Runs;
 use super::{Frame, forms, look};
 
-/// Longer texts, and those of several lines, are no paths.
+/// Maximum length of a path, in bytes; longer texts, and those of several lines, are not paths.
 const PATH_BYTES: usize = 8192;
 
 impl Head {
-    /// The name's own word, with what the tool's definition says of the argument. A definition makes more of an
-    /// unclear name, and never less of a clear one.
+    /// Combines what the name itself says with what the tool's definition says about the argument.
+    /// A definition makes an unclear name more specific, and never a clear one less so.
     pub(super) fn with(self, said: Self) -> Self {
         match self {
             Self::Shell | Self::Code | Self::Sql | Self::Arguments => self,
@@ -22,7 +22,7 @@ impl Head {
 }
 
 impl Frame<'_> {
-    /// Whether a list here is a command, or a list of them.
+    /// Returns whether a list here is a command, or a list of commands.
     pub(super) fn is_command(&self) -> bool {
         let tool = &self.scope.tool;
         match self.head {
@@ -35,7 +35,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether JSON in a string here is read as if it stood there itself.
+    /// Returns whether JSON in a string here is read as if it were a part of the arguments.
     pub(super) fn opens(&self) -> bool {
         if self.covered || self.scope.kept {
             return false;
@@ -50,7 +50,7 @@ impl Frame<'_> {
         }
     }
 
-    /// How the receiver reads a string that stands here.
+    /// Returns how the receiver reads a string at this place.
     pub(super) fn read_as(&self, text: &str) -> ReadAs {
         if self.covered {
             return ReadAs::Text;
@@ -69,7 +69,8 @@ impl Frame<'_> {
         if self.scope.kept {
             return ReadAs::Text;
         }
-        // What is only talked about is not run whatever it is called; it may be looked for somewhere.
+        // What a tool only mentions is not run, whatever the argument is called; it may still be
+        // looked up at a path or a URL.
         if runs == Runs::Mentions {
             return match self.head {
                 Head::Path => path(text),
@@ -106,7 +107,7 @@ impl Frame<'_> {
             Head::PathOrUrl => self.by_look(text),
             Head::Loose => self.loose(text),
             Head::Formula => self.formula(text),
-            // Where nothing else is run, this is, if it can be.
+            // If nothing else is run, this is, if it can be.
             Head::Text
                 if runs == Runs::All
                     && !self.scope.executes
@@ -121,12 +122,13 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether a name climbs out of the folder beside it: `{ base, name }`.
+    /// Returns whether a name climbs out of the folder next to it: `{ base, name }`.
     fn leaves_folder(&self, text: &str) -> bool {
         self.scope.has_folder && !text.contains(' ') && climbs(text)
     }
 
-    /// Whether a path here is a route, a step in a document or a place in a container, and no file of this machine.
+    /// Returns whether a path here is a route, a step in a document or a path in a container rather
+    /// than a file of this machine.
     fn is_elsewhere(&self, text: &str) -> bool {
         const FOLDERS: [&str; 4] = ["/etc/", "/root/", "/proc/", "/home/"];
         let plain = text.starts_with('/') && !look::is_url(text) && !climbs(text);
@@ -134,7 +136,8 @@ impl Frame<'_> {
         plain && (self.scope.in_container || self.scope.is_routed && !of_system)
     }
 
-    /// What is run: a command, or code in the language of the tool or of a neighbour, or that it looks like.
+    /// Returns how something that is run is read: as a command, or as code in the language of the
+    /// tool, of a sibling argument, or of its look.
     fn run(&self, text: &str) -> ReadAs {
         match look::code(self.scope.language.as_deref(), &self.scope.tool, text) {
             ReadAs::Code(language)
@@ -194,7 +197,7 @@ impl Frame<'_> {
         }
     }
 
-    /// What can only be meant as a path or a URL is one.
+    /// Reads a text as a path or a URL if it can only be one.
     fn by_look(&self, text: &str) -> ReadAs {
         if look::is_path(text) {
             ReadAs::Path
@@ -206,7 +209,7 @@ impl Frame<'_> {
     }
 }
 
-/// Whether a path goes up.
+/// Returns whether a path contains a step to a parent folder.
 fn climbs(text: &str) -> bool {
     text.starts_with("../")
         || text.starts_with("..\\")
@@ -214,7 +217,7 @@ fn climbs(text: &str) -> bool {
         || text.contains("\\..\\")
 }
 
-/// A path, unless it can only be the content of a file.
+/// Reads a text as a path, unless it can only be the content of a file.
 fn path(text: &str) -> ReadAs {
     if text.len() > PATH_BYTES || text.trim().lines().count() > 2 {
         ReadAs::Text

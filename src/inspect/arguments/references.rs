@@ -1,16 +1,17 @@
-//! Further readings of a string: the addresses that a page or a document in it refers to, and the command that a value goes
-//! on with.
+//! Further readings of a string: the URLs that a page or a document in it refers to, and the
+//! command that a value continues with.
 
 use crate::detect::ReadAs;
 
 use super::tool::Runs;
 use super::{Frame, forms, last_name, look};
 
-/// Most addresses of one text that are judged.
+/// Maximum number of URLs of one text that are judged.
 const REFERENCES: usize = 64;
-/// Longest address, in bytes.
+/// Maximum length of a URL, in bytes.
 const ADDRESS_BYTES: usize = 2048;
-/// Before an address that whoever renders the text fetches by itself: HTML, SVG, XInclude, CSS, document types, Markdown.
+/// Text before a URL that a renderer fetches by itself: HTML, SVG, XInclude, CSS, document types,
+/// Markdown.
 const BEFORE: [&str; 10] = [
     "src=",
     "href=",
@@ -23,13 +24,13 @@ const BEFORE: [&str; 10] = [
     "schemalocation=",
     "action=",
 ];
-/// Arguments that hold a document.
+/// Names of arguments that contain a document.
 const DOCUMENTS: [&str; 9] = [
     "html", "svg", "xml", "markdown", "md", "css", "xslt", "xsl", "dtd",
 ];
 
 impl Frame<'_> {
-    /// What else a string here is read as, beside `read_as`.
+    /// Returns the further readings of a string here, in addition to `read_as`.
     pub(super) fn further(&self, text: &str, read_as: ReadAs) -> Vec<(String, ReadAs)> {
         let tool = &self.scope.tool;
         if self.covered || self.pinned || self.scope.kept || tool.runs == Runs::Mentions {
@@ -52,8 +53,8 @@ impl Frame<'_> {
     }
 }
 
-/// The addresses with a scheme that a document refers to in such a way that rendering or parsing it fetches them; with
-/// `arguments`, those that a query gives as arguments, too.
+/// Returns the URLs that a document refers to in such a way that rendering or parsing it fetches
+/// them; with `arguments`, also those that a query passes as arguments.
 fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
     let lower = text.to_ascii_lowercase();
     let mut found = Vec::new();
@@ -90,7 +91,7 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
     found.into_iter()
 }
 
-/// Whether the bracket that closes at `at` is that of an image in Markdown.
+/// Returns whether the bracket that closes at `at` belongs to a Markdown image.
 fn is_image(lower: &str, at: usize) -> bool {
     let before = lower.get(..at).unwrap_or_default();
     before
@@ -99,7 +100,7 @@ fn is_image(lower: &str, at: usize) -> bool {
         .is_some_and(|before| before.ends_with('!'))
 }
 
-/// Whether the attribute at `at` is one of a link that somebody has to follow.
+/// Returns whether the attribute at `at` belongs to a link that somebody has to follow.
 fn is_anchor(lower: &str, at: usize) -> bool {
     let before = lower.get(..at).unwrap_or_default();
     let tag = before

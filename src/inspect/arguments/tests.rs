@@ -4,8 +4,8 @@ use super::*;
 use crate::config::PolicyConfig;
 use crate::detect::Language;
 
-/// Calls as real tools have them (`of` names the server or the agent whose tool it is), and who reads what. An argument
-/// that is not named is a text.
+/// Calls of real tools (`of` names the server or the agent that provides the tool), and how their
+/// arguments are read. An argument that is not listed is read as text.
 const CASES: &str = include_str!("cases.jsonl");
 
 fn parse(text: &str) -> Json {
@@ -29,7 +29,8 @@ fn name(read_as: ReadAs) -> &'static str {
     }
 }
 
-/// A value: the argument, who reads it, its text, and whether it was put together or opened.
+/// A value: the argument, how it is read, its text, and whether it was joined or parsed from a
+/// string.
 type Read = (String, &'static str, String, bool);
 
 fn read(
@@ -233,7 +234,8 @@ fn thousands_of_arguments_cost_linear_time() {
     );
 }
 
-/// How long this thread has had a processor, where the system tells: what else the machine does is left out.
+/// Returns how long this thread has run on a processor, if the system reports it, so that other
+/// load on the machine does not count.
 fn worked() -> std::time::Duration {
     static START: std::sync::LazyLock<std::time::Instant> =
         std::sync::LazyLock::new(std::time::Instant::now);

@@ -1,74 +1,74 @@
-//! What the name of a tool says of what it does with its arguments.
+//! What the name of a tool indicates about how it uses its arguments.
 
 use crate::detect::ReadAs;
 
 use super::look;
 use super::words::{Table, Words};
 
-/// What a tool does with what it is given.
+/// How a tool uses its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// It hands it to a shell or an interpreter, whatever the argument is called.
+    /// Passes it to a shell or an interpreter, whatever the argument is called.
     All,
-    /// It may.
+    /// May pass it to a shell or an interpreter.
     Some,
-    /// Nothing says so.
+    /// Not known from the name.
     Unknown,
-    /// It stores, sends or searches for it.
+    /// Stores it, sends it or searches for it.
     Nothing,
-    /// It only talks about it, even where the argument is called a command.
+    /// Only mentions it, even if the argument is called a command.
     Mentions,
 }
 
-/// A tool, by its name and description.
+/// A tool, as described by its name and description.
 #[derive(Clone, Debug)]
 pub(super) struct Tool {
     pub(super) runs: Runs,
-    /// It asks a database.
+    /// Whether it queries a database.
     pub(super) database: bool,
-    /// It is called a query.
+    /// Whether it is called a query.
     pub(super) queries: bool,
-    /// It works on files.
+    /// Whether it works on files.
     pub(super) files: bool,
-    /// It is about routes of a server or steps in a document, which are called paths.
+    /// Whether it is about routes of a server or steps in a document, which are called paths.
     pub(super) routes: bool,
-    /// It fetches or renders what the pages that it is given refer to.
+    /// Whether it fetches or renders what the pages in its input refer to.
     pub(super) renders: bool,
-    /// It works on notebooks of code.
+    /// Whether it works on notebooks of code.
     pub(super) notebook: bool,
-    /// The language that its name holds.
+    /// The language in its name.
     pub(super) language: Option<ReadAs>,
-    /// The program that it is named after: its commands may leave that out.
+    /// The program that it is named after: its commands may omit the program.
     pub(super) program: Option<&'static str>,
-    /// Its name's last word, for a tool that is called as a program is.
+    /// The last word of its name, for a tool that is called like a program.
     pub(super) last: String,
-    /// Nothing in its name but that word.
+    /// Whether its name consists of that word only.
     alone: bool,
 }
 
-/// They hand on what they get to a shell.
+/// Tools that pass their input to a shell.
 static SHELLS: Table = Table::new(
     "bash shell sh zsh fish exec terminal powershell pwsh ssh subprocess tty pty console tmux cmd iterm wsl command \
     commands repl interpreter cmdline shells bashrc oneliner adb telnet winrm psexec xterm kitty",
 );
-/// They run something.
+/// Tools that run something.
 static RUNS: Table = Table::new(
     "execute run process script scripts system sandbox cli eval evaluate launch spawn invoke start job cron schedule \
     jupyter notebook cell container vm instance remote execution runner code background task daemon keys stdin keystrokes",
 );
-/// What is run is no command.
+/// Words of tools that run something other than a command.
 static ELSEWHERE: Table = Table::new(
     "query queries sql agent agents workflow workflows test tests search task tasks report prompt model inference \
     actor pipeline flow chain payment order trade transaction plan benchmark analysis audit scan graphql request payments \
     refund invoice campaign subscription experiment evaluation eval crew team conversation chat thread question lookup simulation \
     calculator calculation weather dashboard backtest",
 );
-/// They look, they do not act.
+/// Tools that only look and do not act.
 static LOOKS: Table = Table::new(
     "get list read search find describe show view history status fetch lookup query browse retrieve count tail head \
     grep glob download upload close kill stop delete remove inspect info output outputs hosts sessions check whois diff log logs",
 );
-/// They keep or pass on a text.
+/// Tools that store or forward a text.
 static TEXTS: Table = Table::new(
     "write create update edit post message email mail issue comment note notes document page slack browser navigate \
     calendar event reminder weather calculator add set insert append replace store save send publish notify reply upsert patch \
@@ -77,23 +77,23 @@ static TEXTS: Table = Table::new(
     text blog draft article gist snippet bookmark contact record row item label tag classify moderate rate review plan prompt \
     completion chat speak say tts fill click press hover scroll announce feed feedback report commit pr pull merge release card board wiki faq answer ask quote",
 );
-/// They talk about what they get.
+/// Tools that only mention their input.
 static MENTIONS: Table = Table::new(
     "explain lint describe document highlight translate summarize remember memorize note save log search find \
     comment format tag embed index upsert classify moderate parse tokenize proofread review explainshell shellcheck cheatsheet tldr \
     bookmark store history suggest complete autocomplete tokenizer analyze teach quiz lookup diff",
 );
-/// With one of these they act, whatever else they do.
+/// Words of tools that act, whatever else they do.
 static ACTS: Table = Table::new(
     "run exec execute eval evaluate spawn start launch invoke send write type paste feed interact execution runner \
     schedule create add press submit start",
 );
-/// What they call a path is no file's.
+/// Tools whose paths are not file paths.
 static ROUTES: Table = Table::new(
     "route routes router endpoint endpoints api http https request probe healthcheck ingress openapi swagger xpath jsonpath \
     jmespath selector selectors dom cookie cookies mock redirect gateway nginx graphql rest url sitemap",
 );
-/// They open what a page or a document refers to.
+/// Tools that open what a page or a document refers to.
 static RENDERS: Table = Table::new(
     "render pdf screenshot parse convert preview xslt transform xml svg soap saml html markdown import graphql thumbnail",
 );
@@ -105,7 +105,7 @@ static DATABASES: Table = Table::new(
 static BROWSERS: Table = Table::new(
     "browser playwright puppeteer chrome chromium devtools cdp selenium javascript page js dom",
 );
-/// Programs whose tools take a command without their name.
+/// Programs whose tools take a command without the program's name.
 const PROGRAMS: [(&str, &str); 34] = [
     ("kubectl", "kubectl"),
     ("k8s", "kubectl"),
@@ -143,10 +143,10 @@ const PROGRAMS: [(&str, &str); 34] = [
     ("adb", "adb shell"),
 ];
 
-/// They are for people.
+/// Tools whose text is for people.
 static PEOPLE: Table =
     Table::new("message email mail issue comment note slack notify reply chat ticket");
-/// They run, whatever else they are called.
+/// Words of tools that run something, whatever else they are called.
 static PLAINLY: Table =
     Table::new("run execute eval evaluate execution runner sandbox repl interpreter");
 static QUERIES: Table = Table::new("query queries sql statement");
@@ -163,9 +163,10 @@ fn any(table: &Table, words: &[&str]) -> bool {
 }
 
 impl Tool {
-    /// The tool of this name. `described` is whether its server says that it runs commands.
+    /// Creates the tool with this name. `described` is whether its server declares that it runs
+    /// commands.
     pub(super) fn new(name: &str, described: bool) -> Self {
-        // What stands in front names a server: it counts where the rest says nothing.
+        // A prefix names a server: it counts if the rest is not conclusive.
         let (server, own) = split(name);
         let own_words = Words::of(own);
         let server_words = Words::of(server);
@@ -208,7 +209,7 @@ impl Tool {
         }
     }
 
-    /// Whether it is called as a program may be: `rm`, `git`, `fs.kubectl`.
+    /// Returns whether the tool is called like a program: `rm`, `git`, `fs.kubectl`.
     pub(super) fn is_program(&self) -> bool {
         !self.last.is_empty()
             && self.alone
@@ -216,7 +217,7 @@ impl Tool {
     }
 }
 
-/// The server's part of a name, and the tool's own.
+/// Splits a name into the server's part and the tool's own.
 fn split(name: &str) -> (&str, &str) {
     let at = name
         .rfind(['/', '.', ':'])
@@ -245,7 +246,8 @@ fn runs(words: &[&str]) -> Runs {
     }
     let texts = any(&TEXTS, words);
     if shell {
-        // `send_message_to_console`: the text is for people. `send_keys`, `write_to_terminal` feed a shell.
+        // `send_message_to_console`: the text is for people. `send_keys`, `write_to_terminal` feed
+        // a shell.
         let people = any(&PEOPLE, words);
         return if people { Runs::Nothing } else { Runs::All };
     }

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use super::names;
 use crate::text::quick::QuickSet;
 
-/// Longest name that is read, in bytes.
+/// Maximum length of a name that is split, in bytes.
 const NAME_BYTES: usize = 128;
-/// Most words of a name that are read.
+/// Maximum number of words of a name.
 const WORDS: usize = 16;
 
-/// Words, written with spaces between them and made a set of when first asked for.
+/// A set of words, written with spaces between them and built on first use.
 pub(super) struct Table {
     words: &'static str,
     set: OnceLock<QuickSet<&'static str>>,
@@ -35,7 +35,7 @@ impl Table {
 pub(super) struct Words(String);
 
 impl Words {
-    /// Splits a name at signs and capitals.
+    /// Splits a name at punctuation and capitals.
     pub(super) fn of(name: &str) -> Self {
         let mut words = String::with_capacity(name.len().min(NAME_BYTES) + 8);
         let mut letters = name.chars().take(NAME_BYTES).peekable();
@@ -58,7 +58,8 @@ impl Words {
         Self(words)
     }
 
-    /// Its words, without the numbers they end with; where known words are run together, each of them.
+    /// Returns the words of the name, without trailing digits; known words that are run together
+    /// are returned separately.
     pub(super) fn list(&self) -> Vec<&str> {
         let mut list = Vec::with_capacity(8);
         let words = self
@@ -72,12 +73,12 @@ impl Words {
     }
 }
 
-/// Each way to make two of a word.
+/// Returns each way to split a word in two.
 fn two(word: &str) -> impl Iterator<Item = (&str, &str)> {
     (2..word.len().saturating_sub(1)).filter_map(|at| word.split_at_checked(at))
 }
 
-/// The known words that a word is made of, or the word.
+/// Adds the known words that a word is composed of, or else the word itself.
 fn parts<'w>(word: &'w str, list: &mut Vec<&'w str>) {
     if word.len() >= 5 && word.len() <= 24 && !names::is_known(word) {
         for (first, rest) in two(word).filter(|(first, _)| names::is_known(first)) {

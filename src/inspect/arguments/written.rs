@@ -1,4 +1,4 @@
-//! What a call writes to which file by its own arguments.
+//! Texts that a call writes to files according to its own arguments.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -9,20 +9,20 @@ use super::{Units, last_name};
 use crate::detect::ReadAs;
 use crate::message::Role;
 
-/// A text that goes to a file.
+/// A text that is written to a file.
 pub(in crate::inspect) struct Written<'u> {
     pub(in crate::inspect) path: &'u str,
     pub(in crate::inspect) text: &'u str,
-    /// It does not take the place of what is there.
+    /// Whether it is added to the existing content instead of replacing it.
     pub(in crate::inspect) adds: bool,
 }
 
-/// Last words of the names of what is written.
+/// Last words of the names of arguments with the content of a file.
 const WHOLE: [&str; 14] = [
     "content", "contents", "text", "data", "body", "code", "source", "script", "lines", "value",
     "payload", "input", "string", "bytes",
 ];
-/// With one of these in front or alone it goes between what is there.
+/// Words of the names of arguments that are inserted into the existing content.
 const PARTS: [&str; 9] = [
     "new",
     "insert",
@@ -34,21 +34,22 @@ const PARTS: [&str; 9] = [
     "edit",
     "edits",
 ];
-/// Tools that add.
+/// Tools that add to a file.
 const ADDS: [&str; 6] = ["append", "insert", "edit", "replace", "patch", "update"];
-/// Tools that save what they fetch, also where nothing says to which file.
+/// Tools that save what they fetch, even if no argument names the file.
 const FETCHES: [&str; 4] = ["download", "wget", "curl", "downloader"];
-/// Tools whose files are what they send.
+/// Tools that send their files rather than write them.
 const SENDS: [&str; 8] = [
     "upload", "post", "send", "put", "submit", "attach", "share", "publish",
 ];
-/// A text is looked for so many steps below the object that its path is in.
+/// Maximum number of steps from the object that contains a path down to a text.
 const STEPS: usize = 4;
-/// Most texts that are told of one call.
+/// Maximum number of texts that are reported for one call.
 const TEXTS: usize = 16;
 
 impl Units<'_> {
-    /// Every text that stands beside a path, or under one, and by its name is what is in the file.
+    /// Returns every text that is next to a path, or below one, and whose name indicates that it is
+    /// the content of the file.
     pub(in crate::inspect) fn written(&self, tool: &str) -> Vec<Written<'_>> {
         let values = || self.units.iter().filter(|unit| !unit.joined);
         let mut beside: HashMap<Option<usize>, &str> = HashMap::new();
@@ -97,7 +98,7 @@ impl Units<'_> {
         written.take(TEXTS).collect()
     }
 
-    /// The files to which a tool that downloads saves what is at a URL among its arguments.
+    /// Returns the files to which a downloading tool saves the content of a URL in its arguments.
     pub(in crate::inspect) fn downloaded(&self, tool: &str) -> Vec<String> {
         let name = Words::of(tool);
         let words = name.list();

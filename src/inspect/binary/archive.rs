@@ -1,13 +1,14 @@
-//! Text in archives: names of members, and what is in those that are text. Office files are such archives.
+//! Text in archives: names of members, and the content of those that are text. Office files are
+//! such archives.
 
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
 use super::{Budget, Contents, PART_BYTES, Unread, as_text, unpack};
 
-/// Most members that are opened.
+/// Maximum number of members that are opened.
 const MEMBERS: usize = 256;
 
-/// ZIP (APPNOTE 6.3), by its central directory, as programs read it.
+/// Reads a ZIP archive (APPNOTE 6.3) by its central directory, as programs do.
 pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
     let mut contents = Contents {
         kind: "zip",
@@ -63,7 +64,7 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
     contents
 }
 
-/// The text of a member, empty for folders, and why it is not all of its text.
+/// Returns the text of a member, empty for folders, and the reason if it is incomplete.
 fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option<Unread>), Unread> {
     let flags = number(entry, 8, 2);
     let method = number(entry, 10, 2);
@@ -100,7 +101,7 @@ fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option
     }
 }
 
-/// The text that decompressed data is; where it is `incomplete`, its last character may be, too.
+/// Returns decompressed data as text; if the data is `incomplete`, its last character may be, too.
 fn text_of(data: &[u8], incomplete: Option<Unread>) -> Option<String> {
     let whole = match std::str::from_utf8(data) {
         Err(error) if incomplete.is_some() && error.error_len().is_none() => {
@@ -122,7 +123,7 @@ fn unread(data: &[u8]) -> Unread {
     }
 }
 
-/// gzip (RFC 1952): one text, or what is not opened again.
+/// Reads gzip data (RFC 1952): one text, or content that is not opened further.
 pub(super) fn gzip(bytes: &[u8], budget: &Budget) -> Contents {
     let flags = bytes.get(3).copied().unwrap_or_default();
     let mut at = 10;
@@ -155,7 +156,7 @@ pub(super) fn gzip(bytes: &[u8], budget: &Budget) -> Contents {
     contents
 }
 
-/// Adds the text that decompressed data is, or why it was not read.
+/// Adds decompressed data as text, or records why it was not read.
 fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<Unread>) {
     match text_of(data, incomplete) {
         Some(text) => {
@@ -167,7 +168,7 @@ fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<Unread>
     }
 }
 
-/// zlib (RFC 1950): one text, or what is not opened again.
+/// Reads zlib data (RFC 1950): one text, or content that is not opened further.
 pub(super) fn zlib(bytes: &[u8], budget: &Budget) -> Contents {
     let (data, incomplete) = unpack(budget, PART_BYTES, |most| {
         decompress_to_vec_zlib_with_limit(bytes, most)
@@ -187,7 +188,8 @@ fn is_markup(text: &str) -> bool {
         && text.contains("</")
 }
 
-/// The text of a document in XML, a paragraph, a cell or a row on a line: a word may run on over elements (ECMA-376, 17.3.2).
+/// Returns the text of an XML document, with each paragraph, cell or row on its own line: a word
+/// may continue across elements (ECMA-376, 17.3.2).
 fn paragraphs(xml: &str) -> String {
     let mut out = String::new();
     for (nth, part) in xml.split('<').enumerate() {
@@ -214,7 +216,8 @@ fn paragraphs(xml: &str) -> String {
     out
 }
 
-/// A tar file: its members are not taken apart, but what of them is text is text.
+/// Returns whether data is an archive. The members of a tar file are not extracted, but text in it
+/// is still read as text.
 fn is_archive(data: &[u8]) -> bool {
     data.get(257..262) == Some(b"ustar") || unread(data) == Unread::Nested
 }

@@ -1,20 +1,23 @@
-//! Packed data in base64 within a text: archives, compressed text, documents and images that no `data:` address announces.
+//! Packed data in base64 within a text: archives, compressed text, documents and images outside of
+//! `data:` URLs.
 
 use super::{Contents, Unread, open};
 use crate::detect::work::Budget;
 use crate::text::is_code;
 
-/// Shortest run of base64 that is looked at, in bytes.
+/// Minimum length of a run of base64 that is examined, in bytes.
 const RUN_BYTES: usize = 24;
-/// A longer run that is neither text nor of a known type is listed as not inspected: keys and digests are shorter.
+/// Minimum length of a run, in bytes, that is listed as not inspected if it is neither text nor of
+/// a known type: keys and digests are shorter.
 const OPAQUE_BYTES: usize = 512;
-/// Readings decode text in runs up to here.
+/// Maximum length of a run that other readings decode as text.
 const READ_BYTES: usize = crate::text::DECODED_BYTES;
-/// Most runs that are opened, and bytes of them.
+/// Maximum number of runs that are opened, and maximum number of bytes of all of them.
 const RUNS: usize = 16;
 const ALL_BYTES: usize = 4 << 20;
 
-/// The contents of the runs of base64 in a text, other than plain text, which other readings of it show.
+/// Returns the contents of the base64 runs in a text, except for plain text, which other readings
+/// cover.
 pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -48,7 +51,7 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
         }
         done = start + run_bytes(bytes.get(start..).unwrap_or_default());
         at = done + RUN_BYTES;
-        // A `data:` address says what it is.
+        // A `data:` URL declares its own type.
         if done - start < RUN_BYTES
             || text
                 .get(..start)
@@ -82,7 +85,8 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
     found
 }
 
-/// How many bytes a run takes, which may go on behind the ends of lines as long as the first.
+/// Returns the length of a run, which may continue on further lines if they are as long as the
+/// first.
 fn run_bytes(bytes: &[u8]) -> usize {
     let line = |at: usize| {
         bytes
@@ -113,7 +117,8 @@ fn run_bytes(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether base64 begins as data of a known type does: gzip, zlib, ZIP, PDF, PNG, JPEG, GIF, RIFF.
+/// Returns whether base64 begins like data of a known type: gzip, zlib, ZIP, PDF, PNG, JPEG, GIF,
+/// RIFF.
 fn is_packed(run: &[u8]) -> bool {
     const HEADS: [&[u8]; 11] = [
         b"H4sI",

@@ -1,10 +1,10 @@
-//! Text in images and sound: comments and descriptions. What is drawn or spoken is not read.
+//! Text in images and audio: comments and descriptions. What is drawn or spoken is not read.
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
 use super::{Budget, Contents, PART_BYTES, RUN, Unread, as_text, unpack};
 
-/// PNG (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and what stands behind the end.
+/// Reads a PNG image (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and the data after its end.
 pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
     let mut contents = Contents::of("png", Unread::Binary);
     let mut at = 8;
@@ -15,7 +15,7 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
             .fold(0usize, |n, byte| n << 8 | usize::from(*byte));
         let kind = head.get(4..).unwrap_or_default();
         let Some(data) = bytes.get(at + 8..at.saturating_add(8).saturating_add(length)) else {
-            // It is not as long as it says: the rest is no image.
+            // The chunk is shorter than declared: the rest is not a part of the image.
             add_runs(&mut contents, bytes.get(at..).unwrap_or_default());
             return contents;
         };
@@ -71,7 +71,7 @@ fn add_packed(contents: &mut Contents, data: &[u8], budget: &Budget) {
     contents.unread = incomplete.or(contents.unread);
 }
 
-/// JPEG (ITU-T T.81): comments, Exif and XMP, and what stands behind the end.
+/// Reads a JPEG image (ITU-T T.81): comments, Exif and XMP, and the data after its end.
 pub(super) fn jpeg(bytes: &[u8]) -> Contents {
     let mut contents = Contents::of("jpeg", Unread::Binary);
     let mut at = 2;
@@ -96,7 +96,7 @@ pub(super) fn jpeg(bytes: &[u8]) -> Contents {
     contents
 }
 
-/// Whatever text stands in data of some other type.
+/// Reads any text in data of another type.
 pub(super) fn runs(kind: &'static str, bytes: &[u8]) -> Contents {
     let mut contents = Contents::of(kind, Unread::Binary);
     add_runs(&mut contents, bytes);
@@ -108,10 +108,10 @@ fn add_latin(contents: &mut Contents, data: &[u8]) {
     contents.add(&text.replace('\0', " "));
 }
 
-/// Runs of readable characters that are words: letters and blanks, not chance.
+/// Adds runs of readable characters that are words: letters and spaces, not coincidence.
 pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
     let mut all = String::new();
-    // Exif of some cameras is UTF-16: every other byte is nothing.
+    // Exif of some cameras is UTF-16: every other byte is zero.
     let zeros = memchr::memchr_iter(0, data).count();
     let narrow: Option<Vec<u8>> =
         (zeros * 4 >= data.len()).then(|| data.iter().copied().filter(|byte| *byte != 0).collect());
@@ -119,7 +119,7 @@ pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
         let runs =
             narrow.split(|byte| !matches!(byte, 0x20..=0x7E | b'\t' | b'\n' | b'\r' | 0x80..));
         for run in runs.filter(|run| run.len() >= RUN) {
-            // Chance puts bytes beyond ASCII before words; they are no reason not to read on.
+            // Random bytes beyond ASCII can precede words; reading continues after them.
             for text in String::from_utf8_lossy(run).split('\u{fffd}') {
                 let letters = text
                     .chars()

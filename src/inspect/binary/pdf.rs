@@ -1,14 +1,15 @@
-//! Text in PDF (ISO 32000): the strings of its objects and of its pages, packed by Flate or not at all. Fonts with codes of
-//! their own are not undone, and streams packed otherwise are not opened: so it is never said to be read as a whole.
+//! Text in PDF (ISO 32000): the strings of its objects and of its pages, compressed by Flate or
+//! uncompressed. Fonts with custom codes are not decoded, and streams with other filters are not
+//! opened, so a PDF is never reported as read completely.
 
 use memchr::memmem;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
 use super::{Budget, Contents, PART_BYTES, Unread, unpack};
 
-/// Most streams that are opened; [`Budget`] bounds what is unpacked of them.
+/// Maximum number of streams that are opened; [`Budget`] limits how much is decompressed.
 const STREAMS: usize = 512;
-/// A stream's dictionary stands in so many bytes before it.
+/// Number of bytes before a stream that are searched for its dictionary.
 const DICTIONARY_BYTES: usize = 1024;
 
 pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
@@ -52,7 +53,8 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
     contents
 }
 
-/// The strings of a content stream or of objects: pieces of one line joined, lines apart.
+/// Returns the strings of a content stream or of objects: pieces of one line joined, lines
+/// separated.
 fn strings(bytes: &[u8]) -> String {
     let mut out = String::new();
     let mut at = 0;
@@ -68,7 +70,7 @@ fn strings(bytes: &[u8]) -> String {
         match bytes.get(next) {
             Some(b'(') => at = literal(bytes, at, &mut out),
             Some(b'<') if bytes.get(at) != Some(&b'<') => at = hex(bytes, at, &mut out),
-            // `T*`, `Td`, `TD`, `Tm` go to another line.
+            // `T*`, `Td`, `TD`, `Tm` move to another line.
             Some(b'T')
                 if matches!(bytes.get(at), Some(b'*' | b'd' | b'D' | b'm'))
                     && !out.ends_with([' ', '\n']) =>
@@ -146,7 +148,8 @@ fn hex(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
     at
 }
 
-/// UTF-16 by its mark or by its zeros, else letters of one byte.
+/// Appends the text of a string: UTF-16 if it has a byte order mark or zero bytes, else one byte
+/// per character.
 fn say(said: &[u8], out: &mut String) {
     let wide = said.starts_with(&[0xFE, 0xFF])
         || said.len() >= 4 && said.iter().step_by(2).all(|byte| *byte == 0);

@@ -453,7 +453,7 @@ fn packed_data_in_a_text_is_opened() {
         ),
         Vec::new()
     );
-    // Words are no base64, and what a lenient decoder makes of them is no text.
+    // Words are not base64, and what a lenient decoder returns for them is not text.
     assert_eq!(lenient(b"!!"), None);
     assert_eq!(lenient(b"SWdu!b3Jl\n").as_deref(), Some(&b"Ignore"[..]));
 }

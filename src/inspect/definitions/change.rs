@@ -1,4 +1,4 @@
-//! How a definition differs from the one that is pinned.
+//! How a definition differs from the pinned one.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use crate::message::{Role, Value, ValueKind};
 use crate::rules::RuleSet;
 use crate::text::Text;
 
-/// A title is no longer, in bytes: what is says something.
+/// Maximum length of a new title that is a cosmetic change, in bytes.
 const TITLE_BYTES: usize = 100;
 
-/// One place where two definitions differ: the way to it, and what stands there.
+/// One place where two definitions differ: the path to it, and the values there.
 pub(super) struct Difference<'d> {
     pub(super) path: Vec<String>,
     pub(super) old: Option<Value<'d>>,
     pub(super) new: Option<Value<'d>>,
 }
 
-/// The classes of a change, the gravest first; none if nothing has changed.
+/// Returns the classes of a change, most severe first; none if nothing has changed.
 pub(super) fn classes(
     kind: Kind,
     old: &Content,
@@ -79,7 +79,7 @@ pub(super) fn classes(
     classes
 }
 
-/// Where two values differ: as deep as both have the same shape.
+/// Returns the places where two values differ, as deep as both have the same shape.
 fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
     let mut out = Vec::new();
     let mut open = vec![Difference {
@@ -92,14 +92,14 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
             out.push(Difference { path, old, new });
             continue;
         };
-        // Both are canonical: what says the same is written the same.
+        // Both are canonical: equal values are written the same.
         if a.raw() == b.raw() {
             continue;
         }
         let deeper = |key: String| path.iter().cloned().chain([key]).collect::<Vec<String>>();
         match (a.kind(), b.kind()) {
             (ValueKind::Object, ValueKind::Object) => {
-                // Members stand in the order of their names: one pass finds those that both have.
+                // Members are sorted by name: one pass finds those that both have.
                 let mut olds = a.members().peekable();
                 let mut news = b.members().peekable();
                 loop {
@@ -168,7 +168,7 @@ fn holds_objects(list: Value<'_>) -> bool {
         .all(|element| element.kind() == ValueKind::Object)
 }
 
-/// Whether nothing but how it looks is different.
+/// Returns whether only the appearance differs.
 fn is_cosmetic(difference: &Difference<'_>) -> bool {
     let Difference { path, old, new } = difference;
     let text = |value: &Option<Value<'_>>| {
@@ -186,7 +186,7 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
     let new = text(new);
     match last {
         _ if !strings || !keyword => false,
-        // A new title may be anything short that gives no orders, which is looked at elsewhere.
+        // A new title may be anything short that gives no orders, which is checked elsewhere.
         "title" => {
             (new.len() <= TITLE_BYTES && prose::says_little(&new)) || prose::same_words(&old, &new)
         }
@@ -195,7 +195,8 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
     }
 }
 
-/// Whether the inbound rules find something in a string of the new definition that they do not find in the old one's.
+/// Returns whether the inbound rules find something in a string of the new definition that they do
+/// not find in the old one.
 fn found_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bool {
     let found = |text: &str, role: Role| {
         let place = Place {
@@ -224,8 +225,9 @@ fn found_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bo
     })
 }
 
-/// Whether a tool's hints promise less than before: it no longer only reads, it may destroy, or reach elsewhere
-/// (2025-11-25, `ToolAnnotations`, with the defaults given there).
+/// Returns whether a tool's hints promise less than before: it is no longer read-only, may be
+/// destructive, or may interact with external entities (2025-11-25, `ToolAnnotations`, with the
+/// defaults given there).
 fn hints_fell(old: Value<'_>, new: Value<'_>) -> bool {
     let says = |of: Value<'_>, hint: &str, default: bool| {
         of.at(&["annotations", hint])

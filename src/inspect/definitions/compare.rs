@@ -1,10 +1,10 @@
-//! Two definitions compared line by line, for people who decide which of them counts.
+//! Compares two definitions line by line, for people who decide which of them is used.
 
-/// Lines compared at the most; what is longer is shown whole, old before new.
+/// Maximum number of lines that are compared; a longer text is shown whole, old before new.
 const LINES: usize = 2000;
 
-/// The lines of two texts: those of both, of the old one alone and of the new one alone. A person reads this: the longest
-/// common part, found the plain way.
+/// Returns the lines of two texts: those of both, of the old one only and of the new one only. The
+/// result is for a person to read, so the longest common subsequence is computed in the simple way.
 pub fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();

@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use super::Kind;
 use crate::message::{Json, ParseError, ReadLimits, Value, ValueKind, hex, quote};
 
-/// Containers that are no longer than this stay on one line, in bytes.
+/// Maximum length of a container that stays on one line, in bytes.
 const LINE_BYTES: usize = 100;
 
-/// Everything that a definition says, as canonical JSON: no white space, members in the order of their names. Cheap to
+/// The content of a definition, as canonical JSON: no whitespace, members sorted by name. Cheap to
 /// clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Content(Arc<str>);
@@ -23,15 +23,16 @@ impl std::fmt::Debug for Content {
 }
 
 impl Content {
-    /// Of a definition. What a resource says of its data as they are now (`size`, `annotations.lastModified`) is none of it.
+    /// Returns the content of a definition. Members that describe the current data of a resource
+    /// (`size`, `annotations.lastModified`) are not a part of it.
     pub fn of(definition: Value<'_>, kind: Kind) -> Self {
         Self(canonical(definition, kind).into())
     }
 
-    /// Reads it back from any JSON that says the same.
+    /// Parses the content from any equivalent JSON.
     ///
     /// # Errors
-    /// It is no JSON.
+    /// The text is not JSON.
     pub fn read(text: &str, kind: Kind) -> Result<Self, ParseError> {
         Ok(Self::of(
             Json::parse(text.to_owned().into(), &limits(text))?.root(),
@@ -39,22 +40,23 @@ impl Content {
         ))
     }
 
-    /// As canonical JSON, on one line.
+    /// Returns the content as canonical JSON, on one line.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As values.
+    /// Returns the content as JSON values.
     pub(super) fn json(&self) -> Option<Json> {
         Json::parse(self.0.to_string().into(), &limits(&self.0)).ok()
     }
 
-    /// Its SHA-256, in hex.
+    /// Returns the SHA-256 of the content, in hex.
     pub fn digest(&self) -> String {
         hex(&Sha256::digest(self.0.as_bytes()))
     }
 
-    /// On several lines, for people: what leaves no mark on a page is written as an escape.
+    /// Formats the content on several lines, for people: invisible characters are written as
+    /// escapes.
     pub fn pretty(&self) -> String {
         let Some(json) = self.json() else {
             return self.0.to_string();
@@ -74,7 +76,8 @@ impl Content {
     }
 }
 
-/// What was a part of a message within its limits is read back whatever they are now.
+/// Returns limits that allow anything to be parsed again that was a part of a message within its
+/// limits, whatever those are now.
 fn limits(text: &str) -> ReadLimits {
     ReadLimits {
         message_bytes: text.len(),
@@ -84,7 +87,8 @@ fn limits(text: &str) -> ReadLimits {
     }
 }
 
-/// Characters that a reader of the lock file would not see, or that turn the line around.
+/// Returns whether a reader of the lock file would not see a character, or whether it reverses the
+/// direction of the line.
 fn unseen(c: char) -> bool {
     !c.is_ascii()
         && (c.is_control()
@@ -146,7 +150,7 @@ fn canonical(root: Value<'_>, kind: Kind) -> String {
     out
 }
 
-/// Whether a member tells of the data as they are now rather than of what they are.
+/// Returns whether a member describes the current state of the data rather than what they are.
 fn passing(kind: Kind, depth: usize, key: &str) -> bool {
     match kind {
         Kind::Resource => matches!((depth, key), (0, "size") | (1, "lastModified")),

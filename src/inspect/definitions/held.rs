@@ -1,4 +1,4 @@
-//! Calls of tools whose definitions wait for approval.
+//! Calls of tools whose definitions are waiting for approval.
 
 use super::server::METHODS;
 use super::{Key, Kind, Pins};
@@ -9,19 +9,19 @@ use crate::inspect::{Inspection, Question, Refusal};
 use crate::message::{Envelope, Message};
 use crate::rules::{Action, RuleId, Severity};
 
-/// Stands in the place of a rule where the definition of the tool that is called has changed.
+/// Used instead of a rule id if the definition of the called tool has changed.
 pub const CHANGED: &str = "definition-changed";
 
 const TITLE: &str = "The tool is no longer what it was when it was approved";
 
-/// What becomes of calls of a tool whose definition waits.
+/// Handles calls of a tool whose definition is waiting for approval.
 pub(in crate::inspect) struct Held<'a> {
     pub(in crate::inspect) pins: &'a Pins,
     pub(in crate::inspect) changes: &'a ChangesConfig,
 }
 
 impl Held<'_> {
-    /// Refuses a call where the policy refuses calls of tools that have changed like this.
+    /// Refuses a call if the policy refuses calls of tools that have changed in this way.
     pub(in crate::inspect) fn check(
         &self,
         message: &Message,
@@ -58,7 +58,8 @@ impl Held<'_> {
         (acts == Action::Block).then(|| own.refusal(why))
     }
 
-    /// The question of the rules, if there is one, with what is asked about a tool that has changed.
+    /// Returns the question of the rules, if there is one, extended by the approval that a changed
+    /// tool requires.
     pub(in crate::inspect) fn add(
         &self,
         question: Option<Question>,
@@ -91,8 +92,9 @@ impl Held<'_> {
         })
     }
 
-    /// What the policy does about a call, the gravest class of the change, and the tool; `None` if it is judged like any other.
-    /// What its server says of itself counts for every tool.
+    /// Returns the policy's action for a call, the most severe class of the change, and the tool;
+    /// `None` if the call is judged like any other. A server's description of itself applies to
+    /// every tool.
     fn call(
         &self,
         message: &Message,
@@ -132,9 +134,9 @@ impl Held<'_> {
         match (self.changes.of_all(&held.classes), &pin.content) {
             (ChangeAction::Pass, _) | (ChangeAction::Hold, Some(_)) => None,
             (ChangeAction::Ask, Some(_)) => Some((ChangeAction::Ask, class)),
-            // Without its instructions a server is no other.
+            // Without its instructions, a server is still the same.
             (ChangeAction::Hold, None) if key.kind == Kind::Server => None,
-            // Nothing of it was ever let through.
+            // Nothing of it has ever been forwarded.
             (_, None) | (ChangeAction::Refuse, _) => Some((ChangeAction::Refuse, class)),
         }
     }

@@ -1,4 +1,4 @@
-//! What a list says against what is pinned.
+//! What a list contains, compared with what is pinned.
 
 use std::collections::HashMap;
 
@@ -12,48 +12,48 @@ use crate::message::{Message, MessageKind, Value, ValueKind};
 use crate::protocol::Context;
 use crate::rules::RuleSet;
 
-/// How long a list in which something is held may be kept by who asked for it, in milliseconds.
+/// Maximum time that a client may cache a list in which something is held, in milliseconds.
 const HELD_MS: u32 = 60_000;
 
-/// What a message lists, against what is pinned.
+/// What a message lists, compared with what is pinned.
 #[derive(Debug, Default)]
 pub struct Listed {
-    /// The message with pinned definitions in the place of those that are held; `None` if that is as it came.
+    /// The message with pinned definitions in place of those that are held; `None` if it is
+    /// unchanged.
     pub shown: Option<Bytes>,
-    /// What was not pinned like this before.
+    /// Definitions that were not pinned in this form before.
     pub seen: Vec<Seen>,
-    /// The kinds whose list ends here.
+    /// The kinds whose list ends in this message.
     pub ended: Vec<Kind>,
-    /// What is pinned and no longer listed.
+    /// Definitions that are pinned and no longer listed.
     pub gone: Vec<Key>,
-    /// Whether something was left out since no more may be pinned.
+    /// Whether something was left out because no more definitions may be pinned.
     pub full: bool,
 }
 
-/// A definition that was not pinned like this before.
+/// A definition that was not pinned in this form before.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What it is of.
     pub key: Key,
-    /// As the server says it.
+    /// The content as the server declares it.
     pub content: Content,
-    /// As it is pinned.
+    /// The content as pinned.
     pub pinned: Option<Content>,
-    /// How it differs; empty where its upstream is seen for the first time.
+    /// The ways in which they differ; empty if the upstream is seen for the first time.
     pub classes: Vec<ChangeClass>,
-    /// What the policy does about it.
+    /// The policy's action.
     pub action: ChangeAction,
-    /// Whether it waits already: nothing is to be done or told again.
+    /// Whether it is already waiting: nothing has to be done or reported again.
     pub waits: bool,
 }
 
-/// What lists are read by.
+/// Reads lists; the fields are what they are compared with.
 pub(in crate::inspect) struct Reader<'a> {
     pub(in crate::inspect) pins: &'a Pins,
     pub(in crate::inspect) changes: &'a ChangesConfig,
     pub(in crate::inspect) rules: &'a RuleSet,
     pub(in crate::inspect) mode: Mode,
-    /// Most definitions of a kind that are pinned, and their bytes.
+    /// Maximum number of definitions of a kind that are pinned, and of their bytes.
     pub(in crate::inspect) most: (usize, usize),
 }
 
@@ -90,7 +90,8 @@ impl Reader<'_> {
                 };
                 let untouched = patch.len();
                 self.list(kind, list, &mut out, &mut patch);
-                // What is approved should be seen before long, where nobody can be told (2026-07-28, caching).
+                // What is approved should be visible soon, even if clients cannot be notified
+                // (2026-07-28, caching).
                 let lasts = result.get("ttlMs").filter(|lasts| {
                     lasts
                         .raw()
@@ -118,7 +119,8 @@ impl Reader<'_> {
     }
 
     fn list(&self, kind: Kind, list: Value<'_>, out: &mut Listed, patch: &mut Patch) {
-        // What this message has listed already: it is held to that as if it were pinned.
+        // What this message has already listed: a further entry is compared with it as if it were
+        // pinned.
         let mut here: HashMap<Key, Content> = HashMap::new();
         let (mut count, mut bytes) = self.pins.size(kind);
         let mut left = Vec::new();
@@ -144,7 +146,8 @@ impl Reader<'_> {
             let length = content.as_str().len();
             if pinned.is_none() && action == ChangeAction::Pass {
                 if count >= self.most.0 || bytes + length > self.most.1 {
-                    // Of a resource a description is read and nothing is called; lists of them may be of any length.
+                    // Of a resource, only a description is read and nothing is called; lists of
+                    // resources may have any length.
                     out.full = true;
                     left.push((definition.span(), kind != Kind::Resource));
                     continue;
@@ -163,7 +166,7 @@ impl Reader<'_> {
             here.entry(key.clone())
                 .or_insert_with(|| pinned.clone().unwrap_or_else(|| content.clone()));
             if bytes + length > self.most.1.saturating_mul(2) {
-                // It is held all the same: only what waits is not written down.
+                // It is held regardless: only the waiting definition is not stored.
                 out.full = true;
                 continue;
             }

@@ -1,11 +1,11 @@
-//! What the words of a definition say that they did not say before.
+//! The words that are new in a definition, and what they ask of the reader.
 
 use std::collections::HashSet;
 
 use super::change::Difference;
 use crate::message::{Role, ValueKind};
 
-/// Words by which a text tells its reader what to do.
+/// Words with which a text instructs its reader.
 const ORDERS: [&str; 50] = [
     "must",
     "shall",
@@ -59,7 +59,7 @@ const ORDERS: [&str; 50] = [
     "必ず",
     "してください",
 ];
-/// The same, of two words.
+/// Pairs of words with the same function.
 const TWO: [(&str, &str); 12] = [
     ("do", "not"),
     ("make", "sure"),
@@ -74,13 +74,14 @@ const TWO: [(&str, &str); 12] = [
     ("without", "asking"),
     ("without", "telling"),
 ];
-/// Verbs that order about what is not in a tool's own hands, where they begin a sentence.
+/// Verbs that, at the beginning of a sentence, instruct the reader to do something beyond the
+/// tool's own task.
 const VERBS: [&str; 22] = [
     "append", "attach", "bcc", "call", "cc", "copy", "embed", "forward", "include", "insert",
     "invoke", "mention", "obtain", "pass", "provide", "put", "read", "send", "share", "submit",
     "tell", "use",
 ];
-/// Stems of verbs that change or reach something.
+/// Stems of verbs for changing or reaching something.
 const CAPABILITIES: [&str; 44] = [
     "write",
     "writ",
@@ -127,11 +128,11 @@ const CAPABILITIES: [&str; 44] = [
     "eras",
     "wip",
 ];
-/// Characters that stand in no language for a word or a part of one.
+/// Characters that represent a word, or a part of one, in no language.
 const PUNCTUATION: &str = "–—‘’“”„«»‹›…•·¡¿、。，．：；！？（）「」『』【】《》〈〉";
 
-/// The words of a text, in lower case. Whatever is neither white space nor plain punctuation counts as part of one, so that
-/// nothing can hide between them.
+/// Returns the words of a text, in lower case. Anything that is neither whitespace nor plain
+/// punctuation counts as a part of a word, so that nothing can hide between words.
 pub(super) fn words(text: &str) -> Vec<String> {
     let between = |c: char| {
         c.is_whitespace()
@@ -145,7 +146,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether two texts differ in nothing but case, white space and punctuation.
+/// Returns whether two texts differ only in case, whitespace and punctuation.
 pub(super) fn same_words(old: &str, new: &str) -> bool {
     let bare = |text| {
         words(text)
@@ -156,12 +157,12 @@ pub(super) fn same_words(old: &str, new: &str) -> bool {
     bare(old).eq(bare(new))
 }
 
-/// Longest text that says little, in bytes.
+/// Maximum length of a text that says little, in bytes.
 const LITTLE_BYTES: usize = 200;
-/// As long a run of letters and digits is no word: it stands for something else.
+/// Minimum length of a run of letters and digits that is a code rather than a word.
 const CODE_CHARS: usize = 20;
 
-/// Whether a text is short, and has nothing encoded in it.
+/// Returns whether a text is short and contains nothing encoded.
 pub(super) fn says_little(text: &str) -> bool {
     let mut runs =
         text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')));
@@ -169,17 +170,17 @@ pub(super) fn says_little(text: &str) -> bool {
     text.len() <= LITTLE_BYTES && !runs.any(code)
 }
 
-/// The sentences of two definitions where they differ.
+/// The sentences in which two definitions differ.
 #[derive(Default)]
 pub(super) struct Prose {
-    /// Words of sentences that are new.
+    /// The words of each new sentence.
     fresh: Vec<Vec<String>>,
-    /// Stems of all words that were there.
+    /// The stems of all words that were there before.
     stems: HashSet<String>,
 }
 
 impl Prose {
-    /// Of the values that differ.
+    /// Collects the sentences of the values that differ.
     pub(super) fn of(differences: &[Difference<'_>]) -> Self {
         let mut out = Self::default();
         let mut old: HashSet<Vec<String>> = HashSet::new();
@@ -211,7 +212,7 @@ impl Prose {
         out
     }
 
-    /// Whether a new sentence tells the reader what to do.
+    /// Returns whether a new sentence instructs the reader.
     pub(super) fn is_imperative(&self) -> bool {
         self.fresh.iter().any(|sentence| {
             let is = |list: &[&str], word: &String| list.contains(&word.as_str());
@@ -226,7 +227,8 @@ impl Prose {
         })
     }
 
-    /// Whether a new sentence has a verb for changing something that was nowhere before.
+    /// Returns whether a new sentence contains a verb for changing something that did not occur
+    /// before.
     pub(super) fn is_capable(&self) -> bool {
         self.fresh.iter().flatten().any(|word| {
             let stem = stem(word);
@@ -235,12 +237,12 @@ impl Prose {
     }
 }
 
-/// Whether a word of a script without spaces holds an order.
+/// Returns whether a word of a script without spaces contains an order.
 fn holds(word: &str, order: &str) -> bool {
     !order.is_ascii() && order.chars().any(|c| u32::from(c) > 0x2E80) && word.contains(order)
 }
 
-/// The words of each sentence.
+/// Returns the words of each sentence.
 fn sentences(text: &str) -> Vec<Vec<String>> {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n' | '。' | '！' | '？');
     text.split(ends)
@@ -249,7 +251,7 @@ fn sentences(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A word without its ending, as far as verbs of English go.
+/// Returns a word without its ending, as far as English verbs are concerned.
 fn stem(word: &str) -> &str {
     let cut = ["ing", "es", "ed", "s", "e"]
         .iter()

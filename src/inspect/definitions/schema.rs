@@ -1,4 +1,4 @@
-//! Where in a definition something stands, and what changes of its parameters mean.
+//! The locations in a definition, and the meaning of changes to its parameters.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use super::change::Difference;
 use super::prose::{self, words};
 use crate::message::{Value, ValueKind};
 
-/// What stands at the end of a way into a schema.
+/// What is at the end of a path into a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spot {
     /// A keyword, or a member of the definition itself.
     Keyword,
     /// A parameter.
     Property,
-    /// Something that a keyword holds: an example, a value.
+    /// Something inside a keyword: an example, a value.
     Within,
 }
 
-/// What stands at the end of a way from a definition's root.
+/// Returns what is at the end of a path from a definition's root.
 pub(super) fn spot(path: &[String]) -> Spot {
     let mut steps = path.iter().map(String::as_str);
     match steps.next() {
@@ -66,7 +66,7 @@ pub(super) fn spot(path: &[String]) -> Spot {
     spot
 }
 
-/// Whether a way leads to a keyword of a schema, or to a member of a definition.
+/// Returns whether a path leads to a keyword of a schema, or to a member of a definition.
 pub(super) fn is_keyword(path: &[String]) -> bool {
     spot(path) == Spot::Keyword
 }
@@ -82,7 +82,7 @@ fn is_input(kind: Kind, path: &[String]) -> bool {
     })
 }
 
-/// Whether a whole parameter is different, not something of it.
+/// Returns whether a whole parameter differs, rather than a part of it.
 fn is_parameter(kind: Kind, path: &[String]) -> bool {
     is_input(kind, path)
         && if kind == Kind::Prompt {
@@ -92,13 +92,13 @@ fn is_parameter(kind: Kind, path: &[String]) -> bool {
         }
 }
 
-/// The name of a parameter that was added here.
+/// Returns the name of the parameter that was added at this place.
 pub(super) fn added<'p>(kind: Kind, difference: &'p Difference<'_>) -> Option<&'p str> {
     let is = difference.old.is_none() && is_parameter(kind, &difference.path);
     difference.path.last().filter(|_| is).map(String::as_str)
 }
 
-/// Whether a difference lets more in and takes nothing away. `added` are the parameters that are new.
+/// Returns whether a difference allows more and removes nothing. `added` are the new parameters.
 pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<&str>) -> bool {
     let Difference { path, old, new } = difference;
     if !is_input(kind, path) {
@@ -146,14 +146,14 @@ pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<
     }
 }
 
-/// Whether nothing in a new value says more than what it is for.
+/// Returns whether every string in a new value is short and contains nothing encoded.
 fn says_little(value: Value<'_>) -> bool {
     let mut little = true;
     value.strings(|_, text| little &= prose::says_little(&text.value));
     little
 }
 
-/// A value, or the elements of a list of them, as written.
+/// Returns a value, or the elements of a list of values, as written.
 fn set(value: Option<Value<'_>>) -> HashSet<String> {
     match value {
         Some(list) if list.kind() == ValueKind::Array => list
@@ -164,7 +164,7 @@ fn set(value: Option<Value<'_>>) -> HashSet<String> {
     }
 }
 
-/// Names of parameters that ask for what no tool should be handed by the way.
+/// Words in names of parameters that ask for information that no tool should receive in passing.
 const ASKS: [&str; 28] = [
     "apikey",
     "authorization",
@@ -195,11 +195,11 @@ const ASKS: [&str; 28] = [
     "tokens",
     "transcript",
 ];
-/// The same where it is the whole name.
+/// Names of parameters with the same meaning, if they are the whole name.
 const ASKS_WHOLE: [&str; 10] = [
     "auth", "chat", "context", "history", "key", "memory", "messages", "notes", "otp", "pin",
 ];
-/// The same of two words that follow each other, in names and in descriptions.
+/// Pairs of consecutive words with the same meaning, in names and in descriptions.
 const ASKS_TWO: [(&str, &str); 30] = [
     ("access", "key"),
     ("access", "keys"),
@@ -232,7 +232,7 @@ const ASKS_TWO: [(&str, &str); 30] = [
     ("whole", "conversation"),
     ("seed", "phrase"),
 ];
-/// Words before `token` and `tokens` where they count words or turn pages.
+/// Words before `token` and `tokens` with which these count words or turn pages.
 const HARMLESS: [&str; 14] = [
     "max",
     "min",
@@ -249,7 +249,7 @@ const HARMLESS: [&str; 14] = [
     "pagination",
     "limit",
 ];
-/// Words that ask by themselves where a description has them.
+/// Words with the same meaning by themselves in a description.
 const ASKS_IN_PROSE: [&str; 16] = [
     "password",
     "passwords",
@@ -269,7 +269,8 @@ const ASKS_IN_PROSE: [&str; 16] = [
     "token",
 ];
 
-/// Whether a parameter is new, or newly described, that asks for secrets, the surroundings or the conversation.
+/// Returns whether there is a new or newly described parameter that asks for secrets, the
+/// environment or the conversation.
 pub(super) fn asks_for_secrets(kind: Kind, differences: &[Difference<'_>]) -> bool {
     differences.iter().any(|difference| {
         let Difference { path, old, new } = difference;
@@ -278,7 +279,7 @@ pub(super) fn asks_for_secrets(kind: Kind, differences: &[Difference<'_>]) -> bo
         };
         let named = added(kind, difference).is_some_and(name_asks);
         let mut asks = named;
-        // Parameters within what is new, and what is said of them.
+        // Parameters within a new value, and their descriptions.
         let before = old
             .and_then(|old| old.str())
             .map(|old| asked(&old))
@@ -328,7 +329,7 @@ fn name_asks(name: &str) -> bool {
         || ASKS.contains(&joined.as_str())
 }
 
-/// What a description asks for.
+/// Returns what a description asks for.
 fn asked(text: &str) -> HashSet<String> {
     let words = words(text);
     let counts = |index: usize| {
@@ -347,7 +348,7 @@ fn asked(text: &str) -> HashSet<String> {
     single.map(|(_, word)| word.clone()).chain(two).collect()
 }
 
-/// The words of a name: split where it is not a letter or digit, and before a capital.
+/// Splits a name into words: at characters other than letters and digits, and before capitals.
 fn parts(name: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut lower = false;

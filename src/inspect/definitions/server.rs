@@ -1,5 +1,6 @@
-//! What a server says of itself: its instructions, which most clients put before all else that a model reads, and its name,
-//! title, description, site and icons. Pinned like a definition; of what it is called by only the version may change freely.
+//! A server's description of itself: its instructions, which most clients put before everything
+//! else that a model reads, and its name, title, description, site and icons. Pinned like a
+//! definition; of the latter, only the version may change freely.
 
 use super::listed::{Listed, Reader, Seen};
 use super::{Content, Key, Kind};
@@ -7,14 +8,14 @@ use crate::config::ChangeAction;
 use crate::inspect::tools::overlay::Patch;
 use crate::message::{Value, quote};
 
-/// The requests that are answered with it (2024-11-05 to 2025-11-25; 2026-07-28).
+/// The requests whose results contain it (2024-11-05 to 2025-11-25; 2026-07-28).
 pub(super) const METHODS: [&str; 2] = ["initialize", "server/discover"];
 
-/// The member of a modern result's `_meta` that says which server it is.
+/// The member of a modern result's `_meta` that identifies the server.
 const INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Reader<'_> {
-    /// Reads what a server says of itself in answer to `method`.
+    /// Reads a server's description of itself in the result of `method`.
     pub(super) fn server(
         &self,
         method: &str,
@@ -60,7 +61,8 @@ impl Reader<'_> {
             .and_then(|pin| pin.held.as_ref())
             .is_some_and(|held| held.content == content);
         if action != ChangeAction::Pass {
-            // A server cannot be taken away as a tool can: agents get it as it was, or without a word of it.
+            // A server cannot be removed as a tool can: agents receive its previous description, or
+            // none of it.
             let before = pinned.as_ref().and_then(Content::json);
             let before = before.as_ref().map(|json| json.root());
             if let Some(instructions) = instructions {
@@ -87,7 +89,8 @@ impl Reader<'_> {
     }
 }
 
-/// What is shown of a server's name and the like while it waits: as it was, with the version of today.
+/// Returns the server info that is shown while the new one is held: the previous one, with the
+/// current version.
 fn held_info(before: Option<Value<'_>>, now: Value<'_>) -> String {
     let version = now
         .get("version")

@@ -252,7 +252,7 @@ fn a_list_that_changes_nothing_is_not_touched_and_one_that_does_keeps_the_old() 
     assert!(
         lasting(3_600_000).contains(r#""ttlMs":60000,"#) && lasting(5).contains(r#""ttlMs":5,"#)
     );
-    // Listed twice, the second time otherwise: it is held to the first.
+    // Listed twice, differently the second time: the first entry counts.
     let twice = policy.listed(
         &list(&format!("{other},{}", other.replace("Sub", "You must sub"))),
         &context(true),
@@ -386,7 +386,7 @@ fn calls_of_what_waits_are_held_to_the_policy() {
     }
 }
 
-/// What a server answers to `method`, read against these pins.
+/// Reads a server's result of `method`, compared with these pins.
 fn described(method: &str, body: &str, pins: &Pins) -> Listed {
     let asked = OpenRequest {
         id: "1".into(),

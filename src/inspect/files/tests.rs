@@ -84,7 +84,7 @@ fn what_is_kept_is_bounded() {
     );
 }
 
-/// A session that judges call after call, and remembers what passes.
+/// A session that judges call after call, and records the calls that pass.
 struct Session {
     policy: Policy,
     files: Files,
@@ -102,14 +102,14 @@ impl Session {
         }
     }
 
-    /// Forgets what was written.
+    /// Clears what was recorded.
     fn anew(&mut self) -> &mut Self {
         self.files = Files::default();
         self.pieces.clear();
         self
     }
 
-    /// The rules that refuse a call; it is remembered if there are none.
+    /// Returns the rules that refuse a call; the call is recorded if there are none.
     fn call(&mut self, tool: &str, arguments: &serde_json::Value) -> Vec<String> {
         let body = serde_json::json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments }
@@ -463,7 +463,7 @@ fn a_shell_goes_on_where_the_last_call_left_it() {
             .for_each(|command| assert!(session.run(command).is_empty(), "{command}"));
         assert!(session.run(run).is_empty(), "{goes:?} {run}");
     }
-    // The folder of one command is not the session's.
+    // The folder of one command is not that of the session.
     session.anew();
     assert!(
         session

@@ -27,7 +27,7 @@ fn suppression(rule: &str) -> Suppression {
 
 fn policy(these: impl IntoIterator<Item = Suppression>) -> Result<Policy, Vec<Fault>> {
     let suppress = these.into_iter().map(Arc::new).collect();
-    // The model of wording flags the same texts, and is not what these tests suppress.
+    // The wording model flags the same texts, and is not what these tests suppress.
     let packs = [("model".to_owned(), false)].into();
     Policy::new(
         "test",
@@ -130,7 +130,7 @@ fn what_is_suppressed_is_recorded_and_nothing_more_and_only_there() {
     ] {
         assert!(!passes(&policy, Direction::Outbound, &other), "{other}");
     }
-    // Over.
+    // Expired.
     let over = Suppression {
         until: Day::read("2026-01-01").unwrap(),
         ..narrow
@@ -200,7 +200,7 @@ fn answers_are_left_as_they_are_only_where_it_is_said() {
         Direction::Inbound,
         &text
     ));
-    // Of two passages the one that nobody named goes; in what is hidden nothing was named.
+    // Of two passages, the one that is not named is withheld; in hidden text, none is named.
     let digest = inbound(&content(ORDER)).0.findings[0]
         .evidence
         .sha256

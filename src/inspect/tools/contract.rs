@@ -1,5 +1,5 @@
-//! Whether a call keeps to what was said of its tool: that there is such a tool, by the server's schema of its
-//! arguments, and by the operator's.
+//! Checks that a call conforms to what was declared about its tool: that there is such a tool, the
+//! server's schema of its arguments, and the operator's.
 
 use serde_json::{Value as Json, json};
 
@@ -13,19 +13,19 @@ use crate::inspect::{Inspection, Refusal, Uninspected, Unread};
 use crate::message::{Envelope, Message, Value};
 use crate::rules::{Action, Severity};
 
-/// Longest example told, in bytes.
+/// Maximum length of an example in a refusal, in bytes.
 const EXAMPLE_BYTES: usize = 600;
 
 const TOO_COSTLY: &str = "schema-too-costly";
 
-/// What calls are held to.
+/// What calls are checked against.
 pub(in crate::inspect) struct Contract<'a> {
     pub(in crate::inspect) overlays: &'a Overlays,
     pub(in crate::inspect) config: SchemaConfig,
     pub(in crate::inspect) tools: Option<&'a Tools>,
 }
 
-/// What a call breaks.
+/// A violation by a call.
 struct Breach {
     rule: &'static str,
     title: &'static str,
@@ -34,7 +34,8 @@ struct Breach {
 }
 
 impl Contract<'_> {
-    /// Checks one message of a body, if it is a call; notes what it finds, and gives the refusal it calls for.
+    /// Checks one message of a body, if it is a call; records findings, and returns the refusal
+    /// that they require.
     pub(in crate::inspect) fn check(
         &self,
         message: &Message,
@@ -139,7 +140,7 @@ impl Contract<'_> {
             pointer: format!("/arguments{pointer}"),
             why,
         };
-        // Numbers become doubles, as they do for most servers; rounding keeps their order.
+        // Numbers become doubles, as in most servers; rounding preserves their order.
         let Ok(read) =
             serde_json::from_str::<Json>(arguments.map_or("{}", |arguments| arguments.raw()))
         else {
@@ -166,7 +167,7 @@ impl Contract<'_> {
         Some(breach(&first.pointer, why))
     }
 
-    /// Arguments that pass everything, if they can be made up.
+    /// Returns, as a sentence, arguments that pass all checks, if they can be generated.
     fn example(
         &self,
         tool: &str,
@@ -198,7 +199,7 @@ impl Contract<'_> {
     }
 }
 
-/// An operator's format takes the place of the pattern by which it is shown.
+/// Replaces the pattern that represents an operator's format in lists by the format itself.
 fn merge_formats(base: &mut Json, over: &Json) {
     let (Some(properties), Some(all)) = (
         over.get("properties").and_then(Json::as_object),
@@ -216,7 +217,7 @@ fn merge_formats(base: &mut Json, over: &Json) {
     }
 }
 
-/// The faults in words, each once.
+/// Returns the faults in words, each once.
 fn told(wrong: &[Wrong]) -> String {
     let mut out: Vec<String> = Vec::new();
     for Wrong { argument, what, .. } in wrong {

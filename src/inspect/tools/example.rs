@@ -1,16 +1,17 @@
-//! Arguments that would pass, made up from a schema for whoever was refused.
+//! Generates arguments that would pass a schema, as an example for a caller that was refused.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
-/// Deepest nesting of an example.
+/// Maximum nesting depth of an example.
 const DEPTH: usize = 8;
-/// Most members and elements of an object or a list.
+/// Maximum number of members of an object, and of elements of a list.
 const WIDTH: usize = 24;
-/// Longest text of an example, in characters.
+/// Maximum length of a text in an example, in characters.
 const TEXT: usize = 200;
 
-/// An object that holds what `schema` requires and `names` besides. Whether it passes is for the caller to check.
+/// Returns an object with the members that `schema` requires and those in `names`. The caller has
+/// to check whether it passes.
 pub(super) fn object(schema: &Value, names: &[&str]) -> Value {
     Maker { root: schema }.object(schema, names, 0)
 }
@@ -156,7 +157,7 @@ fn text(schema: &Value) -> String {
         .collect()
 }
 
-/// A short text that a regex matches, if one is easily made.
+/// Returns a short text that a regex matches, if one is easily generated.
 fn matching(pattern: &str) -> Option<String> {
     let mut out = String::new();
     let parsed = regex_syntax::parse(pattern).ok()?;
@@ -190,7 +191,7 @@ fn matching(pattern: &str) -> Option<String> {
                 out.push(char::from(class.ranges().first()?.start()))
             }
             HirKind::Repetition(repeated) => {
-                // An example without anything says little.
+                // An empty example is not informative.
                 let times = if repeated.min == 0 && repeated.max != Some(0) && out.is_empty() {
                     1
                 } else {

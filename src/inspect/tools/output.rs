@@ -1,5 +1,6 @@
-//! Whether `structuredContent` that was edited still keeps to the tool's `outputSchema` (2025-06-18 on, `server/tools`):
-//! a client that checks it would drop the answer, and with it what the agent is told of it.
+//! Ensures that edited `structuredContent` still conforms to the tool's `outputSchema` (2025-06-18
+//! and later, `server/tools`): a client that validates it would discard the result, and with it the
+//! notice to the agent.
 
 use bytes::Bytes;
 use serde_json::Value as Json;
@@ -9,11 +10,13 @@ use super::schema::Schema;
 use crate::inspect::rewrite::{MARK, without_notices};
 use crate::message::{Edit, Value, splice};
 
-/// Most edits that are fitted one by one, and the longest value in which that is done, in bytes.
+/// Maximum number of edits that are fitted individually, and maximum length of the value in which
+/// that is done, in bytes.
 const EDITS: usize = 32;
 const FITTED_BYTES: usize = 256 << 10;
 
-/// What stands for a text where the schema wants a form of it: obviously nobody's, and of use to nobody.
+/// Replacements of a text for which the schema requires a format: they obviously belong to nobody
+/// and are of no use to anybody.
 const FORMS: [&str; 7] = [
     MARK,
     "",
@@ -24,27 +27,28 @@ const FORMS: [&str; 7] = [
     "0.0.0.0",
 ];
 
-/// The same in the place of a number.
+/// Replacements of a number.
 const VALUES: [&str; 3] = ["null", "0", "1"];
 
-/// That no edit leaves an answer as its schema wants it.
+/// The error that no edit makes a result conform to its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inspect) struct Broken;
 
 impl Definition {
     fn output(&self) -> Option<&Schema> {
-        // Formats are meant here: clients check them, where servers do not.
+        // Formats are enforced here: clients check them, whereas servers do not.
         let compiled = self
             .compiled_output
             .get_or_init(|| self.output.as_deref().map(Schema::compile_strict));
         compiled.as_ref().and_then(|schema| schema.as_ref().ok())
     }
 
-    /// Makes the edits within an answer's structured value such that it fits the schema as it did before. What did not fit,
-    /// or has no schema that can be checked, is edited all the same.
+    /// Adjusts the edits within a result's structured value so that it conforms to the schema as
+    /// before. A value that did not conform, or has no schema that can be checked, is edited
+    /// regardless.
     ///
     /// # Errors
-    /// There is no way: an `enum`, say, has no word for what is withheld.
+    /// It is impossible: for example, an `enum` has no value for what is withheld.
     pub(in crate::inspect) fn fit(
         &self,
         structured: Value<'_>,
@@ -90,7 +94,8 @@ impl Definition {
     }
 }
 
-/// What may stand for a text: what is left of it without the line that tells of it, or nothing of it.
+/// Returns the possible replacements of a text: the remaining text without its notice, or nothing
+/// of it.
 fn forms(with: &str) -> impl Iterator<Item = &str> {
     let left = Some(without_notices(with)).filter(|left| !left.is_empty() && *left != with);
     left.into_iter().chain(FORMS)
@@ -147,7 +152,7 @@ mod tests {
         tools.of("t").unwrap()
     }
 
-    /// What becomes of `{"a":"bad"}` where "bad" is to become `with`.
+    /// Returns the result of replacing "bad" in `{"a":"bad"}` with `with`.
     fn fitted(property: &str, with: &str) -> Result<String, Broken> {
         let json = Read::parse(
             Bytes::from_static(b"{\"a\":\"bad\"}"),
@@ -170,7 +175,7 @@ mod tests {
             (r#"{"type":"string","pattern":"^[a-z]+$"}"#, Err(Broken)),
             (r#"{"enum":["bad","good"]}"#, Err(Broken)),
             (r#"{"const":"bad"}"#, Err(Broken)),
-            // What did not fit before owes nothing.
+            // A value that did not conform before is not constrained.
             (r#"{"type":"integer"}"#, Ok(notice.as_str())),
             (
                 r#"{"$ref":"https://example.org/x.json"}"#,

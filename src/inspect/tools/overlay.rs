@@ -1,5 +1,6 @@
-//! What an operator makes of a server's tools: hidden ones, better words, tighter arguments. Agents read it in the list,
-//! and the gate holds calls to it, before a list was seen too.
+//! An operator's changes to a server's tools: hidden tools, better descriptions, stricter
+//! arguments. Agents see them in the list, and the gate enforces them for calls, even before a list
+//! was received.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,26 +15,26 @@ use crate::message::{Edit, Message, Value, ValueKind};
 use crate::protocol::Context;
 use crate::text::glob_fits;
 
-/// The overlays of a policy, the nearest first.
+/// The overlays of a policy, most specific first.
 #[derive(Debug, Default)]
 pub(in crate::inspect) struct Overlays(Vec<Overlay>);
 
-/// What is said of the tools whose names fit a glob.
+/// The settings for the tools whose names match a glob.
 #[derive(Debug)]
 struct Overlay {
     tool: String,
     hidden: Option<bool>,
-    /// What is merged into a definition; `null` if nothing.
+    /// The part that is merged into a definition; `null` if there is none.
     shown: Json,
-    /// What calls are held to.
+    /// The schema that calls are checked against.
     check: Option<Schema>,
 }
 
 impl Overlays {
-    /// Those of a policy.
+    /// Reads the overlays of a policy.
     ///
     /// # Errors
-    /// Keywords that are no JSON Schema.
+    /// Keywords that are not valid JSON Schema.
     pub(in crate::inspect) fn new(policy: &str, config: &PolicyConfig) -> Result<Self, Vec<Fault>> {
         let mut made = Vec::new();
         let mut faults = Vec::new();
@@ -62,7 +63,7 @@ impl Overlays {
         }
     }
 
-    /// What agents see of them.
+    /// Returns what agents see of the overlays.
     pub(in crate::inspect) fn shown(&self) -> Vec<(&str, Option<bool>, &Json)> {
         self.0
             .iter()
@@ -76,19 +77,20 @@ impl Overlays {
             .filter(move |overlay| glob_fits(&overlay.tool, tool))
     }
 
-    /// Whether agents neither see a tool nor may call it.
+    /// Returns whether a tool is hidden from agents and cannot be called by them.
     pub(in crate::inspect) fn hides(&self, tool: &str) -> bool {
         self.of(tool)
             .find_map(|overlay| overlay.hidden)
             .unwrap_or(false)
     }
 
-    /// What calls of a tool are held to.
+    /// Returns the schemas that calls of a tool are checked against.
     pub(super) fn checks<'o>(&'o self, tool: &'o str) -> impl Iterator<Item = &'o Schema> {
         self.of(tool).filter_map(|overlay| overlay.check.as_ref())
     }
 
-    /// What is merged into the definition of a tool: the nearest last, so that it counts.
+    /// Returns what is merged into the definition of a tool: the most specific overlay last, so
+    /// that it takes precedence.
     pub(super) fn merged(&self, tool: &str) -> Json {
         let mut all = Json::Null;
         for overlay in self
@@ -101,7 +103,7 @@ impl Overlays {
         all
     }
 
-    /// A message with the tools of its lists as agents are to see them; `None` if nothing changes.
+    /// Returns a message with the tools of its lists as shown to agents; `None` if nothing changes.
     pub(in crate::inspect) fn show(&self, message: &Message, context: &Context) -> Option<Bytes> {
         if self.0.is_empty() {
             return None;
@@ -151,7 +153,7 @@ fn tightens(argument: &ArgumentConfig) -> bool {
         || argument.keywords.keys().any(|key| *key != "default")
 }
 
-/// The definition's part that is merged into the server's.
+/// Returns the part that is merged into the server's definition.
 fn shown(said: &ToolConfig) -> Json {
     let mut out = Map::new();
     if let Some(text) = &said.description {
@@ -169,7 +171,7 @@ fn shown(said: &ToolConfig) -> Json {
     }
 }
 
-/// A schema of what is said of arguments, each as `property` has it.
+/// Returns a schema of the settings of arguments, each converted by `property`.
 fn schema(said: &ToolConfig, property: fn(&ArgumentConfig) -> Json) -> Json {
     let mut root = json!({});
     for (name, argument) in &said.arguments {
@@ -198,7 +200,8 @@ fn keywords(argument: &ArgumentConfig) -> Map<String, Json> {
     argument.keywords.iter().filter_map(read).collect()
 }
 
-/// As agents read it. Formats of our own would be refused by some of them: a pattern says it to all.
+/// Returns the settings of an argument as shown to agents. Some agents would reject custom formats;
+/// all of them understand a pattern.
 fn advertised(argument: &ArgumentConfig) -> Json {
     let mut out = keywords(argument);
     if let Some(text) = &argument.description {
@@ -212,8 +215,9 @@ fn advertised(argument: &ArgumentConfig) -> Json {
     Json::Object(out)
 }
 
-/// As calls are held to it. A keyword for numbers says nothing of `"5000"` (2020-12, validation, 6), but a server may
-/// take it for one: what is bounded must be of the kind that can be.
+/// Returns the settings of an argument as enforced for calls. A keyword for numbers does not
+/// constrain `"5000"` (2020-12, validation, section 6), but a server may accept that as a number: a
+/// value with limits must have the type that they apply to.
 fn enforced(argument: &ArgumentConfig) -> Json {
     let mut out = keywords(argument);
     let has = |keys: &[&str]| keys.iter().any(|key| argument.keywords.contains_key(key));
@@ -242,7 +246,8 @@ fn enforced(argument: &ArgumentConfig) -> Json {
     Json::Object(out)
 }
 
-/// Lays `over` over `base`: tables are merged, lists of required names joined, anything else replaced.
+/// Merges `over` into `base`: tables are merged, lists of required names are joined, anything else
+/// is replaced.
 pub(super) fn merge(base: &mut Json, over: &Json) {
     match (base, over) {
         (Json::Object(base), Json::Object(over)) => {
@@ -268,16 +273,17 @@ pub(super) fn merge(base: &mut Json, over: &Json) {
     }
 }
 
-/// Changes to the bytes of a message, noted before they are carried out.
+/// Changes to the bytes of a message, collected before they are applied.
 #[derive(Default)]
 pub(in crate::inspect) struct Patch {
     edits: Vec<(Range<usize>, String)>,
-    /// What is put in behind an opening brace or bracket: whether something stands there, and the new parts.
+    /// Parts to insert after an opening brace or bracket: whether the container has other content,
+    /// and the new parts.
     inserts: BTreeMap<usize, (bool, Vec<String>)>,
 }
 
 impl Patch {
-    /// As [`merge`], on the bytes.
+    /// Does the same as [`merge`], on the bytes.
     fn merge(&mut self, base: Value<'_>, over: &Json) {
         let (ValueKind::Object, Json::Object(over)) = (base.kind(), over) else {
             if !over.is_null() {
@@ -307,14 +313,15 @@ impl Patch {
         }
     }
 
-    /// Puts other JSON in the place of a value.
+    /// Replaces a value with other JSON.
     pub(in crate::inspect) fn replace(&mut self, value: Value<'_>, with: &str) {
         self.edits.push((value.span(), with.to_owned()));
     }
 
-    /// Takes elements out of a list: all its elements are given, and whether each goes.
+    /// Removes elements from a list: takes all its elements, and whether each is removed.
     pub(in crate::inspect) fn leave_out(&mut self, elements: &[(Range<usize>, bool)]) {
-        // One that goes takes the comma before it along; where none that stays stands before it, the one behind.
+        // A removed element takes the comma before it along or, if no kept element precedes it, the
+        // comma after it.
         let mut kept_end = None;
         let mut before = None;
         for (span, goes) in elements {
@@ -340,7 +347,7 @@ impl Patch {
         }
     }
 
-    /// The changes as edits, where nothing was put in.
+    /// Returns the changes as edits, if there are no insertions.
     pub(in crate::inspect) fn cuts(self) -> Vec<Edit> {
         self.edits
             .into_iter()
@@ -348,7 +355,7 @@ impl Patch {
             .collect()
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     pub(in crate::inspect) fn len(&self) -> usize {
         self.edits.len() + self.inserts.len()
     }
@@ -366,7 +373,7 @@ impl Patch {
             .push(part);
     }
 
-    /// The bytes with the changes made; `None` if there are none.
+    /// Returns the bytes with the changes applied; `None` if there are none.
     pub(in crate::inspect) fn carry_out(mut self, bytes: &Bytes) -> Option<Bytes> {
         for (at, (filled, parts)) in self.inserts {
             self.edits

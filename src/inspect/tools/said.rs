@@ -1,13 +1,13 @@
-//! What a tool's definition says in words of who reads its arguments.
+//! How arguments are read according to the words of a tool's definition.
 
 use std::collections::HashMap;
 
 use crate::inspect::arguments::Head;
 use crate::message::Value;
 
-/// Most arguments of a tool that are looked at.
+/// Maximum number of arguments of a tool that are examined.
 const ARGUMENTS: usize = 512;
-/// As much of a description is read, in bytes.
+/// Maximum length of a description that is examined, in characters.
 const DESCRIPTION_BYTES: usize = 2000;
 
 const SHELL: [&str; 22] = [
@@ -91,7 +91,7 @@ const TEXT: [&str; 14] = [
     "contents of the",
     "content to write",
 ];
-/// What tools say that run commands.
+/// Phrases in descriptions of tools that run commands.
 const RUNS: [&str; 18] = [
     "shell command",
     "bash command",
@@ -113,7 +113,7 @@ const RUNS: [&str; 18] = [
     "command line",
 ];
 
-/// Who reads which argument, by names joined by dots as calls have them.
+/// Returns how each argument is read, by names joined by dots as in calls.
 pub(super) fn of_arguments(schema: Option<Value<'_>>) -> HashMap<Box<str>, Head> {
     let mut said = HashMap::new();
     let mut open: Vec<(Value<'_>, String)> = schema
@@ -122,7 +122,7 @@ pub(super) fn of_arguments(schema: Option<Value<'_>>) -> HashMap<Box<str>, Head>
         .collect();
     let mut seen = 0;
     while let Some((schema, name)) = open.pop() {
-        // Elements of a list go by the list's name.
+        // Elements of a list have the name of the list.
         let inside = schema.get("items").map(|items| (items, name.clone()));
         let named = schema
             .get("properties")
@@ -165,7 +165,7 @@ fn of_argument(schema: Value<'_>) -> Option<Head> {
         _ => {}
     }
     let text = lower(&schema.get("description").and_then(|text| text.str())?);
-    // The words that stand first say what it is; what follows are conditions and examples.
+    // The first words describe the argument; conditions and examples follow.
     let first = |words: &[&str]| words.iter().filter_map(|word| text.find(word)).min();
     let tables: [(&[&str], Head); 6] = [
         (&SHELL, Head::Shell),
@@ -182,7 +182,7 @@ fn of_argument(schema: Value<'_>) -> Option<Head> {
         .map(|(_, head)| head)
 }
 
-/// Whether a tool's description says that it runs commands.
+/// Returns whether a tool's description says that it runs commands.
 pub(super) fn runs_commands(description: &str) -> bool {
     let text = lower(description);
     RUNS.iter().any(|words| text.contains(words))

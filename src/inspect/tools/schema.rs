@@ -1,7 +1,7 @@
-//! A tool's schema, compiled once, and what a call's arguments are against it.
+//! A tool's schema, compiled once, and the validation of a call's arguments against it.
 //!
-//! Drafts 7, 2019-09 and 2020-12 of JSON Schema, by the `jsonschema` crate. Nothing is fetched, regexes are linear,
-//! and how long checking may take is known before it starts.
+//! Drafts 7, 2019-09 and 2020-12 of JSON Schema, by the `jsonschema` crate. Nothing is fetched,
+//! regexes are linear, and the maximum duration of a check is known before it starts.
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
@@ -10,16 +10,16 @@ use super::work::{Refs, Work};
 use crate::config::PathFormat;
 use crate::inspect::Unread;
 
-/// Longest schema that is compiled, in bytes.
+/// Maximum length of a schema that is compiled, in bytes.
 const SCHEMA_BYTES: usize = 128 << 10;
-/// Largest program that a regex of a schema may become, in bytes.
+/// Maximum size of the program that a regex of a schema is compiled to, in bytes.
 const REGEX_BYTES: usize = 256 << 10;
-/// Most faults told of one call.
+/// Maximum number of faults reported for one call.
 const FAULTS: usize = 4;
-/// Longest fault told, in characters.
+/// Maximum length of a reported fault, in characters.
 const FAULT_CHARS: usize = 300;
 
-/// A schema, ready to check.
+/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Schema {
     pub(super) value: Value,
@@ -27,17 +27,17 @@ pub(super) struct Schema {
     refs: Refs,
 }
 
-/// What is wrong with a call's arguments, in words without their content.
+/// A fault in a call's arguments, in words without their content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// The argument, names and indices joined by dots; empty for all of them.
+    /// The argument, names and indices joined by dots; empty for the arguments as a whole.
     pub(super) argument: String,
-    /// Where it stands within the arguments, as a JSON pointer.
+    /// The location within the arguments, as a JSON pointer.
     pub(super) pointer: String,
     pub(super) what: String,
 }
 
-/// Why a call cannot be checked.
+/// The error that a call is too costly to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMuch;
 
@@ -45,13 +45,13 @@ impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// Why it cannot be: such a schema is not enforced, and that is recorded.
+    /// Why it cannot be compiled: such a schema is not enforced, and that is recorded.
     pub(super) fn compile(written: &str) -> Result<Self, Unread> {
-        // What JSON Schema calls a format is a remark since 2019-09, and servers rarely check it.
+        // In JSON Schema, a format is an annotation since 2019-09, and servers rarely check it.
         Self::make(written, false)
     }
 
-    /// Compiles a schema of the operator's, whose formats are meant.
+    /// Compiles an operator's schema, whose formats are enforced.
     ///
     /// # Errors
     /// As [`Self::compile`].
@@ -103,10 +103,10 @@ impl Schema {
         })
     }
 
-    /// What is wrong with arguments; nothing if they fit.
+    /// Returns the faults of arguments; none if they conform.
     ///
     /// # Errors
-    /// Checking would take too long.
+    /// The check would take too long.
     pub(super) fn check(&self, arguments: &Value) -> Result<Vec<Wrong>, TooMuch> {
         Work::within_bounds(&self.value, &self.refs, arguments)?;
         if self.validator.is_valid(arguments) {
@@ -164,7 +164,7 @@ fn short(text: &str, most: usize) -> String {
         .collect()
 }
 
-/// Whether a text is a path of a kind.
+/// Returns whether a text is a path of the given format.
 pub(super) fn is_path(format: PathFormat, path: &str) -> bool {
     let drive = path
         .get(1..3)

@@ -65,7 +65,7 @@ fn call(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> Ins
     )
 }
 
-/// The rule and the words of a refusal; empty if there is none.
+/// Returns the rule and the words of a refusal; empty if there is none.
 fn refused(inspection: &Inspection) -> (String, String) {
     match &inspection.verdict {
         Verdict::Block(refusals) => (refusals[0].rule.to_string(), refusals[0].why.clone()),
@@ -267,7 +267,7 @@ fn what_cannot_be_compiled_is_said_to_be_unchecked() {
             "{schema}"
         );
     }
-    // Names are no keywords, and drafts are told apart.
+    // Names are not keywords, and drafts are distinguished.
     learn(
         &tools,
         "tools/list",
@@ -339,7 +339,7 @@ fn hostile_schemas_cost_no_more_than_their_bound() {
             began.elapsed()
         );
     }
-    // What refers to itself as trees do is no trouble.
+    // A schema that refers to itself as trees do is accepted.
     let tree = r##"{"properties":{"a":{"anyOf":[{"type":"number"},{"$ref":"#"}]}}}"##;
     learn(
         &tools,

@@ -1,7 +1,8 @@
-//! How much work a schema makes of some arguments, counted before it is done.
+//! How much work a schema causes for some arguments, counted before it is done.
 //!
-//! References let a small schema stand for an endless one, and one that branches doubles the work at each step. A
-//! validator follows them by recursion, so it is asked only after this has walked the same way without one.
+//! References let a small schema represent an endless one, and a schema that branches doubles the
+//! work at each step. A validator follows them by recursion, so it is called only after this module
+//! has walked the same path without recursion.
 
 use std::collections::HashMap;
 
@@ -10,14 +11,14 @@ use serde_json::Value;
 use super::schema::TooMuch;
 use crate::inspect::Unread;
 
-/// Most pairs of a schema and a value that are compared for one call.
+/// Maximum number of pairs of a schema and a value that are compared for one call.
 const PAIRS: usize = 100_000;
-/// Deepest nesting of schemas and values on the way to one pair.
+/// Maximum nesting depth of schemas and values on the path to one pair.
 const DEPTH: usize = 256;
-/// Most parts of a schema.
+/// Maximum number of parts of a schema.
 const PARTS: usize = 20_000;
 
-/// Keywords that hold schemas of the same value: one, a list, or a table of them.
+/// Keywords that contain schemas for the same value: one, a list, or a table of them.
 const SAME: [&str; 8] = [
     "allOf",
     "anyOf",
@@ -28,7 +29,7 @@ const SAME: [&str; 8] = [
     "else",
     "dependentSchemas",
 ];
-/// Keywords that hold a table in which keys are names.
+/// Keywords that contain a table whose keys are names.
 const NAMED: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -38,7 +39,7 @@ const NAMED: [&str; 6] = [
     "dependencies",
 ];
 
-/// Where the references of a schema lead.
+/// The targets of a schema's references.
 #[derive(Debug, Default)]
 pub(super) struct Refs {
     anchors: HashMap<String, String>,
@@ -50,10 +51,10 @@ impl Refs {
     /// Reads a schema.
     ///
     /// # Errors
-    /// It is too large, or leads out of itself.
+    /// It is too large, or refers to something outside of itself.
     pub(super) fn of(schema: &Value) -> Result<Self, Unread> {
         let mut refs = Self::default();
-        // A value, its pointer, whether its keys are names, and whether it is data.
+        // A value, its pointer, and whether its keys are names.
         let mut open = vec![(schema, String::new(), false)];
         while let Some((value, pointer, names)) = open.pop() {
             refs.parts += 1;
@@ -115,7 +116,7 @@ impl Refs {
     }
 }
 
-/// Percent signs of a fragment decoded (RFC 6901, section 6).
+/// Decodes the percent-encoding of a fragment (RFC 6901, section 6).
 fn decoded(fragment: &str) -> String {
     if !fragment.contains('%') {
         return fragment.to_owned();
@@ -141,14 +142,14 @@ fn decoded(fragment: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A walk over the pairs that a validator would compare, or more.
+/// A walk over at least the pairs that a validator would compare.
 pub(super) struct Work<'w> {
     open: Vec<(&'w Value, &'w Value, usize)>,
     left: usize,
 }
 
 impl<'w> Work<'w> {
-    /// Whether comparing is cheap enough to be done.
+    /// Checks that the comparison is cheap enough to be done.
     pub(super) fn within_bounds(
         schema: &'w Value,
         refs: &Refs,

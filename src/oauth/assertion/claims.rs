@@ -1,4 +1,4 @@
-//! What a verified token says.
+//! The claims of a verified token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::oauth::Scopes;
 /// Maximum number of values of one claim, and of scopes.
 const MOST_VALUES: usize = 500;
 
-/// What a token says whose signature, issuer, audience and times are in order.
+/// The claims of a token whose signature, issuer, audience and times are valid.
 #[derive(Clone)]
 pub struct Claims {
     pub(super) json: Arc<Json>,
@@ -17,17 +17,18 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Whom it is about (`sub`).
+    /// Returns the subject of the token (`sub`).
     pub fn subject(&self) -> Option<String> {
         self.text("sub")
     }
 
-    /// The client that it was given to: `client_id` (RFC 9068), else `azp`.
+    /// Returns the client that the token was issued to: `client_id` (RFC 9068), otherwise `azp`.
     pub fn client(&self) -> Option<String> {
         self.text("client_id").or_else(|| self.text("azp"))
     }
 
-    /// What it may do: `scope`, words with spaces between (RFC 9068), else `scp`, the same or a list.
+    /// Returns the scopes of the token: `scope`, words separated by spaces (RFC 9068), otherwise
+    /// `scp`, in the same form or as a list.
     pub fn scopes(&self) -> Scopes {
         let said = self
             .json
@@ -45,22 +46,24 @@ impl Claims {
         )
     }
 
-    /// Its own name (`jti`).
+    /// Returns the id of the token (`jti`).
     pub fn id(&self) -> Option<String> {
         self.text("jti")
     }
 
-    /// When it is over, in seconds since 1970 (`exp`).
+    /// Returns when the token expires, in seconds since 1970 (`exp`).
     pub fn expires_unix(&self) -> u64 {
         self.expires_unix
     }
 
-    /// A claim that is one string. A name that begins with `/` is a JSON pointer (RFC 6901), for a claim within a claim.
+    /// Returns a claim that is a single string. A name that begins with `/` is a JSON pointer (RFC
+    /// 6901), for a nested claim.
     pub fn text(&self, name: &str) -> Option<String> {
         self.find(name)?.str().map(std::borrow::Cow::into_owned)
     }
 
-    /// The strings of a claim: one, or a list; what else there is in a list is left out.
+    /// Returns the strings of a claim that is a string or a list; other elements of a list are left
+    /// out.
     pub fn texts(&self, name: &str) -> Vec<String> {
         self.find(name).map(strings).unwrap_or_default()
     }
@@ -85,7 +88,7 @@ impl fmt::Debug for Claims {
     }
 }
 
-/// The strings of a value that is one, or a list.
+/// Returns the strings of a value that is a string or a list.
 pub(super) fn strings(value: Value<'_>) -> Vec<String> {
     match value.kind() {
         ValueKind::Array => value

@@ -10,15 +10,16 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use super::provider;
 use crate::message::{Json, ReadLimits, Value, ValueKind};
 
-/// Longest key set that is read.
+/// Maximum length of a key set, in bytes.
 const MOST_BYTES: usize = 512 << 10;
 /// Maximum number of keys in a set.
 const MOST_KEYS: usize = 100;
-/// Longest id of a key.
+/// Maximum length of a key id, in bytes.
 const MOST_ID_BYTES: usize = 1024;
-/// Moduli of RSA keys: 2048 to 8192 bits. Shorter ones can be broken, longer ones are there to cost time.
+/// Length of the modulus of RSA keys: 2048 to 8192 bits. Shorter ones can be broken, longer ones
+/// would only cost time.
 const MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
-/// Longest exponent of an RSA key.
+/// Maximum length of the exponent of an RSA key, in bytes.
 const MOST_EXPONENT_BYTES: usize = 8;
 
 /// The public keys of an issuer that can verify signatures.
@@ -31,27 +32,28 @@ pub struct Keys {
 pub(super) struct Key {
     id: Option<String>,
     pub(super) key: DecodingKey,
-    /// What it verifies: what it says (`alg`), or all that its kind can.
+    /// The algorithms that the key verifies: the one that it names (`alg`), or all that its type
+    /// supports.
     algorithms: Vec<Algorithm>,
 }
 
-/// Why bytes are no key set.
+/// Why bytes are not a key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
-    /// Not JSON, too long, a doubled key, or no list of `keys`.
+    /// Not JSON, too long, with a duplicate key, or without a list of `keys`.
     #[error("it is no JSON Web Key Set")]
     NotJwks,
-    /// More keys than any issuer has use for.
+    /// More keys than any issuer needs.
     #[error("it has more than {MOST_KEYS} keys")]
     TooMany,
 }
 
 impl Keys {
-    /// Reads a key set. Keys that cannot verify what is accepted here (other kinds, other uses, symmetric, too weak) are
-    /// left out, as the RFC asks for (section 5).
+    /// Parses a key set. Keys that cannot verify what is accepted here (other types, other uses,
+    /// symmetric, too weak) are left out, as the RFC requires (section 5).
     ///
     /// # Errors
-    /// What is no key set, or has too many keys.
+    /// Fails if the bytes are not a key set or contain too many keys.
     pub fn parse(jwks: &[u8]) -> Result<Self, KeysError> {
         provider::install();
         let limits = ReadLimits {
@@ -84,7 +86,8 @@ impl Keys {
         self.keys.is_empty()
     }
 
-    /// Those that may have signed what names this id and algorithm. A key without an id may be any.
+    /// Returns the keys that may have signed a token with this key id and algorithm. A key without
+    /// an id matches any id.
     pub(super) fn fitting(
         &self,
         id: Option<&str>,
@@ -172,10 +175,11 @@ impl Key {
     }
 }
 
-/// An algorithm by its name, of those that are accepted: none without a signature, none with a shared secret.
+/// Returns the algorithm of this name, if it is accepted: neither unsigned tokens nor shared
+/// secrets are.
 pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     match name {
-        // RFC 9864 gives what EdDSA is with this curve a name of its own.
+        // RFC 9864 gives EdDSA with this curve a name of its own.
         "Ed25519" => Some(Algorithm::EdDSA),
         name => name
             .parse()
@@ -184,7 +188,7 @@ pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     }
 }
 
-/// Some issuers write the sign byte of DER, which `ring` refuses.
+/// Removes leading zeros: some issuers write the sign byte of DER, which `ring` rejects.
 fn without_zeros(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     number.get(zeros..).unwrap_or_default()

@@ -1,5 +1,7 @@
-//! The cryptography of `jsonwebtoken`, by `ring`: it comes with the crate either in C (`aws_lc_rs`) or with an RSA whose
-//! timing tells of the key (`rust_crypto`, RUSTSEC-2023-0071). HMAC is left out: who can check such a token can make one.
+//! The cryptography of `jsonwebtoken`, implemented with `ring`: the crate itself comes either with
+//! C code (`aws_lc_rs`) or with an RSA implementation whose timing leaks the key (`rust_crypto`,
+//! RUSTSEC-2023-0071). HMAC is left out, since anyone who can verify such a token can also create
+//! one.
 
 use std::sync::OnceLock;
 
@@ -18,25 +20,25 @@ use ring::signature::{
     UnparsedPublicKey,
 };
 
-/// Makes `ring` what `jsonwebtoken` signs and verifies with, once for the process.
+/// Installs `ring` as the provider with which `jsonwebtoken` signs and verifies, once per process.
 pub(super) fn install() {
     static FIRST: OnceLock<bool> = OnceLock::new();
     FIRST.get_or_init(|| PROVIDER.install_default().is_ok());
 }
 
-/// The private key of a pair in PKCS #8, or in PKCS #1 for RSA.
+/// Parses an RSA key pair from PKCS #8 or PKCS #1.
 pub(super) fn rsa_pair(der: &[u8]) -> Option<RsaKeyPair> {
     RsaKeyPair::from_pkcs8(der)
         .or_else(|_| RsaKeyPair::from_der(der))
         .ok()
 }
 
-/// The private key of a pair in PKCS #8.
+/// Parses an EC key pair from PKCS #8.
 pub(super) fn ec_pair(algorithm: Algorithm, der: &[u8]) -> Option<EcdsaKeyPair> {
     EcdsaKeyPair::from_pkcs8(curve(algorithm)?, der, &SystemRandom::new()).ok()
 }
 
-/// The private key of a pair in PKCS #8; most tools leave the public half out.
+/// Parses an Ed25519 key pair from PKCS #8; most tools leave out the public key.
 pub(super) fn ed_pair(der: &[u8]) -> Option<Ed25519KeyPair> {
     Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).ok()
 }
@@ -44,7 +46,7 @@ pub(super) fn ed_pair(der: &[u8]) -> Option<Ed25519KeyPair> {
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: signer,
     verifier_factory: verifier,
-    // Thumbprints and conversions of keys, which nothing here asks for.
+    // Thumbprints and conversions of keys, which are not used here.
     key_utils: KeyUtils {
         rsa_pub_components_from_private_key: |_| Err(ErrorKind::UnsupportedAlgorithm.into()),
         rsa_pub_components_from_public_key: |_| Err(ErrorKind::UnsupportedAlgorithm.into()),

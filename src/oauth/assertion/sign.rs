@@ -18,7 +18,7 @@ use crate::oauth::Hidden;
 #[derive(Clone)]
 pub struct SigningKey {
     key: EncodingKey,
-    /// What it can sign with, the most widely understood first.
+    /// The algorithms that it can sign with, the most widely supported first.
     algorithms: &'static [Algorithm],
     id: Option<String>,
 }
@@ -26,27 +26,28 @@ pub struct SigningKey {
 /// Why a key cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
-    /// There is no private key in the PEM, or it is encrypted.
+    /// The PEM contains no private key, or an encrypted one.
     #[error(
         "no private key in PEM (`-----BEGIN PRIVATE KEY-----`); an encrypted one cannot be used"
     )]
     NotPem,
-    /// The older form of EC keys.
+    /// An EC key in the older SEC 1 form.
     #[error("the key is in SEC 1 form; hint: convert it with `openssl pkcs8 -topk8 -nocrypt`")]
     Sec1,
-    /// Some other kind of key.
+    /// A key of an unsupported type.
     #[error("the key is none of RSA (2048 to 4096 bits), P-256, P-384, Ed25519")]
     Kind,
-    /// The server takes none of the algorithms of the key.
+    /// The server accepts none of the key's algorithms.
     #[error("the server takes none of the algorithms that the key can sign with")]
     NotTaken,
 }
 
 impl SigningKey {
-    /// Reads a private key from PEM: PKCS #8, or PKCS #1 for RSA. `id` goes into the header of what it signs (`kid`).
+    /// Parses a private key from PEM: PKCS #8, or PKCS #1 for RSA. `id` is put into the header of
+    /// signed JWTs (`kid`).
     ///
     /// # Errors
-    /// No key, or one of a kind that cannot sign.
+    /// Fails if there is no key, or one of a type that cannot sign.
     pub fn from_pem(pem: &str, id: Option<String>) -> Result<Self, SignError> {
         provider::install();
         let mut der =
@@ -64,11 +65,11 @@ impl SigningKey {
         })
     }
 
-    /// Signs `claims` with the first algorithm of the key that is among `taken`; with the first of all where that is
-    /// empty, since the server does not say.
+    /// Signs `claims` with the first of the key's algorithms that is in `taken`. If `taken` is
+    /// empty, since the server does not list any, the key's first algorithm is used.
     ///
     /// # Errors
-    /// None of the algorithms is taken.
+    /// Fails if none of the algorithms is in `taken`.
     pub fn sign(&self, claims: &impl Serialize, taken: &[String]) -> Result<Hidden, SignError> {
         let names = |algorithm: &&Algorithm| {
             taken.is_empty() || taken.iter().any(|name| *name == name_of(**algorithm))
@@ -87,7 +88,7 @@ impl SigningKey {
             .map_err(|_| SignError::Kind)
     }
 
-    /// The key set to be published: its one public key (RFC 7517).
+    /// Returns the key set to publish, which contains the public key (RFC 7517).
     pub fn jwks(&self) -> String {
         let der = self.key.as_bytes();
         let mut key = match self.algorithms.first() {
@@ -135,7 +136,7 @@ fn recognise(der: &[u8]) -> Option<(EncodingKey, &'static [Algorithm])> {
     }
 }
 
-/// The name that metadata has for it (RFC 7518, section 3.1).
+/// Returns the name of an algorithm in metadata (RFC 7518, section 3.1).
 fn name_of(algorithm: Algorithm) -> String {
     format!("{algorithm:?}")
 }
@@ -177,7 +178,8 @@ impl Jwk<'_> {
         }
     }
 
-    /// From a point as `ring` writes it: a byte that says that both coordinates follow, and they.
+    /// Creates a JWK from a point as `ring` encodes it: one byte for the uncompressed form,
+    /// followed by both coordinates.
     fn ec(algorithm: Algorithm, point: &[u8]) -> Self {
         let curve = if algorithm == Algorithm::ES256 {
             "P-256"

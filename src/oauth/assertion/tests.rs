@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Made for these tests: `openssl genpkey -algorithm RSA`.
+/// Created for these tests: `openssl genpkey -algorithm RSA`.
 const RSA: &str = include_str!("rsa.test.pem");
 const ISSUER: &str = "https://as.example";
 const GATE: &str = "https://gate.example/mcp";
@@ -71,7 +71,7 @@ fn check(token: &str, keys: &Keys) -> Result<Claims, JwtError> {
     verify(token, keys, ISSUER, Duration::from_secs(5))
 }
 
-/// Signs what no library would: a header and claims as written.
+/// Signs a header and claims exactly as written, which no library would do.
 fn raw(key: &SigningKey, algorithm: Algorithm, header: &str, claims: &str) -> String {
     let signed = format!(
         "{}.{}",
@@ -173,7 +173,7 @@ fn keys_that_cannot_sign_are_refused_in_words_that_do_not_show_them() {
 
 #[test]
 fn an_example_of_the_standard_verifies() {
-    // RFC 7515, appendix A.3: in order but for the audience, which it does not have.
+    // RFC 7515, appendix A.3: valid except that it has no audience.
     let keys = Keys::parse(
         br#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
             "y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#,
@@ -218,10 +218,10 @@ fn no_algorithm_is_taken_from_the_token_alone() {
             "{header}"
         );
     }
-    // A public key is no shared secret: not as its JWK, not as its modulus.
+    // A public key must not be used as a shared secret: neither its JWK nor its modulus.
     let set = Keys::parse(br#"{"keys":[{"kty":"oct","kid":"k","alg":"HS256","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}"#);
     assert!(set.unwrap().is_empty());
-    // A token of one key that names the algorithm of another.
+    // A token signed with one key that names the algorithm of another.
     let token = raw(
         &ec,
         Algorithm::ES256,
@@ -230,7 +230,7 @@ fn no_algorithm_is_taken_from_the_token_alone() {
     );
     assert_eq!(check(&token, &keys(&rsa)).unwrap_err(), JwtError::Signature);
     assert_eq!(check(&token, &keys(&ec)).unwrap_err(), JwtError::UnknownKey);
-    // A key that says what it is for is for nothing else.
+    // A key that names its algorithm is used for no other.
     let only: Keys = Keys::parse(
         rsa.jwks()
             .replace(r#""use":"sig""#, r#""use":"sig","alg":"PS256""#)
@@ -544,7 +544,7 @@ fn key_sets_are_bounded_and_what_is_unknown_is_left_out() {
         let set = Keys::parse(json!({ "keys": [left_out, good] }).to_string().as_bytes()).unwrap();
         assert_eq!(set.len(), 1, "{left_out}");
     }
-    // The sign byte of DER is no reason to leave a key out.
+    // A key with the sign byte of DER is not left out.
     let modulus = URL_SAFE_NO_PAD.decode(rsa["n"].as_str().unwrap()).unwrap();
     let signed = edit(
         rsa,

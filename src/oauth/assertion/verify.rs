@@ -1,4 +1,5 @@
-//! JWTs that others show: RFC 7519, RFC 8725 (best practice) and RFC 9068 (access tokens).
+//! JWTs that other parties present: RFC 7519, RFC 8725 (best current practice) and RFC 9068 (access
+//! tokens).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,65 +14,70 @@ use super::keys::{Keys, algorithm};
 use super::provider;
 use crate::message::{Json, ReadLimits, Value, ValueKind};
 
-/// Longest token.
+/// Maximum length of a token, in bytes.
 const MOST_BYTES: usize = 16 << 10;
-/// Maximum number of keys that are tried where a token does not say which it was signed with.
+/// Maximum number of keys that are tried for a token that does not name its key.
 const MOST_TRIES: usize = 10;
-/// Maximum difference of clocks, whatever the config sets.
+/// Maximum leeway for clock skew, regardless of the config.
 const MOST_LEEWAY: Duration = Duration::from_secs(300);
-/// Numbers beyond are no times: a double holds no whole seconds there.
+/// Upper limit of times: beyond it, a double cannot represent every whole second.
 const LATEST: f64 = 9_007_199_254_740_992.0;
 
 /// Why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JwtError {
-    /// Too long to be read.
+    /// The token exceeds the maximum length.
     #[error("the token is longer than {MOST_BYTES} bytes")]
     TooLong,
-    /// Not three parts in base64url, the first two JSON objects with each key once and numbers that fit a double.
+    /// Not three parts in base64url, of which the first two are JSON objects with unique keys and
+    /// numbers that fit a double.
     #[error("the token is no signed JWT")]
     NotJwt,
-    /// It is a JWT for something else.
+    /// A JWT for another use.
     #[error("the token's `typ` is neither `at+jwt` nor `JWT`")]
     Kind,
-    /// It wants something to be understood that is not (RFC 7515, section 4.1.11).
+    /// The token requires an extension that is not supported (RFC 7515, section 4.1.11).
     #[error("the token has `crit`, which is not supported")]
     Critical,
-    /// Unsigned, signed with a shared secret, or in a way that is not known.
+    /// The token is unsigned, or signed with a shared secret or an unknown algorithm.
     #[error("the token is not signed with an accepted algorithm")]
     Algorithm,
-    /// None of the keys at hand has the id and algorithm that it names: the issuer may have new ones.
+    /// None of the available keys has the key id and algorithm that the token names; the issuer may
+    /// have new keys.
     #[error("the token is signed with a key that the issuer's key set does not have")]
     UnknownKey,
-    /// The key did not sign this.
+    /// The signature was not made with the key.
     #[error("the token's signature is wrong")]
     Signature,
-    /// A claim is missing, or is not of the kind that it must be.
+    /// A claim is missing or has the wrong type.
     #[error("the token's `{0}` is missing or malformed")]
     Claim(&'static str),
-    /// Somebody else's.
+    /// The token was issued by another issuer.
     #[error("the token is of another issuer")]
     Issuer,
-    /// Not for this gate.
+    /// The token is for another audience.
     #[error("the token is for another audience")]
     Audience,
-    /// Over.
+    /// The token has expired.
     #[error("the token has expired")]
     Expired,
-    /// Of the future.
+    /// The token is not valid yet.
     #[error("the token is not valid yet")]
     NotYet,
 }
 
-/// The claims of a token that one of an issuer's keys has signed. Nothing else of them has been checked yet.
+/// The claims of a token that was signed with one of an issuer's keys. Nothing else about them has
+/// been checked.
 #[derive(Clone)]
 pub struct SignedClaims(Arc<Json>);
 
 impl SignedClaims {
-    /// Verifies the form and the signature of a token, which never change while the keys are the same.
+    /// Verifies the form and the signature of a token, which do not change while the keys are the
+    /// same.
     ///
     /// # Errors
-    /// Either is invalid; [`JwtError::UnknownKey`] is worth a look at the issuer's current keys.
+    /// Fails if either is invalid. On [`JwtError::UnknownKey`], fetching the issuer's current keys
+    /// may help.
     pub fn verify(token: &str, keys: &Keys) -> Result<Self, JwtError> {
         let parts = Parts::read(token)?;
         parts.check_header()?;
@@ -79,11 +85,11 @@ impl SignedClaims {
         Ok(Self(Arc::new(parts.claims)))
     }
 
-    /// Checks what depends on the time and on the gate: the token is by `issuer` (exactly), for one of `audiences`, and valid
-    /// now, give or take `leeway` (5 minutes at most).
+    /// Checks what depends on the time and on the gate: the token is from `issuer` (exactly), for
+    /// one of `audiences`, and valid now, within `leeway` (5 minutes at most).
     ///
     /// # Errors
-    /// It is not.
+    /// Fails if any of these does not hold.
     pub fn check(
         &self,
         now_unix: u64,
@@ -121,10 +127,11 @@ impl SignedClaims {
     }
 }
 
-/// Who a token says it is by, unverified: good for choosing whose keys to verify it with, and for nothing else.
+/// Returns the issuer that a token names, unverified: use it only to choose the keys to verify the
+/// token with.
 ///
 /// # Errors
-/// What is no JWT, or has no `iss`.
+/// Fails if the token is not a JWT or has no `iss`.
 pub fn issuer_of(token: &str) -> Result<String, JwtError> {
     let claims = Parts::read(token)?.claims;
     claims
@@ -135,7 +142,7 @@ pub fn issuer_of(token: &str) -> Result<String, JwtError> {
         .ok_or(JwtError::Claim("iss"))
 }
 
-/// A token taken apart, nothing of it believed.
+/// A token split into its parts, none of them verified.
 struct Parts<'t> {
     header: Json,
     claims: Json,
@@ -177,8 +184,8 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// The keys come from the issuer alone: a header that brings or points to its own (`jwk`, `jku`, `x5c`, `x5u`) is not
-    /// listened to.
+    /// Verifies the signature. Keys come only from the issuer: a header that contains or references
+    /// its own keys (`jwk`, `jku`, `x5c`, `x5u`) is ignored.
     fn check_signature(&self, keys: &Keys) -> Result<(), JwtError> {
         provider::install();
         let header = self.header.root();
@@ -200,7 +207,7 @@ impl<'t> Parts<'t> {
                 return Ok(());
             }
         }
-        // Without an id nobody knows whether the key was the right one.
+        // Without a key id, it is unknown whether the key was the right one.
         if any && id.is_some() {
             Err(JwtError::Signature)
         } else {
@@ -219,7 +226,8 @@ fn object(part: &str) -> Result<Json, JwtError> {
         ..ReadLimits::default()
     };
     let json = Json::parse(Bytes::from(bytes), &limits).map_err(|_| JwtError::NotJwt)?;
-    // Beyond the range of an IEEE 754 double a number is infinite to one reader and an error to the next (RFC 8259, section 6).
+    // A number beyond the range of an IEEE 754 double is infinite to one parser and an error to
+    // another (RFC 8259, section 6).
     let mut fits = json.root().kind() == ValueKind::Object;
     json.root().walk(|_, value, _| {
         fits &= value.kind() != ValueKind::Number || value.raw().parse().is_ok_and(f64::is_finite);
@@ -231,7 +239,7 @@ fn object(part: &str) -> Result<Json, JwtError> {
     }
 }
 
-/// A time (RFC 7519, section 2): a number, with a fraction at will.
+/// Returns a time (RFC 7519, section 2): a number, possibly with a fraction.
 fn time(claims: Value<'_>, name: &'static str) -> Result<Option<u64>, JwtError> {
     let Some(value) = claims.get(name) else {
         return Ok(None);

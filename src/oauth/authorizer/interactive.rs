@@ -1,4 +1,5 @@
-//! Logins that a person makes at the command line: `lychgate login`. No call has been turned away, and no gate need run.
+//! Logins at the command line: `lychgate login`. No call was refused before, and no gate need be
+//! running.
 
 use std::sync::Arc;
 
@@ -10,10 +11,10 @@ use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{self, Answer, Attempt, DeviceAttempt};
 use crate::oauth::{Client, Hidden, LoginError, LoginParty, Principal};
 
-/// A request that does nothing, and that a server with logins turns away.
+/// A request that has no effect, and that a server with authentication refuses.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// A login that has been begun.
+/// A login that was begun.
 pub struct StartedLogin {
     plan: Plan,
     client: Client,
@@ -22,12 +23,12 @@ pub struct StartedLogin {
 }
 
 impl StartedLogin {
-    /// Where the person has to go.
+    /// Returns the URL that the person has to visit.
     pub fn url(&self) -> &str {
         &self.attempt.url
     }
 
-    /// Whether an answer is one to this login, whatever it says.
+    /// Reports whether an answer belongs to this login, whatever its content.
     pub fn is_answered_by(&self, answer: &Answer) -> bool {
         let same = |state: &Hidden| {
             bool::from(
@@ -41,7 +42,7 @@ impl StartedLogin {
     }
 }
 
-/// A login on another device that has been begun.
+/// A login on another device that was begun.
 pub struct DeviceLogin {
     plan: Plan,
     client: Client,
@@ -49,17 +50,18 @@ pub struct DeviceLogin {
 }
 
 impl DeviceLogin {
-    /// What the person needs: an address, and the code to type there.
+    /// Returns what the person needs: a URL, and the code to enter there.
     pub fn device(&self) -> &DeviceAttempt {
         &self.device
     }
 }
 
 impl Authorizer {
-    /// What a login of this principal would be: with whom, and for which scopes.
+    /// Returns what a login of this principal would be: with which authorization server, and for
+    /// which scopes.
     ///
     /// # Errors
-    /// Nobody knows whom to log in with, or the vault cannot be used.
+    /// Fails if no authorization server is found, or if the vault cannot be used.
     pub async fn plan(&self, who: &Principal) -> Result<Plan, LoginError> {
         let account = self
             .shared
@@ -86,10 +88,11 @@ impl Authorizer {
         })
     }
 
-    /// A link to the page on which a principal may log in, whether or not a call has asked for that.
+    /// Returns a link to the page on which a principal may log in, whether or not a call requires
+    /// it.
     ///
     /// # Errors
-    /// As [`Self::plan`]; and there are too many logins that nobody makes.
+    /// See [`Self::plan`]; also fails if there are too many pending logins.
     pub async fn link(self: &Arc<Self>, who: &Principal) -> Result<String, LoginError> {
         let plan = self.plan(who).await?;
         match self.shared.logins.require(self, plan)? {
@@ -98,10 +101,10 @@ impl Authorizer {
         }
     }
 
-    /// Begins a login whose answer comes to this redirect URI.
+    /// Begins a login whose answer arrives at this redirect URI.
     ///
     /// # Errors
-    /// The gate cannot be a client there.
+    /// Fails if the gate cannot be a client there.
     pub async fn begin_by_hand(
         &self,
         plan: &Plan,
@@ -116,10 +119,10 @@ impl Authorizer {
         })
     }
 
-    /// Ends a login with the answer that came.
+    /// Completes a login with the answer that arrived.
     ///
     /// # Errors
-    /// It is no, or the login cannot be kept.
+    /// Fails if the answer is a refusal, or if the login cannot be stored.
     pub async fn end_by_hand(
         self: &Arc<Self>,
         begun: &StartedLogin,
@@ -135,11 +138,11 @@ impl Authorizer {
         .await
     }
 
-    /// Begins a login on another device (RFC 8628). The client need not be reached there: this redirect URI is one to be
-    /// registered with, where the server wants some.
+    /// Begins a login on another device (RFC 8628). The redirect URI need not be reachable: it is
+    /// used only for registration, if the server requires one.
     ///
     /// # Errors
-    /// The gate cannot be a client there, or the server does not have it.
+    /// Fails if the gate cannot be a client there, or if the server does not support device logins.
     pub async fn begin_on_device(
         &self,
         plan: &Plan,
@@ -158,10 +161,10 @@ impl Authorizer {
         })
     }
 
-    /// Waits for the person at the other device, for as long as the code lasts, and keeps the login.
+    /// Waits for the person on the other device until the code expires, and stores the login.
     ///
     /// # Errors
-    /// The person said no or nothing, or the login cannot be kept.
+    /// Fails if the person refuses or does not respond, or if the login cannot be stored.
     pub async fn end_on_device(self: &Arc<Self>, begun: DeviceLogin) -> Result<(), LoginError> {
         let DeviceLogin {
             plan,
@@ -184,8 +187,9 @@ impl Authorizer {
         self.granted(&plan, client, granted).await
     }
 
-    /// What the server says to somebody without a token. Metadata may be where only that tells; a server that cannot be
-    /// asked so may still have it where it is by default.
+    /// Returns the server's challenge for a request without a token. The location of the metadata
+    /// may be given only there; if the request fails, the metadata may still be at its default
+    /// location.
     async fn challenged(&self) -> Challenge {
         let mut request = Request::new(PING.to_vec());
         *request.method_mut() = Method::POST;

@@ -1,4 +1,4 @@
-//! What is held in memory of one principal's login.
+//! The in-memory state of one principal's login.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,27 +14,27 @@ use crate::oauth::vault::{Account, Stamp};
 
 pub(super) type Outcome = Result<Bearer, LoginError>;
 
-/// What is known of one principal's login.
+/// The state of one principal's login.
 #[derive(Default)]
 pub(super) struct LoginSlot {
     pub(super) state: Mutex<LoginState>,
-    /// The renewal under way.
+    /// The renewal in progress.
     pub(super) running: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
 }
 
 #[derive(Default)]
 pub(super) struct LoginState {
     pub(super) account: Option<Account>,
-    /// Whether it could not be written into the vault, which has an older one.
+    /// Whether the account could not be written to the vault, which contains an older one.
     pub(super) unwritten: bool,
-    /// When the vault was last read, and which version of the login was there.
+    /// When the vault was last read, and the version of the login at that time.
     pub(super) looked: Option<Instant>,
     pub(super) stamp: Option<Stamp>,
     /// When the stamp was last compared with the vault's.
     stamp_compared: Option<Instant>,
-    /// Until when no renewal ahead of time is tried.
+    /// The time before which no early renewal is attempted.
     pub(super) not_before: Option<Instant>,
-    /// When this principal was last asked for more scopes.
+    /// When more scopes were requested from this principal within the last hour.
     pub(super) step_ups: Vec<Instant>,
 }
 
@@ -50,7 +50,8 @@ impl LoginState {
         is_due
     }
 
-    /// Takes up what the vault has, unless a renewal has ended while it was read: then memory is newer.
+    /// Takes over the account read from the vault, unless a renewal completed in the meantime: then
+    /// the one in memory is newer.
     pub(super) fn take_up(&mut self, read: Option<Account>) {
         let given = |account: &Option<Account>| {
             account
@@ -65,7 +66,8 @@ impl LoginState {
     }
 }
 
-/// Takes a renewal off the list when it ends, in whichever way, and counts those under way.
+/// Removes a renewal from its slot when it ends, for whatever reason, and counts renewals in
+/// progress.
 pub(super) struct RenewalGuard(Arc<LoginSlot>, watch::Sender<usize>);
 
 impl RenewalGuard {

@@ -1,4 +1,4 @@
-//! Renewal: the one place where a token is replaced.
+//! Renewal: the only place where tokens are replaced.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,16 @@ use crate::config::{EnterpriseConfig, Grant};
 use crate::oauth::discover::{DiscoverError, Discovered, Expected, discover, server_metadata};
 use crate::oauth::{LoginParty, Origin, Scopes};
 
-/// How often in an hour more scopes are asked of one principal, after which the server's refusal stands.
+/// Maximum number of times per hour that more scopes are requested from one principal; further
+/// refusals by the server are passed on.
 const STEP_UPS_PER_HOUR: usize = 3;
-/// A token that is turned away so many seconds after it was renewed is not renewed again: a person has to log in.
+/// A token that is refused less than this many seconds after its renewal is not renewed again: a
+/// person has to log in.
 const RENEWED_JUST_NOW: u64 = 5;
 
 impl Authorizer {
-    /// Replaces a token. `used` is the one that will not do any more; `refusal` is what the server said of it, if it was
-    /// asked.
+    /// Replaces a token. `used` is the token that is no longer sufficient; `refusal` is the
+    /// server's response to it, if it was sent.
     pub(super) async fn renew(
         self: &Arc<Self>,
         held: &LoginSlot,
@@ -25,7 +27,8 @@ impl Authorizer {
         if let Some(owed) = self.owed_already(who, used.as_ref(), refusal.as_ref()) {
             return Err(owed);
         }
-        // Before the lease is taken: a server that is slow to say who gives tokens must not use its time up.
+        // Done before the lease is taken: a server that is slow to name its authorization server
+        // must not use up the lease.
         let found = match &refusal {
             Some(refusal) => {
                 let known = held.state().account.clone();
@@ -47,7 +50,8 @@ impl Authorizer {
             .map_err(vault)?;
         let account = {
             let state = held.state();
-            // What could not be written is newer than what is there. Otherwise the vault counts: somebody may have logged out.
+            // An account that could not be written is newer than the vault's. Otherwise the vault
+            // takes precedence: the principal may have logged out.
             if state.unwritten {
                 state.account.clone()
             } else {
@@ -75,13 +79,13 @@ impl Authorizer {
         };
         drop(lease);
         match outcome {
-            // It may have moved, which only the server can tell.
+            // The authorization server may have changed, which only the MCP server can confirm.
             Err(LoginError::Unreachable(why)) => self.moved(held, who, why).await,
             outcome => outcome,
         }
     }
 
-    /// The login that this principal owes already, where another one would ask for no more.
+    /// Returns the pending login of this principal, if another one would not request more scopes.
     fn owed_already(
         &self,
         who: &Principal,
@@ -98,7 +102,8 @@ impl Authorizer {
         self.shared.logins.pending(self, who, &wanted)
     }
 
-    /// After an authorization server could not be asked: a login is owed where the resource names another one by now.
+    /// Called when an authorization server was unreachable: requires a login if the resource now
+    /// names another one.
     async fn moved(self: &Arc<Self>, held: &LoginSlot, who: &Principal, why: String) -> Outcome {
         let account = held.state().account.clone();
         let found = self
@@ -130,7 +135,7 @@ impl Authorizer {
         .await
     }
 
-    /// What another process, or a renewal that has just ended, has left.
+    /// Returns the token from a renewal by another process, or from one that has just completed.
     fn renewed_elsewhere(
         &self,
         held: &LoginSlot,
@@ -142,7 +147,7 @@ impl Authorizer {
         let granted = account.granted.as_ref()?;
         let bearer = Bearer(granted.access.clone());
         let newer = match (used, refusal) {
-            // Ahead of time: whatever does not end soon is new.
+            // For an early renewal, any token that does not expire soon is new.
             (None, None) => matches!(self.age(granted), Freshness::Good),
             (used, _) => used != Some(&bearer) && !matches!(self.age(granted), Freshness::Over),
         };
@@ -152,12 +157,12 @@ impl Authorizer {
         })
     }
 
-    /// Whether a new token can be had without a person.
+    /// Reports whether a new token can be obtained without a person.
     pub(super) fn renews_alone(&self, granted: &TokenGrant) -> bool {
         granted.refresh.is_some() || self.login.grant != Grant::Person
     }
 
-    /// Renews as the account says; where that is no longer possible, a login is owed.
+    /// Renews the login of an account; if that is no longer possible, a new login is required.
     async fn refresh(
         self: &Arc<Self>,
         held: &LoginSlot,
@@ -211,7 +216,8 @@ impl Authorizer {
         }
     }
 
-    /// Keeps what a renewal gave. It counts even if it cannot be written: the old one is used up.
+    /// Stores the result of a renewal. It is used even if it cannot be written, since the old token
+    /// is no longer valid.
     async fn keep(&self, held: &LoginSlot, who: &Principal, account: Account) -> Outcome {
         let account = Account {
             last_refresh_unix: Some(unix_now()),
@@ -241,7 +247,8 @@ impl Authorizer {
         Ok(bearer)
     }
 
-    /// Notes a failure that may pass. The old refresh token stays: nobody said that it is used up.
+    /// Records a failure that may be temporary. The old refresh token is kept, since the server did
+    /// not invalidate it.
     fn failed(&self, held: &LoginSlot, who: &Principal, account: Account, error: &GrantError) {
         {
             let mut state = held.state();
@@ -254,7 +261,7 @@ impl Authorizer {
         self.record(who, "unreachable", Some(&error.to_string()));
     }
 
-    /// The authorization server takes the login no more.
+    /// Ends a login that the authorization server no longer accepts.
     async fn end_login(
         self: &Arc<Self>,
         held: &LoginSlot,
@@ -264,7 +271,7 @@ impl Authorizer {
     ) -> Outcome {
         account.granted = None;
         account.last_error = Some(error.to_string());
-        // A registration that is gone is of no use: the next login makes another one.
+        // A registration that no longer exists is useless: the next login makes a new one.
         let gone = matches!(error, GrantError::InvalidClient);
         let plan = plan(&account);
         let noted = if gone {
@@ -293,7 +300,8 @@ impl Authorizer {
         self.require_login(who, plan)
     }
 
-    /// After 401: finds out anew who gives tokens, since that may have changed, and gets one there.
+    /// Handles a 401: discovers the authorization server again, since it may have changed, and
+    /// obtains a token there.
     async fn anew(
         self: &Arc<Self>,
         held: &LoginSlot,
@@ -341,8 +349,9 @@ impl Authorizer {
         .await
     }
 
-    /// After 403 `insufficient_scope`: asks for what was asked before and for what the server names
-    /// (2025-11-25, Authorization, Step-Up Authorization Flow). Refreshing cannot widen a grant.
+    /// Handles a 403 `insufficient_scope`: requests the scopes that were requested before and those
+    /// that the server names (2025-11-25, Authorization, Step-Up Authorization Flow). A refresh
+    /// cannot extend a grant.
     async fn step_up(
         self: &Arc<Self>,
         held: &LoginSlot,
@@ -385,7 +394,7 @@ impl Authorizer {
         .await
     }
 
-    /// A new login: by the client itself, or by a person.
+    /// Starts a new login: by the client itself, or by a person.
     async fn get(
         self: &Arc<Self>,
         held: &LoginSlot,
@@ -401,7 +410,7 @@ impl Authorizer {
         }
     }
 
-    /// Gets a token without a person.
+    /// Obtains a token without a person.
     async fn renew_without_user(
         &self,
         held: &LoginSlot,
@@ -476,7 +485,7 @@ impl Authorizer {
         }
     }
 
-    /// The token endpoint of the organisation's login server.
+    /// Returns the token endpoint of the organisation's login server.
     async fn organisation(&self, config: &EnterpriseConfig) -> Result<String, LoginError> {
         if let Some(endpoint) = &config.token_endpoint {
             return Ok(endpoint.clone());
@@ -514,7 +523,7 @@ impl Authorizer {
             .map_err(|error| told_discovery(&error))
     }
 
-    /// The client that this very party knows.
+    /// Returns the client that was stored for exactly this party.
     pub(super) async fn known_client(&self, plan: &Plan) -> Result<Option<Client>, LoginError> {
         let account = self
             .shared
@@ -528,9 +537,10 @@ impl Authorizer {
     }
 }
 
-/// Whether a token that was turned away may be renewed: not if it has just been, which did not help.
+/// Reports whether a refused token may be renewed: not if it was just renewed, since that did not
+/// help.
 fn refreshes(account: &Account) -> bool {
-    // What was renewed in the future was so before the clock jumped.
+    // A renewal time in the future was recorded before the clock jumped, and is ignored.
     let since = account
         .last_refresh_unix
         .and_then(|renewed| unix_now().checked_sub(renewed));
@@ -542,13 +552,13 @@ fn refreshes(account: &Account) -> bool {
             .is_some_and(|granted| granted.refresh.is_some())
 }
 
-/// Whether it is the config's own client that the server does not know: its secret or key is put right there, after which
-/// the refresh token is as good as before.
+/// Reports whether the server rejects the config's own client: once its secret or key is corrected
+/// in the config, the refresh token is valid as before.
 fn misnamed(account: &Account, error: &GrantError) -> bool {
     *error == GrantError::InvalidClient && account.client.origin == Origin::Preregistered
 }
 
-/// The login that an account was made by, once more.
+/// Returns the plan of the login that created an account, to repeat it.
 fn plan(account: &Account) -> Plan {
     Plan {
         party: account.party.clone(),

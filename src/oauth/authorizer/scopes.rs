@@ -1,15 +1,17 @@
-//! Which scopes to ask for.
+//! Selection of the scopes to request.
 
 use crate::config::{Grant, LoginConfig};
 use crate::oauth::Scopes;
 use crate::oauth::challenge::Challenge;
 use crate::oauth::discover::Discovered;
 
-/// The scope with which a refresh token comes, at servers that know it (OpenID Connect Core, section 11).
+/// The scope that requests a refresh token at servers that support it (OpenID Connect Core, section
+/// 11).
 const OFFLINE: &str = "offline_access";
 
-/// What a first login asks for: what the config says, else what the server's challenge says, else what its metadata
-/// says, else nothing (2025-11-25, Authorization, Scope Selection Strategy).
+/// Returns the scopes for a first login: those of the config, otherwise those of the server's
+/// challenge, otherwise those of its metadata, otherwise none (2025-11-25, Authorization, Scope
+/// Selection Strategy).
 pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discovered) -> Scopes {
     let scopes = match (&login.scopes, &challenge.scope) {
         (Some(own), _) => Scopes(own.iter().cloned().collect()),
@@ -19,7 +21,8 @@ pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discover
     with_offline(scopes, login, found)
 }
 
-/// A client that renews by itself asks for no refresh token, and what is not offered is not asked for.
+/// Adds `offline_access` if the server offers it, except for clients that renew without a person
+/// and need no refresh token.
 pub(super) fn with_offline(mut scopes: Scopes, login: &LoginConfig, found: &Discovered) -> Scopes {
     if login.grant == Grant::Person && found.server.scopes.0.contains(OFFLINE) {
         scopes.0.insert(OFFLINE.to_owned());

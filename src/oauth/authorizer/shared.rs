@@ -1,4 +1,4 @@
-//! What the logins at all servers share.
+//! State shared by the logins at all servers.
 
 use std::sync::Arc;
 
@@ -9,25 +9,26 @@ use crate::oauth::vault::{Account, Vault, VaultError};
 use crate::oauth::{LoginError, Logins};
 use crate::record::Recorder;
 
-/// What all upstreams' logins share.
+/// State shared by the logins of all upstreams.
 pub struct Shared {
     /// `[oauth]`.
     pub config: OAuthConfig,
-    /// Where logins are kept; `None` where there is no folder for it and none is named, which matters once there is one to keep.
+    /// The store of logins; `None` if no folder is configured and there is no default, which
+    /// matters only once there is a login to store.
     pub(super) vault: Option<Vault>,
-    /// Logins that are owed.
+    /// Pending logins.
     pub logins: Logins,
-    /// Who hears of what happens.
+    /// Recorder of login events.
     pub recorder: Arc<Recorder>,
-    /// How many renewals are under way.
+    /// Number of renewals in progress.
     pub(super) renewing: watch::Sender<usize>,
 }
 
 impl Shared {
-    /// Opens the vault; nothing is written before there is something to keep.
+    /// Opens the vault; nothing is written until there is something to store.
     ///
     /// # Errors
-    /// The vault cannot be used.
+    /// Fails if the vault cannot be used.
     pub fn new(config: &OAuthConfig, recorder: Arc<Recorder>) -> Result<Self, VaultError> {
         let vault = match Vault::open(config) {
             Err(VaultError::NoFolder) => None,
@@ -44,10 +45,10 @@ impl Shared {
         })
     }
 
-    /// The logins that are kept; none where there is no place for any.
+    /// Returns the stored logins; none if there is no vault.
     ///
     /// # Errors
-    /// The vault cannot be read.
+    /// Fails if the vault cannot be read.
     pub async fn accounts(&self) -> Result<Vec<Account>, VaultError> {
         match &self.vault {
             Some(vault) => vault.list().await.map(|kept| kept.accounts),
@@ -62,8 +63,8 @@ impl Shared {
             .map_err(super::vault)
     }
 
-    /// Waits for the renewals under way, for as long as one may take: what a server has just given in the place of a
-    /// refresh token must not go down with the process.
+    /// Waits for renewals in progress, for as long as one may take: a token that a server has just
+    /// issued in place of a refresh token must not be lost when the process exits.
     pub async fn idle(&self) {
         let mut renewing = self.renewing.subscribe();
         let all = renewing.wait_for(|renewing| *renewing == 0);

@@ -1,59 +1,59 @@
-//! What can be amiss with what servers say of their logins.
+//! Errors in the discovery of authorization servers.
 
 use http::Uri;
 
 use crate::oauth::bounds;
 use crate::oauth::fetch::FetchError;
 
-/// Longest host that is shown, in bytes.
+/// Maximum length of a host that is shown, in bytes.
 const HOST_BYTES: usize = 80;
 
-/// Why there is no authorization server to go to.
+/// Why no authorization server was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoverError {
-    /// The config's URL of the server is none to begin with.
+    /// The server's URL in the config is not a valid URL.
     #[error("the URL of the server is none that metadata can be asked for")]
     Url,
-    /// The metadata of the resource cannot be had.
+    /// The metadata of the resource cannot be fetched.
     #[error("the metadata of the server, `{}`, cannot be had: {error}", shown(.url))]
     Metadata {
-        /// Where it was asked for.
+        /// The URL from which it was requested.
         url: String,
-        /// Why not.
+        /// Why the request failed.
         error: FetchError,
     },
-    /// The metadata is for another resource: tokens for it would be good elsewhere.
+    /// The metadata is for another resource: tokens for it would be valid elsewhere.
     #[error(
         "the metadata of the server is for another resource, at `{}`; if that is right, spell the upstream's `url` as its \
          metadata does, or set `resource` in its `oauth` table",
         shown(.said)
     )]
     Resource {
-        /// What it says to be for.
+        /// The resource that the metadata names.
         said: String,
     },
     /// The resource names no authorization server.
     #[error("the metadata of the server names no authorization server")]
     NoServers,
-    /// The issuer is no URL that can be one.
+    /// The issuer is not a valid issuer URL.
     #[error("the issuer that the server names, `{}`, is not an `https` URL without query and fragment", shown(.0))]
     Issuer(String),
-    /// The metadata of the authorization server cannot be had.
+    /// The metadata of the authorization server cannot be fetched.
     #[error("the metadata of the authorization server `{}` cannot be had: {error}", shown(.issuer))]
     Server {
         issuer: String,
-        /// Why not.
+        /// Why the request failed.
         error: FetchError,
     },
-    /// The metadata is another authorization server's.
+    /// The metadata belongs to another authorization server.
     #[error("the metadata of the authorization server `{}` is that of another one, at `{}`", shown(.expected), shown(.said))]
     OtherIssuer {
-        /// Who was asked.
+        /// The issuer whose metadata was requested.
         expected: String,
-        /// Who answered.
+        /// The issuer in the metadata.
         said: String,
     },
-    /// An endpoint is missing, or is no `https` URL.
+    /// An endpoint is missing, or is not an `https` URL.
     #[error("the metadata of the authorization server `{}` has no `{endpoint}` that can be used", shown(.issuer))]
     Endpoint {
         issuer: String,
@@ -63,7 +63,7 @@ pub enum DiscoverError {
 }
 
 impl DiscoverError {
-    /// Whether it may be otherwise soon.
+    /// Reports whether a retry may succeed soon.
     pub fn transient(&self) -> bool {
         match self {
             Self::Metadata { error, .. } | Self::Server { error, .. } => error.transient(),
@@ -71,14 +71,14 @@ impl DiscoverError {
         }
     }
 
-    /// Whether the server simply does not say where tokens for it come from.
+    /// Reports whether the server simply does not name an authorization server.
     pub fn nothing(&self) -> bool {
         matches!(self, Self::NoServers)
     }
 }
 
-/// The scheme and host of a URL that a server names. The rest of it could be a sentence, which agents would read in the
-/// gate's own words.
+/// Returns the scheme and host of a URL that a server names. The rest of it could be a sentence,
+/// which agents would read as the gate's own words.
 pub(in crate::oauth) fn shown(url: &str) -> String {
     let place = bounds::url(url).then(|| url.parse::<Uri>().ok()).flatten();
     let Some(place) = place else {
@@ -95,7 +95,8 @@ pub(in crate::oauth) fn shown(url: &str) -> String {
     }
 }
 
-/// A host that a server names: only the letters of hosts, and of a long name the end, which says whose it is.
+/// Returns a host that a server names, if it consists only of characters that hosts may have. Of a
+/// long name, only the end is shown, which identifies its owner.
 pub(in crate::oauth) fn shown_host(host: &str) -> String {
     let letter =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']');

@@ -1,22 +1,23 @@
-//! URLs, taken apart for comparing but never put together otherwise than they came.
+//! URLs, split for comparison but never normalized.
 
 use http::Uri;
 
 use super::WELL_KNOWN;
 
-/// A URL as it came, in its parts.
+/// A URL as received, in its parts.
 #[derive(Debug)]
 pub(super) struct UrlParts<'u> {
-    /// Scheme and authority, as they came.
+    /// Scheme and authority, as received.
     pub(super) start: &'u str,
-    /// The path, as it came; may be empty.
+    /// The path, as received; may be empty.
     pub(super) path: &'u str,
-    /// The query, as it came.
+    /// The query, as received.
     pub(super) query: Option<&'u str>,
 }
 
 impl<'u> UrlParts<'u> {
-    /// `None` for what is no `http` or `https` URL, has a login or a fragment, or a path that readers may disagree on.
+    /// Returns `None` for anything but `http` and `https` URLs, for URLs with credentials or a
+    /// fragment, and for paths that parsers interpret differently.
     pub(super) fn read(url: &'u str) -> Option<Self> {
         let parsed: Uri = url.parse().ok()?;
         let authority = parsed.authority()?;
@@ -24,7 +25,8 @@ impl<'u> UrlParts<'u> {
         match (authority.port_u16(), scheme.as_str()) {
             (Some(_), "http" | "https") => {}
             (None, "http" | "https") if authority.as_str().len() == authority.host().len() => {}
-            // Another scheme, or a colon with nothing behind it, or with what is not a port.
+            // Another scheme, or a colon that is followed by nothing or by something that is not a
+            // port.
             _ => return None,
         }
         if url.contains(['#', '\\', '@']) {
@@ -48,9 +50,10 @@ impl<'u> UrlParts<'u> {
         Some(Self { start, path, query })
     }
 
-    /// Whether this is what the metadata at `url` has to be for, letter by letter (RFC 9728, section 3.3): the URL of the
-    /// server, apart from its query; or what is above it, where the metadata is at the well-known URL of exactly that, as
-    /// of servers that describe their whole origin there.
+    /// Reports whether this is the resource that the metadata at `url` must be for, compared
+    /// literally (RFC 9728, section 3.3): the URL of the server, apart from its query; or a URL
+    /// above it, if the metadata is at the well-known URL of exactly that one, as with servers that
+    /// describe their whole origin there.
     pub(super) fn is_resource_of(&self, mcp: &Self, url: &str) -> bool {
         let above = self.path_without_slash();
         let below = mcp.path_without_slash();
@@ -63,12 +66,12 @@ impl<'u> UrlParts<'u> {
             && (self.path == mcp.path || within && self.metadata_url() == url)
     }
 
-    /// Where metadata of this resource is (RFC 9728, section 3.1).
+    /// Returns the URL of this resource's metadata (RFC 9728, section 3.1).
     pub(super) fn metadata_url(&self) -> String {
         format!("{}{WELL_KNOWN}{}", self.start, self.path_without_slash())
     }
 
-    /// The path without the slash at its end; empty for the root.
+    /// Returns the path without a trailing slash; empty for the root.
     pub(super) fn path_without_slash(&self) -> &'u str {
         self.path.strip_suffix('/').unwrap_or(self.path)
     }
@@ -116,7 +119,7 @@ mod tests {
             assert!(is(resource, mcp, url), "{resource} {mcp} {url}");
         }
         for (resource, mcp, url) in [
-            // Above the server, and not at its own well-known URL.
+            // Above the server, and the metadata is not at its own well-known URL.
             ("https://a.example", "https://a.example/mcp", path.as_str()),
             (
                 "https://a.example",
@@ -128,7 +131,7 @@ mod tests {
                 "https://a.example/mcp",
                 "https://a.example/meta",
             ),
-            // The same origin in other letters.
+            // The same origin or path, spelled differently, and other paths and schemes.
             ("https://A.example/mcp", "https://a.example/mcp", &path),
             ("https://a.example:443/mcp", "https://a.example/mcp", &path),
             ("HTTPS://a.example/mcp", "https://a.example/mcp", &path),

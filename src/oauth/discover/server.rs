@@ -1,4 +1,4 @@
-//! What an authorization server says of itself (RFC 8414; OpenID Connect Discovery 1.0).
+//! The metadata of an authorization server (RFC 8414; OpenID Connect Discovery 1.0).
 
 use serde::Deserialize;
 
@@ -10,8 +10,8 @@ use crate::oauth::{AuthorizationServer, bounds};
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// Parameters of the metadata that a client needs (RFC 8414, section 2; RFC 9207, section 3; the draft on client id
-/// metadata documents).
+/// Parameters of the metadata that a client needs (RFC 8414, section 2; RFC 9207, section 3; the
+/// draft on client id metadata documents).
 #[derive(Deserialize)]
 struct ServerMetadata {
     issuer: String,
@@ -29,10 +29,12 @@ struct ServerMetadata {
     authorization_response_iss_parameter_supported: Option<bool>,
 }
 
-/// The metadata of an issuer, from the places that belong to it alone: for one with a path the root's is another's.
+/// Fetches the metadata of an issuer, from URLs that belong to it alone: for an issuer with a path,
+/// the root belongs to another.
 ///
 /// # Errors
-/// None of them has it, it is another issuer's, has endpoints without TLS, or sends people on without S256.
+/// Fails if none of the URLs has it, if it belongs to another issuer, or if an endpoint does not
+/// use TLS.
 pub async fn server_metadata(
     fetcher: &Fetcher,
     issuer: &str,
@@ -54,12 +56,13 @@ pub async fn server_metadata(
     first_of(fetcher, issuer, &[issuer], &places).await
 }
 
-/// The metadata of a server that is its own issuer; endpoints under their usual names where it has none.
+/// Fetches the metadata of a server that is its own issuer; uses the default endpoints if it has
+/// none.
 pub(super) async fn of_origin(
     fetcher: &Fetcher,
     origin: &str,
 ) -> Result<AuthorizationServer, DiscoverError> {
-    // Nobody has named the issuer, and both have their metadata here.
+    // The issuer is not named anywhere, and both forms have their metadata here.
     let issuers = [origin, &format!("{origin}/")];
     match first_of(
         fetcher,
@@ -74,7 +77,7 @@ pub(super) async fn of_origin(
     }
 }
 
-/// The first document that is of one of `issuers`.
+/// Returns the first document that belongs to one of `issuers`.
 async fn first_of(
     fetcher: &Fetcher,
     asked: &str,
@@ -163,7 +166,8 @@ fn checked(
     })
 }
 
-/// What a server of 2025-03-26 without metadata has (2.3.3). That revision has PKCE in every client and server.
+/// Returns the default endpoints of a server of 2025-03-26 without metadata (2.3.3). That revision
+/// requires PKCE of every client and server.
 fn usual(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
     let at = |path: &str| format!("{origin}{path}");
     if !fetcher.may_name(&at("/token")) {

@@ -10,7 +10,7 @@ const RESOURCE: &str = "GET /.well-known/oauth-protected-resource";
 const OAUTH: &str = "GET /.well-known/oauth-authorization-server";
 const OPENID: &str = "GET /.well-known/openid-configuration";
 
-/// A site with documents under `GET /path`; `ORIGIN` in them stands for its own.
+/// A site with documents under `GET /path`; `ORIGIN` in them is replaced with its own origin.
 async fn site(documents: impl IntoIterator<Item = (&str, Json)>) -> Site {
     let documents: Vec<(String, String)> = documents
         .into_iter()
@@ -315,7 +315,7 @@ async fn the_issuer_is_the_same_string_or_another_server() {
         );
         assert_eq!(site.lines(), [RESOURCE, OAUTH, OPENID]);
     }
-    // A document that is another's is no reason not to look for the right one.
+    // After a document of another issuer, the search continues.
     let site = site([
         (OAUTH, metadata("https://evil.example")),
         (OPENID, metadata("ORIGIN")),
@@ -507,7 +507,7 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
         with(Some(format!("{}/40", site.origin))).await,
         format!("{}/40", site.origin)
     );
-    // One that the resource does not name is nobody.
+    // A preferred issuer that the resource does not name is ignored.
     assert_eq!(
         with(Some(format!("{}/99", site.origin))).await,
         format!("{}/1", site.origin)

@@ -1,5 +1,6 @@
-//! One request and its answer over a connection of its own. A kept connection may be closed by its server just as the
-//! next request is sent, and a refresh token that was used in a request without an answer is lost.
+//! One request and its response over a connection of its own. A server may close a reused
+//! connection just as the next request is sent, and a refresh token that was sent in a request
+//! without a response is lost.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,11 +23,11 @@ use super::guard::{Target, addresses, unreachable};
 use super::{FetchError, Inner};
 use crate::trust::{self, Keys, Peer};
 
-/// Longest answer that is read.
+/// Maximum length of a response body, in bytes.
 pub(super) const BODY_BYTES: usize = 1 << 20;
-/// Longest head of an answer.
+/// Maximum length of a response head, in bytes.
 const HEAD_BYTES: usize = 64 << 10;
-/// Addresses of one name that are tried, and for how long each.
+/// Maximum number of addresses of one name that are tried, and maximum time for each.
 const TRIED: usize = 4;
 const CONNECT: Duration = Duration::from_secs(3);
 
@@ -65,7 +66,7 @@ async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, Fet
         .await
         {
             Ok(Ok(stream)) => {
-                // A delay, at worst: no reason to fail.
+                // At worst this causes a delay, so it is not an error.
                 stream.set_nodelay(true).ok();
                 return Ok(stream);
             }
@@ -76,7 +77,8 @@ async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, Fet
     Err(unreachable(&target.host, &last.unwrap_or_default()))
 }
 
-/// Made when first used: reading the system's authorities takes a while, and most gates never log in anywhere.
+/// Created when first used: reading the system's CA certificates takes a while, and most gates
+/// never log in anywhere.
 async fn tls(inner: &Inner) -> Result<TlsConnector, String> {
     let own = inner.own_roots.clone();
     let made = tokio::task::spawn_blocking(move || {
@@ -103,7 +105,7 @@ async fn over(
 ) -> Result<Response<Vec<u8>>, FetchError> {
     let told = |e: hyper::Error| unreachable(&target.host, &e.to_string());
     let request = outgoing(request, h2)?;
-    // Ends with this function, however it ends.
+    // Aborted when this function returns, for whatever reason.
     let mut driver = JoinSet::new();
     let response = if h2 {
         let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -127,7 +129,7 @@ async fn over(
     whole(target, response).await
 }
 
-/// The request as it is sent: with the headers of a client that has no state.
+/// Returns the request as it is sent: with the headers of a stateless client.
 fn outgoing(request: Request<Vec<u8>>, h2: bool) -> Result<Request<Full<Bytes>>, FetchError> {
     let mut request = request.map(|body| Full::new(Bytes::from(body)));
     let headers = request.headers_mut();

@@ -1,4 +1,5 @@
-//! Where requests may go: the scheme, the name, and each address that the name has.
+//! Where requests may be sent: checks of the scheme, the host name, and each address that the name
+//! resolves to.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,24 +11,25 @@ use http::Uri;
 use super::{FetchError, Inner};
 use crate::reach::{self, Reach};
 
-/// Longest name that DNS has.
+/// Maximum length of a DNS name.
 const HOST_BYTES: usize = 253;
 
-/// What is allowed beside `https` to public addresses.
+/// Targets that are allowed in addition to `https` at public addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    /// Whether `http` will do for hosts that are this machine by their name: `localhost`, 127.0.0.1, `[::1]`.
+    /// Whether `http` is allowed for hosts whose name denotes this machine: `localhost`, 127.0.0.1,
+    /// `[::1]`.
     pub allow_loopback_http: bool,
-    /// Hosts that may lie in a private network or on this machine. Never on the local link, where clouds have their
-    /// metadata services.
+    /// Hosts that may be in a private network or on this machine. Link-local addresses are never
+    /// allowed, since clouds have their metadata services there.
     pub private_hosts: Vec<String>,
 }
 
-/// How names become addresses.
+/// Resolves host names to addresses.
 pub(super) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// By the system's resolver.
+/// Returns a lookup that uses the system's resolver.
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host| {
         async move {
@@ -40,9 +42,9 @@ pub(super) fn system_lookup() -> Lookup {
     })
 }
 
-/// Where one request goes.
+/// The target of one request.
 pub(super) struct Target {
-    /// The host as the URL has it, without brackets.
+    /// The host as in the URL, without brackets.
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) tls: bool,
@@ -50,14 +52,15 @@ pub(super) struct Target {
 
 impl Target {
     /// # Errors
-    /// `Url` and `Plain`.
+    /// Fails with `Url` or `Plain`.
     pub(super) fn read(url: &Uri, guard: &Guard) -> Result<Self, FetchError> {
         let authority = url
             .authority()
             .filter(|authority| !authority.as_str().contains('@'))
             .ok_or(FetchError::Url)?;
         let host = bare(authority.host()).to_owned();
-        // What stands behind the host and is no port (`:`, `:99999`) is read by others in their own way.
+        // Anything after the host that is not a port (`:`, `:99999`) is parsed differently by
+        // others.
         let odd =
             authority.port_u16().is_none() && authority.as_str().len() != authority.host().len();
         if host.is_empty() || host.len() > HOST_BYTES || odd {
@@ -79,11 +82,12 @@ impl Target {
     }
 }
 
-/// The addresses of a host, each of them allowed. Whoever connects uses these and does not ask again: a second answer
-/// could be another one.
+/// Returns the addresses of a host, all of which are allowed. Connections use these addresses
+/// without another lookup, which could return different ones.
 ///
 /// # Errors
-/// `Forbidden` where a single address is: a name that leads inside as well as outside is not one that a server would have.
+/// Fails with `Forbidden` if even one address is forbidden: no legitimate server has a name that
+/// resolves to internal and external addresses.
 pub(super) async fn addresses(inner: &Inner, host: &str) -> Result<Vec<IpAddr>, FetchError> {
     let found = match host.parse::<IpAddr>() {
         Ok(address) => vec![address],
@@ -115,7 +119,7 @@ pub(super) fn unreachable(host: &str, why: &str) -> FetchError {
 }
 
 impl Guard {
-    /// Where an address leads, if a request to that host may not go there.
+    /// Returns where an address leads if requests to that host may not be sent there.
     fn forbids(&self, host: &str, address: IpAddr) -> Option<Reach> {
         let reach = reach::of(address)?;
         let listed = self
@@ -134,7 +138,8 @@ impl Guard {
     }
 }
 
-/// Whether a host is this machine by its name alone, whatever a resolver says (RFC 6761, section 6.3).
+/// Reports whether a host is this machine by its name alone, whatever a resolver returns (RFC 6761,
+/// section 6.3).
 pub(in crate::oauth) fn is_this_machine(host: &str) -> bool {
     let host = bare(host);
     match host.parse::<IpAddr>() {

@@ -1,18 +1,19 @@
-//! JSON of strangers. A name that stands there twice is read by some as the one and by others as the other, so a document
-//! that has one is no document.
+//! Strict parsing of JSON from other parties. Of a duplicate key, some parsers use the first value
+//! and some the last, so a document that contains one is rejected.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// `None` where it is not JSON, not of that shape, or says something twice, at whatever depth.
+/// Returns `None` if the bytes are not JSON, do not have the expected shape, or contain a duplicate
+/// key at any depth.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice::<UniqueKeys>(bytes).ok()?;
     serde_json::from_slice(bytes).ok()
 }
 
-/// Any value in which no object names anything twice. `serde_json` bounds the depth.
+/// Any value in which no object has a duplicate key. `serde_json` limits the depth.
 struct UniqueKeys;
 
 impl<'de> Deserialize<'de> for UniqueKeys {

@@ -125,7 +125,7 @@ async fn what_is_long_or_slow_is_given_up() {
             .await;
     assert!(fetcher().get_json::<Json>(&just.origin).await.is_ok());
 
-    // Takes connections and says nothing.
+    // Accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let guard = Guard {
@@ -193,7 +193,7 @@ async fn addresses_inside_are_not_asked() {
         ("[64:ff9b::a9fe:a9fe]", Reach::Metadata),
         ("[64:ff9b:1:7f00::808:808]", Reach::Private),
         ("[2002:7f00:1::]", Reach::Loopback),
-        // As `getaddrinfo` reads numbers.
+        // Numbers as `getaddrinfo` parses them.
         ("2130706433", Reach::Loopback),
         ("0x7f.1", Reach::Loopback),
         ("localhost", Reach::Loopback),
@@ -230,7 +230,7 @@ async fn one_address_inside_spoils_them_all() {
 
 #[tokio::test]
 async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
-    // A second question would be answered with an address inside: it is never asked.
+    // A second lookup would return an internal address, but there is none.
     let fetcher = guarded(
         private("login.example"),
         &[&["127.0.0.1"], &["169.254.169.254"]],
@@ -247,7 +247,7 @@ async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
         matches!(asked, Err(FetchError::Unreachable { .. })),
         "{asked:?}"
     );
-    // With the second answer nothing is connected to.
+    // With the second result, no connection is made.
     let error = fetcher.get_json::<Json>(&url).await.unwrap_err();
     assert_eq!(
         error,
@@ -312,7 +312,8 @@ async fn only_https_and_by_a_switch_http_on_this_machine() {
             .unwrap_err();
         assert!(matches!(error, FetchError::Plain(_)), "{url}: {error}");
     }
-    // A name of this machine that resolves elsewhere, and a name of elsewhere that resolves to this machine.
+    // A name of this machine that resolves elsewhere, and a name of another machine that resolves
+    // to this one.
     let elsewhere = guarded(open.clone(), &[&["10.0.0.1"]])
         .get_json::<Json>("http://localhost:1/")
         .await;

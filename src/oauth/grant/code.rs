@@ -1,4 +1,5 @@
-//! A person logs in: the authorization code grant with PKCE (OAuth 2.1, section 4.1; RFC 7636, RFC 8707, RFC 9207).
+//! Logins by a person: the authorization code grant with PKCE (OAuth 2.1, section 4.1; RFC 7636,
+//! RFC 8707, RFC 9207).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,9 +18,10 @@ use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
 use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
 
-/// Longest answer that is read.
+/// Maximum length of an answer, in bytes.
 const MOST_ANSWER_BYTES: usize = 32 << 10;
-/// What the request says itself: an endpoint whose own query says it too makes it ambiguous.
+/// Parameters that the request sets; an endpoint whose own query contains one of them would make
+/// the request ambiguous.
 const OURS: [&str; 9] = [
     "response_type",
     "client_id",
@@ -32,14 +34,15 @@ const OURS: [&str; 9] = [
     "request_uri",
 ];
 
-/// A login that was begun: where the person is sent, and what the answer is known by.
+/// A login that was begun: where the person is sent, and how the answer is recognized.
 #[derive(Clone)]
 pub struct Attempt {
-    /// Where the browser goes. Holds the state.
+    /// The URL that the browser visits. Contains the state.
     pub url: String,
-    /// What the answer must repeat: 256 random bits.
+    /// The state that the answer must repeat: 256 random bits.
     pub state: Hidden,
-    /// What proves that whoever redeems the code asked for it (RFC 7636): 256 random bits.
+    /// The verifier, which proves that the code is redeemed by the client that requested it (RFC
+    /// 7636): 256 random bits.
     pub verifier: Hidden,
 }
 
@@ -52,23 +55,24 @@ impl fmt::Debug for Attempt {
     }
 }
 
-/// What came back by the browser. Anybody can write it.
+/// The answer that came back through the browser. Anyone can forge one.
 #[derive(Clone, Default)]
 pub struct Answer {
-    /// Which login it is the answer to.
+    /// The login that it answers.
     pub state: Option<Hidden>,
-    /// What a token is had for.
+    /// The authorization code.
     pub code: Option<Hidden>,
-    /// Who answers (RFC 9207).
+    /// The issuer that answers (RFC 9207).
     pub iss: Option<String>,
-    /// The code of an error.
+    /// The error code.
     pub error: Option<String>,
-    /// What the server says of it. Never shown.
+    /// The server's description of the error. Never shown.
     pub error_description: Option<String>,
 }
 
 impl Answer {
-    /// Reads the query of the redirect. One that says something twice, or is too long, says nothing.
+    /// Parses the query of the redirect. A query with a duplicate parameter, or one that is too
+    /// long, counts as empty.
     pub fn of_query(query: &str) -> Self {
         let mut answer = Self::default();
         if query.len() > MOST_ANSWER_BYTES {
@@ -91,7 +95,7 @@ impl Answer {
         answer
     }
 
-    /// Reads a redirected URL that a person pasted, or its query alone.
+    /// Parses a redirected URL that a person pasted, or only its query.
     pub fn of_pasted(text: &str) -> Self {
         let text = text.trim();
         let text = text.split_once('#').map_or(text, |(text, _)| text);
@@ -113,7 +117,8 @@ impl fmt::Debug for Answer {
 /// Begins a login.
 ///
 /// # Errors
-/// The server has no authorization endpoint, or none that a browser may be sent to, or no S256.
+/// Fails if the server has no authorization endpoint, or none that a browser may be sent to, or
+/// does not support S256.
 pub fn begin(
     server: &AuthorizationServer,
     client: &Client,
@@ -155,11 +160,12 @@ pub fn begin(
     })
 }
 
-/// Checks what came back: that it answers this login, then that the server asked is the one that answers (RFC 9207,
-/// section 2.4), and only then what it says.
+/// Checks an answer: that it belongs to this login, then that it comes from the server that was
+/// asked (RFC 9207, section 2.4), and only then its content. Returns the code.
 ///
 /// # Errors
-/// `State` and `Issuer`, of which nothing further is to be shown; what the server refuses with; no code.
+/// `State` and `Issuer`, after which nothing else in the answer may be shown; the error that the
+/// server returned; or that there is no code.
 pub fn check_answer(
     server: &AuthorizationServer,
     expected_state: &Hidden,
@@ -183,7 +189,7 @@ pub fn check_answer(
     }
     if let Some(error) = &answer.error {
         return Err(match GrantError::of_code(error) {
-            // Of the token endpoint: here they say nothing of a grant or a registration.
+            // Codes of the token endpoint: here they do not concern a grant or a registration.
             GrantError::InvalidGrant | GrantError::InvalidClient => GrantError::Refused {
                 error: error.clone(),
             },
@@ -200,7 +206,7 @@ pub fn check_answer(
 /// Redeems the code for tokens.
 ///
 /// # Errors
-/// As the server answers.
+/// Returns the error with which the server responds.
 #[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
 pub async fn redeem(
     fetcher: &Fetcher,
@@ -226,7 +232,8 @@ pub async fn redeem(
     request.request_async(&wire).await?.granted(asked, None)
 }
 
-/// Whether a browser may be sent there: `https`, or `http` on this machine, and nothing that hides where it leads.
+/// Reports whether a browser may be sent to a URL: `https`, or `http` on this machine, without
+/// parts that obscure where it leads.
 pub(super) fn for_browsers(url: &Url) -> bool {
     let loopback = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

@@ -1,4 +1,4 @@
-//! A login on another device (RFC 8628).
+//! Logins on another device (RFC 8628).
 
 use std::fmt;
 use std::time::Duration;
@@ -16,27 +16,28 @@ use crate::oauth::fetch::Fetcher;
 use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Where the server does not say how long a code lasts, and the most that is believed.
+/// Lifetime of a code if the server does not state it, and maximum lifetime that is accepted.
 const CODE_SECONDS: u64 = 600;
 const MOST_CODE_SECONDS: u64 = 1800;
-/// Time between two questions: where the server does not say (section 3.2), and within these bounds where it does.
+/// Polling interval if the server does not state it (section 3.2), and minimum and maximum if it
+/// does.
 const INTERVAL_SECONDS: u64 = 5;
 const INTERVALS_SECONDS: (u64, u64) = (1, 60);
-/// What `slow_down` adds (section 3.5).
+/// Time that `slow_down` adds to the interval (section 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
-/// Longest code that a person types.
+/// Maximum length of a code that a person types, in bytes.
 const MOST_USER_CODE_BYTES: usize = 64;
 
 /// A login that waits for a person on another device.
 #[derive(Clone)]
 pub struct DeviceAttempt {
-    /// What the person types there.
+    /// The code that the person types there.
     pub user_code: String,
-    /// Where: a page for people, checked to be `https` (or `http` on loopback).
+    /// The page on which it is typed, checked to be `https` (or `http` on loopback).
     pub verification_uri: String,
-    /// The same with the code in it, if there is one.
+    /// The same page with the code in the URL, if there is one.
     pub verification_uri_complete: Option<String>,
-    /// How long the person has.
+    /// Time until the code expires.
     pub lasts: Duration,
     interval: Duration,
     code: Hidden,
@@ -53,10 +54,11 @@ impl fmt::Debug for DeviceAttempt {
     }
 }
 
-/// Asks for a code that a person types on another device.
+/// Requests a code that a person types on another device.
 ///
 /// # Errors
-/// `NotOffered` where the server has no such endpoint; else as it answers.
+/// Fails with `NotOffered` if the server has no such endpoint, otherwise with the error with which
+/// it responds.
 pub async fn device_begin(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -69,7 +71,7 @@ pub async fn device_begin(
     struct DeviceResponse {
         device_code: Hidden,
         user_code: String,
-        // The second name is from before the standard.
+        // The second name predates the standard.
         #[serde(alias = "verification_url")]
         verification_uri: String,
         #[serde(default)]
@@ -128,10 +130,12 @@ pub async fn device_begin(
     })
 }
 
-/// Waits until the person is done, or time is up: asks again and again, no more often than the server wants.
+/// Polls until the person has finished or the code has expired, no more often than the server
+/// permits.
 ///
 /// # Errors
-/// `Refused` with `access_denied`, or with `expired_token` where nobody was done in time; else as the server answers.
+/// Fails with `Refused` and `access_denied`, or `expired_token` if the person did not finish in
+/// time; otherwise with the error with which the server responds.
 pub async fn device_poll(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -167,7 +171,8 @@ pub async fn device_poll(
             Err(GrantError::Refused { error }) if error == "slow_down" => {
                 interval = (interval + SLOWER).min(most)
             }
-            // Trouble on the way is no answer: less often, until time is up (section 3.5).
+            // A failed request is not an answer: poll less often, until the code expires (section
+            // 3.5).
             Err(error) if error.transient() => interval = (interval * 2).min(most),
             Err(error) => return Err(error),
         }

@@ -1,4 +1,5 @@
-//! Tokens for what somebody else has said of whom they are for: enterprise-managed authorization, workload identity.
+//! Tokens in exchange for assertions by other parties: enterprise-managed authorization, workload
+//! identity.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,15 +20,16 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const SAML: &str = "urn:ietf:params:oauth:token-type:saml2";
-/// Longest subject token: SAML assertions are long.
+/// Maximum length of a subject token, in bytes: SAML assertions are long.
 const MOST_SUBJECT_BYTES: u64 = 256 << 10;
 
-/// Gets a token by the organisation's own login server: the ID token (or SAML assertion) is exchanged there for an ID-JAG
-/// (RFC 8693), and that, at the MCP server's authorization server, for a token (RFC 7523); nobody is asked
-/// (extension `enterprise-managed-authorization`).
+/// Obtains a token through the organisation's own login server: the ID token (or SAML assertion) is
+/// exchanged there for an ID-JAG (RFC 8693), and that is exchanged at the MCP server's
+/// authorization server for a token (RFC 7523), without user interaction (extension
+/// `enterprise-managed-authorization`).
 ///
 /// # Errors
-/// As either server answers; `Subject` where there is no ID token.
+/// Returns the error with which either server responds; `Subject` if there is no ID token.
 #[allow(
     clippy::too_many_arguments,
     reason = "each is a part of one of the two requests"
@@ -80,11 +82,11 @@ pub async fn enterprise(
     workload(fetcher, server, client, key, &assertion, resource, scopes).await
 }
 
-/// Gets a token for an assertion that somebody whom the server trusts has signed (RFC 7523, section 2.1). A refusal is
-/// final: neither the same nor another grant is tried.
+/// Obtains a token for an assertion signed by a party that the server trusts (RFC 7523, section
+/// 2.1). A refusal is final: the request is not repeated, and no other grant is tried.
 ///
 /// # Errors
-/// As the server answers.
+/// Returns the error with which the server responds.
 pub async fn workload(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -106,7 +108,8 @@ pub async fn workload(
     Tokens::read(&answer)?.granted(scopes, None)
 }
 
-/// Read each time: who puts the token there renews it.
+/// Reads the subject token. It is read each time, since the program that writes it there also
+/// renews it.
 async fn subject(path: &Path) -> Result<Hidden, GrantError> {
     let path = path.to_owned();
     let read = move || -> std::io::Result<(usize, Hidden)> {

@@ -1,63 +1,65 @@
-//! Why there is no token.
+//! Errors of token requests.
 
 use crate::oauth::assertion::SignError;
 use crate::oauth::bounds;
 use crate::oauth::fetch::FetchError;
 
-/// Why there is no token. Holds nothing that a server wrote but the code of an error.
+/// Why no token was obtained. Contains nothing that a server wrote except an error code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
-    /// The code or refresh token is used up, revoked or over (`invalid_grant`): a new login is needed.
+    /// The code or refresh token was used, revoked or has expired (`invalid_grant`): a new login is
+    /// required.
     #[error("the authorization server no longer accepts the login (`invalid_grant`): log in again")]
     InvalidGrant,
-    /// The server does not know this client, or not so (`invalid_client`): a registration may be gone.
+    /// The server does not accept this client or its credentials (`invalid_client`): a registration
+    /// may have been removed.
     #[error("the authorization server does not know this client (`invalid_client`)")]
     InvalidClient,
     /// Refused for another reason.
     #[error("the authorization server returned `{error}`")]
     Refused {
-        /// The code of RFC 6749 and its kin, or `unnamed` where it is none.
+        /// The error code of RFC 6749 or a related standard, or `unnamed` if it is not a known one.
         error: String,
     },
-    /// No answer, or one of trouble at the server (status 5xx, 408, 429).
+    /// No response, or a server failure (status 5xx, 408, 429).
     #[error("cannot reach the authorization server: {0}")]
     Unreachable(String),
-    /// The guard does not let the request pass.
+    /// The guard forbids the request.
     #[error("the authorization server is not contacted: {0}")]
     Guarded(FetchError),
-    /// An answer that is not what the standard has: no JSON, no token, something twice.
+    /// A response that does not conform to the standard: not JSON, no token, or a duplicate key.
     #[error("invalid answer from the authorization server")]
     Unreadable,
-    /// A token that is used in another way than `Bearer`.
+    /// A token of a type other than `Bearer`.
     #[error("the authorization server's token is not of type `Bearer`")]
     NotBearer,
-    /// The server lacks what is needed.
+    /// The server does not support something that is required.
     #[error("the authorization server does not offer {0}")]
     NotOffered(&'static str),
-    /// A URL that nobody is sent to.
+    /// A URL that must not be visited.
     #[error(
         "the {0} cannot be used: neither `https` nor `http` on loopback, or with parts that have no place in it"
     )]
     Url(&'static str),
-    /// The answer is to no question of ours.
+    /// The answer does not belong to a request of this gate.
     #[error("the answer has another `state` than the request, or the same parameter twice")]
     State,
-    /// The answer comes from another server than was asked (RFC 9207).
+    /// The answer comes from a server other than the one that was asked (RFC 9207).
     #[error(
         "the answer names another authorization server (`iss`) than was asked, or none where one is due"
     )]
     Issuer,
-    /// The key of `private_key_jwt` is missing or does not fit.
+    /// The key for `private_key_jwt` is missing or unsuitable.
     #[error("the client cannot prove who it is: {0}")]
     Key(&'static str),
-    /// The organisation's token, which others are had for, cannot be read.
+    /// The organisation's token, which is exchanged for others, cannot be read.
     #[error("`id_token_file` cannot be read, or holds no token")]
     Subject,
 }
 
 impl GrantError {
-    /// Whether the same request may fare better later. What a refresh token is for is not used up by such a failure:
-    /// nobody who is to be believed said so.
+    /// Reports whether the same request may succeed later. Such a failure does not invalidate a
+    /// refresh token, since no trusted party has declared it invalid.
     pub fn transient(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Unreadable | Self::Subject => true,
@@ -82,8 +84,9 @@ impl GrantError {
         }
     }
 
-    /// Whether the server itself has said no, for good: only then is a refresh token worth nothing and a login owed.
-    /// What else does not pass by itself is put right in the config, and the login goes on.
+    /// Reports whether the server itself has refused permanently: only then is a refresh token
+    /// worthless and a new login required. Other permanent errors are fixed in the config, after
+    /// which the login remains valid.
     pub fn ends_login(&self) -> bool {
         matches!(
             self,
@@ -91,7 +94,7 @@ impl GrantError {
         ) && !self.transient()
     }
 
-    /// By the code of an error, where it looks like one.
+    /// Returns the error for an error code, if it is a known one.
     pub(super) fn of_code(code: &str) -> Self {
         match code {
             "invalid_grant" => Self::InvalidGrant,

@@ -1,4 +1,4 @@
-//! What needs no person: renewal, the client by itself, and the end.
+//! Token requests without a person: renewal, client credentials, and revocation.
 
 use oauth2::{RefreshToken, Scope};
 
@@ -8,11 +8,12 @@ use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
 use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
 
-/// Gets a new token for a refresh token (RFC 6749, section 6), for the scopes that were granted: a renewal cannot widen
-/// them. The refresh token stays where no new one comes.
+/// Obtains a new token with a refresh token (RFC 6749, section 6), for the scopes that were
+/// granted, since a renewal cannot extend them. The refresh token is kept if no new one is issued.
 ///
 /// # Errors
-/// `InvalidGrant` where the login is over; else as the server answers.
+/// Fails with `InvalidGrant` if the login has ended, otherwise with the error with which the server
+/// responds.
 pub async fn refresh(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -38,10 +39,10 @@ pub async fn refresh(
         .granted(granted, Some(refresh))
 }
 
-/// Gets a token for the client itself (RFC 6749, section 4.4).
+/// Obtains a token for the client itself (RFC 6749, section 4.4).
 ///
 /// # Errors
-/// As the server answers.
+/// Returns the error with which the server responds.
 pub async fn client_credentials(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -62,11 +63,12 @@ pub async fn client_credentials(
     request.request_async(&wire).await?.granted(scopes, None)
 }
 
-/// Gives tokens back (RFC 7009): the refresh token first, since what it was for ends with it, then the access token. A
-/// token that the server does not know is gone already, which is what is wanted.
+/// Revokes tokens (RFC 7009): the refresh token first, since its grant ends with it, then the
+/// access token. A token that the server does not know has already ended, which counts as success.
 ///
 /// # Errors
-/// `NotOffered` where there is no such endpoint; the first failure, after both were tried.
+/// Fails with `NotOffered` if there is no such endpoint, otherwise with the first error, after both
+/// were tried.
 pub async fn revoke(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
@@ -109,7 +111,8 @@ async fn revoke_one(
         return Ok(());
     }
     match read(&response) {
-        // Servers that cannot revoke access tokens say so (section 2.2.1); those end by themselves.
+        // Servers that cannot revoke access tokens respond with this (section 2.2.1); those tokens
+        // expire on their own.
         Err(GrantError::Refused { error })
             if error == "unsupported_token_type" && hint == "access_token" =>
         {

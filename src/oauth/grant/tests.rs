@@ -1,4 +1,4 @@
-//! Against a small server on loopback that answers as each test says.
+//! Tests against a small loopback server that responds as each test specifies.
 
 mod device;
 mod faults;
@@ -212,7 +212,7 @@ fn the_four_cases_of_iss() {
             }
         }
     }
-    // The state comes first: an answer to nothing is told nothing.
+    // The state is checked first: an answer that belongs to no login gets no other information.
     let stranger = Answer::of_query("state=other&code=c&iss=https://evil.example");
     assert_eq!(
         check_answer(&says, &state, &stranger).unwrap_err(),
@@ -390,7 +390,7 @@ async fn clients_prove_who_they_are_in_each_way() {
         client_credentials(&fetcher(), &server, &client, Some(&key), RESOURCE, &scopes)
             .await
             .unwrap();
-        // What the crate does not send is proven in the same way.
+        // Requests that the crate does not support are authenticated in the same way.
         workload(
             &fetcher(),
             &server,

@@ -1,4 +1,4 @@
-//! What a token endpoint answers (RFC 6749, section 5.1), as servers really write it.
+//! Responses of token endpoints (RFC 6749, section 5.1), as servers actually send them.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::message::Json;
 use crate::oauth::bounds;
 use crate::oauth::{Hidden, Scopes, TokenGrant, unix_now};
 
-/// Longest token.
+/// Maximum length of a token, in bytes.
 const MOST_TOKEN_BYTES: usize = 32 << 10;
-/// Maximum number of parts of a list of scopes.
+/// Maximum number of elements in a list of scopes.
 const MOST_PARTS: usize = 1000;
-/// Tokens that are said to last longer are renewed after ten years.
+/// Maximum lifetime of a token; those that claim to last longer are renewed after ten years.
 const MOST_SECONDS: u64 = 10 * 365 * 86_400;
 
-/// A token endpoint's answer.
+/// The response of a token endpoint.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Tokens {
     access_token: AccessToken,
@@ -35,13 +35,13 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// From an answer to a request that the crate does not have.
+    /// Parses the response to a request that the crate does not support.
     pub(super) fn read(json: &Json) -> Result<Self, GrantError> {
         serde_json::from_slice(json.bytes()).map_err(|_| GrantError::Unreadable)
     }
 
-    /// The tokens, if they can be used: `asked` is what they are for where nothing is said, `earlier` the refresh token
-    /// that stays where no new one comes (RFC 6749, section 6).
+    /// Returns the tokens, if they are usable. `asked` are their scopes if the response names none;
+    /// `earlier` is the refresh token that is kept if no new one is issued (RFC 6749, section 6).
     pub(super) fn granted(
         self,
         asked: &Scopes,
@@ -77,7 +77,7 @@ impl Tokens {
         })
     }
 
-    /// The token of another kind that an exchange gave (RFC 8693, section 2.2.1).
+    /// Returns the token of this type that an exchange returned (RFC 8693, section 2.2.1).
     pub(super) fn exchanged(self, kind: &str) -> Result<Hidden, GrantError> {
         let token = Hidden::new(self.access_token.into_secret());
         if self.issued_token_type.as_deref() != Some(kind) || !sendable(&token, b'!') {
@@ -87,7 +87,7 @@ impl Tokens {
     }
 }
 
-/// Whether a token can stand in a header or form: printable ASCII from `lowest` on.
+/// Reports whether a token can be sent in a header or form: printable ASCII, starting at `lowest`.
 pub(super) fn sendable(token: &Hidden, lowest: u8) -> bool {
     let token = token.expose();
     (1..=MOST_TOKEN_BYTES).contains(&token.len())
@@ -118,14 +118,14 @@ impl TokenResponse for Tokens {
     }
 }
 
-/// How a token is used, as written.
+/// The type of a token, as received.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Kind(String);
 
 impl TokenType for Kind {}
 
-/// A number of seconds, as a number or in a string. What is none, or not more than 0, says nothing: the token is used
-/// until the server refuses it.
+/// A number of seconds, as a number or in a string. A value that is not a number, or not more than
+/// 0, counts as not stated: the token is used until the server rejects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Seconds(pub(super) Option<u64>);
 
@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// Scopes: words with spaces between, or a list.
+/// Scopes: words separated by spaces, or a list.
 #[derive(Debug, Serialize)]
 struct Words(Vec<Scope>);
 
@@ -165,7 +165,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// What stands where a standard wants something of one type.
+/// A value as found where a standard requires a certain type.
 enum Scalar {
     Number(f64),
     Text(String),

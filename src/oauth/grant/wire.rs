@@ -1,4 +1,5 @@
-//! One request to an endpoint of an authorization server, with the client's proof, and the strict reading of its answer.
+//! One request to an endpoint of an authorization server, with client authentication, and the
+//! strict parsing of its response.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,13 +28,13 @@ use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
 use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, unix_now};
 
-/// Longest answer that is read.
+/// Maximum length of a response, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// How long an assertion of who the client is counts (RFC 7523, section 3: no longer than it must).
+/// Lifetime of a client assertion (RFC 7523, section 3: no longer than necessary).
 const ASSERTION_SECONDS: u64 = 120;
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// The client of the `oauth2` crate, as it is used here.
+/// The client of the `oauth2` crate, as used here.
 pub(super) type OAuth<Token = EndpointSet, Auth = EndpointNotSet> = oauth2::Client<
     BasicErrorResponse,
     Tokens,
@@ -47,12 +48,12 @@ pub(super) type OAuth<Token = EndpointSet, Auth = EndpointNotSet> = oauth2::Clie
     Token,
 >;
 
-/// A client that asks an authorization server.
+/// A client that sends requests to an authorization server.
 pub(super) struct TokenClient<'a> {
     pub(super) fetcher: &'a Fetcher,
-    /// Whom assertions are for.
+    /// The audience of assertions.
     pub(super) issuer: &'a str,
-    /// What they may be signed with; empty where the server does not say.
+    /// The algorithms with which they may be signed; empty if the server lists none.
     pub(super) algorithms: &'a [String],
     pub(super) client: &'a Client,
     pub(super) key: Option<&'a SigningKey>,
@@ -74,8 +75,8 @@ impl<'a> TokenClient<'a> {
         }
     }
 
-    /// The crate's client with this one's id and, where it has one, its secret. What else proves who it is stands in
-    /// [`Self::proof`].
+    /// Returns the crate's client with this client's id and, if it has one, its secret. For other
+    /// client authentication see [`Self::proof`].
     pub(super) fn oauth(&self, token_endpoint: &str) -> Result<OAuth, GrantError> {
         let url = TokenUrl::new(token_endpoint.to_owned())
             .map_err(|_| GrantError::Url("token endpoint"))?;
@@ -98,7 +99,8 @@ impl<'a> TokenClient<'a> {
         })
     }
 
-    /// The parameters of `private_key_jwt` (RFC 7523, section 2.2), new for each request; none for other methods.
+    /// Returns the parameters of `private_key_jwt` (RFC 7523, section 2.2), created for each
+    /// request; none for other methods.
     pub(super) fn proof(&self) -> Result<Vec<(&'static str, Hidden)>, GrantError> {
         #[derive(Serialize)]
         struct Claims<'c> {
@@ -135,7 +137,7 @@ impl<'a> TokenClient<'a> {
         ])
     }
 
-    /// A request that the crate does not have: a form with the client's proof.
+    /// Sends a request that the crate does not support: a form with client authentication.
     pub(super) async fn post(
         &self,
         url: &str,
@@ -195,7 +197,7 @@ impl<'a> TokenClient<'a> {
     }
 }
 
-/// The way of the crate's requests.
+/// Sends the crate's requests.
 impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
     type Error = GrantError;
     type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, GrantError>> + Send + 'c>>;
@@ -204,7 +206,8 @@ impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
         Box::pin(async move {
             let mut response = self.fetcher.exchange(request).await?;
             read(&response)?;
-            // What was read is JSON, whatever its label; and an answer that holds a token is one, whatever its 2xx.
+            // The body is JSON, whatever its content type; and a response that contains a token is
+            // successful, whichever 2xx status it has.
             response.headers_mut().remove(CONTENT_TYPE);
             *response.status_mut() = StatusCode::OK;
             Ok(response)
@@ -212,7 +215,8 @@ impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
     }
 }
 
-/// The JSON object of an answer that is no error. Some servers report errors with 200, so the status alone is not sufficient.
+/// Returns the JSON object of a response that is not an error. Some servers report errors with 200,
+/// so the status alone is not sufficient.
 pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
     check_up(response)?;
     let limits = ReadLimits {
@@ -239,7 +243,7 @@ pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
     }
 }
 
-/// Whether the server is in a state to answer at all.
+/// Checks that the response is not a server failure.
 pub(super) fn check_up(response: &HttpResponse) -> Result<(), GrantError> {
     let status = response.status();
     let busy = matches!(
@@ -259,7 +263,7 @@ impl From<RequestTokenError<Self, BasicErrorResponse>> for GrantError {
     fn from(error: RequestTokenError<Self, BasicErrorResponse>) -> Self {
         match error {
             RequestTokenError::Request(error) => error,
-            // These hold the body.
+            // These contain the response body.
             RequestTokenError::ServerResponse(_)
             | RequestTokenError::Parse(..)
             | RequestTokenError::Other(_) => Self::Unreadable,

@@ -1,4 +1,4 @@
-//! Registration by the gate itself (RFC 7591).
+//! Dynamic client registration (RFC 7591).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::oauth::fetch::{FetchError, Fetcher, is_this_machine};
 use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, Scopes, bounds};
 
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Longest client id and secret that are taken, in bytes.
+/// Maximum length of a client id and of a secret, in bytes.
 const ID_BYTES: usize = 8 << 10;
 
 /// RFC 7591, section 2.
@@ -24,7 +24,7 @@ struct RegistrationRequest<'a> {
     scope: Option<String>,
 }
 
-/// RFC 7591, section 3.2.1, as far as it is of use.
+/// RFC 7591, section 3.2.1, as far as it is used.
 #[derive(Deserialize)]
 struct RegistrationResponse {
     client_id: String,
@@ -55,13 +55,14 @@ pub(super) async fn register(
         scope: scope(server, config),
     };
     let mut given = fetcher.post_json(endpoint, &wanted).await;
-    // Some take no list of scopes, or not all that they offer themselves: then they choose.
+    // Some servers accept no list of scopes, or not all of the scopes that they list themselves;
+    // without a list they choose.
     if wanted.scope.is_some() && given.as_ref().is_err_and(is_about_metadata) {
         wanted.scope = None;
         given = fetcher.post_json(endpoint, &wanted).await;
     }
     let given = given.map_err(|error| match error {
-        // Nobody registers there, or nobody without a token of an operator.
+        // Registration is not supported there, or requires a token from the operator.
         FetchError::Status(401 | 403 | 404 | 405) => {
             IdentityError::needs_operator(server, redirect_uris)
         }
@@ -77,7 +78,8 @@ fn is_about_metadata(error: &FetchError) -> bool {
     matches!(error, FetchError::Refused { error, .. } if error == "invalid_client_metadata" || error == "invalid_scope")
 }
 
-/// What came back counts, whatever was asked for.
+/// Converts the response to a registration. What it states takes precedence over what was
+/// requested.
 fn taken(
     server: &AuthorizationServer,
     wanted: &RegistrationRequest<'_>,
@@ -104,7 +106,8 @@ fn taken(
     let auth = match given.token_endpoint_auth_method.as_deref() {
         Some(method) => auth_of(method)
             .ok_or_else(|| unusable("a method of authentication that was not asked for"))?,
-        // A secret that nobody asked for is there to be used (RFC 7591, section 2: `client_secret_basic` is what is left out).
+        // A secret that was not requested is meant to be used (RFC 7591, section 2: the default is
+        // `client_secret_basic`).
         None => match (auth_of(wanted.token_endpoint_auth_method), &secret) {
             (Some(ClientAuth::None) | None, Some(_)) => ClientAuth::Basic,
             (Some(ClientAuth::Basic | ClientAuth::Post), None) => ClientAuth::None,
@@ -122,7 +125,7 @@ fn taken(
         }
         _ => {}
     }
-    // 0 is for ever (RFC 7591, section 3.2.1).
+    // 0 means that it does not expire (RFC 7591, section 3.2.1).
     let expires = given
         .client_secret_expires_at
         .filter(|end| *end > 0.0 && secret.is_some())
@@ -148,8 +151,9 @@ fn grant_types(server: &AuthorizationServer, config: &LoginConfig) -> Vec<&'stat
     grants
 }
 
-/// The best that the server lists. On a person's own machine there is no secret to speak of; a gate that others reach has
-/// one if it can. A server without a list takes `client_secret_basic` (RFC 8414, section 2).
+/// Returns the best method that the server lists. A native client cannot keep a secret; a gate that
+/// other machines reach uses one if it can. A server without a list accepts `client_secret_basic`
+/// (RFC 8414, section 2).
 fn wanted_auth(server: &AuthorizationServer, redirect_uris: &[String]) -> ClientAuth {
     let offered = &server.token_endpoint_auth_methods;
     let order = match application_type(redirect_uris) {
@@ -166,7 +170,8 @@ fn wanted_auth(server: &AuthorizationServer, redirect_uris: &[String]) -> Client
     })
 }
 
-/// `native` where people are sent back to this machine, else `web` (OpenID Connect Registration, section 2).
+/// Returns `native` if people are redirected to this machine, otherwise `web` (OpenID Connect
+/// Registration, section 2).
 pub(super) fn application_type(redirect_uris: &[String]) -> &'static str {
     let native = |uri: &String| {
         let uri = uri.parse::<http::Uri>();
@@ -181,7 +186,8 @@ pub(super) fn application_type(redirect_uris: &[String]) -> &'static str {
     }
 }
 
-/// All scopes that may be asked for later: which ones, each login says. Some servers let a client ask for no others.
+/// Returns all scopes that may be requested later; each login requests its own. Some servers let a
+/// client request no others.
 fn scope(server: &AuthorizationServer, config: &LoginConfig) -> Option<String> {
     let own = bounds::scopes(config.scopes.iter().flatten().map(String::as_str));
     let all = if own.0.is_empty() {

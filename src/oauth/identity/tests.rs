@@ -68,7 +68,7 @@ async fn who(
     .await
 }
 
-/// A server that answers registrations so.
+/// A server that responds to registrations with `answer`.
 async fn registrar(
     answer: impl Fn(&Json) -> Reply + Send + Sync + 'static,
 ) -> (Site, AuthorizationServer) {
@@ -218,7 +218,7 @@ async fn nobody_is_sent_where_codes_can_be_stolen() {
         assert_eq!(error, IdentityError::NoS256(server.issuer.clone()));
     }
     assert!(site.lines().is_empty());
-    // A client by itself gets no code.
+    // A client that authenticates as itself uses no code.
     let config = LoginConfig {
         grant: Grant::Client,
         ..configured()
@@ -520,7 +520,8 @@ async fn a_refusal_is_told_with_its_code() {
     );
     assert!(!error.transient() && site.lines() == ["POST /register"]);
 
-    // Servers without metadata are taken to register, and most of those that are none do not.
+    // Servers without metadata are assumed to support registration; most that are not OAuth servers
+    // do not.
     let (_site, server) = registrar(|_| Reply::status(404)).await;
     let error = who(&server, &LoginConfig::default(), None, None)
         .await
@@ -568,7 +569,7 @@ async fn who_takes_no_list_of_scopes_is_asked_without() {
         "x"
     );
     assert_eq!(site.lines().len(), 2);
-    // A refusal for good is not asked for again.
+    // A permanent refusal is not requested again.
     let (site, server) = registrar(|_| {
         Reply(
             400,

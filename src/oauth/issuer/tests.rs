@@ -49,7 +49,7 @@ fn digest(token: &str) -> TokenDigest {
     Sha256::digest(token).into()
 }
 
-/// An issuer whose key set can be changed, or taken away.
+/// An issuer whose key set can be changed or removed.
 struct Bench {
     site: Site,
     published: Arc<Mutex<Option<String>>>,
@@ -111,7 +111,7 @@ impl Bench {
         self.show(&self.token(key, "ann"), "gate").await
     }
 
-    /// A token that is valid for a minute.
+    /// Returns a token that is valid for a minute.
     fn token(&self, key: &SigningKey, user: &str) -> String {
         let now = unix_now();
         let said = Said {
@@ -230,7 +230,7 @@ async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
     assert!(!bench.is_cached(&token));
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     assert!(bench.is_cached(&token));
-    // Neither its signature nor its form is looked at again: what is shown is the digest's token.
+    // Neither its signature nor its form is checked again: the digest identifies the token.
     let of_the_same_digest = bench
         .issuer
         .check("no JWT", &digest(&token), &["gate".to_owned()])
@@ -293,7 +293,8 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     bench.publish(Some(&one));
     let token = bench.token(&one, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
-    // The issuer withdraws the key; the gate learns of it when a token of the new one is shown.
+    // The issuer withdraws the key; the gate notices when a token signed with the new one is
+    // presented.
     bench.publish(Some(&two));
     assert_eq!(bench.check(&two).await, Ok(()));
     assert_eq!(
@@ -301,7 +302,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
         Err(TokenRefused::Invalid(JwtError::UnknownKey))
     );
     assert!(!bench.is_cached(&token));
-    // The same keys, fetched anew, verify anew.
+    // The same keys, when fetched again, require verification again.
     let token = bench.token(&two, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     let before = bench.fetches();
@@ -315,7 +316,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
         Some(TokenRefused::Invalid(JwtError::NotJwt))
     );
     assert_eq!(bench.fetches(), before + 1);
-    // Nor does it count when there are no keys at all.
+    // It is not accepted either when there are no keys at all.
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     bench.publish(None);
     bench.issuer.kept.lock().keys = None;

@@ -1,29 +1,31 @@
-//! What is kept of one login.
+//! The stored data of one login.
 
 use serde::{Deserialize, Serialize};
 
 use crate::oauth::{AuthorizationServer, Client, LoginParty, Scopes, TokenGrant};
 
-/// One login: everything that is known of one principal at one upstream.
+/// One login: everything that is stored for one principal at one upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The upstream, by its name in the config.
     pub upstream: String,
-    /// Whom its credentials belong to. At another party they are worth nothing, and must not be shown.
+    /// The party that its credentials belong to. At another party they are invalid, and must not be
+    /// sent there.
     pub party: LoginParty,
-    /// The authorization server, as it was found then.
+    /// The authorization server, as it was discovered at the time of the login.
     pub server: AuthorizationServer,
-    /// Who the gate is there.
+    /// The gate's client identity there.
     pub client: Client,
-    /// What was granted; `None` where a client is registered and nobody has logged in, or must do so again.
+    /// What was granted; `None` if a client is registered but nobody has logged in, or a new login
+    /// is required.
     pub granted: Option<TokenGrant>,
-    /// Scopes that were asked for last.
+    /// The scopes that were last requested.
     #[serde(default)]
     pub asked: Scopes,
     /// When a token was last renewed, in seconds since 1970.
     #[serde(default)]
     pub last_refresh_unix: Option<u64>,
-    /// Why that did not work the last time it was tried, in words of ours.
+    /// The error of the last attempt if it failed, in the gate's own words.
     #[serde(default)]
     pub last_error: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with the vault, and what to do about it.
+//! Errors of the vault, and how to fix them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use crate::seal::{SealError, Sealed};
 
-/// Why the vault cannot be used, or one login in it. Never says what is in a file.
+/// Why the vault, or one login in it, cannot be used. Messages never contain the content of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// There is nowhere to keep logins.
+    /// There is no place to store logins.
     #[error(
         "there is no folder for logins: neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: name one: `vault` under `[oauth]`"
     )]
     NoFolder,
-    /// Others could read or change what is kept there.
+    /// Other users could read or change the folder or key file.
     #[error("`{}` is open to other users\n  hint: `chmod {mode} {}`", path.display(), path.display())]
     Open {
         /// The folder or key file.
@@ -22,41 +22,41 @@ pub enum VaultError {
         /// The mode that it should have.
         mode: &'static str,
     },
-    /// The key cannot be had, or is none. Nothing can be read or written.
+    /// The key cannot be obtained or is not a valid key. Nothing can be read or written.
     #[error("the key of the vault: {0}")]
     Key(String),
-    /// One file cannot be opened: its key is not among ours, or it is damaged. It is left as it is.
+    /// One file cannot be opened: its key is not available, or it is damaged. It is left unchanged.
     #[error("the login in `{}` cannot be opened: {}", file.display(), describe(*why))]
     Sealed {
         file: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be opened.
         why: Sealed,
     },
     /// There is no room for another login.
     #[error("the vault in `{}` is full ({limit} logins)\n  hint: `lychgate logout UPSTREAM --all` for what is no longer used", folder.display())]
     Full {
         folder: PathBuf,
-        /// Logins that there is room for.
+        /// Maximum number of logins.
         limit: usize,
     },
-    /// Somebody else has the lease, and others had it before us, for longer than it takes.
+    /// Other processes have held the lease, one after another, for longer than a lease lasts.
     #[error("another process has been busy with this login for {} s", waited.as_secs())]
     Busy {
-        /// How long it was waited for.
+        /// How long this process waited.
         waited: Duration,
     },
-    /// The system does not let us.
+    /// The system reported an error.
     #[error("`{}`: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl VaultError {
-    /// Whether it is one login that cannot be used, and not all of them.
+    /// Reports whether the error concerns one login, and not all of them.
     pub(super) fn is_of_one(&self) -> bool {
         matches!(
             self,
@@ -64,7 +64,7 @@ impl VaultError {
         )
     }
 
-    /// What the system says of this path, as an error of ours.
+    /// Returns a function that turns an I/O error at this path into a [`VaultError`].
     pub(super) fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io {
             path: path.to_owned(),
@@ -83,7 +83,7 @@ impl From<SealError> for VaultError {
     }
 }
 
-/// Why a file cannot be opened, and what to do about it.
+/// Describes why a file cannot be opened, and how to fix it.
 fn describe(why: Sealed) -> &'static str {
     match why {
         Sealed::OtherKey => {

@@ -1,4 +1,4 @@
-//! The files of the vault: seen by nobody else, put in place whole.
+//! The files of the vault: private to their owner, and replaced atomically.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,20 +10,20 @@ use super::error::VaultError;
 use super::seal::FILE_BYTES;
 use crate::seal::SealedFolder;
 
-/// Logins that there is room for.
+/// Maximum number of logins.
 pub(super) const LOGINS: usize = 10_000;
-/// Ends the name of a sealed file.
+/// The suffix of the names of sealed files.
 const SEALED: &str = ".sealed";
-/// Ends the name of the folder of a lease.
+/// The suffix of the names of lease folders.
 const LEASE: &str = ".lease";
-/// Begins the name of what is being written.
+/// The prefix of the names of files that are being written.
 const NEW: &str = "new-";
-/// After this long, what was being written has been given up: its writer has ended.
+/// Age after which a file that is being written is considered abandoned: its writer has ended.
 const GIVEN_UP: Duration = Duration::from_secs(600);
-/// After this long without a login, its lease is not in use either.
+/// Age after which the lease of a login that does not exist is considered unused.
 const UNUSED: Duration = Duration::from_secs(24 * 3600);
 
-/// The inode of a file, and when it was changed, in seconds and nanoseconds.
+/// The inode of a file and its modification time, in seconds and nanoseconds.
 pub type Stamp = (u64, i64, i64);
 
 /// The folder of the vault.
@@ -39,30 +39,30 @@ impl Folder {
         self.0.path()
     }
 
-    /// Where the login of this name is.
+    /// Returns the path of the login of this name.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path().join(format!("{name}{SEALED}"))
     }
 
-    /// Where the lease of this name is.
+    /// Returns the path of the lease of this name.
     pub(super) fn lease(&self, name: &str) -> PathBuf {
         self.path().join(format!("{name}{LEASE}"))
     }
 
-    /// Makes it where it is not, and refuses one that others could look into.
+    /// Creates the folder if it does not exist, and refuses one that other users could access.
     pub(super) fn make(&self) -> Result<(), VaultError> {
         Ok(self.0.create()?)
     }
 
-    /// Whether it is there.
+    /// Reports whether the folder exists.
     ///
     /// # Errors
-    /// Others could look into it.
+    /// Fails if other users could access the folder.
     pub(super) fn there(&self) -> Result<bool, VaultError> {
         Ok(self.0.exists()?)
     }
 
-    /// The version of the login's file; `None` if there is no such file.
+    /// Returns the version of the login's file; `None` if there is no such file.
     pub(super) fn stamp(&self, name: &str) -> Result<Option<Stamp>, VaultError> {
         let file = self.file(name);
         match fs::metadata(&file) {
@@ -72,14 +72,16 @@ impl Folder {
         }
     }
 
-    /// What is in the login's file; `None` where there is none. One byte more than may be, where it is too long.
+    /// Returns the content of the login's file; `None` if there is no such file. Of a file that is
+    /// too long, one byte more than the limit is returned.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
         Ok(self
             .0
             .read(&format!("{name}{SEALED}"), FILE_BYTES as u64 + 1)?)
     }
 
-    /// Puts it in the place of what is in the login's file. Whatever happens on the way, the file holds what it held or this.
+    /// Replaces the content of the login's file. On any failure, the file has either its old
+    /// content or the new one.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), VaultError> {
         self.make()?;
         let names = self.sweep()?;
@@ -92,12 +94,13 @@ impl Folder {
         Ok(self.0.write(&format!("{name}{SEALED}"), bytes)?)
     }
 
-    /// Removes the login's file; whether there was one.
+    /// Removes the login's file and returns whether there was one.
     pub(super) fn remove(&self, name: &str) -> Result<bool, VaultError> {
         Ok(self.0.remove(&format!("{name}{SEALED}"))?)
     }
 
-    /// The names of all logins; on the way, removes what writers and leases that have ended left behind.
+    /// Returns the names of all logins. Also removes the files of writers and leases that have
+    /// ended.
     pub(super) fn sweep(&self) -> Result<Vec<String>, VaultError> {
         if !self.there()? {
             return Ok(vec![]);

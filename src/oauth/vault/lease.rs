@@ -1,23 +1,31 @@
-//! Leases: who may renew a login now, among processes and machines that share the vault's folder.
+//! Leases: which process may currently renew a login, among all processes and machines that share
+//! the vault's folder.
 //!
-//! A lease is a folder of numbered files; the highest number counts. Its file names its owner and its deadline, or says
-//! `free`. To take a lease whose highest file is over (free, or past its deadline), one makes the file with the next number.
+//! A lease is a folder of numbered files, of which the one with the highest number counts. That
+//! file contains its owner and its deadline, or `free`. To take a lease whose highest file is over
+//! (free, or past its deadline), a process creates the file with the next number.
 //!
-//! Why not one file, put in the place of one that is over by renaming: two may see the same dead lease; one renames, looks
-//! again, finds itself and goes on; then the other renames, looks again, and finds itself too. Making a numbered file is
-//! different: a file that must not exist yet (`O_EXCL`) is made by exactly one, and to make number 8 is to say "I have seen 7
-//! to be over", which stays true. What is left to get wrong:
+//! A single file that is replaced by renaming when it is over would not suffice: two processes may
+//! see the same expired lease; one renames, checks, finds its own file and continues; then the
+//! other renames, checks, and finds its own file too. Creating a numbered file is different: a file
+//! that must not exist yet (`O_EXCL`) is created by exactly one process, and creating number 8
+//! means "I have seen that 7 is over", which remains true. The remaining hazards are:
 //!
-//! - Lower numbers are removed by the holder, so a slow one that saw 7 long ago could make 8 again after 8 was removed because
-//!   9 was there. So whoever has made a file looks again, and has the lease only if its number is the highest. The highest is
-//!   never removed, so it sees 9. (The sweep removes a lease's folder a day after its login was erased; nobody is that slow.)
-//! - Between making a file and writing into it there is a moment in which it is empty. It counts as held then.
-//! - A holder who stalls beyond its deadline has lost the lease without noticing: no lease with a deadline can prevent that.
-//!   It can ask how much is left (`Lease::left`), and it frees only a file with its own id.
-//! - Clocks differ. A deadline counts as past only some seconds later; and whoever has itself watched one number for as long
-//!   as its lease lasts need not believe any clock but its own. A deadline beyond all reason counts as over: a clock jumped.
-//! - Network file systems that cache folder listings for seconds, or have no exclusive creation, weaken the second look. There
-//!   two may renew at once, as they would without leases; the vault's files stay whole in any case.
+//! - Lower numbers are removed by the holder, so a slow process that saw 7 long ago could create 8
+//!   again after 8 was removed because 9 existed. A process that has created a file therefore
+//!   checks again, and has the lease only if its number is the highest. The highest file is never
+//!   removed, so it sees 9. (The sweep removes a lease's folder a day after its login was erased;
+//!   no process is that slow.)
+//! - Between its creation and the first write, a file is empty. Such a file counts as held.
+//! - A holder that stalls beyond its deadline has lost the lease without noticing; no lease with a
+//!   deadline can prevent that. It can check how much time is left (`Lease::left`), and it frees
+//!   only a file with its own id.
+//! - Clocks differ. A deadline counts as past only a few seconds later, and a process that has
+//!   itself watched one number for the duration of its lease need not trust any clock but its own.
+//!   A deadline unreasonably far in the future counts as over, since a clock must have jumped.
+//! - Network file systems that cache folder listings for seconds, or lack exclusive creation,
+//!   weaken the second check. On these, two processes may renew at the same time, as they would
+//!   without leases; the vault's files remain intact in any case.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,27 +36,28 @@ use std::time::{Duration, Instant, SystemTime};
 use super::error::VaultError;
 use crate::oauth::unix_now;
 
-/// How far clocks of machines may be apart.
+/// Maximum difference between the clocks of machines.
 const SKEW: Duration = Duration::from_secs(2);
-/// A deadline that lies further ahead than the lease is long and this was set by a clock that jumped.
+/// A deadline that is further ahead than the lease duration plus this was set by a clock that
+/// jumped.
 const ABSURD: Duration = Duration::from_secs(3600);
-/// What stands in a file that was given back.
+/// The content of a file whose lease was released.
 const FREE: &str = "free\n";
-/// Longest file of a lease that is read, in bytes.
+/// Maximum length of a lease file, in bytes.
 const BYTES: u64 = 256;
 
-/// Somebody who would like to have a lease.
+/// A process that is waiting for a lease.
 pub(super) struct LeaseWaiter {
     folder: PathBuf,
     length: Duration,
-    /// The number that is held by somebody, and since when we have seen that.
+    /// The number that another process holds, and when this process first saw it.
     watched: Option<(u64, Instant)>,
 }
 
 impl LeaseWaiter {
-    /// For the lease in this folder, to be held for this long at most.
+    /// Returns a waiter for the lease in this folder, to be held for at most this long.
     pub(super) fn new(folder: PathBuf, length: Duration) -> Self {
-        // Deadlines are told in whole seconds.
+        // Deadlines are written in whole seconds.
         Self {
             folder,
             length: length.max(Duration::from_secs(1)),
@@ -56,7 +65,7 @@ impl LeaseWaiter {
         }
     }
 
-    /// Takes the lease, if it is to be had now.
+    /// Takes the lease, if it is available now.
     pub(super) fn try_take(&mut self) -> Result<Option<HeldLease>, VaultError> {
         let failed = |error| VaultError::of(&self.folder)(error);
         let newest = newest(&self.folder).map_err(failed)?;
@@ -84,7 +93,7 @@ impl LeaseWaiter {
             .open(&path)
         {
             Ok(file) => file,
-            // Somebody was faster, or the sweep.
+            // Another process, or the sweep, was faster.
             Err(error)
                 if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
             {
@@ -116,12 +125,12 @@ impl LeaseWaiter {
         Ok(Some(held))
     }
 
-    /// Whether the file of this number holds the lease no longer.
+    /// Reports whether the file of this number no longer holds the lease.
     fn over(&mut self, number: u64) -> Result<bool, VaultError> {
         let path = self.folder.join(number.to_string());
         let (text, age) = match read(&path) {
             Ok(read) => read,
-            // There is a higher one by now.
+            // There is a higher number by now.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(VaultError::of(&path)(error)),
         };
@@ -148,7 +157,8 @@ impl LeaseWaiter {
     }
 }
 
-/// A lease that we have; given back when dropped. All of it is file work: drop it where that may block.
+/// A lease that this process holds; released when dropped. Dropping it performs file operations, so
+/// drop it where blocking is allowed.
 pub(super) struct HeldLease {
     path: PathBuf,
     owner: String,
@@ -158,7 +168,8 @@ pub(super) struct HeldLease {
 }
 
 impl HeldLease {
-    /// How long nobody else may take it. By the clock that does not jump and by the one that counts what the machine slept.
+    /// Returns the time for which no other process may take the lease, by the monotonic clock and
+    /// by the system clock, which also counts the time that the machine was suspended.
     pub(super) fn left(&self) -> Duration {
         let by_clock = Duration::from_secs(self.deadline.saturating_sub(unix_now()));
         self.length
@@ -169,7 +180,7 @@ impl HeldLease {
 
 impl Drop for HeldLease {
     fn drop(&mut self) {
-        // What cannot be given back is over at its deadline.
+        // A lease that cannot be released ends at its deadline.
         if read(&self.path).is_ok_and(|(text, _)| text.starts_with(&self.owner)) {
             let file = OpenOptions::new()
                 .write(true)
@@ -181,7 +192,7 @@ impl Drop for HeldLease {
     }
 }
 
-/// The number that counts.
+/// Returns the highest number, which is the one that counts.
 fn newest(folder: &Path) -> io::Result<Option<u64>> {
     Ok(numbers(folder)?.into_iter().max())
 }
@@ -202,7 +213,7 @@ fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
         .collect()
 }
 
-/// What stands in the file, and how old that is.
+/// Returns the content of a file and its age.
 fn read(path: &Path) -> io::Result<(String, Duration)> {
     let file = OpenOptions::new().read(true).open(path)?;
     let modified = file.metadata()?.modified()?;
@@ -214,7 +225,8 @@ fn read(path: &Path) -> io::Result<(String, Duration)> {
     Ok((String::from_utf8_lossy(&bytes).into_owned(), age))
 }
 
-/// Until when the lease is held, as time since 1970, and how long it is; `None` where that is not said (yet).
+/// Returns the deadline of a lease, as time since 1970, and its duration; `None` if the file does
+/// not contain them (yet).
 fn deadline(text: &str) -> Option<(Duration, Duration)> {
     let mut words = text.strip_suffix('\n')?.split(' ').skip(1);
     let deadline = Duration::from_secs(words.next()?.parse().ok()?);

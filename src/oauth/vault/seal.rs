@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::seal::{self, Key, OVERHEAD_BYTES, Purpose, Sealed};
 
-/// Longest file, in bytes.
+/// Maximum length of a file, in bytes.
 pub(super) const FILE_BYTES: usize = 256 << 10;
 
 const LOGIN: Purpose = Purpose {
@@ -16,12 +16,12 @@ const LOGIN: Purpose = Purpose {
     label: b"lychgate vault: key of a file",
 };
 
-/// Seals what is to be kept in the file of this name.
+/// Seals the content for the file of this name.
 ///
 /// # Errors
-/// It is too long, or the system has no random numbers.
+/// Fails if the content is too long, or if the system has no random numbers.
 pub(super) fn seal<T: Serialize>(key: &Key, name: &str, what: &T) -> io::Result<Vec<u8>> {
-    // Written into room for all of it: a buffer that grows leaves copies of secrets behind.
+    // Allocated at full capacity: a buffer that grows leaves copies of secrets behind.
     let mut length = ByteCounter(0);
     serde_json::to_writer(&mut length, what)?;
     if length.0 + OVERHEAD_BYTES > FILE_BYTES {
@@ -34,10 +34,11 @@ pub(super) fn seal<T: Serialize>(key: &Key, name: &str, what: &T) -> io::Result<
     seal::seal(key, LOGIN, name.as_bytes(), text)
 }
 
-/// Opens the file of this name with the first of these keys that fits. The bytes are used up, and wiped.
+/// Opens the file of this name with the first of these keys that fits. The bytes are consumed and
+/// erased from memory.
 ///
 /// # Errors
-/// None of the keys fits, or the file is not as it was written.
+/// Fails if none of the keys fits, or if the file is not as it was written.
 pub(super) fn open<T: DeserializeOwned>(
     keys: &[Key],
     name: &str,
@@ -50,7 +51,7 @@ pub(super) fn open<T: DeserializeOwned>(
     serde_json::from_slice(&text).map_err(|_| Sealed::Damaged)
 }
 
-/// Counts what is written.
+/// Counts the bytes that are written.
 struct ByteCounter(usize);
 
 impl Write for ByteCounter {

@@ -13,7 +13,7 @@ use crate::oauth::{
     unix_now,
 };
 
-/// What must be read nowhere.
+/// A token that must not be readable anywhere.
 const TOKEN: &str = "planted-access-7f3a";
 
 fn config(folder: &Path) -> OAuthConfig {
@@ -276,7 +276,7 @@ async fn swapped_and_overlong_files_and_those_of_later_versions_are_refused() {
         why(vault.read("b", &Principal::Gate).await.unwrap_err()),
         Sealed::TooLong
     );
-    // A login that cannot be opened can be erased, and then made anew.
+    // A login that cannot be opened can be erased and then created again.
     assert!(vault.erase("b", &Principal::Gate).await.unwrap());
     vault.write(&gates("b")).await.unwrap();
     let mut huge = gates("c");
@@ -401,7 +401,7 @@ async fn a_lost_key_is_not_replaced_while_it_is_needed() {
         "{error}"
     );
     assert!(!key.exists());
-    // A new key beside the old one is made, since nothing is lost by it.
+    // A new key is created beside the old one, since nothing is lost by it.
     let earlier_vault_keys = vec![VaultKey::File(dir.path().join("kept"))];
     let changed = Vault::open(&OAuthConfig {
         earlier_vault_keys,
@@ -519,7 +519,8 @@ async fn there_is_room_for_so_many() {
     vault.write(&gates("a")).await.unwrap();
 }
 
-/// Holds the lease of one login again and again, and shows that nobody else does: the file that it makes must not be there.
+/// Repeatedly holds the lease of one login, and checks that no one else does: the file that it
+/// creates must not exist.
 async fn hold_in_turn(vault: &Vault, mark: &Path, times: usize) {
     for _ in 0..times {
         let lease = vault.lease("a", &Principal::Gate).await.unwrap();
@@ -581,7 +582,7 @@ async fn a_lease_is_one_logins_alone_and_given_back_when_nobody_wants_it_any_mor
             .unwrap(),
     );
     drop(vault.lease("b", &Principal::Gate).await.unwrap());
-    // Cancelled at many moments of taking it: it is never lost for longer than that takes.
+    // Cancelled at many points while it is taken: it is never lost for longer than that takes.
     for micros in (0..40).map(|step| step * 50) {
         let taking = vault.lease("c", &Principal::Gate);
         drop(tokio::time::timeout(Duration::from_micros(micros), taking).await);
@@ -670,7 +671,7 @@ async fn who_has_overstayed_gives_back_nothing_of_anothers() {
     drop(slow.lease("a", &Principal::Gate).await.unwrap());
 }
 
-/// What a child process of a test does, by its environment.
+/// The work of a child process of a test, controlled by its environment.
 #[test]
 #[ignore = "is run by other tests, as a process of its own"]
 fn as_another_process() {

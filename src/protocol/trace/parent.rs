@@ -1,5 +1,6 @@
-//! The context of a trace as a peer sends it: `traceparent` and `tracestate` of W3C Trace Context, in headers or in
-//! `params._meta` (MCP 2026-07-28, `basic`, `_meta`; SEP-414). It is a peer's word: what is malformed is not there.
+//! Trace context sent by a peer: `traceparent` and `tracestate` of W3C Trace Context, in headers or
+//! in `params._meta` (MCP 2026-07-28, `basic`, `_meta`; SEP-414). It is untrusted: malformed values
+//! are ignored.
 
 use std::borrow::Cow;
 
@@ -11,37 +12,38 @@ use crate::message::{Message, unhex};
 /// The header, and the key in `_meta`.
 const PARENT: &str = "traceparent";
 const STATE: &str = "tracestate";
-/// Longest `tracestate` that is kept, in bytes: the length that W3C asks of everyone.
+/// Maximum length of a `tracestate` that is kept, in bytes: the length that W3C requires everyone
+/// to propagate.
 const STATE_BYTES: usize = 512;
 /// Maximum number of members of a `tracestate` (W3C Trace Context, 3.3.1.1).
 const STATE_MEMBERS: usize = 32;
 /// Length of a `traceparent` of version 00.
 const PARENT_BYTES: usize = 55;
 
-/// Somebody else's span, as told.
+/// A span of another system, as the peer reported it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     pub trace: TraceId,
     pub span: SpanId,
     /// Whether its sender records it.
     pub sampled: bool,
-    /// What vendors have to say, if it is well-formed; at most 512 bytes.
+    /// Vendor-specific state, if it is well-formed; at most 512 bytes.
     pub state: Option<Box<str>>,
 }
 
-/// What a request says of the trace that it belongs to.
+/// The trace context of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceHeaders {
     /// The span that caused it.
     pub parent: Option<Parent>,
-    /// The span of the HTTP request that carried it, where that is another one.
+    /// The span of the HTTP request that carried it, if that is a different one.
     pub carrier: Option<Parent>,
 }
 
 impl TraceHeaders {
-    /// Reads headers and message. What stands in the message counts before what stands in the headers: one HTTP request
-    /// may carry several messages, and may be sent by something between agent and gate (OpenTelemetry, semantic
-    /// conventions for MCP, Context propagation).
+    /// Reads headers and message. The context in the message takes precedence over that in the
+    /// headers: one HTTP request may carry several messages, and may be sent by a component between
+    /// agent and gate (OpenTelemetry, semantic conventions for MCP, Context propagation).
     pub fn of(headers: &HeaderMap, message: &Message) -> Self {
         let carrier = of_headers(headers);
         match of_message(message) {
@@ -83,7 +85,7 @@ fn of_message(message: &Message) -> Option<Parent> {
 fn read(parent: &str, state: Option<&str>) -> Option<Parent> {
     let version = parent.get(..2)?;
     let rest = parent.get(2..)?;
-    // A later version may say more at the end (W3C Trace Context, 3.2.4).
+    // A later version may append further fields (W3C Trace Context, 3.2.4).
     let fits = match unhex::<1>(version)? {
         [0xff] => false,
         [0] => parent.len() == PARENT_BYTES,
@@ -110,7 +112,8 @@ fn read(parent: &str, state: Option<&str>) -> Option<Parent> {
     })
 }
 
-/// Whether a `tracestate` is well-formed: members `key=value`, each key once (W3C Trace Context, 3.3.1.3).
+/// Reports whether a `tracestate` is well-formed: members `key=value`, each key once (W3C Trace
+/// Context, 3.3.1.3).
 fn is_state(state: &str) -> bool {
     if state.is_empty() || state.len() > STATE_BYTES {
         return false;

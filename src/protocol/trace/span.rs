@@ -1,4 +1,4 @@
-//! What is told of one step of a call.
+//! The span: one step of a call, as it is exported.
 
 use std::time::SystemTime;
 
@@ -7,13 +7,13 @@ use super::{Parent, SpanId, TraceId};
 /// Maximum number of attributes of a span.
 const ATTRIBUTES: usize = 32;
 
-/// Where spans go.
+/// The destination of spans.
 pub trait SpanExporter: Send + Sync {
-    /// Takes a span that has ended. Never waits.
+    /// Accepts a span that has ended. Never blocks.
     fn export(&self, span: Span);
 }
 
-/// A name and a value without secrets.
+/// A name and a value that contains no secrets.
 pub type Attribute = (&'static str, Box<str>);
 
 /// Something that happened within a span.
@@ -21,16 +21,15 @@ pub type Attribute = (&'static str, Box<str>);
 pub struct SpanEvent {
     pub name: &'static str,
     pub at: SystemTime,
-    /// More of it.
     pub tells: Vec<Attribute>,
 }
 
-/// Which side of a call a span is of.
+/// The role of a span in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Answers somebody.
+    /// It answers a request.
     Server,
-    /// Asks somebody.
+    /// It sends a request.
     Client,
     /// Neither.
     Internal,
@@ -40,30 +39,28 @@ pub enum SpanKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub trace: TraceId,
-    /// Its name in it.
+    /// The id of this span in the trace.
     pub id: SpanId,
-    /// What caused it.
+    /// The span that caused it.
     pub parent: Option<SpanId>,
-    /// What vendors had to say about the trace.
+    /// Vendor-specific state of the trace.
     pub state: Option<Box<str>>,
-    /// Others that it has to do with.
+    /// Other related spans.
     pub links: Vec<Parent>,
-    /// Which side it is of.
     pub kind: SpanKind,
-    /// What it is, for people: few different ones.
+    /// A readable name, of low cardinality.
     pub name: Box<str>,
-    /// When it began.
     pub begun: SystemTime,
     pub ended: SystemTime,
     pub tells: Vec<Attribute>,
-    /// What happened in it.
+    /// Events within the span.
     pub notes: Vec<SpanEvent>,
-    /// What went wrong, in a word.
+    /// The error type, in one word.
     pub error: Option<Box<str>>,
 }
 
 impl Span {
-    /// One that begins now.
+    /// Creates a span that begins now.
     pub fn begin(trace: TraceId, id: SpanId, kind: SpanKind, name: &str) -> Self {
         let now = SystemTime::now();
         Self {
@@ -82,7 +79,7 @@ impl Span {
         }
     }
 
-    /// Adds attributes; existing ones stay.
+    /// Adds attributes; existing ones are kept.
     pub fn add(&mut self, attributes: impl IntoIterator<Item = Attribute>) {
         for attribute in attributes {
             if self.tells.len() < ATTRIBUTES

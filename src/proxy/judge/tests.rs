@@ -1,4 +1,5 @@
-//! Limits inside of judging: what hits one is refused, and counted by the limit's name.
+//! Work limits of the inspection: a message that reaches one is refused, and counted by the limit's
+//! name.
 
 use super::*;
 use crate::config::{AuditConfig, Config, PolicyConfig};

@@ -13,7 +13,7 @@ use crate::upstream::Upstream;
 
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Names as in a zone of their own, and how often one was asked about.
+/// A resolver with a zone of its own, which counts the lookups.
 fn zone(asked: &Arc<AtomicUsize>) -> Resolver {
     let asked = asked.clone();
     Resolver::new(Arc::new(move |name| {
@@ -65,7 +65,7 @@ fn gate(resolve: Option<Duration>, resolver: Resolver) -> Gate {
     gate
 }
 
-/// The rule that refuses a call, if one does.
+/// Returns the rule that refuses a call, if one does.
 async fn refused(gate: &Gate, call: &str) -> Option<String> {
     let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Legacy);
     let route = gate
@@ -195,7 +195,8 @@ async fn nothing_is_looked_up_that_need_not_be() {
     ] {
         refused(&on, &call("fetch", "url", value)).await;
     }
-    // A name can carry a secret out by being looked up: what is refused anyway is not.
+    // A lookup of a name can carry a secret out: names of a call that is refused anyway are not
+    // looked up.
     let key = "https://akia2e0a8f3b244c9986.example/?key=AKIA2E0A8F3B244C9986";
     assert!(refused(&on, &call("fetch", "url", key)).await.is_some());
     assert_eq!(asked.load(Ordering::SeqCst), 0);

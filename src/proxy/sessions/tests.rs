@@ -27,7 +27,7 @@ fn sessions(most: usize, idle: Duration) -> Sessions {
     })
 }
 
-/// Has an agent open a session.
+/// Opens a session for an agent.
 fn open(sessions: &Sessions, context: &Context, id: &str) {
     let mut reply = answer::empty(StatusCode::OK);
     reply

@@ -1,4 +1,5 @@
-//! Signed notes of how far a log was, kept beside it. They hang together as the lines of the log do.
+//! Signed checkpoints, which record how far the log was written. They are stored beside it and form
+//! a chain, as the lines of the log do.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,72 +14,73 @@ use super::key::{PublicKey, SigningKey};
 use super::{Head, Sha, sha};
 use crate::message::{hex, unhex};
 
-/// What is signed begins with this, so that a signature for something else never counts here.
+/// Prefix of the signed bytes, so that a signature made for another purpose is never valid here.
 const DOMAIN: &[u8] = b"lychgate audit checkpoint 1\n";
-/// Longest note, in bytes.
+/// Maximum length of a checkpoint, in bytes.
 pub(in crate::record) const NOTE_BYTES: usize = 16 << 10;
-/// Longest wait for another process that adds a note.
+/// Maximum time to wait for another process that adds a checkpoint.
 const LOCKED: Duration = Duration::from_secs(5);
-/// Stands between what is signed and the signature.
+/// Separates the signed text from the signature.
 const SIGNATURE: &str = ",\"signature\":\"";
 
-/// Why a note was written.
+/// Why a checkpoint was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::record) enum Reason {
-    /// A log begins: there is no line yet.
+    /// The log is new and has no lines yet.
     New,
-    /// A process has opened the log.
+    /// A process opened the log.
     Opened,
-    /// Enough lines were written.
+    /// The number of lines since the last checkpoint was reached.
     Lines,
-    /// Enough time has passed.
+    /// The time since the last checkpoint was reached.
     Time,
-    /// A file was put aside.
+    /// A file was rotated.
     Rotated,
-    /// A process ends in good order.
+    /// A process shut down cleanly.
     End,
-    /// A file was removed because the config does not want it kept any longer: all up to this line is gone.
+    /// A file was removed by the retention of the config: all lines up to this one are gone.
     Removed,
-    /// Notes of lines that are gone were left out. It stands first, in their place: `prev` is the digest of the last of them.
+    /// Checkpoints of removed lines were removed. This one is the first and replaces them: `prev`
+    /// is the digest of the last of them.
     Trimmed,
 }
 
-/// What a note says.
+/// The contents of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::record) struct Checkpoint {
-    /// When, RFC 3339.
+    /// When it was written, in RFC 3339.
     pub(in crate::record) time: String,
     /// Why it was written.
     pub(in crate::record) why: Reason,
     /// Number of the last line.
     pub(in crate::record) seq: u64,
-    /// Its digest.
+    /// Digest of that line.
     pub(in crate::record) head: String,
-    /// How long the file was up to and with that line.
+    /// Length of the file up to and including that line.
     pub(in crate::record) bytes: u64,
-    /// The file that the line is in.
+    /// The file that contains the line.
     pub(in crate::record) file: String,
-    /// Digest of the note before, with its signature.
+    /// Digest of the checkpoint before, including its signature.
     pub(in crate::record) prev: String,
-    /// Name of the key that it is signed with.
+    /// Name of the key that signed it.
     pub(in crate::record) key: String,
 }
 
-/// A note as it is read.
+/// A checkpoint as read from a file.
 #[derive(Clone, Debug)]
 pub(in crate::record) struct SignedCheckpoint {
     pub(in crate::record) note: Checkpoint,
     pub(in crate::record) head: Head,
     pub(in crate::record) prev: Sha,
-    /// Of the whole line.
+    /// Digest of the whole line.
     pub(in crate::record) sha: Sha,
     body: Vec<u8>,
     signature: String,
 }
 
 impl SignedCheckpoint {
-    /// Reads a note, without its line feed.
+    /// Parses a checkpoint, given without its line feed.
     pub(in crate::record) fn parse(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line)
             .ok()
@@ -102,14 +104,15 @@ impl SignedCheckpoint {
         })
     }
 
-    /// Whether the key that it names is among these and has signed it; `None` if no such key is among them.
+    /// Reports whether the key that it names is in `keys` and has signed it; `None` if that key is
+    /// not in `keys`.
     pub(in crate::record) fn signed_by(&self, keys: &[PublicKey]) -> Option<bool> {
         let key = keys.iter().find(|key| key.id() == self.note.key)?;
         Some(key.signed(&signed_bytes(&self.body), &self.signature))
     }
 }
 
-/// The file that notes are appended to.
+/// The file that checkpoints are appended to.
 pub(in crate::record) struct CheckpointLog {
     path: PathBuf,
     key: SigningKey,
@@ -117,7 +120,7 @@ pub(in crate::record) struct CheckpointLog {
 }
 
 impl CheckpointLog {
-    /// The notes beside a log.
+    /// Creates the one that is beside a log.
     pub(in crate::record) fn new(log: &Path, key: SigningKey) -> Self {
         let key_id = key.public().id();
         Self {
@@ -127,10 +130,11 @@ impl CheckpointLog {
         }
     }
 
-    /// Adds a note and sees to it that it is on the disk; gives its line. Several processes may do so at once.
+    /// Appends a checkpoint, syncs it to disk and returns its line. Several processes may do so at
+    /// once.
     ///
     /// # Errors
-    /// The file cannot be written. What was written of the note is no note.
+    /// The file cannot be written. A partially written checkpoint does not count as one.
     pub(in crate::record) fn add(
         &self,
         why: Reason,
@@ -153,7 +157,7 @@ impl CheckpointLog {
         Ok(line)
     }
 
-    /// The last note, if there is any.
+    /// Returns the last checkpoint, if there is one.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -165,7 +169,7 @@ impl CheckpointLog {
         }
     }
 
-    /// Whether the last note was signed with another key.
+    /// Reports whether the last checkpoint was signed with another key.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -175,7 +179,7 @@ impl CheckpointLog {
             .is_some_and(|last| last.note.key != self.key_id))
     }
 
-    /// A signed note, without its line feed.
+    /// Returns a signed checkpoint, without its line feed.
     pub(super) fn line(
         &self,
         why: Reason,
@@ -206,18 +210,18 @@ impl CheckpointLog {
         ))
     }
 
-    /// The key that notes are signed with.
+    /// Returns the key that verifies the checkpoints.
     #[cfg(test)]
     pub(super) fn key(&self) -> PublicKey {
         self.key.public()
     }
 
-    /// Where the notes are.
+    /// Returns the path of the checkpoint file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the file under its lock, and not one that was put in its place meanwhile.
+    /// Opens and locks the file, and makes sure that it was not replaced in the meantime.
     pub(super) fn locked(&self) -> io::Result<File> {
         let deadline = Instant::now() + LOCKED;
         loop {
@@ -261,15 +265,16 @@ impl CheckpointLog {
     }
 }
 
-/// The last whole note of a file, and whether something torn comes after it.
+/// Returns the last complete checkpoint of a file, and whether an incomplete one follows it.
 fn tail(notes: &File) -> io::Result<(Option<SignedCheckpoint>, bool)> {
     let length = notes.metadata()?.len();
-    // What was torn, and the note before it.
+    // Enough for an incomplete checkpoint and the one before it.
     let from = length.saturating_sub(4 * NOTE_BYTES as u64);
     let mut end = vec![0; usize::try_from(length - from).unwrap_or_default()];
     notes.read_exact_at(&mut end, from)?;
     let torn = end.last().is_some_and(|last| *last != b'\n');
-    // A last note that lacks only its line feed was never told to anybody: it is a note once the feed is there.
+    // A last checkpoint that lacks only its line feed was not yet sent anywhere. It is valid once
+    // the line feed is added.
     let last = end
         .split(|byte| *byte == b'\n')
         .rev()

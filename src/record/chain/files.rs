@@ -1,4 +1,4 @@
-//! The files of a log: the one that is written, and those that it was before.
+//! The files of a log: the current one and those that it was rotated to.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -10,12 +10,12 @@ use flate2::read::MultiGzDecoder;
 
 use super::LINE_BYTES;
 
-/// Ends the name of a file that is packed.
+/// Suffix of the name of a compressed file.
 pub(in crate::record) const PACKED: &str = ".gz";
 /// Length of `YYYYMMDDTHHMMSSmmmZ-NNNN`.
 const STAMP_BYTES: usize = 24;
 
-/// Sees to it that the names in a file's folder are on the disk.
+/// Syncs the folder of a file, so that the names in it are on disk.
 pub(in crate::record) fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path
         .parent()
@@ -24,19 +24,19 @@ pub(in crate::record) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The file beside the log that holds its checkpoints.
+/// Returns the file beside the log that contains its checkpoints.
 pub(in crate::record) fn checkpoints(log: &Path) -> PathBuf {
     with_suffix(log, ".checkpoints")
 }
 
-/// A path with more at the end of its last name.
+/// Returns a path with a suffix added to its last name.
 pub(in crate::record) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-/// The name under which the log is put aside now: it sorts after those before, and is not taken.
+/// Returns the name for rotating the log now: it sorts after the earlier ones and is unused.
 pub(in crate::record) fn aside(log: &Path, now: SystemTime) -> io::Result<PathBuf> {
     let stamp: String = humantime::format_rfc3339_millis(now)
         .to_string()
@@ -62,19 +62,21 @@ pub(in crate::record) fn aside(log: &Path, now: SystemTime) -> io::Result<PathBu
     Ok(with_suffix(log, &format!(".{stamp}-{number:04}")))
 }
 
-/// Files that the gate put aside, oldest first; one that is there plain and packed is given plain.
+/// Returns the files that the gate rotated, oldest first. If one exists both plain and compressed,
+/// returns the plain one.
 pub(in crate::record) fn rotated(log: &Path) -> io::Result<Vec<PathBuf>> {
     let mut all: Vec<(String, PathBuf)> = siblings(log)?
         .into_iter()
         .filter_map(|path| own_stamp(log, &path).map(|stamp| (stamp, path)))
         .collect();
-    // Of two with one stamp, the plain one has the shorter name and comes first.
+    // Of two with one stamp, the plain one has the shorter name and is first.
     all.sort();
     all.dedup_by(|later, earlier| later.0 == earlier.0);
     Ok(all.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Every file that may be a part of the log, also as other programs put it aside (`audit.jsonl.1`, `audit.jsonl-20261122.gz`).
+/// Returns every file that may be a part of the log, including those that other programs rotated
+/// (`audit.jsonl.1`, `audit.jsonl-20261122.gz`).
 pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = log
         .parent()
@@ -110,7 +112,7 @@ pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What stands between the log's name and an eventual `.gz`, if the gate itself gave the name.
+/// Returns the part between the log's name and an optional `.gz`, if the gate chose the name.
 fn own_stamp(log: &Path, path: &Path) -> Option<String> {
     let name = path
         .file_name()?
@@ -128,7 +130,7 @@ fn own_stamp(log: &Path, path: &Path) -> Option<String> {
     fits.then(|| stamp.to_owned())
 }
 
-/// When the gate put a file aside, in seconds since 1970; `None` for files that it did not.
+/// Returns the time at which the gate rotated a file; `None` for files that it did not rotate.
 pub(in crate::record) fn put_aside_at(log: &Path, path: &Path) -> Option<SystemTime> {
     let stamp = own_stamp(log, path)?;
     let part = |from: usize, to: usize| stamp.get(from..to);
@@ -145,25 +147,25 @@ pub(in crate::record) fn put_aside_at(log: &Path, path: &Path) -> Option<SystemT
     humantime::parse_rfc3339(&time).ok()
 }
 
-/// What is read of a file at a time: a line, or what is none.
+/// A piece of a file: a line, or bytes that are not one.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::record) enum Piece {
-    /// Whole, without its line feed.
+    /// A complete line, without its line feed.
     Whole(Vec<u8>),
-    /// The rest of the file has no line feed.
+    /// The rest of a file, which has no line feed.
     Torn(Vec<u8>),
     /// Longer than any line of a log.
     TooLong(u64),
 }
 
-/// The lines of a file, plain or packed, one at a time.
+/// Reads the lines of a file, plain or compressed, one at a time.
 pub(in crate::record) struct Lines(Box<dyn BufRead + Send>);
 
 impl Lines {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The file cannot be opened.
     pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let packed = path.extension().is_some_and(|extension| extension == "gz");
@@ -174,10 +176,10 @@ impl Lines {
         }))
     }
 
-    /// The next line.
+    /// Reads the next line.
     ///
     /// # Errors
-    /// The file cannot be read on.
+    /// The file cannot be read.
     pub(in crate::record) fn next(&mut self) -> io::Result<Option<Piece>> {
         let mut line = Vec::new();
         (&mut self.0)
@@ -194,7 +196,7 @@ impl Lines {
         })
     }
 
-    /// Passes over the rest of a line; gives its length.
+    /// Skips the rest of a line and returns its length.
     fn skip(&mut self) -> io::Result<u64> {
         let mut passed = 0;
         loop {

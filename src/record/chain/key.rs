@@ -1,4 +1,4 @@
-//! The key that checkpoints are signed with: Ed25519 (RFC 8032), in a PKCS#8 file (RFC 5958) in PEM.
+//! The key that signs checkpoints: Ed25519 (RFC 8032), in a PKCS#8 file (RFC 5958) in PEM.
 
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -16,24 +16,25 @@ use super::sha;
 use crate::message::hex;
 use crate::seal::others_read;
 
-/// Longest key file, in bytes.
+/// Maximum length of a key file, in bytes.
 const FILE_BYTES: u64 = 4096;
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
-/// How a public key is written begins with its algorithm.
+/// Prefix of a public key in text form: its algorithm.
 const PREFIX: &str = "ed25519:";
 
 pub(in crate::record) struct SigningKey(Ed25519KeyPair);
 
-/// A key to check signatures with; written `ed25519:` and Base64.
+/// A key to verify signatures; written as `ed25519:` and Base64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
 impl SigningKey {
-    /// The key of this file, which is made, for its owner's eyes only, if it is not there.
+    /// Reads the key from a file. If the file does not exist, it is created, readable by its owner
+    /// only.
     ///
     /// # Errors
-    /// The file can be neither read nor made, holds no such key, or can be read by others.
+    /// The file can be neither read nor created, contains no such key, or can be read by others.
     pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
         if std::fs::metadata(path).is_ok_and(|meta| others_read(&meta)) {
             let hint = "others can read it, and who has it can write the log anew\n  hint: chmod 600 it; if somebody may have had it, move it \
@@ -52,10 +53,10 @@ impl SigningKey {
         }
     }
 
-    /// The key of this file.
+    /// Reads the key from a file.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no such key.
+    /// The file cannot be read, or contains no such key.
     pub(in crate::record) fn read(path: &Path) -> io::Result<Self> {
         let mut text = Zeroizing::new(String::new());
         let file = File::open(path).map_err(|error| named(path, &error))?;
@@ -81,33 +82,33 @@ impl SigningKey {
         STANDARD.encode(self.0.sign(message))
     }
 
-    /// What checks its signatures.
+    /// Returns the key that verifies its signatures.
     pub(in crate::record) fn public(&self) -> PublicKey {
         PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
     }
 }
 
 impl PublicKey {
-    /// The public half of the key in a file.
+    /// Returns the public half of the key in a file.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no such key.
+    /// The file cannot be read, or contains no such key.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         Ok(SigningKey::read(path)?.public())
     }
 
-    /// Reads it as it is written.
+    /// Parses the text form.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text.trim().strip_prefix(PREFIX)?).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// A short name for it: the first half of its digest.
+    /// Returns a short name of the key: the first half of its digest.
     pub fn id(&self) -> String {
         hex(sha(&self.0).first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
-    /// Whether a signature, in Base64, is of this key and message.
+    /// Reports whether a signature, in Base64, is valid for this key and message.
     pub(in crate::record) fn signed(&self, message: &[u8], signature: &str) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, self.0);
         STANDARD
@@ -128,7 +129,8 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// Makes a key file, whole or not at all: of several processes that do so at once, one wins and the others read its key.
+/// Creates a key file, completely or not at all. If several processes do so at once, one wins and
+/// the others read its key.
 fn make(path: &Path) -> io::Result<()> {
     if let Some(parent) = path
         .parent()

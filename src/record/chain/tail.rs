@@ -1,4 +1,4 @@
-//! How a file of the log ends.
+//! Reads the end of a file of the log.
 
 use std::fs::File;
 use std::io;
@@ -8,24 +8,24 @@ use std::path::Path;
 use super::files::{Lines, Piece};
 use super::{Head, LINE_BYTES, Link, is_torn, sha};
 
-/// First look at the end of a file, in bytes; most ends are found with it.
+/// Number of bytes that are read first from the end of a file; they usually suffice.
 const LOOK_BYTES: u64 = 64 << 10;
 
-/// How a file of the log ends.
+/// The end of a file of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::record) struct Tail {
-    /// Its last whole line; `None` if it has none that hangs in a chain.
+    /// Its last complete line; `None` if it has none with a link.
     pub(in crate::record) head: Option<Head>,
-    /// Bytes after that line: of lines that were not written to their end.
+    /// Number of bytes after that line, which are of incompletely written lines.
     pub(in crate::record) torn: u64,
-    /// The file does not end in a line feed.
+    /// Whether the file does not end in a line feed.
     pub(in crate::record) open: bool,
-    /// Among these bytes is what the gate cannot have begun to write.
+    /// Whether these bytes contain anything that cannot be the beginning of a line of the gate.
     pub(in crate::record) foreign: bool,
 }
 
 impl Tail {
-    /// Reads the end of a file of this length.
+    /// Reads the end of a file of length `length`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -50,7 +50,8 @@ impl Tail {
         }
     }
 
-    /// How the end of a file ends. `whole` if it is all of the file: otherwise its first line may be cut.
+    /// Determines the end of a file from its last bytes. `whole` if they are the whole file;
+    /// otherwise the first line may be incomplete.
     fn of(bytes: &[u8], whole: bool) -> Self {
         let open = bytes.last().is_some_and(|last| *last != b'\n');
         let mut end = bytes.len();
@@ -95,7 +96,8 @@ impl Tail {
         tail
     }
 
-    /// What stands after the last whole line. A line that lacks nothing but its line feed is a line.
+    /// Examines what follows the last complete line. A line that lacks only its line feed counts as
+    /// complete.
     fn take_rest(&mut self, rest: &[u8]) {
         let link = Link::of(rest).filter(|link| self.head.unwrap_or_default().leads_to(link));
         if let Some(link) = link.filter(|_| !rest.contains(&b'\n')) {
@@ -114,7 +116,7 @@ impl Tail {
     }
 }
 
-/// The last line of a file that was put aside, plain or packed; a packed one is read as a whole.
+/// Returns the last line of a rotated file. A compressed one is read as a whole.
 ///
 /// # Errors
 /// The file cannot be read.

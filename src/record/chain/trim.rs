@@ -1,4 +1,5 @@
-//! Notes of lines that are gone go as well, so that the file of notes is bounded by what is kept of the log.
+//! Removes checkpoints of lines that were removed, so that the size of the checkpoint file is
+//! bounded by the size of the log.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -9,34 +10,34 @@ use super::checkpoint::{CheckpointLog, Reason, SignedCheckpoint};
 use super::files::{sync_folder, with_suffix};
 use super::{Head, Sha};
 
-/// A shorter file of notes is left as it is, in bytes.
+/// Maximum length of a checkpoint file that is not trimmed, in bytes.
 const TRIM_BYTES: u64 = 1 << 20;
-/// A longer one is: it is read as a whole.
+/// Maximum length of a checkpoint file that is trimmed, in bytes: it is read as a whole.
 const MOST_BYTES: u64 = 256 << 20;
-/// Ends the name of the file that takes its place.
+/// Suffix of the name of the file that replaces it.
 const TRIMMING: &str = ".trimming";
 
-/// What goes: the notes at the beginning that are of removed lines only.
+/// The checkpoints to remove: those at the beginning that cover removed lines only.
 struct TrimMarker {
-    /// How long they are.
+    /// Their length in bytes.
     bytes: usize,
-    /// The last line that was removed, as they say.
+    /// The last removed line, according to the checkpoints.
     removed: Head,
-    /// Digest of the last of them, that the next one hangs on.
+    /// Digest of the last of them, which the next one refers to.
     last: Sha,
 }
 
 impl CheckpointLog {
-    /// Leaves out notes of lines that were removed, if the file has grown long; a signed note takes their place. Broken off
-    /// anywhere, the file is the old or the new one.
+    /// Removes checkpoints of removed lines if the file has grown long, and replaces them with one
+    /// signed checkpoint. If this is interrupted, the file is either the old or the new one.
     ///
     /// # Errors
-    /// The file cannot be read, or another not be put in its place.
+    /// The file cannot be read or replaced.
     pub(in crate::record) fn trim(&self) -> io::Result<()> {
         self.trim_from(TRIM_BYTES)
     }
 
-    /// As [`Self::trim`], of a file longer than this many bytes.
+    /// Like [`Self::trim`], for a file longer than `most` bytes.
     pub(in crate::record) fn trim_from(&self, most: u64) -> io::Result<()> {
         let mut notes = self.locked()?;
         let length = notes.metadata()?.len();
@@ -64,7 +65,8 @@ impl CheckpointLog {
     }
 }
 
-/// What can go of a file of notes; the last note always stays, since the next one hangs on it.
+/// Determines the checkpoints to remove. The last one always remains, since the next one refers to
+/// it.
 fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
     let notes = || {
         text.split_inclusive(|byte| *byte == b'\n')
@@ -86,7 +88,8 @@ fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
         if note.head.seq > removed.seq || end >= text.len() {
             break;
         }
-        // What stands first, in the place of others, is itself no part of what the next one hangs on.
+        // A `Trimmed` checkpoint replaces others, and the next one refers to the last of those, not
+        // to it.
         let last = if note.note.why == Reason::Trimmed {
             note.prev
         } else {

@@ -4,7 +4,7 @@ use super::*;
 use crate::record::table::METRICS;
 use prometheus::{Encoder, TextEncoder};
 
-/// Distinct values that somebody makes up.
+/// Number of distinct made-up values.
 const FLOOD: usize = 100_000;
 
 fn hostile(number: usize) -> String {
@@ -20,7 +20,7 @@ fn hostile(number: usize) -> String {
     }
 }
 
-/// The series of a text in the exposition format, with their values; panics where it is none.
+/// Parses text in the exposition format into its series and their values; panics if it is invalid.
 fn parsed(text: &str) -> HashMap<String, f64> {
     let mut series = HashMap::new();
     for line in text.lines() {
@@ -79,7 +79,7 @@ fn text(made: &Maker) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Values with the first that each label may have, but for one.
+/// Returns the first permitted value of each label, except for the label `changed`.
 fn values<'v>(metric: &Metric, changed: &str, value: &'v str) -> Vec<&'v str> {
     let value_of = |label: &Label| match label.values {
         _ if label.name == changed => value,
@@ -89,7 +89,7 @@ fn values<'v>(metric: &Metric, changed: &str, value: &'v str) -> Vec<&'v str> {
     metric.labels.iter().map(value_of).collect()
 }
 
-/// Counts one under these values.
+/// Increments the counter with these label values.
 type CountFn = Box<dyn Fn(&[&str])>;
 
 #[test]
@@ -163,7 +163,6 @@ fn no_label_follows_a_flood() {
     }
 }
 
-/// Many servers, each with many tools that set off many rules: the sum has a bound too.
 #[test]
 fn a_name_that_may_be_a_secret_is_no_label() {
     let made = Maker::new().unwrap();
@@ -191,6 +190,7 @@ fn a_name_that_may_be_a_secret_is_no_label() {
     }
 }
 
+/// Even with many servers that each have many tools which trigger many rules, the total is limited.
 #[test]
 fn series_have_a_bound_of_their_own() {
     let made = Maker::new().unwrap();
@@ -271,7 +271,7 @@ fn fixed_words_are_those_of_the_code() {
     assert_eq!(words(table::DEFINITION_CHANGES, "action"), changes);
 }
 
-/// A word that is recorded and not in the table would count as `other`.
+/// A word that is recorded but not in the table would count as `other`.
 #[test]
 fn reasons_that_are_told_are_in_the_table() {
     let mut told = 0;

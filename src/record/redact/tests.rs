@@ -215,7 +215,7 @@ fn hostile_text_costs_no_more_than_its_length() {
 #[test]
 fn the_prefilter_passes_over_nothing_that_a_pattern_finds() {
     let redactor = Redactor::new().unwrap();
-    // Pieces of every pattern, long runs, and what joins them, in every order.
+    // Pieces of every pattern, long runs, and separators, in every order.
     let pieces = [
         "-----BEGIN KEY-----",
         "bearer ",
@@ -253,7 +253,7 @@ fn the_prefilter_passes_over_nothing_that_a_pattern_finds() {
             for third in pieces {
                 let text = [first, second, third].concat();
                 if text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/')) {
-                    // A word in lower case is shown, whatever it begins with.
+                    // A lower-case word is shown, whatever its prefix.
                     continue;
                 }
                 let slow = redactor.clean(&text);
@@ -263,7 +263,7 @@ fn the_prefilter_passes_over_nothing_that_a_pattern_finds() {
         }
     }
     assert!(cut > 1000, "{cut}");
-    // All short texts of the letters of the shortest secrets.
+    // Random short texts made of the characters of the shortest secrets.
     let letters = [
         "g", "h", "p", "_", "s", "k", "S", "G", ".", "A", "I", "z", "7",
     ];

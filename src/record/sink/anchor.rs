@@ -1,5 +1,5 @@
-//! Sends each checkpoint to a program or an address, so that a rewritten log is detected. Nothing waits for them: a checkpoint
-//! that is not accepted in time is counted and dropped.
+//! Sends each checkpoint to a program or a URL, so that a rewritten log is detected. Nothing waits
+//! for them: a checkpoint that is not accepted in time is counted and dropped.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -18,11 +18,11 @@ use crate::trust;
 
 /// Maximum number of queued checkpoints.
 const QUEUED: usize = 64;
-/// At the end, those that wait have so long.
+/// Maximum time to send the queued checkpoints when the process ends.
 const FLUSH: Duration = Duration::from_secs(3);
-/// How often it is looked whether a program has ended.
+/// Interval at which a program is checked for its end.
 const LOOK: Duration = Duration::from_millis(10);
-/// Maximum number of bytes that are read of a program's standard error.
+/// Maximum number of bytes that are read from a program's standard error.
 const COMPLAINT_BYTES: u64 = 512;
 
 /// The anchors of the config, if there are any.
@@ -34,10 +34,10 @@ enum Job {
 }
 
 impl Anchors {
-    /// Starts the thread that sends to them.
+    /// Starts the thread that sends checkpoints.
     ///
     /// # Errors
-    /// There are no threads left.
+    /// The thread cannot be started.
     pub(super) fn start(anchor: &Anchor, counts: &Counts) -> io::Result<Self> {
         if anchor.command.is_empty() && anchor.url.is_none() {
             return Ok(Self(None));
@@ -78,7 +78,7 @@ fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
         let note = match job {
             Job::Tell(note) => note,
             Job::Flush(done) => {
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _gone = done.try_send(());
                 continue;
             }
@@ -99,7 +99,7 @@ fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
             &counts.anchors_failed
         }
         .inc();
-        // Once for each time that it breaks off.
+        // Logged only for the first of consecutive failures.
         if let (true, Err(error)) = (well, &both) {
             tracing::error!(error, "cannot anchor audit log checkpoints");
         }
@@ -120,7 +120,7 @@ fn command(words: &[String], note: &str, timeout: Duration) -> Result<(), String
         .stderr(Stdio::piped())
         .spawn()
         .map_err(told)?;
-    // A note is shorter than what a pipe holds, so that this waits for nobody.
+    // A checkpoint fits into the buffer of a pipe, so this does not block.
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| {
         stdin.write_all(format!("{note}\n").as_bytes())
     });
@@ -129,7 +129,7 @@ fn command(words: &[String], note: &str, timeout: Duration) -> Result<(), String
         Some(status) if status.success() => written.map_err(told),
         Some(status) => {
             let mut complaint = String::new();
-            // Only what is there: one of its own children may hold the pipe open.
+            // Only what is available is read: a child of the program may hold the pipe open.
             let said = child.stderr.take().map_or(Ok(0), |stderr| {
                 nonblocking(stderr)
                     .take(COMPLAINT_BYTES)
@@ -159,7 +159,7 @@ fn nonblocking(stderr: std::process::ChildStderr) -> std::process::ChildStderr {
     stderr
 }
 
-/// Waits for a program, and ends it when its time is over.
+/// Waits for a program, and kills it after the timeout.
 fn wait(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process::ExitStatus>> {
     let deadline = Instant::now() + timeout;
     loop {
@@ -175,7 +175,7 @@ fn wait(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process:
     }
 }
 
-/// Sends a checkpoint to an address.
+/// Sends a checkpoint to a URL.
 fn post(url: &str, note: &str, timeout: Duration) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! What is counted of the audit log.
+//! The counters of the audit log.
 
 use prometheus::IntCounter;
 
@@ -6,12 +6,12 @@ use super::log::Tampering;
 use crate::record::label::Maker;
 use crate::record::table;
 
-/// What became of lines, checkpoints and files.
+/// Counters for lines, checkpoints and files.
 #[derive(Clone)]
 pub(in crate::record) struct Counts {
     /// Lines handed to the operating system.
     pub(in crate::record) written: IntCounter,
-    /// Lines given up because the queue was full.
+    /// Lines dropped because the queue was full.
     pub(in crate::record) dropped: IntCounter,
     /// Lines refused by the operating system.
     pub(in crate::record) failed: IntCounter,
@@ -19,24 +19,24 @@ pub(in crate::record) struct Counts {
     pub(in crate::record) noted: IntCounter,
     /// Checkpoints that could not be written.
     pub(in crate::record) not_noted: IntCounter,
-    /// Checkpoints that were told elsewhere.
+    /// Checkpoints that were sent to the anchors.
     pub(in crate::record) anchored: IntCounter,
-    /// Checkpoints that were not.
+    /// Checkpoints that could not be sent.
     pub(in crate::record) anchors_failed: IntCounter,
-    /// The log was found with lines missing or changed.
+    /// Times that lines were found missing or modified.
     pub(in crate::record) cut: IntCounter,
-    /// It was found with what somebody else had written.
+    /// Times that lines of another program were found.
     pub(in crate::record) foreign: IntCounter,
-    /// It was found deleted.
+    /// Times that the log was found deleted.
     pub(in crate::record) deleted: IntCounter,
-    /// Files put aside.
+    /// Files rotated.
     pub(in crate::record) rotated: IntCounter,
-    /// Files removed.
+    /// Files removed by retention.
     pub(in crate::record) removed: IntCounter,
 }
 
 impl Counts {
-    /// All of them, at zero.
+    /// Creates all counters, at zero.
     pub(in crate::record) fn new(made: &Maker) -> prometheus::Result<Self> {
         let lines = made.counters(table::AUDIT_LINES)?;
         let checkpoints = made.counters(table::AUDIT_CHECKPOINTS)?;
@@ -59,7 +59,7 @@ impl Counts {
         })
     }
 
-    /// Counts how the log was found.
+    /// Counts detected tampering.
     pub(super) fn found(&self, found: Tampering) {
         match found {
             Tampering::Cut => self.cut.inc(),

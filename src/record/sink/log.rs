@@ -1,5 +1,5 @@
-//! The file that lines are appended to. Several processes may share one: who writes holds its lock, and looks first
-//! whether the file ends where it left it.
+//! The file that lines are appended to. Several processes may share it: a writer holds its lock,
+//! and first checks whether the file still ends as this process knows it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,9 +17,9 @@ use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::files;
 use crate::record::chain::tail::{Tail, last_of};
 
-/// Longest wait for another process that is writing.
+/// Maximum time to wait for another process that is writing.
 const LOCKED: Duration = Duration::from_secs(5);
-/// A file that could not be put aside is tried again after this time.
+/// Time after which a failed rotation is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
 
 /// An open log.
@@ -28,42 +28,42 @@ pub(super) struct LogFile {
     file: File,
     rotation: Rotation,
     notes: Arc<CheckpointLog>,
-    /// The last line that this process knows of.
+    /// The last line known to this process.
     head: Head,
-    /// How long the file was then; `None` if that is not sure.
+    /// Length of the file after that line; `None` if it is uncertain.
     length: Option<u64>,
-    /// When the file was begun.
+    /// When the file was created.
     began: SystemTime,
     rotate_after: Option<Instant>,
-    /// The file was deleted while it was written.
+    /// Whether the file was deleted while it was in use.
     deleted: bool,
-    /// How it was found to be otherwise than it was left, since it was last asked.
+    /// Tampering detected since [`Self::found`] was last called.
     found: Option<Tampering>,
 }
 
-/// How a log can be found to be otherwise than it was left.
+/// Ways in which a log can be tampered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tampering {
-    /// Lines are missing or changed.
+    /// Lines are missing or modified.
     Cut,
-    /// Somebody else has written to it.
+    /// Another program has written to it.
     Foreign,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
 }
 
-/// What was done beside writing.
+/// Side effects of a write.
 #[derive(Default)]
 pub(super) struct WriteEffects {
-    /// The file was put aside.
+    /// Whether the file was rotated.
     pub(super) rotated: bool,
 }
 
 impl LogFile {
-    /// Opens a log, creating file and folders as needed, and writes down how it goes on.
+    /// Opens a log, creating file and folders as needed, and records how it continues.
     ///
     /// # Errors
-    /// It cannot be opened for appending.
+    /// The file cannot be opened for appending.
     pub(super) fn open(
         path: &Path,
         rotation: &Rotation,
@@ -96,7 +96,7 @@ impl LogFile {
     /// Appends lines, all of them or none.
     ///
     /// # Errors
-    /// None was written.
+    /// No line was written.
     pub(super) fn append<'l>(
         &mut self,
         lines: impl Iterator<Item = &'l str>,
@@ -120,45 +120,48 @@ impl LogFile {
         })
     }
 
-    /// Sees to it that what was written is on the disk.
+    /// Syncs the file to disk.
     ///
     /// # Errors
-    /// It may not be.
+    /// The lines may not be on disk.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data().inspect_err(|_| self.length = None)
     }
 
-    /// Notes how far the log is; gives the note.
+    /// Writes a checkpoint for the last line and returns it.
     ///
     /// # Errors
-    /// The note cannot be written.
+    /// The checkpoint cannot be written.
     pub(super) fn note(&mut self, why: Reason) -> io::Result<String> {
-        // After a loss of power there must be no note of lines that are lost.
+        // Synced first, so that after a power failure there is no checkpoint for lines that were
+        // lost.
         self.sync()?;
         self.notes
             .add(why, &self.head, self.length.unwrap_or_default(), &self.path)
     }
 
-    /// The number of the last line.
+    /// Returns the number of the last line.
     pub(super) fn seq(&self) -> u64 {
         self.head.seq
     }
 
-    /// Looks whether the file was moved away, and goes on in a new one.
+    /// Continues in a new file if the old one was moved away.
     ///
     /// # Errors
-    /// That cannot be opened.
+    /// The new file cannot be opened.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
         self.locked(|_| Ok(()))
     }
 
-    /// Where a process goes on from that has just opened the file.
+    /// Determines the line from which a process continues that has just opened the file. Returns
+    /// `new` or `continued`.
     fn begin(&mut self) -> io::Result<&'static str> {
         let length = self.file.metadata()?.len();
         let tail = Tail::read(&self.file, length)?;
         let noted = self.notes.last()?.map(|note| note.head);
         if length > 0 && tail.head.is_none() && noted.is_none() {
-            // Lines of another program, or of before there was a chain, are kept out of it.
+            // Lines of another program, or from before there was a chain, are moved to another
+            // file.
             let now = humantime::format_rfc3339_seconds(SystemTime::now());
             let aside = files::with_suffix(&self.path, &format!(".before-chain-{now}"));
             std::fs::rename(&self.path, &aside)?;
@@ -185,7 +188,8 @@ impl LogFile {
         })
     }
 
-    /// Finds out how the file ends, closes what is torn, and adds a line about it. `how` is why there is one in any case.
+    /// Determines how the file ends, terminates an incomplete line, and adds a line about it to
+    /// `out`. `how` is the reason to add one in any case.
     fn settle(
         &mut self,
         how: Option<&'static str>,
@@ -225,7 +229,7 @@ impl LogFile {
         } else if tail.torn > 0 || tail.open {
             Some("after_crash")
         } else {
-            // Where it has grown, another process has written: that is how a shared log goes on.
+            // A file that has grown was written by another process, as is normal for a shared log.
             how.or((length == 0).then_some("reopened"))
         };
         if let Some(how) = how {
@@ -234,11 +238,12 @@ impl LogFile {
         Ok(())
     }
 
-    /// Writes what leads to this end, or nothing.
+    /// Writes `out`, which ends with the line of `head`, completely or not at all.
     fn put(&mut self, head: Head, out: &[u8]) -> io::Result<()> {
         let length = self.length.unwrap_or_default();
         if let Err(error) = self.file.write_all(out) {
-            // A file that may only be appended to keeps what is torn: the next write looks how it ends.
+            // A file that permits only appending keeps the incomplete line; the next write detects
+            // it.
             let restored = self.file.set_len(length).is_ok();
             self.length = restored.then_some(length);
             return Err(self.named(&error));
@@ -263,7 +268,7 @@ impl LogFile {
                 .is_none_or(|after| Instant::now() >= after)
     }
 
-    /// Puts the file aside and begins another; if that cannot be done, lines go on into this one for a while.
+    /// Rotates the file. If that fails, lines continue to be written to it for a while.
     fn rotate(&mut self) -> io::Result<bool> {
         let aside = || -> io::Result<PathBuf> {
             self.file.sync_data()?;
@@ -293,7 +298,7 @@ impl LogFile {
         }
     }
 
-    /// Does something while no other process writes.
+    /// Runs `act` while no other process writes.
     fn locked<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         self.lock()?;
         let done = act(self);
@@ -306,7 +311,7 @@ impl LogFile {
         loop {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if self.is_in_place() => return Ok(()),
-                // It was moved away or deleted: nobody would look there for a line.
+                // The file was moved or deleted, so nobody would look for lines in it.
                 Ok(()) => {
                     // Another process may have written to it before it was moved.
                     let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
@@ -328,8 +333,8 @@ impl LogFile {
         }
     }
 
-    /// Whether the log is there up to the last line that is known, though the file of that line is gone: it was packed, or another
-    /// process has gone on.
+    /// Reports whether the log contains the last known line although the file of that line is gone:
+    /// it was compressed, or another process has continued the log.
     fn continues_elsewhere(&self) -> io::Result<bool> {
         let when = |path: &PathBuf| {
             std::fs::metadata(path)
@@ -338,7 +343,7 @@ impl LogFile {
         };
         let mut files = files::siblings(&self.path)?;
         files.push(self.path.clone());
-        // Those that cannot be read have no end.
+        // A file that cannot be read has no last line.
         let last = files
             .into_iter()
             .max_by_key(when)
@@ -346,7 +351,7 @@ impl LogFile {
         Ok(last.is_some_and(|last| last.seq >= self.head.seq))
     }
 
-    /// How the log was found to be otherwise than it was left, since this was last asked.
+    /// Returns the tampering detected since the last call.
     pub(super) fn found(&mut self) -> Option<Tampering> {
         self.found.take()
     }
@@ -366,7 +371,7 @@ impl LogFile {
     }
 }
 
-/// Which of two ends comes later.
+/// Selects the later of two ends of a chain.
 trait MaxBySeq {
     fn max_by_seq(self, other: Self) -> Self;
 }
@@ -381,7 +386,7 @@ impl MaxBySeq for Option<Head> {
     }
 }
 
-/// Opens a file for appending, and says when it was begun.
+/// Opens a file for appending, and returns it with the time of its creation.
 pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
     let named = |error: io::Error| {
         io::Error::new(

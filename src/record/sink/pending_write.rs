@@ -1,4 +1,4 @@
-//! Lines on their way to the disk.
+//! Lines that are being written.
 
 use std::future::Future;
 use std::io;
@@ -13,11 +13,11 @@ use tokio::sync::oneshot;
 
 use super::writer::WriteResult;
 
-/// Longest wait for a line to be on the disk.
+/// Maximum time to wait until a line is on disk.
 const DURABLE: Duration = Duration::from_secs(10);
 
-/// Lines that were handed in. No message that they record may go on before one of its two waits has ended well; where the log
-/// is not required, both end at once.
+/// Lines that were queued. Messages that they record must not be forwarded before one of its two
+/// methods to wait has succeeded. If the log is not required, both return at once.
 #[must_use = "what these lines tell of may only go on when they are written"]
 pub struct PendingWrite(State);
 
@@ -28,25 +28,25 @@ enum State {
 }
 
 impl PendingWrite {
-    /// Nothing is to be waited for.
+    /// Creates one that need not be waited for.
     pub(in crate::record) fn done() -> Self {
         Self(State::Done)
     }
 
-    /// They will not be written.
+    /// Creates one for lines that will not be written.
     pub(super) fn failed(error: io::Error) -> Self {
         Self(State::Failed(error))
     }
 
-    /// The writer will say.
+    /// Creates one that waits for the writer's result.
     pub(super) fn pending(told: oneshot::Receiver<WriteResult>) -> Self {
         Self(State::Waits(told))
     }
 
-    /// Waits while others of the runtime go on.
+    /// Waits without blocking the thread.
     ///
     /// # Errors
-    /// They are not written, or it is not known.
+    /// The lines were not written, or their state is unknown.
     pub async fn durable(self) -> io::Result<()> {
         match self.0 {
             State::Done => Ok(()),
@@ -59,10 +59,11 @@ impl PendingWrite {
         }
     }
 
-    /// Waits, holding up the thread. On a thread of a runtime, its other tasks move to another one.
+    /// Blocks the thread. On a thread of a multi-threaded runtime, its other tasks move to another
+    /// thread.
     ///
     /// # Errors
-    /// They are not written, or it is not known.
+    /// The lines were not written, or their state is unknown.
     pub fn wait(self) -> io::Result<()> {
         let told = match self.0 {
             State::Done => return Ok(()),

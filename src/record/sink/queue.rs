@@ -1,5 +1,5 @@
-//! What waits for the thread that writes. Handing something in costs a lock: the writer looks by itself while lines come, and
-//! is woken only from a longer sleep, or for what somebody waits for.
+//! The queue of the writer thread. Adding a job costs a lock: while lines arrive, the writer polls
+//! the queue, and it is woken only from a longer sleep or for a job that a caller waits for.
 
 use std::sync::Arc;
 use std::sync::mpsc::TrySendError;
@@ -9,27 +9,28 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::writer::Job;
 
-/// Lines that nobody waits for and that come within this time of the first are written with it: one write for many. It is
-/// also what a process that is killed loses at most.
+/// Lines that no caller waits for are written together if they arrive within this time of the first
+/// one, which saves writes. It is also the maximum time span of lines that are lost if the process
+/// is killed.
 const GATHER: Duration = Duration::from_millis(5);
-/// After so many looks at an empty queue the writer sleeps until it is woken: where less than a hundred lines come in a second,
-/// waking it for each costs less than looking in vain.
+/// Number of times that the writer polls an empty queue before it sleeps until it is woken. With
+/// fewer than a hundred lines per second, waking it for each line costs less than polling in vain.
 const LOOKS: u32 = 2;
-/// Even then it looks at this interval whether a checkpoint is due.
+/// Interval at which a sleeping writer checks whether a checkpoint is due.
 const IDLE: Duration = Duration::from_millis(500);
-/// Room for jobs that is kept when a burst is over.
+/// Capacity for jobs that is kept after a burst.
 const KEPT_JOBS: usize = 256;
 
-/// Where jobs are handed in. Dropping it ends the writer, once it has done all of them.
+/// The sending end of the queue. Dropping it ends the writer once all jobs are done.
 pub(super) struct JobSender {
     shared: Arc<Shared>,
     limit: usize,
 }
 
-/// Where the writer gets them.
+/// The receiving end of the queue.
 pub(super) struct Queue {
     shared: Arc<Shared>,
-    /// Looks at an empty queue since the last job.
+    /// Number of polls of an empty queue since the last job.
     looks: u32,
 }
 
@@ -43,18 +44,18 @@ struct Shared {
 struct State {
     jobs: Vec<Job>,
     writer: Activity,
-    /// Somebody waits for one of the jobs.
+    /// Whether a caller waits for one of the jobs.
     is_urgent: bool,
     is_closed: bool,
 }
 
-/// What the writer does.
+/// What the writer is doing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Activity {
-    /// It writes, and looks at the queue next.
+    /// It is writing, and checks the queue next.
     #[default]
     Writes,
-    /// It lets lines gather for a moment, and looks then.
+    /// It waits a moment for more lines, and then checks the queue.
     Gathers,
     /// It sleeps until it is woken.
     Sleeps,
@@ -62,7 +63,7 @@ enum Activity {
     Gone,
 }
 
-/// The two ends of a queue in which at most `limit` jobs wait.
+/// Returns the two ends of a queue for at most `limit` jobs.
 pub(super) fn queue(limit: usize) -> (JobSender, Queue) {
     let shared = Arc::new(Shared::default());
     (
@@ -75,10 +76,10 @@ pub(super) fn queue(limit: usize) -> (JobSender, Queue) {
 }
 
 impl JobSender {
-    /// Hands in a job.
+    /// Adds a job.
     ///
     /// # Errors
-    /// There is no room, or nobody who would do it.
+    /// The queue is full, or the writer has ended.
     pub(super) fn push(&self, job: Job) -> Result<(), TrySendError<Job>> {
         let mut state = self.shared.state.lock();
         if state.writer == Activity::Gone {
@@ -96,7 +97,7 @@ impl JobSender {
             Activity::Writes | Activity::Gone => false,
         };
         if wakes {
-            // Once: it looks at the queue before it sleeps again.
+            // Woken once only, since it checks the queue before it sleeps again.
             state.writer = Activity::Writes;
             drop(state);
             self.shared.wake.notify_one();
@@ -113,8 +114,8 @@ impl Drop for JobSender {
 }
 
 impl Queue {
-    /// Waits for jobs and moves them to `jobs`, which may stay empty: then it is time to look at other things. `false` once
-    /// there are none and none will come.
+    /// Waits for jobs and moves them to `jobs`. If these remain empty, it is time for other tasks.
+    /// Returns `false` once there are no jobs and none will arrive.
     pub(super) fn take(&mut self, jobs: &mut Vec<Job>) -> bool {
         let mut state = self.shared.state.lock();
         if state.jobs.is_empty() {
@@ -148,7 +149,7 @@ impl Queue {
         if !jobs.is_empty() {
             self.looks = 0;
         }
-        // What is in `state` now is the empty list of before.
+        // `state.jobs` is now the empty list that `jobs` was.
         state.jobs.shrink_to(KEPT_JOBS);
         !jobs.is_empty() || !state.is_closed
     }
@@ -158,13 +159,13 @@ impl Drop for Queue {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.writer = Activity::Gone;
-        // Whoever waits for one of them learns that nobody does it.
+        // Dropping the jobs notifies callers that wait for them.
         state.jobs = Vec::new();
     }
 }
 
 impl Shared {
-    /// Waits until it is time to look at the queue.
+    /// Waits until it is time to check the queue.
     fn wait<'s>(
         &self,
         mut state: MutexGuard<'s, State>,

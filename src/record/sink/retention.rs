@@ -1,5 +1,5 @@
-//! What becomes of files that were put aside: packed, and removed when they are too many, too old or too large. It is done
-//! beside the writing, and can be broken off anywhere.
+//! Retention of rotated files: they are compressed, and removed when they are too many, too old or
+//! too large. This happens beside the writing and can be interrupted at any point.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -19,19 +19,19 @@ use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::files::{PACKED, put_aside_at, rotated, sync_folder, with_suffix};
 use crate::record::chain::tail::last_of;
 
-/// How often it is looked whether a file has become too old.
+/// Interval at which files are checked for their age.
 const LOOK: Duration = Duration::from_secs(3600);
-/// Ends the name of a file that is being packed.
+/// Suffix of the name of a file that is being compressed.
 const PACKING: &str = ".packing";
 
-/// The thread that does it.
+/// The thread that applies retention.
 pub(super) struct RetentionThread(SyncSender<()>);
 
 impl RetentionThread {
-    /// Starts it; it begins with what an earlier process left.
+    /// Starts the thread, which first processes files that an earlier process left.
     ///
     /// # Errors
-    /// There are no threads left.
+    /// The thread cannot be started.
     pub(super) fn start(
         log: &Path,
         rotation: &Rotation,
@@ -50,14 +50,14 @@ impl RetentionThread {
         Ok(Self(wake))
     }
 
-    /// Says that a file was put aside.
+    /// Notifies the thread that a file was rotated.
     pub(super) fn wake(&self) {
-        // Where it is awake already it will see that file as well.
+        // A thread that is already awake finds that file as well.
         let _awake = self.0.try_send(());
     }
 }
 
-/// Files that were put aside.
+/// The rotated files of a log.
 struct RotatedFiles {
     log: PathBuf,
     rotation: Rotation,
@@ -77,8 +77,8 @@ impl RotatedFiles {
     }
 
     fn tidy(&self, now: SystemTime, counts: &Counts) -> io::Result<()> {
-        // Removing comes first, and one file that cannot be removed or packed keeps no other from it: on a full disk that is
-        // what helps.
+        // Files are removed first, and one that cannot be removed or compressed does not stop the
+        // others: this is what helps on a full disk.
         let mut first = Ok(());
         for path in self.too_many(now)? {
             match self.remove(&path) {
@@ -97,7 +97,7 @@ impl RotatedFiles {
         first.and(self.notes.trim())
     }
 
-    /// Which files go: always the oldest.
+    /// Returns the files to remove, which are always the oldest.
     fn too_many(&self, now: SystemTime) -> io::Result<Vec<PathBuf>> {
         let Rotation {
             keep_files,
@@ -125,7 +125,7 @@ impl RotatedFiles {
         Ok(gone)
     }
 
-    /// Removes a file: first that is noted, so that nobody takes it for tampering.
+    /// Removes a file. A checkpoint records this first, so that it is not taken for tampering.
     fn remove(&self, path: &Path) -> io::Result<()> {
         if let Some(head) = last_of(path)? {
             self.notes
@@ -133,7 +133,7 @@ impl RotatedFiles {
         }
         tracing::info!(file = %path.display(), "rotated audit log file removed by retention");
         std::fs::remove_file(path)?;
-        // It may have been there packed and plain, if the machine failed just then.
+        // The file may exist both compressed and plain if the machine failed at that moment.
         match std::fs::remove_file(with_suffix(path, PACKED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => sync_folder(path),
@@ -141,10 +141,10 @@ impl RotatedFiles {
     }
 }
 
-/// Packs a file. Until the packed one is whole and on the disk, the plain one stays.
+/// Compresses a file. The plain one remains until the compressed one is complete and on disk.
 fn pack(path: &Path) -> io::Result<()> {
     let mut plain = File::open(path)?;
-    // Another process may be at it.
+    // Another process may be compressing it.
     if flock(&plain, FlockOperation::NonBlockingLockExclusive).is_err() || !path.exists() {
         return Ok(());
     }

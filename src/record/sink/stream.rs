@@ -1,4 +1,4 @@
-//! Standard output, or a device, as a log: lines hang together for as long as the process lives.
+//! Standard output or a device as a log. The chain of lines lasts as long as the process.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,18 +11,18 @@ use super::opened;
 pub(super) struct Stream {
     to: StreamTarget,
     head: Head,
-    /// The last write broke off within a line.
+    /// Whether the last write ended within a line.
     torn: bool,
 }
 
-/// Where lines go.
+/// The destination of lines.
 pub(super) enum StreamTarget {
     Stdout,
     Device(File),
 }
 
 impl Stream {
-    /// A stream that nothing was written to.
+    /// Creates a stream that nothing was written to.
     pub(super) fn new(to: StreamTarget) -> Self {
         Self {
             to,
@@ -34,7 +34,7 @@ impl Stream {
     /// Appends lines.
     ///
     /// # Errors
-    /// They were not written, or not all.
+    /// The lines were not written, or not all of them.
     pub(super) fn append<'l>(&mut self, lines: impl Iterator<Item = &'l str>) -> io::Result<()> {
         let mut out = Vec::new();
         let mut head = self.head;

@@ -64,7 +64,7 @@ fn sound(log: &Path) -> Report {
     report
 }
 
-/// What lines say, without what hangs them together.
+/// Returns the lines of a file without their links.
 fn unchained_lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     text.lines()
@@ -177,7 +177,7 @@ fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     let idle = sink(&path, true);
     let busy = sink(&path, true);
     write(&idle, "{}");
-    // As logrotate does it that packs at once.
+    // As logrotate does if it compresses at once.
     let packed = files::with_suffix(&path, ".1.gz");
     let mut encoder = flate2::write::GzEncoder::new(
         fs::File::create(&packed).unwrap(),
@@ -190,7 +190,7 @@ fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     fs::remove_file(&path).unwrap();
     write(&idle, "{}");
     assert_eq!(opened_as(&unchained_lines(&path)[0]), Some("reopened"));
-    // As another process does it that keeps few files.
+    // As another process does that keeps few files.
     fs::remove_file(&packed).unwrap();
     (0..3).for_each(|_| write(&busy, "{}"));
     fs::rename(&path, files::with_suffix(&path, ".2")).unwrap();
@@ -209,7 +209,7 @@ fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
     let path = folder.path().join("audit.jsonl");
     let sink = sink(&path, true);
     assert!(sink.can_record());
-    // Where a file was, there is a folder: nobody can write there.
+    // A folder in place of the file, so that nobody can write to it.
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert!(sink.write("{}\n".to_owned(), 1).wait().is_err() && !sink.can_record());
@@ -251,7 +251,7 @@ fn a_shared_log_that_is_moved_goes_on_after_the_last_line_of_any() {
     write(&one, "{}");
     (0..5).for_each(|_| write(&other, "{}"));
     fs::rename(&path, files::with_suffix(&path, ".1")).unwrap();
-    // This one has not seen the lines of the other.
+    // This process has not seen the lines of the other.
     write(&one, "{}");
     write(&other, "{}");
     drop((one, other));
@@ -339,7 +339,7 @@ fn files_are_put_aside_packed_and_removed() {
         (report.files.len(), report.first_seq, report.removed_through),
         (5, Some(1), None)
     );
-    // A file that somebody else removes is missed by its name.
+    // A file removed by another program is reported missing by its name.
     let aside = files::rotated(&path).unwrap();
     let away = folder.path().join("away");
     fs::rename(&aside[1], &away).unwrap();
@@ -458,7 +458,8 @@ fn packing_can_be_broken_off_anywhere() {
     drop(first);
     let aside = files::rotated(&path).unwrap();
     assert!(aside.len() >= 3, "{aside:?}");
-    // As if it had ended while it packed one, and just before it removed the plain one of another.
+    // As if it had ended while it compressed one file, and just before it removed the plain one of
+    // another.
     fs::write(files::with_suffix(&aside[0], ".packing"), "half").unwrap();
     fs::write(files::with_suffix(&aside[1], files::PACKED), "whole").unwrap();
     sound(&path);

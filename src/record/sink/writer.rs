@@ -1,4 +1,5 @@
-//! The thread that writes: lines that wait together are written, and made durable, together.
+//! The thread that writes audit lines. Lines that are queued together are written and synced
+//! together.
 
 use std::io;
 use std::path::Path;
@@ -19,36 +20,37 @@ use crate::config::{AuditConfig, AuditTo};
 use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::key::SigningKey;
 
-/// Maximum number of bytes that are gathered for one write.
+/// Maximum number of bytes of one write.
 const GATHERED_BYTES: usize = 1 << 20;
 
-/// What became of lines: for whoever waits.
+/// The result of writing lines, for the caller that waits for it.
 pub(super) type WriteResult = Result<(), (io::ErrorKind, String)>;
 
-/// Something for the thread to do.
+/// A job of the writer thread.
 pub(super) enum Job {
-    /// Lines, how many, and who waits until they are on the disk.
+    /// Lines, their number, and the caller that waits until they are on disk.
     Lines(String, u64, Option<oneshot::Sender<WriteResult>>),
     Reopen,
-    /// Write everything, with a checkpoint, and say so.
+    /// Write everything, add a checkpoint, and notify the caller.
     Flush(SyncSender<()>),
 }
 
 impl Job {
-    /// Whether somebody waits for it.
+    /// Reports whether a caller waits for it.
     pub(super) fn is_urgent(&self) -> bool {
         !matches!(self, Self::Lines(_, _, None))
     }
 }
 
-/// What the thread shares with those who hand lines in.
+/// State that the thread shares with the callers.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Bytes that wait.
+    /// Number of queued bytes.
     pub(super) waiting: AtomicUsize,
-    /// Lines that found the queue full and that the log does not know of yet.
+    /// Number of lines that were dropped because the queue was full, and not yet recorded in the
+    /// log.
     pub(super) dropped: AtomicU64,
-    /// The system refused the last that was to be written.
+    /// Whether the last write failed.
     pub(super) failing: AtomicBool,
 }
 
@@ -57,7 +59,7 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     counts: Counts,
     gathered: Batch,
-    /// Lines that the system refused and that the log does not know of yet.
+    /// Number of lines that could not be written, and not yet recorded in the log.
     failed: u64,
     well: bool,
     required: bool,
@@ -83,7 +85,7 @@ struct CheckpointedLog {
     keeper: RetentionThread,
     every_lines: u64,
     every: Duration,
-    /// The last line that a checkpoint was written of, and when.
+    /// The last line that has a checkpoint, and when it was written.
     last: (u64, Instant),
     well: bool,
 }
@@ -92,7 +94,7 @@ impl Writer {
     /// Opens the log.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The log cannot be opened.
     pub(super) fn open(
         config: &AuditConfig,
         to: &AuditTo,
@@ -115,13 +117,13 @@ impl Writer {
         })
     }
 
-    /// Writes until nobody is left to hand lines in.
+    /// Writes lines until all senders are dropped.
     pub(super) fn run(mut self, mut queue: Queue) {
         let mut jobs = Vec::new();
         while queue.take(&mut jobs) {
             jobs.drain(..).for_each(|job| self.take(job));
-            // Without any lines, too: nobody may come any more who has something to tell, while it is said that nothing can be
-            // told.
+            // Called even without lines: while recording is reported as impossible, no messages may
+            // arrive that would cause another attempt.
             self.write();
             self.target.note_if_due(&self.counts);
         }
@@ -149,7 +151,7 @@ impl Writer {
             Job::Flush(done) => {
                 self.write();
                 self.target.end(&self.counts);
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _gone = done.try_send(());
             }
         }
@@ -191,7 +193,7 @@ impl Writer {
                 self.counts.failed.inc_by(count);
                 self.failed += count;
                 self.shared.dropped.fetch_add(dropped, Ordering::Relaxed);
-                // Once for each time that it breaks off, not for each line.
+                // Logged only for the first of consecutive failures, not for each line.
                 if self.well {
                     tracing::error!(%error, "cannot write audit lines");
                 }
@@ -201,13 +203,14 @@ impl Writer {
         self.shared.failing.store(!self.well, Ordering::Relaxed);
         let told = written.map_err(|error| (error.kind(), error.to_string()));
         for one in who {
-            // Whoever asked may have gone.
+            // The caller may have stopped waiting.
             let _gone = one.send(told.clone());
         }
     }
 }
 
-/// The lines of a text, without their line feeds. As `str::lines`, which looks at each byte by itself.
+/// Iterates over the lines of a text, without their line feeds. `str::lines` does the same, but
+/// examines each byte individually.
 struct Lines<'t>(&'t str);
 
 impl<'t> Iterator for Lines<'t> {
@@ -267,7 +270,7 @@ impl Target {
 
 impl CheckpointedLog {
     fn note(&mut self, why: Reason, counts: &Counts) {
-        // One that cannot be written is not tried again with every line.
+        // Set even on failure, so that the checkpoint is not retried with every line.
         self.last = (self.log.seq(), Instant::now());
         let noted = self.log.note(why);
         match &noted {
@@ -295,7 +298,7 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
             let (file, _) = super::log::open_file(path)?;
             return Ok(Target::Stream(Stream::new(StreamTarget::Device(file))));
         }
-        // Opening a pipe would wait for its reader.
+        // Opening a pipe would block until it has a reader.
         Ok(found) if !found.is_file() => return Err(named("not a regular file")),
         _ => {}
     }
@@ -303,7 +306,7 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
         .key_file
         .clone()
         .unwrap_or_else(|| AuditConfig::key_beside(path));
-    // The folder of the log may be that of the key.
+    // Creates the folder of the log, which may also be that of the key.
     super::log::open_file(path)?;
     let notes = Arc::new(CheckpointLog::new(path, SigningKey::open(&key)?));
     if notes.were_of_another_key()? {

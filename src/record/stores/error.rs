@@ -1,60 +1,57 @@
-//! What can be wrong with what is kept, and what to do about it.
+//! Errors of the stores, and how to fix them.
 
 use std::path::PathBuf;
 
 use crate::seal::{Keychain, Keys, SealError, Sealed};
 
-/// Why a store cannot be used, or something in it. Never says what is in a file.
+/// Why a store or a file in it cannot be used. Never contains any file contents.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Its folder or its key cannot be used.
+    /// The folder or the key of the store cannot be used.
     #[error("{of}: {error}")]
     Place {
         /// Which store: `the quarantine` or `the evidence store`.
         of: &'static str,
-        /// What is wrong.
         error: SealError,
     },
-    /// Something in it cannot be opened. It is left as it is.
+    /// A file cannot be opened. It is left unchanged.
     #[error("`{}` cannot be opened: {}", file.display(), describe(*why))]
-    Sealed {
-        file: PathBuf,
-        /// What is wrong with it.
-        why: Sealed,
-    },
-    /// Something in it cannot be opened, for the key is not where it should be. It is left as it is.
+    Sealed { file: PathBuf, why: Sealed },
+    /// A file cannot be opened because the key is not where it is expected. The file is left
+    /// unchanged.
     #[error(
         "`{}` cannot be opened: no key in {at}\n  hint: restore the key there, or correct its path in the config",
         file.display()
     )]
     NoKey {
         file: PathBuf,
-        /// Where the key should be, in words.
+        /// The expected location of the key, in words.
         at: String,
     },
-    /// A segment ends within a record: whoever wrote it ended there. What came before it is whole.
+    /// A segment ends within a record, since its writer stopped there. Earlier records are
+    /// complete.
     #[error("`{}` ends within a record, at byte {offset}; earlier records are complete", file.display())]
     Torn {
-        /// The segment.
         file: PathBuf,
-        /// Where the record begins.
+        /// The offset at which the record begins.
         offset: u64,
     },
-    /// So much of this server's was kept lately that more would drive out what others have there.
+    /// The limit per minute of an upstream is reached; more messages would displace those of
+    /// others.
     #[error("the limit of {limit} stored messages per minute and server is reached")]
     TooOften { limit: u32 },
-    /// It is longer than all that may be kept.
+    /// The message is larger than the whole store may be.
     #[error(
         "{bytes} bytes exceed the limit ({limit})\n  hint: raise `max_bytes` under `[quarantine]`"
     )]
     TooLong {
-        /// Its length.
+        /// Length of the message.
         bytes: u64,
         limit: u64,
     },
 }
 
-/// What is wrong with a file, and what to do about it.
+/// Describes what is wrong with a file and how to fix it.
 fn describe(why: Sealed) -> &'static str {
     match why {
         Sealed::OtherKey => {
@@ -68,7 +65,7 @@ fn describe(why: Sealed) -> &'static str {
     }
 }
 
-/// Why a file cannot be opened with these keys of a store.
+/// Returns the error for a file that cannot be opened with these keys of a store.
 pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> StoreError {
     match why {
         Sealed::OtherKey if keys.first().is_none() => StoreError::NoKey {
@@ -79,7 +76,7 @@ pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> 
     }
 }
 
-/// Says which store it is.
+/// Returns a function that adds the name of the store to an error.
 pub(super) fn of(of: &'static str) -> impl Fn(SealError) -> StoreError {
     move |error| StoreError::Place { of, error }
 }

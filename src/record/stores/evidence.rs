@@ -1,7 +1,8 @@
-//! The evidence store: whole messages, sealed, in segments that only grow.
+//! The evidence store: whole messages, sealed, in append-only segments.
 //!
-//! Each process writes segments of its own, so that none writes where another has written or broken off. A record opens only
-//! where it stands: moved, swapped or changed, it does not.
+//! Each process writes its own segments, so that none continues a file that another has written or
+//! left incomplete. A record can be opened only at its original position: not if it was moved,
+//! swapped or changed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,15 +21,15 @@ use crate::config::EvidenceConfig;
 use crate::protocol::AuditId;
 use crate::seal::{self, Keychain, Keys, Listed, SealError, SealedFolder, Sources};
 
-/// Ends the name of a segment.
+/// Suffix of the file name of a segment.
 const SEGMENT: &str = ".evidence";
-/// Maximum number of bytes of a segment; a store is made of eight at the least, so that limits of bytes and age take away a
-/// part of it.
+/// Maximum number of bytes of a segment. A store has at least `SEGMENTS` of them, so that the
+/// limits of bytes and age remove only a part of it.
 const SEGMENT_BYTES: u64 = 64 << 20;
 const SEGMENTS: u32 = 8;
-/// Maximum number of files that are looked at: more cannot come of the limits.
+/// Maximum number of files that are read; the limits do not allow more.
 const FILES: usize = 200_000;
-/// A segment that was written so lately may end within a record: it is being written.
+/// A segment modified within this time may end within a record, since it is still being written.
 const FRESH: Duration = Duration::from_secs(5);
 
 /// The evidence store.
@@ -39,7 +40,7 @@ pub struct Evidence {
     counts: OnceLock<EvidenceCounts>,
 }
 
-/// What is on disk.
+/// The files on disk and the keys to open them.
 #[derive(Debug)]
 pub(super) struct Store {
     place: SealedFolder,
@@ -48,7 +49,7 @@ pub(super) struct Store {
     age: Duration,
 }
 
-/// A segment that grows.
+/// A segment that records are appended to.
 pub(super) struct Segment {
     name: String,
     file: File,
@@ -57,10 +58,11 @@ pub(super) struct Segment {
 }
 
 impl Evidence {
-    /// The store that the config names; `None` if it names no folder. Makes nothing on disk until something is kept.
+    /// Opens the store that the config names; `None` if it names no folder. Creates nothing on disk
+    /// until a message is stored.
     ///
     /// # Errors
-    /// Others can look into the folder, or the key is there and cannot be used.
+    /// Other users have access to the folder, or the key exists and cannot be used.
     pub fn open(config: &EvidenceConfig) -> Result<Option<Self>, StoreError> {
         let Some(folder) = &config.folder else {
             return Ok(None);
@@ -87,12 +89,13 @@ impl Evidence {
         self.store.place.path()
     }
 
-    /// Counts here what becomes of records. To be called before the first one is offered.
+    /// Sets the counters for records. Must be called before the first one is offered.
     pub fn count(&self, counts: EvidenceCounts) {
         self.counts.set(counts).unwrap_or_default();
     }
 
-    /// Keeps a message, as soon as there is time for it: another thread writes. What there is no room for is counted.
+    /// Queues a message to be written by another thread. If the queue is full, the message is
+    /// dropped and counted.
     pub fn offer(&self, kept: StoredMessage) {
         let start = || {
             let started = Writer::start(self.store.clone(), self.counts.get().cloned());
@@ -103,11 +106,11 @@ impl Evidence {
         }
     }
 
-    /// Removes the segments that are older than they may be kept. To be called now and then: where nothing new is kept, nothing
-    /// else does.
+    /// Removes segments that have exceeded their maximum age. Must be called periodically, since
+    /// otherwise they are removed only when a new message is stored.
     ///
     /// # Errors
-    /// The folder cannot be read, or a segment not be removed.
+    /// The folder cannot be read, or a segment cannot be removed.
     pub fn forget_old(&self) -> Result<(), StoreError> {
         let gone = self.store.forget_old(0)?;
         if let Some(counts) = self.counts.get() {
@@ -116,26 +119,28 @@ impl Evidence {
         Ok(())
     }
 
-    /// Waits until everything that was offered so far is written, for at most so long.
+    /// Waits until all messages offered so far are written, for at most `within`.
     pub fn flush(&self, within: Duration) {
         if let Some(Some(writer)) = self.writer.get() {
             writer.flush(within);
         }
     }
 
-    /// The message of this id, if it is kept. Of several (a batch has one id) the first.
+    /// Returns the message with this id, if it is stored. If there are several (a batch has one
+    /// id), returns the first.
     ///
     /// # Errors
     /// It cannot be read or opened.
     pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
-        // A segment that was broken off is no fault of what stands in others.
+        // An incomplete segment does not affect the records in others.
         let whole = |read: &Result<StoredMessage, StoreError>| {
             !matches!(read, Err(StoreError::Torn { .. }))
         };
         self.records(Some(audit))?.find(whole).transpose()
     }
 
-    /// All messages, oldest first. A record that cannot be opened is an error in its place, and reading continues.
+    /// Returns all messages, oldest first. A record that cannot be opened yields an error, and
+    /// reading continues.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -185,7 +190,7 @@ impl Iterator for Records<'_> {
                             offset: 0,
                         })
                     }
-                    // The oldest go while others are read.
+                    // The oldest segments may be removed while others are read.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => return Some(Err(self.store.failed(SealError::of(&path)(error)))),
                 }
@@ -221,7 +226,7 @@ impl Store {
         error::of(super::EVIDENCE.of)(error)
     }
 
-    /// All segments, oldest first.
+    /// Returns all segments, oldest first.
     fn segments(&self) -> Result<Vec<Listed>, StoreError> {
         let mut files = self
             .place
@@ -232,7 +237,7 @@ impl Store {
                 .strip_suffix(SEGMENT)
                 .is_some_and(|id| Uuid::try_parse(id).is_ok())
         });
-        // Their names are made of the time (RFC 9562, version 7).
+        // Their names contain the time (UUID version 7, RFC 9562).
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
     }
@@ -260,8 +265,9 @@ impl Store {
         StoredMessage::from_bytes(&text).ok_or(wrong(seal::Sealed::Damaged))
     }
 
-    /// Appends a record to the segment, or to a new one where there is none or it is long enough. Gives how many old segments
-    /// had to go for it. After a failure the segment is not written to any more.
+    /// Appends a record to the open segment, or to a new one if none is open or the open one is too
+    /// long or too old. Returns the number of old segments that were removed to make room. After a
+    /// failure, the segment is not written to any more.
     pub(super) fn append(
         &self,
         open: &mut Option<Segment>,
@@ -270,7 +276,8 @@ impl Store {
         let most = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
         let mut gone = 0;
         let mut segment = match open.take() {
-            // A segment goes as a whole: one that grows for long would keep what is in it for longer than it may be.
+            // A segment is removed as a whole, so one that grows for too long would keep its
+            // records beyond their maximum age.
             Some(segment)
                 if segment.length < most && segment.began.elapsed() < self.age / SEGMENTS =>
             {
@@ -325,12 +332,12 @@ impl Store {
         Ok(gone)
     }
 
-    /// Makes the system keep what was written.
+    /// Syncs the open segment to disk.
     pub(super) fn sync(open: Option<&Segment>) -> std::io::Result<()> {
         open.map_or(Ok(()), |segment| segment.file.sync_data())
     }
 
-    /// Whether nothing is lost by a new key.
+    /// Checks that a new key would not replace a missing one that stored records are sealed with.
     fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         let segments = self.segments().unwrap_or_default();
         for segment in segments.iter().rev() {
@@ -351,7 +358,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the segments that are too old, and the oldest until there is room for another. How many.
+    /// Removes segments that are too old, and then the oldest until there is room for `room` more
+    /// bytes. Returns the number of removed segments.
     fn forget_old(&self, room: u64) -> Result<usize, StoreError> {
         let segments = self.segments()?;
         let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();

@@ -1,9 +1,9 @@
-//! Records of a segment, one after the other.
+//! Reads the records of a segment, which follow one another.
 //!
 //! ```text
-//! 4 bytes   length of what follows the id, big-endian
+//! 4 bytes   length of the sealed record, big-endian
 //! 16 bytes  audit id
-//! n bytes   the record, sealed for this segment, this place in it and this id
+//! n bytes   the record, sealed for this segment, its offset and this id
 //! ```
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -15,17 +15,18 @@ use super::error::StoreError;
 use crate::protocol::AuditId;
 use crate::seal::{OVERHEAD_BYTES, Purpose, SealError};
 
-/// What a record is sealed for.
+/// The purpose for which a record is sealed.
 pub(super) const RECORD: Purpose = Purpose {
     mark: *b"lge",
     label: b"lychgate evidence: key of a record",
 };
-/// Before what is sealed.
+/// Length of the fields before the sealed record.
 pub(super) const HEAD_BYTES: u64 = 20;
-/// Longest record, in bytes: longer than any message that is read.
+/// Maximum length of a record, in bytes: longer than any message that is read.
 const LONGEST: u64 = (1 << 31) + (1 << 20);
 
-/// Where a record belongs: it opens nowhere else.
+/// Returns the name that a record is sealed under. It binds the record to its segment, offset and
+/// id: it cannot be opened anywhere else.
 pub(super) fn name(segment: &str, offset: u64, audit: AuditId) -> Vec<u8> {
     [
         segment.as_bytes(),
@@ -35,7 +36,7 @@ pub(super) fn name(segment: &str, offset: u64, audit: AuditId) -> Vec<u8> {
     .concat()
 }
 
-/// Where a record is.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) audit: AuditId,
@@ -44,10 +45,10 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The one that begins at `offset`; `None` at the end of a segment of so many bytes.
+    /// Reads the frame that begins at `offset`; `None` at `end`, the length of the segment.
     ///
     /// # Errors
-    /// The segment ends within it, or what is there is none.
+    /// The segment ends within the frame, or there is no valid frame at `offset`.
     pub(super) fn read(
         from: &mut (impl Read + Seek),
         path: &Path,
@@ -84,7 +85,7 @@ impl Frame {
         }
     }
 
-    /// Where the next one begins.
+    /// Returns the offset of the next frame.
     pub(super) fn next(&self) -> u64 {
         self.offset + HEAD_BYTES + self.length
     }

@@ -1,4 +1,5 @@
-//! What people have done, written down for the audit log: a running gate tells of it, whichever process it was done in.
+//! Notes of what operators did with messages in quarantine. They may be written by any process; a
+//! running gate reads them and writes them to the audit log.
 
 use std::time::SystemTime;
 
@@ -8,35 +9,35 @@ use super::stored_message::{as_millis, as_uuid};
 use crate::protocol::AuditId;
 use crate::seal::Purpose;
 
-/// What a note is sealed for.
+/// The purpose for which a note is sealed.
 pub(super) const NOTE: Purpose = Purpose {
     mark: *b"lgn",
     label: b"lychgate quarantine: key of a note",
 };
 
-/// Who did something, and why.
+/// Who performed an action, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
-    /// A name that people know.
+    /// The name of a person.
     pub who: String,
-    /// In their words.
+    /// The reason in the person's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What can be done with a message in quarantine.
+/// An action on a message in quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuarantineAction {
-    /// It was read in clear.
+    /// The message was displayed in cleartext.
     Shown,
-    /// It was released to its agent.
+    /// The message was released to its agent.
     Released,
     Deleted,
 }
 
 impl QuarantineAction {
-    /// The word of the audit log and metrics.
+    /// Returns the word used in the audit log and in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Shown => "shown",
@@ -46,23 +47,23 @@ impl QuarantineAction {
     }
 }
 
-/// Something that a person has done.
+/// An action that a person performed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     pub act: QuarantineAction,
-    /// With which message.
+    /// The message that was acted on.
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
     pub by: Actor,
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,
-    /// Whose message it was; not known of one that cannot be opened.
+    /// The agent that the message is for; unknown if the message cannot be opened.
     #[serde(default)]
     pub agent: Option<String>,
-    /// From which server.
+    /// The upstream that sent it.
     #[serde(default)]
     pub upstream: Option<String>,
-    /// The name of its file, for who has told of it.
+    /// The name of the note's file, for its removal once it is in the audit log.
     #[serde(skip)]
     pub(super) file: String,
 }

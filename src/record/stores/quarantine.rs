@@ -1,10 +1,12 @@
-//! The quarantine: messages that something was taken out of, one sealed file each.
+//! The quarantine: messages that content was removed from, one sealed file each.
 //!
 //! ```text
-//! ID.item               what is known of it and the message, each sealed by itself: a list opens the first only
-//! released/ID.RELEASE   waits for its agent; who moves it to `delivered/` delivers, so that exactly one does
-//! notes/                what people did, for a running gate to tell the audit log
+//! ID.item               information about the message and the message, sealed separately
+//! released/ID.RELEASE   waits for its agent; exactly one process moves it to `delivered/`
+//! notes/                actions of operators, which a running gate writes to the audit log
 //! ```
+//!
+//! A list opens only the information. The process that moves a release delivers the message.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,7 +29,8 @@ use crate::seal::{
     self, Keychain, Keys, Listed, OVERHEAD_BYTES, Purpose, SealError, Sealed, SealedFolder, Sources,
 };
 
-/// What is known of a message is sealed for this, and the message for that.
+/// The purpose for which the information about a message is sealed; `MESSAGE` is that of the
+/// message.
 const ABOUT: Purpose = Purpose {
     mark: *b"lgq",
     label: b"lychgate quarantine: key of what is known",
@@ -36,17 +39,18 @@ const MESSAGE: Purpose = Purpose {
     mark: *b"lgm",
     label: b"lychgate quarantine: key of a message",
 };
-/// Ends the name of an item.
+/// Suffix of the file name of an item.
 const ITEM: &str = ".item";
-/// Maximum number of bytes of what is known of a message, sealed.
+/// Maximum length of the sealed information about a message, in bytes.
 const ABOUT_BYTES: u64 = 256 << 10;
-/// Maximum number of messages of one server that are kept in a minute: a server that sends nothing else would drive out all
-/// others' and hold up whoever waits for the disk.
+/// Maximum number of messages of one upstream that are stored per minute. Without it, an upstream
+/// that sends nothing else would displace the messages of all others and delay all callers that
+/// wait for the disk.
 const PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Maximum number of files that are looked at in one folder: more cannot come of the limits.
+/// Maximum number of files that are read from one folder; the limits do not allow more.
 const FILES: usize = 200_000;
-/// Longest note or release, in bytes.
+/// Maximum length of a note or release, in bytes.
 const SMALL_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
@@ -60,55 +64,54 @@ pub struct Quarantine {
     bytes: u64,
     age: Duration,
     pub(super) release: Duration,
-    /// Held while room is made: how many of each server were kept in this minute.
+    /// Number of messages stored for each upstream in the current minute; locked while room is
+    /// made.
     keeping: Mutex<RecentIntake>,
 }
 
-/// How many messages of each server were kept since then.
+/// Number of messages of each upstream that were stored since a point in time.
 #[derive(Debug, Default)]
 struct RecentIntake {
     since: Option<Instant>,
     kept: HashMap<String, u32>,
 }
 
-/// What has become of a message in quarantine.
+/// The state of a message in quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It lies there.
+    /// It is stored.
     Kept,
-    /// It waits for its agent.
+    /// It is released and waits for its agent.
     Released {
-        /// Until then.
+        /// When the release expires.
         until: SystemTime,
     },
-    /// It was delivered, once or more often.
+    /// It was delivered at least once.
     Delivered,
 }
 
-/// A message in quarantine, as a list shows it.
+/// A message in quarantine as it appears in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What is known of it.
     pub about: MessageInfo,
-    /// What has become of it.
     pub state: State,
 }
 
-/// What is in the quarantine.
+/// The contents of the quarantine.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// All that can be opened, newest first.
+    /// All messages that can be opened, newest first.
     pub items: Vec<Item>,
-    /// Why others cannot.
+    /// The errors of the messages that cannot be opened.
     pub faults: Vec<StoreError>,
 }
 
 impl Quarantine {
-    /// The quarantine that the config names; `None` if it is off or names no folder. Makes nothing on disk until something is
-    /// kept.
+    /// Opens the quarantine that the config names; `None` if it is off or names no folder. Creates
+    /// nothing on disk until a message is stored.
     ///
     /// # Errors
-    /// Others can look into the folder, or the key is there and cannot be used.
+    /// Other users have access to the folder, or the key exists and cannot be used.
     pub fn open(config: &QuarantineConfig) -> Result<Option<Self>, StoreError> {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else {
             return Ok(None);
@@ -152,10 +155,12 @@ impl Quarantine {
         self.items.path()
     }
 
-    /// Keeps a message; once this returns it is on the disk. Gives how many older ones had to go for it.
+    /// Stores a message; it is on disk when this returns. Returns the number of older messages that
+    /// were removed to make room.
     ///
     /// # Errors
-    /// It is too long, or cannot be written.
+    /// The message is too long, its upstream has reached the limit per minute, or it cannot be
+    /// written.
     pub fn keep(&self, kept: &StoredMessage) -> Result<usize, StoreError> {
         let about = kept
             .info
@@ -183,10 +188,10 @@ impl Quarantine {
         Ok(gone)
     }
 
-    /// All items, and the faults of those that cannot be opened.
+    /// Returns all messages, and the errors of those that cannot be opened.
     ///
     /// # Errors
-    /// The folder cannot be read, or the key cannot be had.
+    /// The folder cannot be read, or the key is not available.
     pub fn list(&self) -> Result<Listing, StoreError> {
         let mut listing = Listing::default();
         let released = self.releases()?;
@@ -219,7 +224,7 @@ impl Quarantine {
         Ok(listing)
     }
 
-    /// The ids of all messages, also of those that cannot be opened.
+    /// Returns the ids of all messages, including those that cannot be opened.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -231,7 +236,7 @@ impl Quarantine {
             .collect())
     }
 
-    /// What is known of the message of this id, if it is kept.
+    /// Returns the information about the message with this id, if it is stored.
     ///
     /// # Errors
     /// It cannot be read or opened.
@@ -246,7 +251,7 @@ impl Quarantine {
         self.opened_about(audit, &start).map(Some)
     }
 
-    /// The message of this id, if it is kept.
+    /// Returns the message with this id, if it is stored.
     ///
     /// # Errors
     /// It cannot be read or opened.
@@ -270,7 +275,7 @@ impl Quarantine {
         }))
     }
 
-    /// Deletes the message of this id, also one that cannot be opened; whether there was one.
+    /// Deletes the message with this id, even if it cannot be opened. Returns whether it existed.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -283,17 +288,18 @@ impl Quarantine {
         Ok(true)
     }
 
-    /// Removes what is older than it may be kept. To be called now and then: where nothing new is kept, nothing else does. How
-    /// many.
+    /// Removes messages that have exceeded their maximum age and returns their number. Must be
+    /// called periodically, since otherwise they are removed only when a new message is stored.
     ///
     /// # Errors
-    /// The folder cannot be read, or a file not be removed.
+    /// The folder cannot be read, or a file cannot be removed.
     pub fn forget_old(&self) -> Result<usize, StoreError> {
         let _keeping = self.keeping.lock();
         self.make_room(0, 0)
     }
 
-    /// Removes what is too old, and the oldest until there is room for so many more with so many bytes. How many.
+    /// Removes messages that are too old, and then the oldest until there is room for `more`
+    /// messages with `room` bytes in total. Returns the number of removed messages.
     fn make_room(&self, more: usize, room: u64) -> Result<usize, StoreError> {
         let files = self.files()?;
         let (mut count, mut bytes) = (
@@ -315,7 +321,7 @@ impl Quarantine {
         Ok(gone)
     }
 
-    /// Removes a message and what was said of it; whether it was there.
+    /// Removes a message and its releases. Returns whether it existed.
     fn forget(&self, audit: AuditId) -> Result<bool, StoreError> {
         for place in [&self.released, &self.delivered] {
             for file in place.files(FILES).map_err(failed)? {
@@ -327,7 +333,8 @@ impl Quarantine {
         self.items.remove(&item(audit)).map_err(failed)
     }
 
-    /// The files of all messages, oldest first: their names are made of the time (RFC 9562, version 7).
+    /// Returns the files of all messages, oldest first: their names contain the time (UUID version
+    /// 7, RFC 9562).
     fn files(&self) -> Result<Vec<Listed>, StoreError> {
         let mut files = self.items.files(FILES).map_err(failed)?;
         files.retain(|file| id(&file.name).is_some());
@@ -351,7 +358,7 @@ impl Quarantine {
             .ok_or_else(|| self.damaged(&name))
     }
 
-    /// A note or a release; what is none is passed over, and told of.
+    /// Reads a note or a release; one that cannot be read is logged and ignored.
     pub(super) fn small<T: DeserializeOwned>(
         &self,
         place: &SealedFolder,
@@ -396,7 +403,7 @@ impl Quarantine {
             .map_err(|error| failed(SealError::of(self.path())(error)))
     }
 
-    /// Whether nothing is lost by a new key.
+    /// Checks that a new key would not replace a missing one that stored messages are sealed with.
     fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         for file in self
             .items
@@ -430,10 +437,10 @@ impl Quarantine {
 }
 
 impl RecentIntake {
-    /// Counts a message of this server, unless there were too many.
+    /// Counts a message of this upstream, unless its limit is reached.
     fn count(&mut self, upstream: &str) -> Result<(), StoreError> {
         if self.since.is_none_or(|since| since.elapsed() >= MINUTE) {
-            // Servers are those of the config: there are no more of them than that.
+            // The map is bounded, since all upstreams are from the config.
             *self = Self {
                 since: Some(Instant::now()),
                 kept: HashMap::new(),
@@ -460,13 +467,13 @@ fn id(file: &str) -> Option<AuditId> {
     Uuid::try_parse(file.strip_suffix(ITEM)?).ok().map(AuditId)
 }
 
-/// The two sealed parts of an item's file.
+/// Returns the two sealed parts of an item's file.
 fn parts(file: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = file.split_first_chunk()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
 pub(super) fn json<T: Serialize>(what: &T) -> Zeroizing<Vec<u8>> {
-    // These are plain data of ours.
+    // These types are plain data and always serialize.
     Zeroizing::new(serde_json::to_vec(what).unwrap_or_default())
 }

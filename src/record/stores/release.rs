@@ -1,4 +1,4 @@
-//! What a person has released: good for one delivery, to one agent, for a while.
+//! Releases from quarantine: each permits one delivery to one agent within a limited time.
 
 use std::time::SystemTime;
 
@@ -12,37 +12,38 @@ use super::stored_message::{MessageInfo, StoredMessage, as_millis, as_uuid, at_m
 use crate::protocol::AuditId;
 use crate::seal::{Listed, Purpose};
 
-/// What a release is sealed for.
+/// The purpose for which a release is sealed.
 pub(super) const RELEASE: Purpose = Purpose {
     mark: *b"lgr",
     label: b"lychgate quarantine: key of a release",
 };
 
-/// Maximum number of notes and releases that are looked at in one go.
+/// Maximum number of notes or releases that are read at once.
 const LOOKED: usize = 1000;
 
 /// A release that waits for its agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Release {
-    /// Names it, and the file that exactly one delivery takes away.
+    /// The id of the release, and part of the name of the file that exactly one delivery moves
+    /// away.
     pub id: String,
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
-    /// Who released it, and why.
+    /// Who released the message, and why.
     pub by: Actor,
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,
-    /// Until when it waits.
+    /// When the release expires.
     #[serde(with = "as_millis", rename = "until_unix_ms")]
     pub until: SystemTime,
-    /// Whose it is, and what was asked.
+    /// The agent that the message is for and the call that it answers.
     pub about: MessageInfo,
 }
 
 impl Release {
-    /// A new one, that ends then.
+    /// Creates a release that expires at `until`.
     pub(super) fn new(about: MessageInfo, by: Actor, at: SystemTime, until: SystemTime) -> Self {
-        // As they are written down.
+        // In whole milliseconds, as they are stored.
         let [at, until] = [at, until].map(|time| at_millis(millis(time)));
         Self {
             id: Uuid::new_v4().simple().to_string(),
@@ -54,31 +55,32 @@ impl Release {
         }
     }
 
-    /// Whether its time is over.
+    /// Reports whether the release has expired.
     pub fn is_over(&self) -> bool {
         SystemTime::now() >= self.until
     }
 
-    /// The name of its file.
+    /// Returns the name of the release's file.
     pub(super) fn file(&self) -> String {
         format!("{}.{}", self.audit, self.id)
     }
 }
 
 impl Quarantine {
-    /// Releases the message of this id: one delivery to its agent, if that asks in time. `None` if it is not kept.
+    /// Releases the message with this id for one delivery to its agent, if the agent asks for it in
+    /// time. `None` if the message is not stored.
     ///
     /// # Errors
-    /// It cannot be opened, or the release cannot be written.
+    /// The message cannot be opened, or the release cannot be written.
     pub fn release(&self, audit: AuditId, by: Actor) -> Result<Option<Release>, StoreError> {
-        // Opened whole: what is damaged is not released.
+        // The whole message is opened, so that a damaged one is not released.
         let Some(kept) = self.get(audit)? else {
             return Ok(None);
         };
         let now = SystemTime::now();
         let release = Release::new(kept.info, by.clone(), now, now + self.release);
         let file = release.file();
-        // Who finds the release finds the note.
+        // The note is written first, so that there is a note for every release.
         self.note(QuarantineAction::Released, audit, by, Some(&release.about))?;
         for earlier in self
             .releases()?
@@ -92,19 +94,19 @@ impl Quarantine {
         Ok(Some(release))
     }
 
-    /// Notes that a message was read in clear.
+    /// Records that a message was displayed in cleartext.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The note cannot be written.
     pub fn shown(&self, about: &MessageInfo, by: Actor) -> Result<(), StoreError> {
         self.note(QuarantineAction::Shown, about.audit, by, Some(about))
     }
 
-    /// Gives up what is released to whoever asks first: the message, if this was it. `None` where another was faster, its time
-    /// is over, or it is gone.
+    /// Claims a release and returns its message. `None` if another caller was first, the release
+    /// has expired, or the message is gone.
     ///
     /// # Errors
-    /// It cannot be opened: then it still waits.
+    /// The message cannot be opened; the release remains in place.
     pub fn take(&self, release: &Release) -> Result<Option<StoredMessage>, StoreError> {
         if release.is_over() {
             return Ok(None);
@@ -121,7 +123,7 @@ impl Quarantine {
         Ok(taken.then_some(kept))
     }
 
-    /// What waits for its agents. To be looked at now and then.
+    /// Returns the releases that wait for their agents. Should be called periodically.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -135,7 +137,7 @@ impl Quarantine {
             .collect())
     }
 
-    /// Removes a release whose time is over; whether it was this that did.
+    /// Removes an expired release. Returns whether this call removed it.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -146,7 +148,7 @@ impl Quarantine {
         self.released.remove(&release.file()).map_err(failed)
     }
 
-    /// What people have done that nobody has told of yet.
+    /// Returns the notes that are not yet in the audit log.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -163,7 +165,7 @@ impl Quarantine {
         Ok(files.iter().filter_map(read).collect())
     }
 
-    /// Removes a note that was told of.
+    /// Removes a note that is in the audit log.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -195,7 +197,7 @@ impl Quarantine {
     }
 }
 
-/// What the name of a release's file says: which message, and which release.
+/// Parses the name of a release's file into the id of the message and that of the release.
 pub(super) fn named(file: &str) -> Option<(AuditId, &str)> {
     let (audit, id) = file.split_once('.')?;
     Some((AuditId(Uuid::try_parse(audit).ok()?), id))

@@ -1,4 +1,4 @@
-//! A kept message and what is known of it.
+//! A stored message and the information about it.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,42 +12,43 @@ use zeroize::Zeroizing;
 use crate::message::Direction;
 use crate::protocol::AuditId;
 
-/// What is known of a kept message. May hold words of an agent or a server (tools, pointers): harmless only where it is made so.
+/// Information about a stored message. May contain text of an agent or an upstream (names of tools,
+/// JSON pointers), which is unsafe until it is sanitized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageInfo {
-    /// Its line in the audit log.
+    /// The id of its line in the audit log.
     #[serde(with = "as_uuid")]
     pub audit: AuditId,
-    /// When it was judged.
+    /// When it was inspected.
     #[serde(with = "as_millis", rename = "at_unix_ms")]
     pub at: SystemTime,
-    /// Which way it went.
+    /// The direction of the message.
     #[serde(with = "as_word")]
     pub direction: Direction,
-    /// The agent on the one side.
+    /// The agent that sent or receives it.
     pub agent: String,
-    /// Its user, where its credential names one.
+    /// The user of the agent, if its credential names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The server on the other.
+    /// The upstream that sent or receives it.
     pub upstream: String,
-    /// The method; of an answer, that of its request.
+    /// The method; for an answer, that of its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The tool, prompt or resource that it is about.
+    /// The tool, prompt or resource that it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The policy that judged it.
+    /// The policy under which it was inspected.
     pub policy: String,
-    /// How the agent speaks: `legacy` or `modern`.
+    /// The protocol era of the agent: `legacy` or `modern`.
     pub era: String,
-    /// What the call was that it answers, as a digest: equal for calls that ask the same.
+    /// A digest of the call that it answers; the same for calls with the same request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Where something was taken out, as JSON pointers; empty where nothing was.
+    /// JSON pointers to the places that content was removed from; empty if none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
-    /// The rules for which it was.
+    /// The rules that caused the removal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
     /// Length of the message in bytes.
@@ -55,12 +56,11 @@ pub struct MessageInfo {
     pub bytes: u64,
 }
 
-/// A message that is kept, as it came.
+/// A stored message, as received.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredMessage {
-    /// What is known of it.
     pub info: MessageInfo,
-    /// Its bytes.
+    /// The bytes of the message.
     pub message: Bytes,
 }
 
@@ -72,7 +72,7 @@ impl Deref for StoredMessage {
     }
 }
 
-/// Never the message itself.
+/// Omits the message itself.
 impl fmt::Debug for StoredMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kept")
@@ -82,14 +82,15 @@ impl fmt::Debug for StoredMessage {
 }
 
 impl MessageInfo {
-    /// As JSON, to be sealed.
+    /// Serializes it as JSON, to be sealed.
     pub(super) fn to_json(&self) -> Option<Zeroizing<Vec<u8>>> {
         serde_json::to_vec(self).ok().map(Zeroizing::new)
     }
 }
 
 impl StoredMessage {
-    /// As bytes to be sealed: the length of what is known of it, that as JSON, and the message.
+    /// Serializes it as bytes, to be sealed: the length of the information, the information as
+    /// JSON, and the message.
     pub(super) fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
         let about = serde_json::to_vec(&self.info).ok()?;
         let length = u32::try_from(about.len()).ok()?;
@@ -100,7 +101,7 @@ impl StoredMessage {
         Some(out)
     }
 
-    /// From such bytes.
+    /// Parses the bytes that [`Self::to_bytes`] returns.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (about, message) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
@@ -111,21 +112,21 @@ impl StoredMessage {
     }
 }
 
-/// Times as milliseconds since 1970.
+/// Converts a time to milliseconds since 1970.
 pub(super) fn millis(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     })
 }
 
-/// The other way round.
+/// Converts milliseconds since 1970 to a time.
 pub(super) fn at_millis(millis: u64) -> SystemTime {
     UNIX_EPOCH
         .checked_add(Duration::from_millis(millis))
         .unwrap_or(UNIX_EPOCH)
 }
 
-/// An id as its text.
+/// Serializes an id as text.
 pub(super) mod as_uuid {
     use serde::{Deserializer, Serializer, de};
 
@@ -148,7 +149,7 @@ pub(super) mod as_uuid {
     }
 }
 
-/// A time as milliseconds since 1970.
+/// Serializes a time as milliseconds since 1970.
 pub(super) mod as_millis {
     use serde::{Deserializer, Serializer};
 
@@ -168,7 +169,7 @@ pub(super) mod as_millis {
     }
 }
 
-/// A direction as its word.
+/// Serializes a direction as a word.
 mod as_word {
     use serde::{Deserializer, Serializer};
 

@@ -68,7 +68,7 @@ fn by(who: &str) -> Actor {
     }
 }
 
-/// All bytes of all files below a folder.
+/// Returns all bytes of all files below a folder.
 fn bytes_below(folder: &Path) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -216,7 +216,7 @@ fn a_release_is_given_to_one_of_many() {
     let quarantine = quarantine(dir.path());
     assert!(quarantine.releases().unwrap().is_empty());
     assert_eq!(quarantine.list().unwrap().items[0].state, State::Delivered);
-    // Another release is another delivery, and a second one takes the place of the first.
+    // Another release permits another delivery, and a second release replaces the first.
     let second = quarantine.release(one.audit, by("ann")).unwrap().unwrap();
     let third = quarantine.release(one.audit, by("bob")).unwrap().unwrap();
     assert_eq!(quarantine.take(&second).unwrap(), None);
@@ -307,7 +307,7 @@ fn what_was_changed_or_moved_is_seen_at_every_byte() {
         "{}",
         listing.faults[0]
     );
-    // A release that nobody with the key has made is none.
+    // A release that was not created with the key is invalid.
     let forged = dir.path().join("q/released");
     let release = quarantine.release(two.audit, by("ann")).unwrap().unwrap();
     let made = forged.join(format!("{}.{}", two.audit, release.id));
@@ -395,7 +395,7 @@ fn evidence_is_read_in_order_and_a_torn_record_is_skipped_and_told() {
     let evidence = evidence(dir.path());
     let read: Vec<StoredMessage> = evidence.iter().unwrap().map(Result::unwrap).collect();
     assert_eq!(read, all);
-    // The first process was killed as it wrote its second record, at any byte.
+    // The first process was killed while it wrote its second record, at any byte.
     let mut segments: Vec<_> = fs::read_dir(dir.path().join("e"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -493,7 +493,7 @@ fn one_server_cannot_drive_out_what_others_have_there() {
     assert_eq!(quarantine.keep(&other).unwrap(), 0);
 }
 
-/// Makes a file look as if it was written so many days ago.
+/// Makes a file look as if it was written this many days ago.
 fn age(file: &Path, days: u64) {
     let then = SystemTime::now() - Duration::from_secs(days * 86_400);
     fs::File::options()

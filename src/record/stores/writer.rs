@@ -1,4 +1,5 @@
-//! The thread that writes evidence: off the path of calls, behind a queue that is bounded in messages and bytes.
+//! The thread that writes evidence. It is outside of the path of calls and has a queue that is
+//! limited in messages and bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -11,21 +12,21 @@ use prometheus::IntCounter;
 use super::evidence::Store;
 use super::stored_message::StoredMessage;
 
-/// Maximum number of messages that wait to be written.
+/// Maximum number of queued messages.
 const QUEUE: usize = 4096;
-/// Maximum number of bytes of them.
+/// Maximum number of bytes of queued messages.
 const QUEUE_BYTES: u64 = 64 << 20;
 
-/// What becomes of records.
+/// Counters for the records of an evidence store.
 #[derive(Clone, Debug)]
 pub struct EvidenceCounts {
-    /// Written.
+    /// Records written.
     pub kept: IntCounter,
-    /// Not written: more was to be written than the disk takes.
+    /// Records dropped because the queue was full.
     pub dropped: IntCounter,
-    /// Not written: the system refused.
+    /// Records that could not be written.
     pub failed: IntCounter,
-    /// Segments that went, because there was no room or they were too old.
+    /// Segments removed because they were too old or to make room.
     pub forgotten: IntCounter,
 }
 
@@ -34,7 +35,7 @@ enum Job {
     Flush(SyncSender<()>),
 }
 
-/// The near end of the queue.
+/// The sending end of the queue.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: SyncSender<Job>,

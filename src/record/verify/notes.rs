@@ -1,4 +1,5 @@
-//! What vouches for a log: the checkpoints beside it, and those that were kept elsewhere.
+//! The known digests of a log, from the checkpoints beside it and from those that were kept
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,34 +11,34 @@ use crate::record::chain::checkpoint::{Reason, SignedCheckpoint};
 use crate::record::chain::files::{self, Lines, Piece};
 use crate::record::chain::{Head, Sha};
 
-/// Maximum number of keys that are reported as not trusted.
+/// Maximum number of untrusted keys that are reported.
 const STRANGERS: usize = 20;
 
-/// What vouches for a line.
+/// The known digest of a line.
 #[derive(Clone, Copy)]
 pub(super) struct KnownDigest {
     pub(super) sha: Sha,
-    /// It was kept elsewhere.
+    /// Whether it is from a checkpoint that was kept elsewhere.
     pub(super) anchor: bool,
 }
 
-/// What vouches for the log.
+/// The known digests and files of a log.
 #[derive(Default)]
 pub(super) struct KnownDigests {
-    /// What lines must be, by their numbers.
+    /// The known digests by line number.
     pub(super) lines: BTreeMap<u64, KnownDigest>,
-    /// All up to this line was removed in good order.
+    /// The last line that retention removed, together with all before it.
     pub(super) removed: Head,
-    /// Files that were put aside, by the number of their last line.
+    /// Names of rotated files, by the number of their last line.
     pub(super) aside: BTreeMap<u64, String>,
-    /// There are no checkpoints at all.
+    /// Whether there is no checkpoint file.
     pub(super) absent: bool,
-    /// Keys that were told not to count.
+    /// Untrusted keys that were reported.
     strangers: BTreeSet<String>,
 }
 
 impl KnownDigests {
-    /// Reads checkpoints and anchors, and notes what is wrong with them by themselves.
+    /// Reads checkpoints and anchors, and reports what is wrong with the checkpoints themselves.
     pub(super) fn read(
         log: &Path,
         against: &TrustAnchors,
@@ -70,7 +71,7 @@ impl KnownDigests {
         Ok(noted)
     }
 
-    /// The checkpoints beside the log: a chain of their own.
+    /// Reads the checkpoints beside the log, which form a chain of their own.
     fn read_checkpoints(
         &mut self,
         mut lines: Lines,
@@ -86,7 +87,8 @@ impl KnownDigests {
                 Piece::Whole(line) | Piece::Torn(line) => line,
                 Piece::TooLong(_) => continue,
             };
-            // What was torn vouches for nothing; that nothing else is missing shows in the next one.
+            // An incomplete checkpoint proves nothing. Whether any other is missing shows in the
+            // next one.
             let Some(signed) = SignedCheckpoint::parse(&line) else {
                 continue;
             };
@@ -123,7 +125,7 @@ impl KnownDigests {
         Ok(())
     }
 
-    /// Checkpoints that were kept elsewhere, in any order.
+    /// Reads checkpoints that were kept elsewhere, in any order.
     fn anchors(
         &mut self,
         file: &Path,
@@ -169,7 +171,7 @@ impl KnownDigests {
         Ok(())
     }
 
-    /// Whether a checkpoint counts: without keys, all do.
+    /// Reports whether a checkpoint counts. Without keys, all do.
     fn is_signed(
         &mut self,
         signed: &SignedCheckpoint,
@@ -184,7 +186,7 @@ impl KnownDigests {
                 return true;
             }
             Some(false) => "its signature is invalid: the checkpoint was modified".to_owned(),
-            // Of one key all of them are.
+            // A key is reported once, since it affects all checkpoints that it signed.
             None if self.strangers.len() >= STRANGERS
                 || !self.strangers.insert(signed.note.key.clone()) =>
             {
@@ -221,7 +223,7 @@ impl KnownDigests {
                 sha: head.sha,
                 anchor,
             });
-            // Of two that differ, one is of another log: what was kept elsewhere counts.
+            // If two differ, one is of another log; the anchor takes precedence.
             if anchor {
                 *voucher = KnownDigest {
                     sha: head.sha,

@@ -1,4 +1,4 @@
-//! A log for who reads it: its files in their order, and its lines as they follow from each other.
+//! A log for its readers: its files in order, and the continuity of its lines.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,27 @@ use super::{digest, first_seq, rotated_files};
 use crate::record::chain::files::put_aside_at;
 use crate::record::chain::{Head, Link};
 
-/// A file that the log was put aside as, by the gate or by others (logrotate). In the order of their lines.
+/// A file that the log was rotated to, by the gate or by another program (logrotate). Ordered by
+/// lines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogPart {
-    /// Number of its first line; zero where lines have none.
+    /// Number of its first line; zero if lines have no number.
     pub first: u64,
-    /// When it was put aside, or last written: no line in it is younger.
+    /// When it was rotated, or last modified: no line in it is newer.
     pub until: SystemTime,
     pub path: PathBuf,
 }
 
 impl LogPart {
-    /// What the log was put aside as, the oldest first.
+    /// Returns the files that the log was rotated to, oldest first.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn of(log: &Path) -> io::Result<Vec<Self>> {
         let mut parts = Vec::new();
         for path in rotated_files(log)? {
-            // One that is gone by now was packed or removed; one that cannot be read is told of by who reads it.
+            // A file that is gone was compressed or removed; one that cannot be read is reported by
+            // its reader.
             let Ok(metadata) = std::fs::metadata(&path) else {
                 continue;
             };
@@ -42,23 +44,23 @@ impl LogPart {
     }
 }
 
-/// Lines as they are read one after the other.
+/// Checks lines that are read in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chain(Option<Head>);
 
-/// How a line hangs together with the one before.
+/// How a line relates to the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
-    /// It follows from it, or there is none to follow from.
+    /// It follows that line, or there is no earlier line in the chain.
     Well,
-    /// It has no number and no digest, and the one before has: the gate did not write it.
+    /// It has no number and digest, unlike the line before it: the gate did not write it.
     Not,
-    /// Lines are missing before it, or one of the two is not as it was written.
+    /// Lines are missing before it, or one of the two was modified.
     Badly,
 }
 
 impl Chain {
-    /// How the next line hangs together with the one before; without its line feed.
+    /// Returns how the next line, given without its line feed, relates to the one before it.
     pub fn next(&mut self, line: &[u8]) -> Continuity {
         let Some(link) = Link::of(line) else {
             return if self.0.is_some() {

@@ -1,36 +1,39 @@
-//! What checking a log gave.
+//! The result of verifying a log.
 
 use serde::Serialize;
 
-/// Maximum number of flaws that are reported individually; one proves tampering, more show its extent.
+/// Maximum number of flaws that are reported individually; one proves tampering, more show its
+/// extent.
 const FLAWS: usize = 100;
 
-/// What checking a log gave.
+/// The result of verifying a log.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// Its files, oldest first.
+    /// The files of the log, oldest first.
     pub files: Vec<FileSummary>,
-    /// Whole lines that hang in the chain.
+    /// Number of complete lines in the chain.
     pub lines: u64,
-    /// Number of the first line that is there.
+    /// Number of the first existing line.
     pub first_seq: Option<u64>,
-    /// Number of the last whole line.
+    /// Number of the last complete line.
     pub last_seq: Option<u64>,
-    /// Digest of the last whole line.
+    /// Digest of the last complete line.
     pub head: Option<String>,
-    /// Lines up to this number were removed because the config did not want them kept, as signed notes say.
+    /// Lines up to this number were removed by the retention of the config, according to signed
+    /// checkpoints.
     pub removed_through: Option<u64>,
-    /// Checkpoints beside the log.
+    /// Number of checkpoints beside the log.
     pub checkpoints: u64,
-    /// Those of them whose signature was checked, and is right.
+    /// Number of checkpoints and anchors with a verified signature.
     pub signed: u64,
-    /// Number of the last line that a checkpoint vouches for: later ones could be changed by who can write to the log.
+    /// Number of the last line that a checkpoint covers: later ones could be changed by anyone who
+    /// can write to the log.
     pub vouched_through: Option<u64>,
-    /// Checkpoints that were kept elsewhere.
+    /// Number of checkpoints that were kept elsewhere.
     pub anchors: u64,
-    /// Where writing broke off in the middle of a line: no tampering.
+    /// Incompletely written lines, which are no tampering.
     pub torn: Vec<TornLine>,
-    /// What is wrong, in the order of the log.
+    /// The flaws found, in the order of the log.
     pub flaws: Vec<Flaw>,
     pub more_flaws: u64,
 }
@@ -46,56 +49,57 @@ pub struct FileSummary {
     pub last_seq: Option<u64>,
 }
 
-/// Where writing broke off in the middle of a line.
+/// An incompletely written line.
 #[derive(Debug, Serialize)]
 pub struct TornLine {
     pub file: String,
-    /// Its line, from 1.
+    /// Line number in the file, from 1.
     pub line: u64,
-    /// How many bytes there are of it.
+    /// Number of bytes that were written of it.
     pub bytes: u64,
-    /// The gate has gone on after it, and the log says so; otherwise it is the end of the log.
+    /// Whether the gate has continued after it, and the log records this; otherwise it is the end
+    /// of the log.
     pub closed: bool,
 }
 
-/// Something wrong.
+/// Something that is wrong with the log.
 #[derive(Debug, Serialize)]
 pub struct Flaw {
     pub kind: Kind,
     pub file: String,
-    /// Its line, from 1, if it is about one.
+    /// Line number in the file, from 1, if the flaw concerns a line.
     pub line: Option<u64>,
-    /// The number of the line in the chain.
+    /// Number of the line in the chain.
     pub seq: Option<u64>,
-    /// What is wrong, in words.
+    /// A description of the flaw.
     pub what: String,
 }
 
-/// Kinds of what can be wrong.
+/// Kinds of flaws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A line is not as it was written.
+    /// A line was modified.
     Changed,
     /// A line does not belong to the log.
     Foreign,
     /// Lines are missing.
     Gap,
     MissingFile,
-    /// The end is missing.
+    /// The end of the log is missing.
     CutOff,
-    /// The log is another one than what was vouched for.
+    /// The log is not the one that checkpoints or anchors cover.
     Replaced,
-    /// A checkpoint is not as it was written, or missing.
+    /// A checkpoint was modified or is missing.
     Checkpoint,
-    /// A signature is not of the key.
+    /// A signature is not by a trusted key.
     Signature,
     /// A file cannot be read.
     Unreadable,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Reports whether there are no flaws.
     pub fn is_verified(&self) -> bool {
         self.flaws.is_empty()
     }

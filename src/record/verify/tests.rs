@@ -65,7 +65,7 @@ impl Log {
         .unwrap()
     }
 
-    /// Writes lines with a fresh and consistent chain.
+    /// Writes lines with a new, consistent chain.
     fn rechain(&self, lines: &[String]) {
         let mut head = crate::record::chain::Head::default();
         let mut out = Vec::new();
@@ -138,7 +138,7 @@ fn each_way_to_change_a_line_is_named_with_its_place() {
         with(&|lines| drop(lines.drain(..3))),
         [(Kind::Gap, Some(1), Some(1))]
     );
-    // The last line has none after it: its checkpoint tells.
+    // No line follows the last one, so its checkpoint detects the change.
     assert_eq!(
         with(&|lines| lines[8] = lines[8].replace("host", "hosT")),
         [(Kind::Replaced, Some(9), Some(9))]
@@ -188,7 +188,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
             .all(|flaw| flaw.kind == Kind::Signature)
     );
     assert!(!against(Vec::new()).is_verified());
-    // With the key: only what has left the machine tells.
+    // With the key: only checkpoints that have left the machine detect it.
     fs::write(log.config().key().unwrap(), saved).unwrap();
     fresh(&log);
     assert!(against(Vec::new()).is_verified());
@@ -200,7 +200,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
         "{:?}",
         told.flaws
     );
-    // Log and checkpoints cut back to one point: the same.
+    // The same applies to a log and checkpoints that were cut back to the same point.
     let log = Log::new(5);
     let before = (fs::read(&log.path).unwrap(), fs::read(log.notes()).unwrap());
     log.write(5);
@@ -325,7 +325,7 @@ fn checkpoints_that_were_left_out_for_lines_that_are_gone_are_not_missed() {
         .is_none_or(|through| through < 4)
     {
         assert!(std::time::Instant::now() < deadline);
-        // A gate that begins puts in order what the one before it left.
+        // A starting gate cleans up what the one before it left.
         write(1);
     }
     let notes = CheckpointLog::new(&log.path, SigningKey::open(&config.key().unwrap()).unwrap());
@@ -442,7 +442,7 @@ fn a_torn_line_excuses_nothing_else() {
         [(4, 6, true)]
     );
     assert!(report.is_verified());
-    // Whole lines are none that broke off, though the gate went on after them.
+    // Complete lines are not incompletely written ones, though the gate continued after them.
     let (before, foreign) = (log.text(), |report: &Report| {
         report.flaws.iter().any(|flaw| flaw.kind == Kind::Foreign)
     });

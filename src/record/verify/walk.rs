@@ -1,4 +1,4 @@
-//! Goes through the lines of a log, file by file.
+//! Verifies the lines of a log, file by file.
 
 use std::io;
 use std::path::Path;
@@ -12,15 +12,15 @@ use crate::message::hex;
 use crate::record::chain::files::{Lines, Piece};
 use crate::record::chain::{Head, Link, is_torn};
 
-/// A walk through a log.
+/// The state of verifying a log.
 pub(super) struct Walk {
     noted: KnownDigests,
     report: Report,
-    /// The last line that hangs in the chain, and where it stands.
+    /// The last line in the chain, and its place.
     last: Head,
     at: Place,
     started: bool,
-    /// Lines outside the chain since then.
+    /// Lines outside of the chain since that line.
     loose: Option<UnlinkedLine>,
 }
 
@@ -30,15 +30,15 @@ struct Place {
     line: u64,
 }
 
-/// Lines outside the chain.
+/// Consecutive lines outside of the chain.
 struct UnlinkedLine {
-    /// Where the first stands.
+    /// Place of the first line.
     at: Place,
-    /// Their bytes, with line feeds.
+    /// Number of their bytes, including line feeds.
     bytes: u64,
-    /// The last has no line feed.
+    /// Whether the last one has no line feed.
     open: bool,
-    /// Where the first stands that is no line whose writing broke off.
+    /// Place of the first line that cannot be an incompletely written one.
     foreign: Option<Place>,
 }
 
@@ -54,7 +54,7 @@ impl Walk {
         }
     }
 
-    /// Goes through a file.
+    /// Verifies a file.
     pub(super) fn file(&mut self, path: &Path, lines: &mut Lines) -> io::Result<()> {
         let name = path
             .file_name()
@@ -92,7 +92,7 @@ impl Walk {
                         self.add_unlinked(place, line.len() as u64 + 1, (false, is_torn(&line)))
                     }
                 },
-                // It may lack nothing but its line feed.
+                // It may lack only its line feed.
                 Piece::Torn(line) => {
                     let torn = is_torn(&line) || Link::of(&line).is_some();
                     self.add_unlinked(place, line.len() as u64, (true, torn));
@@ -110,7 +110,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A line that hangs in a chain: in this one?
+    /// Verifies a line with a link against the line before it and against its known digest.
     fn line(&mut self, line: &[u8], link: Link, place: Place) {
         if let Some(loose) = self.loose.take() {
             self.settle_torn(&loose, line);
@@ -150,7 +150,8 @@ impl Walk {
         self.report.first_seq = self.report.first_seq.or(Some(link.seq));
     }
 
-    /// A line outside the chain: whether it has no line feed, and whether it can be one whose writing broke off.
+    /// Adds a line outside of the chain: `open` if it has no line feed, `torn` if it may have been
+    /// written incompletely.
     fn add_unlinked(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
         let loose = self.loose.get_or_insert_with(|| UnlinkedLine {
             at: place.clone(),
@@ -165,7 +166,8 @@ impl Walk {
         }
     }
 
-    /// Lines outside the chain count as torn if the line after them says so, with their length.
+    /// Reports lines outside of the chain: as torn if the line after them records them with their
+    /// length, otherwise as foreign.
     fn settle_torn(&mut self, loose: &UnlinkedLine, next: &[u8]) {
         #[derive(Deserialize)]
         struct ReopenedLog {
@@ -175,7 +177,7 @@ impl Walk {
         let told = serde_json::from_slice::<ReopenedLog>(next)
             .ok()
             .filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
-        // The line feed of the last of them may have been missing when they were found.
+        // The last of them may have had no line feed when they were found.
         let fits = |told: &ReopenedLog| {
             loose.foreign.is_none()
                 && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes)
@@ -202,11 +204,11 @@ impl Walk {
             .flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
     }
 
-    /// The first line there is: it begins the log, or comes after what was removed in good order.
+    /// Verifies the first line: it begins the log, or follows the lines that retention removed.
     fn begin(&mut self, link: &Link, place: &Place) {
         let removed = self.noted.removed;
         let fits = Head::default().leads_to(link) || removed.seq > 0 && removed.leads_to(link);
-        // A file may be noted as removed and be there still, if the gate was killed just then.
+        // A file may be recorded as removed and still exist, if the gate was killed at that moment.
         if fits || link.seq <= removed.seq {
             self.report.removed_through = Some(link.seq - 1).filter(|through| *through > 0);
             return;
@@ -226,7 +228,7 @@ impl Walk {
         self.missing(removed.seq + 1, link.seq.saturating_sub(1), place);
     }
 
-    /// A line that does not come right after the one before.
+    /// Reports a line that does not directly follow the one before it.
     fn broken(&mut self, link: &Link, place: &Place) {
         let next = self.last.seq + 1;
         if link.seq > next {
@@ -286,7 +288,7 @@ impl Walk {
             .flaw(kind, &place.file, Some(place.line), Some(from), what);
     }
 
-    /// What the end says.
+    /// Verifies the end of the log and returns the report.
     pub(super) fn end(mut self, log: &Path) -> Report {
         let name = log
             .file_name()

@@ -1,4 +1,4 @@
-//! A call that was refused without being judged, for it was just like earlier ones.
+//! Calls that were refused without being judged because they repeated earlier ones.
 
 use serde::Serialize;
 
@@ -7,28 +7,29 @@ use crate::text::visible;
 
 use super::Entry;
 
-/// A call that was refused just like earlier ones. Texts in it are harmless to show.
+/// A call that was refused because it repeated earlier ones. Its texts are safe to display.
 #[derive(Clone, Debug, Serialize)]
 pub struct RepeatedRefusal {
-    /// The line's id.
+    /// The audit id of the line.
     pub audit: String,
     /// `refused_again`.
     pub event: String,
     pub time: String,
     pub agent: String,
     pub user: Option<String>,
-    /// At which server.
     pub upstream: String,
     pub tool: String,
     /// The rule that refused the earlier ones.
     pub rule: String,
-    /// How often by then.
+    /// The number of refusals up to then.
     pub times: Option<u64>,
-    /// The last call of this tool before it that was judged and refused by this rule, if the log has it.
+    /// The last earlier call of this tool that this rule judged and refused, if the log contains
+    /// it.
     pub earlier: Option<String>,
 }
 
-/// What a line of event `refused_again` tells, with the line that says why.
+/// Describes a line with the event `refused_again`, together with the earlier line that has the
+/// reason.
 pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
     let text = |name: &str| entry.text(name).map(|text| visible(&text));
     RepeatedRefusal {
@@ -47,7 +48,8 @@ pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
     }
 }
 
-/// Whether a line is of a judged call of the same tool, by the same agent, that the same rule refused.
+/// Reports whether `line` is a judged call of the same tool by the same agent that the same rule
+/// refused.
 pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
     let same = [
         member::agent::NAME,

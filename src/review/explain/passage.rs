@@ -1,4 +1,5 @@
-//! Passages: matches that overlap, or that are the same text at several places, and the suppressions that cover them.
+//! Passages: matches that overlap or that are the same text in several places, and the suppressions
+//! that cover them.
 
 use crate::config::Suppression;
 use crate::detect::work;
@@ -11,20 +12,21 @@ use crate::review::rejudge::RecordedMessage;
 
 use super::matched;
 
-/// Matches of one rule at one place that are proposed for.
+/// Maximum number of matches of one rule at one place for which suppressions are proposed.
 const MATCHES: usize = 8;
-/// Times that the message is judged to find out what covers it.
+/// Maximum number of times that the message is judged to find the suppressions.
 const ROUNDS: usize = 24;
-/// Shortest text, in bytes, by which a passage is recognized within another text.
+/// Minimum length of a text, in bytes, by which a passage is recognized within another text.
 const RECOGNIZED_BYTES: usize = 8;
 
-/// A match that has an effect, and the narrowest suppression that takes the effect away.
+/// A match that has an effect, and the narrowest suppression that removes the effect.
 pub(super) struct Match {
     pub(super) finding: Finding,
     way: SuppressionScope,
 }
 
-/// How narrow a suppression is, the narrowest first. Each was judged with before the next one is tried.
+/// The scopes of a suppression, from narrow to wide. The message is judged with each one before the
+/// next is tried.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SuppressionScope {
     Digest,
@@ -50,17 +52,18 @@ impl SuppressionScope {
     }
 }
 
-/// What is proposed for a message.
+/// The suppressions proposed for a message.
 #[derive(Default)]
 pub(super) struct Proposals {
     pub(super) matches: Vec<Match>,
-    /// Matches that stay, since there are more of their rule at their place than [`MATCHES`].
+    /// Matches that are not covered because their rule has more than [`MATCHES`] at the place.
     pub(super) left_out: Vec<Finding>,
 }
 
 impl Proposals {
-    /// Finds the narrowest suppressions with which no rule has an effect on the message, by judging it again with them. One
-    /// finding names the first match of its rule in a text only: others show once that one is suppressed.
+    /// Finds the narrowest suppressions with which no rule has an effect on the message, by judging
+    /// it again with them. A finding names only the first match of its rule in a text; further
+    /// matches appear once that one is suppressed.
     pub(super) fn new(
         rebuilt: &RecordedMessage,
         policy: &Policy,
@@ -128,7 +131,8 @@ impl Proposals {
 }
 
 impl Match {
-    /// The suppression of this match alone. `blank` has the reason and the end.
+    /// Returns the suppression of this match alone. `blank` provides the reason and the expiry
+    /// date.
     fn suppression(&self, entry: &Entry, blank: &Suppression) -> Suppression {
         let Self { finding, way } = self;
         let tool = !matches!(
@@ -160,7 +164,7 @@ impl Match {
     }
 }
 
-/// The suppressions of matches: those that differ in rule, place and digest only are one.
+/// Merges the suppressions of matches: those that differ only in rule, place and digest become one.
 pub(super) fn merged<'m>(
     matches: impl IntoIterator<Item = &'m Match>,
     entry: &Entry,
@@ -191,7 +195,7 @@ fn add(names: &mut Box<[Box<str>]>, more: &[Box<str>]) {
     *names = names.iter().chain(new).cloned().collect();
 }
 
-/// Whether two findings are of one passage.
+/// Reports whether two findings belong to the same passage.
 pub(super) fn overlap(one: &Finding, other: &Finding) -> bool {
     if one.argument != other.argument {
         return false;
@@ -212,19 +216,19 @@ pub(super) fn overlap(one: &Finding, other: &Finding) -> bool {
     longer == shorter || (shorter.len() >= RECOGNIZED_BYTES && longer.contains(shorter))
 }
 
-/// Whether two findings are of the same match.
+/// Reports whether two findings are the same match.
 pub(super) fn is_same(one: &Finding, other: &Finding) -> bool {
     one.rule == other.rule && one.at == other.at && one.evidence == other.evidence
 }
 
-/// Whether a finding has an effect that a suppression can take away.
+/// Reports whether a finding has an effect that a suppression can remove.
 fn is_suppressible(finding: &Finding) -> bool {
     finding.action > Action::Log
         && finding.suppressed.is_none()
         && !work::ALL.contains(&finding.reading)
 }
 
-/// Whether the digest of what a rule finds is the same in another process.
+/// Reports whether the digest of the rule's matches is the same in another process.
 fn has_digest(rule: &Rule) -> bool {
     !matches!(
         *rule.find,
@@ -232,7 +236,7 @@ fn has_digest(rule: &Rule) -> bool {
     )
 }
 
-/// The pointer with a star for each number.
+/// Returns the pointer with each number replaced by a star.
 fn stars(at: &str) -> String {
     let step = |step: &str| {
         if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {

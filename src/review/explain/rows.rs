@@ -1,4 +1,4 @@
-//! The findings of a line and of judging it again, by passage.
+//! Groups the findings of a line, and those of judging it again, by passage.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::rules::{Action, Severity};
 
 use super::passage::{Proposals, is_same, overlap};
 
-/// A finding: as the line has it, as judging again found it, or both.
+/// A finding that is recorded in the line, was found again, or both.
 pub(super) struct Row<'f> {
     pub(super) id: String,
     pub(super) at: String,
@@ -21,7 +21,8 @@ pub(super) struct Row<'f> {
     pub(super) now: Option<&'f Finding>,
 }
 
-/// The recorded findings with what is found again, then what is found now only, then further matches of the same rules.
+/// Returns the recorded findings together with their new counterparts, then those that are only
+/// found now, then further matches of the same rules.
 pub(super) fn rows<'f>(
     entry: &Entry,
     now: &'f [Finding],
@@ -74,7 +75,8 @@ pub(super) fn rows<'f>(
     rows
 }
 
-/// Puts the rows of one passage together. The strongest comes first, in each and of all.
+/// Groups the rows by passage. Both the rows of a passage and the passages are sorted with the
+/// strongest first.
 pub(super) fn by_passage(
     rows: Vec<Row<'_>>,
     severity: impl Fn(&str) -> Option<Severity>,
@@ -108,7 +110,8 @@ pub(super) fn by_passage(
     passages
 }
 
-/// A pointer without the number of the message in its batch: that is judged by itself here.
+/// Removes the index of the message in its batch from a pointer, since each message is judged by
+/// itself here.
 fn within_item(entry: &Entry, at: &str) -> String {
     let item = entry.get(member::item).map(|item| format!("/{item}"));
     item.and_then(|item| at.strip_prefix(item.as_str()))

@@ -1,4 +1,4 @@
-//! Suppressions as tables of the config, and what else passes with them.
+//! Suppressions as tables of the config, and a description of what else passes with them.
 
 use std::time::SystemTime;
 
@@ -8,10 +8,10 @@ use crate::text::{shows, visible};
 
 /// How long a proposed suppression applies, in days.
 const DAYS: u64 = 90;
-/// Stands in a proposal until somebody gives the reason.
+/// The placeholder for the reason in a proposal.
 const REASON: &str = "false alarm: name of the reviewer, and the reason";
 
-/// A suppression of nothing, with the reason and the end of a proposal.
+/// Returns a template that matches no rule, with the reason and the expiry date of a proposal.
 pub(super) fn empty_suppression() -> Option<Suppression> {
     Some(Suppression {
         rules: [].into(),
@@ -26,7 +26,8 @@ pub(super) fn empty_suppression() -> Option<Suppression> {
     })
 }
 
-/// What passes with these suppressions of one passage besides it. `lacks` where the text is not as it was.
+/// Describes what else passes with these suppressions of one passage. `lacks` indicates that the
+/// text is masked or truncated.
 pub(super) fn covers(tables: &[Suppression], more: bool, lacks: bool) -> String {
     let mut out: Vec<String> = tables.iter().map(one).collect();
     if more {
@@ -83,7 +84,7 @@ fn one(table: &Suppression) -> String {
     }
 }
 
-/// As tables of the config.
+/// Formats the suppressions as tables of the config.
 pub fn written(policy: &str, tables: &[Suppression]) -> String {
     tables
         .iter()
@@ -117,7 +118,7 @@ fn table(policy: &str, one: &Suppression) -> String {
     out
 }
 
-/// One name as a string, several as a list of strings.
+/// Formats one name as a string and several as an array of strings.
 fn list(names: &[Box<str>]) -> Option<String> {
     match names {
         [] => None,
@@ -133,7 +134,7 @@ fn list(names: &[Box<str>]) -> Option<String> {
     }
 }
 
-/// A basic string of TOML 1.0, in which nothing is unseen.
+/// Formats a basic string of TOML 1.0 that contains no invisible characters.
 pub(in crate::review) fn quoted(text: &str) -> String {
     let mut out = "\"".to_owned();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What a text looked like on the way to where something was found in it.
+//! The forms of a text on the way to the one in which something was found.
 
 use std::ops::Range;
 
@@ -13,33 +13,34 @@ use crate::text::{Reading, Text, cut, visible};
 
 use super::{is_private, matched};
 
-/// What is shown on each side of a match, in bytes.
+/// Maximum length of the context that is shown on each side of a match, in bytes.
 const AROUND_BYTES: usize = 120;
-/// What is shown of a match, in bytes.
+/// Maximum length of a match that is shown, in bytes.
 const MATCH_BYTES: usize = 600;
-/// Longest text in which earlier readings are looked for, in bytes.
+/// Maximum length of a text in which earlier readings are searched, in bytes.
 const READ_BYTES: usize = 1 << 20;
-/// Longest shape of a secret.
+/// Maximum length of the shape of a secret, in characters.
 const SHAPE_CHARS: usize = 48;
 
-/// A text after one reading.
+/// The form of a text after one reading.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What was done to it.
+    /// The transformation that was applied.
     pub reading: String,
-    /// The text, cut to what surrounds the match.
+    /// The text, cut to the surroundings of the match.
     pub parts: Vec<Part>,
 }
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// The part, harmless to show but for line feeds, which are as they were: who shows it marks each line as a part of it.
+    /// The part, escaped except for its line feeds. Code that displays it must mark each line as
+    /// belonging to the part.
     pub text: String,
     pub matched: bool,
 }
 
-/// What matched of every secret: nothing of it may be shown.
+/// Returns the matched texts of all secrets; they must not be displayed.
 pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
     let private = |finding: &&Finding| {
         rules.rules().iter().any(|rule| {
@@ -56,7 +57,7 @@ pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
         .collect()
 }
 
-/// The readings of a text up to the one that matched, those left out that changed nothing.
+/// Returns the readings of a text up to the one that matched, without those that changed nothing.
 pub(super) fn steps(
     raw: Option<&str>,
     finding: &Finding,
@@ -87,7 +88,7 @@ pub(super) fn steps(
         }
         _ => "nested text",
     };
-    // A rule without a place of its own means all of the text.
+    // A finding without a span of its own is for the whole text.
     out.add(
         made,
         &trace.text,
@@ -198,7 +199,7 @@ impl StepList<'_> {
         });
     }
 
-    /// Without the secrets that were found, and without what looks like one.
+    /// Masks the secrets that were found and everything that looks like one.
     fn masked(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in self.secrets {
@@ -210,18 +211,18 @@ impl StepList<'_> {
     }
 }
 
-/// Harmless to show, line by line.
+/// Escapes a text line by line.
 fn lines(text: &str) -> String {
     text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// The last of a text.
+/// Returns the end of a text.
 fn tail(text: &str) -> &str {
     text.get(text.ceil_char_boundary(text.len().saturating_sub(AROUND_BYTES))..)
         .unwrap_or_default()
 }
 
-/// What a secret looks like, without a character of it: `Aaa-000`, and its length.
+/// Describes the form of a secret without revealing any character of it: `Aaa-000`, and its length.
 pub(super) fn shape(secret: &str) -> String {
     let class = |c: char| match c {
         c if c.is_numeric() => '0',

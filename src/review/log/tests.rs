@@ -20,7 +20,7 @@ fn pack(path: &Path, text: &str) {
     packer.finish().unwrap();
 }
 
-/// What each line is: the id of an entry, or why it cannot be read.
+/// Returns for each line the id of its entry, or why it cannot be read.
 fn told(entries: impl Iterator<Item = Result<Entry, BadLine>>) -> Vec<String> {
     entries
         .map(|entry| {
@@ -39,7 +39,7 @@ fn files_are_read_from_the_oldest_to_the_newest_packed_or_not() {
     let at = |name: &str| folder.path().join(format!("audit.jsonl.{name}"));
     pack(&at("20261121T100000000Z-0001.gz"), &(line(1) + &line(2)));
     std::fs::write(at("20261121T100000001Z-0000"), line(3)).unwrap();
-    // Being packed: the whole one counts.
+    // A file in the middle of compression: the uncompressed one counts.
     std::fs::write(at("20261122T090000000Z-0003"), line(4) + &line(5)).unwrap();
     pack(&at("20261122T090000000Z-0003.gz"), "");
     std::fs::write(&path, line(6)).unwrap();
@@ -199,7 +199,7 @@ fn a_line_reads_back() {
     );
 }
 
-/// Lines that hang together, each with the digest of the one before.
+/// Returns lines that form a valid chain, each with the digest of the one before.
 fn chained(last: &mut (u64, String), lines: std::ops::Range<usize>) -> String {
     use sha2::{Digest, Sha256};
     let mut out = String::new();
@@ -223,7 +223,7 @@ fn files_that_others_put_aside_are_read_in_the_order_of_their_lines() {
     let path = folder.path().join("audit.jsonl");
     let at = |name: &str| folder.path().join(format!("audit.jsonl{name}"));
     let mut last = (0, "0".repeat(64));
-    // As logrotate numbers them: the oldest has the highest number.
+    // The numbering of logrotate: the oldest file has the highest number.
     pack(&at(".2.gz"), &chained(&mut last, 1..3));
     std::fs::write(at(".1"), chained(&mut last, 3..5)).unwrap();
     std::fs::write(at(".20261122T090000000Z-0000"), chained(&mut last, 5..6)).unwrap();

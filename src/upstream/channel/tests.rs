@@ -27,7 +27,7 @@ fn ask(channel: &Arc<Channel>, text: &str) -> InFlightCall {
 }
 
 async fn say(channel: &Channel, text: &str) {
-    // Some of what is said here is not a message.
+    // Some of the texts sent here are not messages.
     drop(
         channel
             .receive(Bytes::copy_from_slice(text.as_bytes()))
@@ -64,7 +64,7 @@ async fn each_message_finds_its_call() {
     )
     .await;
     say(&channel, r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"\u0070"}}"#).await;
-    // It names an id of the server's own, whatever the agent's are.
+    // It names an id of the server's own, regardless of the agent's ids.
     say(
         &channel,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
@@ -136,7 +136,7 @@ async fn what_nobody_comes_for_is_kept_up_to_a_bound() {
         next(&mut listener).await.contains("\"b\"") && next(&mut listener).await.contains("\"c\"")
     );
     drop(listener);
-    // More bytes than there is room for: the oldest make place, and nothing waits.
+    // More bytes than there is room for: the oldest messages are dropped, and nothing blocks.
     let long = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "x".repeat(60_000));
     for _ in 0..40 {
         tokio::time::timeout(LONG, say(&channel, &long))

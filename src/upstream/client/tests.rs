@@ -9,7 +9,7 @@ use crate::protocol::CallError;
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
 
-/// What a call to `url` fails with, in the words of logs.
+/// Returns the error that a call to `url` fails with, as logged.
 async fn fault(url: String, ca: Option<&std::path::Path>) -> String {
     let mut transport = http(url);
     transport.ca = ca.map(std::path::Path::to_owned);
@@ -23,7 +23,8 @@ async fn fault(url: String, ca: Option<&std::path::Path>) -> String {
     }
 }
 
-/// A TLS server with a certificate for `localhost`, and the file of that certificate.
+/// Starts a TLS server with a certificate for `localhost`, and returns its port and the file of
+/// that certificate.
 async fn server(change: fn(&mut CertificateParams)) -> (u16, tempfile::NamedTempFile) {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     change(&mut params);

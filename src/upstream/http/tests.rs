@@ -424,7 +424,7 @@ async fn tls_with_an_own_authority_and_a_client_certificate_speaks_http_2() {
     let speaker = Arc::new(std::sync::Mutex::new(None));
     let kept = speaker.clone();
     let script = async move |request: http::Request<Incoming>, kept: Arc<std::sync::Mutex<_>>| {
-        // A stream that stays open does not take up one of a shared connection.
+        // A stream that stays open does not use up a stream of a shared connection.
         let listens = request.method() == Method::GET;
         assert_eq!(listens, request.version() == http::Version::HTTP_11);
         if listens || request.headers().contains_key("x-stream") {

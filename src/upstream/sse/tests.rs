@@ -14,7 +14,8 @@ use crate::upstream::Upstream;
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 const ASK: &str = "{\"jsonrpc\":\"2.0\",\n \"id\":1, \"method\":\"x\"}";
 
-/// A server that answers `initialize` and keeps all else that it gets; and the stream it speaks on.
+/// A server that answers `initialize` and stores everything else that it receives; and the stream
+/// that it sends on.
 #[derive(Default)]
 struct Server {
     got: Mutex<Vec<String>>,

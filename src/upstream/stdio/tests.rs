@@ -12,7 +12,8 @@ use crate::upstream::Upstream;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 
-/// A server written in shell: `say` writes a line; each line that comes in is noted in `in` and put into `$line`.
+/// A server written in shell: `say` writes a line; each incoming line is recorded in `in` and
+/// stored in `$line`.
 fn script(folder: &Path, body: &str) -> Transport {
     let frame = format!(
         r#"say() {{ printf '%s\n' "$1"; }}
@@ -53,7 +54,7 @@ fn lines(folder: &Path, name: &str) -> Vec<String> {
 }
 
 fn runs(pid: &str) -> bool {
-    // Not by its command line, which is empty for a moment of every `exec`.
+    // Not by its command line, which is empty for a moment during every `exec`.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         stat.rsplit_once(") ")
             .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -560,7 +561,7 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
         first.output.stderr.last().map(String::as_str),
         Some("GITHUB_TOKEN is not set")
     );
-    // The session is over, and says why for as long as its agent asks.
+    // The session is over, and returns the reason for as long as its agent asks.
     for id in 4..6 {
         let later = fault(server.call(&ask(id)).await.unwrap_err());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Agents that call, each with a session and a connection of its own.
+//! Agents that make calls, each with a session and a connection of its own.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Connects and shakes hands.
+    /// Connects and initializes the session.
     pub async fn connect(port: u16, path: &str) -> io::Result<Self> {
         let wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).await?)?;
         let mut agent = Self {
@@ -38,7 +38,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// One call of a tool; the length of the answer's body.
+    /// Makes a tool call and returns the length of the answer's body.
     pub async fn call(&mut self) -> io::Result<usize> {
         self.calls += 1;
         let body = format!(
@@ -49,7 +49,8 @@ impl Agent {
         Ok(answer.len())
     }
 
-    /// Opens the stream on which the server speaks unasked, on a connection of its own, and leaves it open.
+    /// Opens the stream for messages that the server sends by itself, on a connection of its own,
+    /// and leaves it open.
     pub async fn listen(&self) -> io::Result<Wire> {
         let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", self.port)).await?)?;
         let request = format!(
@@ -97,14 +98,14 @@ fn expect_good(head: &Head) -> io::Result<()> {
     }
 }
 
-/// Calls made in a stretch of time.
+/// Calls made within a period of time.
 #[derive(Default)]
 pub struct Calls {
     pub latencies: Vec<Duration>,
     pub took: Duration,
 }
 
-/// Sessions that call as fast as they are answered, for about `time`.
+/// Makes calls in all sessions at the same time, each as fast as it is answered, for about `time`.
 pub async fn call_for(time: Duration, agents: &mut Vec<Agent>, least: usize) -> io::Result<Calls> {
     let began = Instant::now();
     let mut running = tokio::task::JoinSet::new();

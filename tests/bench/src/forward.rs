@@ -1,4 +1,4 @@
-//! A reverse proxy that forwards and does nothing else: what a call costs with hyper before anything is inspected.
+//! A reverse proxy that only forwards: the cost of a call with hyper without any inspection.
 
 use std::error::Error;
 use std::io;
@@ -35,7 +35,7 @@ pub async fn serve(port: u16, upstream: u16) -> io::Result<()> {
                 Ok::<_, Failure>(client.request(request).await?)
             }
         });
-        // An agent that hangs up ends the connection with an error, which nobody asks for.
+        // An agent that disconnects ends the connection with an error, which is ignored.
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), forward));
     }
 }

@@ -1,4 +1,4 @@
-//! How fast texts are judged, as `lychgate inspect` says of itself.
+//! The speed at which texts are judged, as reported by `lychgate inspect`.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::text;
 const BYTES: usize = 10_000;
 const TIMES: usize = 30;
 
-/// Microseconds for 10 kB of clean text, and of each text made to be slow.
+/// Prints the microseconds for 10 kB of clean text, and for each text that is made to be slow.
 pub fn speed(gate: &Path, folder: &Path) -> io::Result<()> {
     let mut texts = vec![("clean", text::clean(BYTES))];
     texts.extend(text::worst(BYTES));

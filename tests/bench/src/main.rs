@@ -1,8 +1,10 @@
-//! What a call costs through lychgate, with all shipped checks and with none, through nginx and a proxy of hyper as plain
-//! pass-throughs, and straight; in one run, by turns.
+//! Measures the cost of a call through lychgate, with all built-in rules and with none, through
+//! nginx and a hyper proxy as plain pass-throughs, and straight to the server; in one run, in
+//! turns.
 //!
-//! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone, or `lychgate-bench forward PORT UPSTREAM`
-//! for the proxy of hyper, or `lychgate-bench call PORT PATH BYTES` for one agent alone: for each number on a line of standard
+//! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone, or
+//! `lychgate-bench forward PORT UPSTREAM` for the hyper proxy, or
+//! `lychgate-bench call PORT PATH BYTES` for one agent alone: for each number on a line of standard
 //! input it makes that many calls and then prints a line.
 
 mod agent;
@@ -24,13 +26,14 @@ use server::SIZES;
 use stage::{Stage, Way};
 use table::{Cell, Measured};
 
-/// How much is measured.
+/// The extent of a run.
 struct Plan {
     rounds: usize,
     sizes: &'static [usize],
     turn: Duration,
     held: usize,
-    /// Time without a request before the memory of held sessions is measured: jemalloc returns freed memory after 10 s.
+    /// Time without a request before the memory of held sessions is measured: jemalloc returns
+    /// freed memory after 10 s.
     idle: Duration,
     starts: usize,
 }
@@ -51,7 +54,7 @@ const QUICK: Plan = Plan {
     idle: Duration::ZERO,
     starts: 1,
 };
-/// Sessions that call at the same time.
+/// Numbers of sessions that call at the same time.
 pub const CONCURRENCY: [usize; 3] = [1, 8, 64];
 const SESSIONS: usize = CONCURRENCY[CONCURRENCY.len() - 1];
 
@@ -62,7 +65,7 @@ fn main() {
         .build();
     let done = runtime.and_then(|runtime| match words.first().map(String::as_str) {
         Some("serve") => runtime.block_on(server::serve(port(&words, 1))),
-        // As many threads as the gate has.
+        // With as many threads as the gate has.
         Some("forward") => tokio::runtime::Runtime::new()?
             .block_on(forward::serve(port(&words, 1), port(&words, 2))),
         Some("call") => runtime.block_on(call_on_demand(&words)),
@@ -131,7 +134,7 @@ async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
             used as f64 / 1e6
         );
     }
-    // Processes that have freed nothing yet, or sessions would be held in memory that is there already.
+    // New processes: those used so far have freed memory, in which the sessions would be held.
     drop(stage);
     let stage = Stage::set(gate).await?;
     held_sessions(&stage, plan).await?;
@@ -149,7 +152,7 @@ async fn bench(gate: &PathBuf, plan: &Plan) -> io::Result<()> {
     std::fs::remove_dir_all(&stage.folder)
 }
 
-/// One framing and size, every way by turns, round after round.
+/// Measures one framing and size in all ways, in turns, for several rounds.
 async fn measure(stage: &Stage, plan: &Plan, framing: &str, size: usize) -> io::Result<Measured> {
     let mut measured = Measured {
         what: format!("{framing} {size}"),
@@ -187,7 +190,7 @@ async fn connect(way: &Way, framing: &str, size: usize) -> io::Result<Vec<Agent>
     Ok(agents)
 }
 
-/// What an idle session with an open stream takes.
+/// Prints the memory for an idle session with an open stream.
 async fn held_sessions(stage: &Stage, plan: &Plan) -> io::Result<()> {
     for way in &stage.ways {
         let Some(process) = &way.process else {
@@ -211,7 +214,8 @@ async fn held_sessions(stage: &Stage, plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// The memory of a process once it no longer grows: a gate that has just started compiles rules beside its first calls.
+/// Returns the memory of a process once it no longer grows: a new gate compiles rules while it
+/// answers its first calls.
 async fn settled(process: &process::Process) -> u64 {
     let mut before = process.pss();
     for _ in 0..30 {

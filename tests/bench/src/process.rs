@@ -1,4 +1,4 @@
-//! The processes that are measured, and what the kernel says of them.
+//! The processes that are measured, and their figures from the kernel.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A child with all it started, ended with this value.
+/// A child process with all that it started; they end when this is dropped.
 pub struct Process {
     child: Child,
 }
@@ -22,7 +22,7 @@ impl Process {
         Ok(Self { child })
     }
 
-    /// This process and its children, as nginx has.
+    /// Returns the ids of this process and its children, of which nginx has some.
     fn all(&self) -> Vec<u32> {
         let mine = self.child.id();
         let mut all = vec![mine];
@@ -36,7 +36,7 @@ impl Process {
         all
     }
 
-    /// Time spent on a CPU so far, over all threads.
+    /// Returns the CPU time so far, over all threads.
     pub fn cpu(&self) -> Duration {
         let nanos = self.all().into_iter().flat_map(threads).filter_map(|task| {
             let line = fs::read_to_string(task.join("schedstat")).ok()?;
@@ -45,7 +45,7 @@ impl Process {
         Duration::from_nanos(nanos.sum())
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub fn rss(&self) -> u64 {
         self.all()
             .into_iter()
@@ -54,7 +54,7 @@ impl Process {
             * 1024
     }
 
-    /// Memory in bytes, with what is shared counted by share.
+    /// Returns the memory in bytes, with shared memory counted proportionally.
     pub fn pss(&self) -> u64 {
         self.all()
             .into_iter()
@@ -66,7 +66,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // TERM, so that nginx ends its workers with it; there is nothing to do about a child that is gone.
+        // SIGTERM, so that nginx ends its workers too; errors for a child that is already gone are
+        // ignored.
         let _ = Command::new("kill")
             .arg(self.child.id().to_string())
             .status();
@@ -96,7 +97,7 @@ fn kilobytes(file: &str, field: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// A port that nothing listens on.
+/// Returns a port on which nothing listens.
 pub fn free_port() -> io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?
         .local_addr()?

@@ -1,4 +1,5 @@
-//! The server behind everything: sessions, streams that stay open, and results of a size told by the path.
+//! The server behind all ways: sessions, streams that stay open, and results whose size is part of
+//! the path.
 
 use std::collections::HashMap;
 use std::io;
@@ -31,7 +32,7 @@ pub async fn serve(port: u16) -> io::Result<()> {
         let (stream, _) = listener.accept().await?;
         let texts = texts.clone();
         tokio::spawn(async move {
-            // A peer that hangs up in the middle is none of the server's business.
+            // A peer that disconnects early is not an error.
             let _ = converse(Wire::new(stream)?, &texts).await;
             io::Result::Ok(())
         });
@@ -96,7 +97,7 @@ async fn converse(mut wire: Wire, texts: &HashMap<usize, String>) -> io::Result<
     Ok(())
 }
 
-/// The id of a request, as written; a notification has none.
+/// Returns the id of a request as written; a notification has none.
 fn id(text: &str) -> Option<&str> {
     let at = text.find("\"id\":")? + 5;
     let rest = text.get(at..)?;

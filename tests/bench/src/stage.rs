@@ -1,4 +1,4 @@
-//! Everything that runs: the server, and each process that stands before it.
+//! The running processes: the server, and those in front of it.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::agent::Agent;
 use crate::process::{Process, free_port};
 use crate::server::SIZES;
 
-/// Longest time that a process may take to start.
+/// Maximum time for a process to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time for a process that has just started to become idle.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ pub struct Way {
     port: u16,
     prefix: &'static str,
     joint: char,
-    /// The process in between; straight there is none.
+    /// The process in between; `None` for the way straight to the server.
     pub process: Option<Process>,
 }
 
@@ -37,7 +37,7 @@ impl Way {
     }
 }
 
-/// What runs while measuring.
+/// The processes that run during the measurement.
 pub struct Stage {
     pub ways: Vec<Way>,
     pub folder: PathBuf,
@@ -88,14 +88,14 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Time from the start of another gate to its first answer.
+    /// Returns the time from the start of another gate to its first answer.
     pub async fn start_time(&self, gate: &Path) -> io::Result<Duration> {
         let (way, began) = start_gate(gate, &self.folder, self.ways[0].port, Checks::Shipped)?;
         ready(&way).await?;
         Ok(began.elapsed())
     }
 
-    /// Resident bytes of each process in between.
+    /// Returns the resident bytes of each process in between.
     pub fn memory(&self) -> Vec<(&'static str, u64)> {
         self.ways
             .iter()
@@ -104,7 +104,7 @@ impl Stage {
     }
 }
 
-/// Waits until it accepts connections, without a call.
+/// Waits until the process accepts connections, without a call.
 async fn listening(way: &Way) -> io::Result<()> {
     let began = Instant::now();
     while let Err(error) = TcpStream::connect(("127.0.0.1", way.port)).await {
@@ -136,16 +136,16 @@ async fn ready(way: &Way) -> io::Result<()> {
     }
 }
 
-/// What a gate does with a call.
+/// The checks of a gate.
 #[derive(Clone, Copy)]
 enum Checks {
     /// No rule, and no audit log.
     None,
-    /// Every shipped rule in `enforce`, and an audit log.
+    /// All built-in rules in `enforce`, and an audit log.
     Shipped,
 }
 
-/// A gate that lets results of any size through.
+/// Starts a gate that passes results of any size.
 fn start_gate(
     gate: &Path,
     folder: &Path,
@@ -197,7 +197,7 @@ fn start_gate(
     ))
 }
 
-/// A proxy of hyper that does nothing but forward.
+/// Starts a hyper proxy that only forwards.
 fn start_forward(folder: &Path, upstream: u16) -> io::Result<Way> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -215,7 +215,7 @@ fn start_forward(folder: &Path, upstream: u16) -> io::Result<Way> {
     })
 }
 
-/// nginx as a plain pass-through with connections kept; `None` where it is not installed.
+/// Starts nginx as a plain pass-through with keep-alive connections; `None` if it is not installed.
 fn start_nginx(folder: &Path, upstream: u16) -> io::Result<Option<Way>> {
     let Some(program) = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"]
         .into_iter()

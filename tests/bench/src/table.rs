@@ -1,28 +1,28 @@
-//! The figures, side by side.
+//! Prints the figures side by side.
 
 use std::time::Duration;
 
 use crate::CONCURRENCY;
 use crate::agent::Calls;
 
-/// One framing and size.
+/// The figures for one framing and size.
 pub struct Measured {
     pub what: String,
     /// In the order of the ways.
     pub cells: Vec<Cell>,
 }
 
-/// One way, at each of `CONCURRENCY`.
+/// The figures for one way, at each of `CONCURRENCY`.
 #[derive(Default)]
 pub struct Cell {
     pub levels: [Level; CONCURRENCY.len()],
 }
 
-/// One way and number of sessions, a figure for each round.
+/// The figures for one way and number of sessions, one for each round.
 #[derive(Default)]
 pub struct Level {
     pub calls: Vec<Calls>,
-    /// CPU time per call of the process in between; none for the way without one.
+    /// CPU time per call of the process in between; empty for the way without one.
     pub cpu: Vec<Duration>,
 }
 
@@ -44,7 +44,7 @@ fn median(mut all: Vec<f64>) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The median over the rounds of one figure to the other of the same round.
+/// Returns the median of the ratios of two figures in the same round.
 fn ratio(one: Vec<f64>, other: Vec<f64>) -> f64 {
     median(
         one.into_iter()
@@ -54,11 +54,12 @@ fn ratio(one: Vec<f64>, other: Vec<f64>) -> f64 {
     )
 }
 
-/// Figures of one way and number of sessions, one for each round.
+/// Returns a figure of one way and number of sessions for each round.
 type Figure = fn(&Level) -> Vec<f64>;
 
-/// For each kind of figure a table of the medians, and one of the ratios to nginx in the same round; without nginx, those of CPU
-/// time are missing and the others are to the way straight to the server. A line is a framing and size.
+/// Prints for each kind of figure a table of the medians, and one of the ratios to nginx in the
+/// same round. Without nginx, the table of ratios of CPU time is missing, and the other ratios are
+/// to the way straight to the server. Each line is a framing and size.
 pub fn calls(names: &[&str], measured: &[Measured]) {
     let base = names.iter().position(|name| *name == "nginx").unwrap_or(0);
     let sessions = CONCURRENCY.map(|sessions| format!("sessions: {sessions}"));
@@ -67,7 +68,7 @@ pub fn calls(names: &[&str], measured: &[Measured]) {
         .enumerate()
         .map(|(level, title)| (title, level, cpu as Figure))
         .collect();
-    // There is no process in between on the way straight to the server, which is the first.
+    // The first way is straight to the server, without a process in between.
     let title = "CPU time per call of the process in between, µs";
     table(title, names, 1, measured, &all, |figures, _| {
         median(figures)
@@ -106,7 +107,7 @@ fn cpu(level: &Level) -> Vec<f64> {
     level.cpu.iter().map(micros).collect()
 }
 
-/// The median latency of each round.
+/// Returns the median latency of each round.
 fn latencies(level: &Level) -> Vec<f64> {
     level
         .calls
@@ -115,8 +116,9 @@ fn latencies(level: &Level) -> Vec<f64> {
         .collect()
 }
 
-/// A table of the ways from the one at `from` on: for each of `groups`, with the level that it is about, what `cell` makes of the
-/// figures of a way and of those of the others in the same line.
+/// Prints a table of the ways from the one at `from` on. For each of `groups`, a cell is the result
+/// of `cell` for the figures of a way at the group's level; its second argument returns the figures
+/// of the other ways in the same line.
 fn table(
     title: &str,
     names: &[&str],

@@ -1,4 +1,4 @@
-//! Texts to carry: prose that no rule minds, and text made to be slow to judge.
+//! Texts for the messages: prose in which no rule matches, and text made to be slow to judge.
 
 const SENTENCES: [&str; 11] = [
     "The kettle holds one litre of water and boils it in about three minutes.",
@@ -14,7 +14,7 @@ const SENTENCES: [&str; 11] = [
     "Spare parts such as filters, lids and bases are sold under the number printed below the handle.",
 ];
 
-/// Prose of exactly this many bytes: sentences in paragraphs.
+/// Returns prose of exactly this many bytes: sentences in paragraphs.
 pub fn clean(bytes: usize) -> String {
     let mut out = String::with_capacity(bytes + 128);
     let mut state = 88_172_645_463_325_252_u64;
@@ -29,7 +29,8 @@ pub fn clean(bytes: usize) -> String {
     out
 }
 
-/// Texts that come close to what rules look for, again and again, without (mostly) being it; each with its name.
+/// Returns texts that repeatedly come close to what rules look for, mostly without a match; each
+/// with its name.
 pub fn worst(bytes: usize) -> Vec<(&'static str, String)> {
     let repeat = |piece: &str| {
         let mut text = piece.repeat(bytes / piece.len() + 1);

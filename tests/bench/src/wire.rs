@@ -1,11 +1,12 @@
-//! As much of HTTP/1.1 as both ends of the benchmark need, so that they cost little beside what is measured.
+//! The part of HTTP/1.1 that both ends of the benchmark need, at little cost compared with what is
+//! measured.
 
 use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// A connection and what was read of it.
+/// A connection, with the bytes that were read from it.
 pub struct Wire {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -17,7 +18,7 @@ pub struct Wire {
 pub struct Head {
     /// The request line or the status line.
     pub first: String,
-    /// `Mcp-Session-Id`.
+    /// The value of `Mcp-Session-Id`.
     pub session: Option<String>,
     length: Length,
 }
@@ -42,7 +43,7 @@ impl Wire {
         self.stream.write_all(bytes).await
     }
 
-    /// The next head; `None` where the peer hung up instead.
+    /// Reads the next head; `None` if the peer has disconnected instead.
     pub async fn head(&mut self) -> io::Result<Option<Head>> {
         self.buffer.drain(..self.at);
         self.at = 0;
@@ -78,7 +79,7 @@ impl Wire {
         }))
     }
 
-    /// The body after a head.
+    /// Reads the body after a head.
     pub async fn body(&mut self, head: &Head) -> io::Result<Vec<u8>> {
         if let Length::Bytes(length) = head.length {
             return self.take(length).await;

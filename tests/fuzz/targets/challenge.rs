@@ -1,5 +1,6 @@
-//! Any `WWW-Authenticate`: in bounded time, never a panic; what is given out fits where it goes; what other schemes say
-//! changes nothing; and what is quoted comes out as it went in.
+//! Parses any `WWW-Authenticate` header: in bounded time, without a panic. Returned values are
+//! valid for their use, challenges of other schemes change nothing, and quoted values are returned
+//! unescaped.
 
 use std::time::{Duration, Instant};
 

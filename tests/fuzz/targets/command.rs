@@ -1,5 +1,6 @@
-//! Any script, read as a shell would read it: in bounded time, never a panic, the same twice, and what is refused by itself
-//! is refused among harmless lines, too. What is told of it stays within its bounds.
+//! Reads any script as a shell would: in bounded time, without a panic, with the same verdict
+//! twice; a script that is refused alone is also refused after a harmless line. The texts taken
+//! from it stay within their limit.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use lychgate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
 use lychgate::rules::Library;
 
 const MOST: Duration = Duration::from_secs(1);
-/// Bytes that all texts taken out of a script may have together.
+/// Maximum total size in bytes of the texts taken from a script.
 const TEXT_BYTES: usize = 8 << 20;
 
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {
@@ -22,7 +23,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
 });
 
 pub fn fuzz(input: &str) {
-    // Reading the rules is no part of judging.
+    // Loading the rules is not part of judging.
     LazyLock::force(&POLICY);
     let began = Instant::now();
     let script = Script::new(input, ReadAs::Shell);
@@ -40,7 +41,7 @@ pub fn fuzz(input: &str) {
     }
     let refused = refuses(input);
     assert_eq!(refused, refuses(input), "judged in two ways");
-    // A line before it changes nothing of what it does.
+    // A harmless line before the script does not change what the script does.
     if refused {
         assert!(
             refuses(&format!("true\n{input}")),

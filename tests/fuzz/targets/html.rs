@@ -1,17 +1,18 @@
-//! Any text as HTML: taken apart and laid out in bounded time, and never a panic that is not caught.
+//! Reads any text as HTML: parsed and laid out in bounded time, without a panic that is not caught.
 
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use lychgate::text::Text;
 
-/// For 8 kB, on a busy machine and with every check compiled in; what is quadratic takes longer.
+/// Maximum time for 8 kB, on a busy machine and with every check compiled in; quadratic code takes
+/// longer.
 const MOST: Duration = Duration::from_secs(3);
 
 static HOOK: Once = Once::new();
 
 pub fn fuzz(input: &str) {
-    // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
+    // libFuzzer's hook also aborts on panics that are caught, as those of html2text are.
     HOOK.call_once(|| drop(std::panic::take_hook()));
     let began = Instant::now();
     let html = format!("<html><body>{input}");

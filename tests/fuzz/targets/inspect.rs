@@ -1,5 +1,5 @@
-//! Any text in a result or an argument, judged by all shipped rules: in bounded time, never a panic, and what is
-//! rewritten is JSON of the same shape.
+//! Judges any text in a result or an argument by all built-in rules: in bounded time, without a
+//! panic; rewritten messages are valid.
 
 use std::sync::{LazyLock, Once};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
 });
 
 pub fn fuzz(input: &str) {
-    // libFuzzer's hook aborts on a panic that is caught, too: html2text's are.
+    // libFuzzer's hook also aborts on panics that are caught, as those of html2text are.
     HOOK.call_once(|| drop(std::panic::take_hook()));
     let policy = &*POLICY;
     let limits = ReadLimits::default();

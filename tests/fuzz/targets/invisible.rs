@@ -1,4 +1,5 @@
-//! Any text with what a reader does not see: found where it is, and gone from what is left.
+//! Finds and removes invisible characters in any text: reported spans are in the text, and the rest
+//! contains none of them.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Anything as a token, as claims, as a key set, and as an answer that a browser brings: nothing is believed that was not
-//! signed, and what is believed reads the same to another reader.
+//! Reads any text as a token, as claims, as a key set, and as a pasted answer of a browser. Only
+//! signed tokens are accepted, and another JSON reader reads the same values in accepted claims.
 
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 const ISSUER: &str = "https://as.example";
 const GATE: &str = "https://gate.example/mcp";
 
-/// Made for this target.
+/// Generated for this target.
 static KEY: LazyLock<SigningKey> = LazyLock::new(|| {
     let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIEzBGNhl7MvRR7XLmwoqZXdbC/kha25JiHFFGFt7ybTr\n-----END PRIVATE KEY-----\n";
     SigningKey::from_pem(pem, Some("1".to_owned())).expect("a key")
@@ -56,7 +56,7 @@ pub fn fuzz(input: &str) {
         said.expires_unix() as f64
     );
     assert_eq!(theirs["sub"].as_str(), said.subject().as_deref());
-    // Not one bit of it can be changed.
+    // A change of any one character is detected.
     let at = input.len() % token.len();
     let mut other = token.to_owned().into_bytes();
     other[at] = if other[at] == b'A' { b'B' } else { b'A' };

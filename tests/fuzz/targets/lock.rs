@@ -1,4 +1,5 @@
-//! Any text at all, as a lock file of pins: refused with faults that have a place, or written back so that it reads the same.
+//! Reads any text as a lock file of pins: it is either refused with faults that have a line, or
+//! written back in a form that reads the same.
 
 use lychgate::pins::Lock;
 

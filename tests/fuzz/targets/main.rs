@@ -1,4 +1,5 @@
-//! All fuzz targets in one binary, which is linked once. `LYCHGATE_FUZZ_TARGET` selects one by the name of its module.
+//! All fuzz targets in one binary, which is linked once. `LYCHGATE_FUZZ_TARGET` selects one by the
+//! name of its module.
 #![no_main]
 
 mod challenge;

@@ -1,5 +1,5 @@
-//! Any text as Markdown with links, definitions and code: what is left holds nothing that was not there, and what was
-//! taken out is not lost to judging.
+//! Reads any text as Markdown with links, definitions and code: in bounded time and size, and
+//! removed parts are still judged.
 
 use std::time::{Duration, Instant};
 

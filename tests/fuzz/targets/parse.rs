@@ -1,5 +1,6 @@
-//! What the strict reader takes, another JSON reader takes too, and sees the same strings in; what that one writes, the
-//! strict reader takes.
+//! Compares the strict JSON reader with serde_json: serde_json accepts each message that the strict
+//! reader accepts, and reads the same strings; the strict reader accepts each message that
+//! serde_json writes.
 
 use bytes::Bytes;
 use lychgate::message::{Json, ReadLimits};
@@ -9,7 +10,7 @@ pub fn fuzz(input: &[u8]) {
     let limits = ReadLimits::default();
     let theirs = serde_json::from_slice::<Value>(input);
     if let Ok(json) = Json::parse(Bytes::copy_from_slice(input), &limits) {
-        // Numbers past what a double holds are kept as written here and refused there.
+        // Numbers beyond the range of a double are kept as written here and refused there.
         if let Ok(value) = &theirs {
             assert_eq!(ours(&json), strings(value));
         } else {
@@ -19,7 +20,8 @@ pub fn fuzz(input: &[u8]) {
             );
         }
     } else if let Ok(value) = theirs {
-        // Refused for what serde_json mends: written anew, without duplicate keys, it has to be taken.
+        // The strict reader refuses what serde_json tolerates; once serde_json has written the
+        // value again, without duplicate keys, the strict reader must accept it.
         let written = serde_json::to_vec(&value).expect("a value is written");
         match Json::parse(Bytes::from(written), &limits) {
             Ok(json) => assert_eq!(ours(&json), strings(&value)),
@@ -41,7 +43,7 @@ fn ours(json: &Json) -> Vec<String> {
     all
 }
 
-/// Keys and string values, without recursion.
+/// Returns all keys and string values, without recursion.
 fn strings(value: &Value) -> Vec<String> {
     let mut all = Vec::new();
     let mut left = vec![value];

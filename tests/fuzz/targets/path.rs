@@ -1,4 +1,5 @@
-//! Any text as a path: judged in bounded time, and a path that is outside stays outside when it is percent-encoded.
+//! Judges any text as a path: in bounded time, and a path outside of the roots stays outside when
+//! it is percent-encoded.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

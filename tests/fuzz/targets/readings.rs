@@ -1,10 +1,11 @@
-//! Any text in all its readings: made in bounded time and size, each of a part of the text that is there.
+//! Makes all readings of any text: in bounded time and size, each of a span that is in the text.
 
 use std::time::{Duration, Instant};
 
 use lychgate::text::Text;
 
-/// For 8 kB, on a busy machine and with every check compiled in; what is quadratic takes longer.
+/// Maximum time for 8 kB, on a busy machine and with every check compiled in; quadratic code takes
+/// longer.
 const MOST: Duration = Duration::from_secs(3);
 
 pub fn fuzz(input: &str) {

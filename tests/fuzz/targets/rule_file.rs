@@ -1,4 +1,5 @@
-//! Any text at all, as a rule file: read or refused with faults that say something, never a panic.
+//! Loads any text as a rule file: it is either loaded or refused with faults that have a message,
+//! without a panic.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

@@ -1,4 +1,5 @@
-//! A spliced message is JSON, says the new texts where the old ones were, and keeps every other byte.
+//! Splices texts into any message: the result is JSON, contains the new texts in place of the old
+//! ones, and keeps every other byte.
 
 use bytes::Bytes;
 use lychgate::message::{Edit, Json, ReadLimits, Role, splice};
@@ -17,7 +18,7 @@ pub fn fuzz(input: (Vec<u8>, Vec<(u8, String)>)) {
         let Some((span, role)) = spans.get(usize::from(pick)) else {
             continue;
         };
-        // A new key may be one that is there already: then the message is rightly refused afterwards.
+        // A new key may be a duplicate; the message would rightly be refused afterwards.
         if *role == Role::Value && edits.iter().all(|edit| edit.span != *span) {
             edits.push(Edit::text(span.clone(), with));
         }

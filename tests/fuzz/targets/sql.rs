@@ -1,4 +1,5 @@
-//! Any text as SQL: judged in bounded time, and what is dropped stays dropped whatever a statement before it holds.
+//! Judges any text as SQL: in bounded time, and a statement that drops something is found whatever
+//! precedes it.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ pub fn fuzz(input: &str) {
         assert!(found(&text, false), "{text}");
         assert!(found(&text, true), "{text}");
     }
-    // What is no query does not pass for one by what stands around it.
+    // A statement that is not a query is found whatever text is around it.
     assert!(
         found(&format!("delete from t where a = '{name}'"), true),
         "{name}"

@@ -1,10 +1,11 @@
-//! Whatever a server streams, each kind of reader sees the inspected messages and nothing else in what the gate writes.
+//! Whatever a server streams, each kind of reader sees in the gate's output the inspected messages
+//! and nothing else.
 
 use bytes::Bytes;
 use lychgate::message::{Message, ReadLimits};
 use lychgate::protocol::sse::{Data, Decoder};
 
-/// What some reader takes for the end of a line.
+/// The characters that some reader treats as the end of a line.
 const LINE_ENDS: [char; 10] = [
     '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
 ];
@@ -33,7 +34,8 @@ pub fn fuzz(input: (Vec<u8>, Vec<u8>)) {
         .map(|lines| lines.iter().map(|line| line.trim().to_owned()).collect())
         .collect();
     assert_eq!(read(text.split('\n'), true), trimmed, "at LF, trimmed");
-    // The decoder does not wait at a blank line's CR, so only there may a cut make another event of a late LF.
+    // The decoder does not wait at the CR of a blank line, so a cut there may turn a late LF into
+    // another event.
     if !stream.contains(&b'\r') {
         assert_eq!(
             through(pieces(&stream, &cuts)).0,
@@ -43,7 +45,7 @@ pub fn fuzz(input: (Vec<u8>, Vec<u8>)) {
     }
 }
 
-/// What the gate writes of a stream, and the lines of data of its events that have any.
+/// Returns what the gate writes for a stream, and the lines of data of each event that has any.
 fn through<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> (Vec<u8>, Vec<Vec<String>>) {
     let mut decoder = Decoder::default();
     let mut written = Vec::new();
@@ -70,7 +72,7 @@ fn through<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> (Vec<u8>, Vec<Vec<Stri
     (written, expected)
 }
 
-/// The lines of data, each without what some reader takes for the end of a line.
+/// Returns the lines of data, without the characters that some reader treats as the end of a line.
 fn lines(data: &Bytes, message: bool) -> Vec<String> {
     let text = String::from_utf8_lossy(data).replace("\r\n", "\n");
     if !message {
@@ -87,7 +89,7 @@ fn lines(data: &Bytes, message: bool) -> Vec<String> {
         .collect()
 }
 
-/// The lines of data that a reader sees, by event.
+/// Returns the lines of data that a reader sees, by event.
 fn read<'t>(lines: impl Iterator<Item = &'t str>, trims: bool) -> Vec<Vec<String>> {
     let mut out = Vec::new();
     let mut data = Vec::new();

@@ -1,5 +1,5 @@
-//! Any text as a style sheet, and as the style of an element: read in bounded time, and what stands outside is judged or
-//! shown, never lost.
+//! Reads any text as a style sheet, and as the style of an element: in bounded time, and the text
+//! of the page is judged as visible or hidden, never lost.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Any text as a URL: judged in bounded time, and an address inside stays inside whatever stands before its `@`.
+//! Judges any text as a URL: in bounded time, and an internal address is found whatever precedes
+//! its `@`.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

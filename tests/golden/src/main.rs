@@ -1,7 +1,8 @@
 //! Applies the disguises of `tests/disguises` to texts, for `tests/golden/run`.
 //!
-//! Reads texts from standard input, each ended by a NUL, and writes the disguised texts the same way. `commands` applies each
-//! disguise of a command once and then stacks of two and three; `orders` applies each form of marks.
+//! Reads texts from standard input, each terminated by a NUL, and writes the disguised texts in the
+//! same form. `commands` applies each disguise to a command once, and then stacks of two and three;
+//! `orders` applies each form of marks.
 
 #[path = "../../disguises/marks.rs"]
 mod marks;
@@ -18,9 +19,9 @@ use random::Random;
 
 type Disguise = fn(&str, &mut Random) -> Option<String>;
 
-/// Stacked disguises per command.
+/// Number of stacked disguises per command.
 const STACKS: usize = 6;
-/// A stack that grows beyond this many bytes is left as it is.
+/// Maximum size of a stacked disguise in bytes; a step that would exceed it is skipped.
 const LONGEST: usize = 16_384;
 
 fn main() -> io::Result<()> {

@@ -5,7 +5,7 @@ use super::super::servers::{Peer, Wire, says, script};
 use super::serving::posted;
 use super::{done, start};
 
-/// Two agents, one of them in a group, and two upstreams.
+/// Returns the config of two agents, one of them in a group, and two upstreams.
 fn agents() -> String {
     format!(
         "[[agent]]\nname = \"ann\"\ntoken_sha256 = \"{}\"\ngroups = [\"staff\"]\n\
@@ -52,7 +52,7 @@ async fn agents_have_tokens_and_upstreams() {
 
 pub(super) const LISTED: &str = r#"{"name":"find","annotations":{"readOnlyHint":true}},{"name":"drop","description":"Drops."},{"name":"peek","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}"#;
 
-/// A server that lists three tools.
+/// Starts a server that lists three tools.
 pub(super) async fn listing() -> Peer {
     let answers = script(|asked| {
         let read = json(asked);
@@ -66,7 +66,7 @@ pub(super) async fn listing() -> Peer {
     Peer::start(Wire::Json, answers).await
 }
 
-/// One request, in params and what its answer says if the caller may not make it.
+/// Requests: the method, its params, and the answer to a caller that may not make the request.
 const REQUESTS: [(&str, &str, &str); 3] = [
     (
         "tools/call",

@@ -1,4 +1,4 @@
-//! Which test shows which key, for keys that have no case in `judging`.
+//! The tests of the keys that have no case in `judging`.
 
 /// A key, and a test as `FILE::FUNCTION`.
 pub(super) const TESTS: &[(&str, &str)] = &[

@@ -6,7 +6,8 @@ use super::super::harness::{TestGate, call, until};
 use super::super::servers::{Server, reply};
 use super::{done, faults, start};
 
-/// What reached a collector: the path of each request, its headers that matter here, and its body as loose text.
+/// What reached a collector: the path of each request, its relevant headers, and its body as loose
+/// text.
 type Got = Arc<Mutex<Vec<(String, String, String)>>>;
 
 async fn collector() -> (Server, Got) {
@@ -26,7 +27,8 @@ async fn collector() -> (Server, Got) {
     (server, got)
 }
 
-/// Makes two calls through a gate with these keys, ends it, and gives what the collector got.
+/// Makes two calls through a gate with these keys, stops it, and returns what the collector
+/// received.
 async fn exported(keys: &str) -> Vec<(String, String, String)> {
     let (collector, got) = collector().await;
     let server = done().await;
@@ -91,7 +93,7 @@ async fn requests_carry_headers_and_resource_and_are_as_large_as_written() {
                         && body.contains("meadow") == set)
         );
     }
-    // Two calls are four lines.
+    // Two calls make four lines.
     assert_eq!(
         (paths(&with, "/v1/logs") >= 4, paths(&without, "/v1/logs")),
         (true, 1)

@@ -1,5 +1,5 @@
-//! The key's name in the file and the field of the loaded config, for keys whose test sets the field in Rust: the two together
-//! show what the key does.
+//! The name of a key in the file and the field of the loaded config that it sets, for keys whose
+//! test sets the field in Rust. Both together show the effect of the key.
 
 use lychgate::config::{self, Config, HttpTransport, Transport};
 
@@ -15,7 +15,7 @@ pub(super) struct Field {
     /// Sets the key to a value other than the default.
     set: &'static str,
     field: fn(&Config) -> String,
-    /// The field with the key; without it, it is different.
+    /// The field with the key set; without the key it is different.
     loaded: &'static str,
 }
 
@@ -39,7 +39,7 @@ fn show(value: &impl std::fmt::Debug) -> String {
     format!("{value:?}")
 }
 
-/// The only upstream.
+/// Returns the HTTP settings of the only upstream.
 fn http(config: &Config) -> &HttpTransport {
     match &config.upstreams["up"].transport {
         Transport::Http(http) | Transport::Sse(http) => http,
@@ -47,10 +47,10 @@ fn http(config: &Config) -> &HttpTransport {
     }
 }
 
-/// What the files `a.pem`, `b.pem` and `c.pem` beside the config contain.
+/// The content of the files `a.pem`, `b.pem` and `c.pem` beside the config.
 const PEM: &str = "no certificate";
 
-/// All cases.
+/// Returns the cases of all files.
 pub(super) fn all() -> impl Iterator<Item = &'static Field> {
     gate::FIELDS.iter().chain(traffic::FIELDS)
 }

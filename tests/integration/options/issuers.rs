@@ -5,7 +5,7 @@ use super::super::servers::Peer;
 use super::super::vouched::{Claims, Issuer};
 use super::{done, start};
 
-/// A gate before `server` that trusts `issuer`, with these keys for it.
+/// Starts a gate for `server` that trusts `issuer`, with these keys in the issuer's table.
 async fn gate(server: &Peer, issuer: &Issuer, keys: &str) -> TestGate {
     let text = format!(
         "[oauth]\nallow_loopback_http = true\n[[issuer]]\nissuer = \"{}\"\n{keys}\n",

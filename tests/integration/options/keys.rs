@@ -1,10 +1,11 @@
-//! The keys of a config file, as paths: `policy.*.sql_read_only`. Names that the user chooses are `*`.
+//! The keys of a config file as paths: `policy.*.sql_read_only`. Names that the user chooses are
+//! `*`.
 
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-/// Tables whose members have names of the user's choice, as paths.
+/// Tables whose members have names that the user chooses, as paths.
 const NAMED: [&str; 13] = [
     "access",
     "policy",
@@ -21,7 +22,7 @@ const NAMED: [&str; 13] = [
     "otlp.resource",
 ];
 
-/// A config file with every option set: `#key = …` and `#[table]` without their `#`.
+/// Returns a config file with every option set: `#key = …` and `#[table]` without their `#`.
 pub(super) fn uncomment(text: &str) -> String {
     let set = |line: &str| match line.strip_prefix('#') {
         Some(option) if option.starts_with(|c: char| !c.is_whitespace()) => format!("{option}\n"),
@@ -30,7 +31,7 @@ pub(super) fn uncomment(text: &str) -> String {
     text.lines().map(set).collect()
 }
 
-/// The keys that a config file sets.
+/// Returns the keys that a config file sets.
 pub(super) fn of(table: Table) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut left = vec![(String::new(), Value::Table(table))];
@@ -58,7 +59,8 @@ pub(super) fn of(table: Table) -> BTreeSet<String> {
     out
 }
 
-/// Whether a table is `{ env = … }`, `{ file = … }` or `{ keyring = … }`: where a secret is.
+/// Reports whether a table is `{ env = … }`, `{ file = … }` or `{ keyring = … }`, the place of a
+/// secret.
 fn is_elsewhere(path: &str, table: &Table) -> bool {
     let only = table.keys().next().filter(|_| table.len() == 1);
     !["agents", "pins", "audit", "approval"].contains(&path)

@@ -11,7 +11,8 @@ use super::super::oauth_faults::change;
 use super::super::servers::{Server, reply};
 use super::{faults, start_at};
 
-/// A gate in front of a server that wants a login, with these keys under `[oauth]` and under that of the upstream.
+/// Starts a gate for a server that requires a login, with these keys under `[oauth]` and under that
+/// of the upstream.
 async fn gate(authority: &Authority, keys: &str, of_upstream: &str) -> TestGate {
     let text = format!(
         "[oauth]\nvault = \"vault\"\nvault_key = {{ file = \"vault.key\" }}\nallow_loopback_http = true\n{keys}\n\
@@ -20,7 +21,7 @@ async fn gate(authority: &Authority, keys: &str, of_upstream: &str) -> TestGate 
     start_at(&text, &authority.url()).await
 }
 
-/// Two agents, each with a login of its own.
+/// Returns the config of two agents, each with a login of its own.
 fn two_agents() -> String {
     let agent = |name: &str| {
         format!(
@@ -103,7 +104,7 @@ async fn tokens_are_renewed_so_long_before_their_end() {
     for (seconds, renewals) in [(20, 0), (300, 1)] {
         let gate = with(seconds).await;
         assert!(works(&gate.agent()).await);
-        // A renewal that a call has begun runs by itself.
+        // A renewal that a call has started continues in the background.
         gate.running.drain().await;
         assert_eq!(authority.asked(Ask::Refresh), renewals, "{seconds}");
     }

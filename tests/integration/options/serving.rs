@@ -1,4 +1,5 @@
-//! Keys of the gate's own parts: each through the text of a config file, a gate that runs, and one that runs without the key.
+//! Keys of the gate's own parts: each is tested with the text of a config file, in a gate with the
+//! key and one without it.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -123,7 +124,7 @@ async fn refusals_again_and_again_are_answered_in_short() {
             );
         }
         if text.contains("seconds") {
-            // The refusals have to grow old: that is what the key is about.
+            // The key is about the age of refusals, so they have to become old.
             tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
         }
         let answer = posted(&gate, "up", &call("1", "detonate")).await;
@@ -259,7 +260,7 @@ async fn the_audit_log_is_written_as_the_config_says() {
         for _ in 0..5 {
             posted(gate, "up", &call("1", "hello")).await;
         }
-        // Not flushed: that makes a checkpoint too.
+        // Without a flush, because that writes a checkpoint too.
         until("the lines", || count(gate, "log/a.jsonl") >= 5).await;
         assert!(
             gate.folder.path().join("keys/a.key").is_file()
@@ -335,7 +336,7 @@ async fn the_token_for_people_is_in_the_file_that_is_named() {
     }
 }
 
-/// A gate that runs as a program, until this is dropped.
+/// A gate that runs as a program until this is dropped.
 struct Program(Child);
 
 impl Drop for Program {

@@ -1,4 +1,4 @@
-//! Keys of policies that take more than one call to show, and of upstreams.
+//! Keys of policies that need more than one call, and keys of upstreams.
 
 use super::super::harness::{call, json, raw, result_text, token};
 use super::super::servers::{Peer, Server, Wire, json_reply, says, script};
@@ -121,7 +121,7 @@ async fn what_agents_read_of_tools_is_what_the_policy_says() {
             && listed.contains(r#"{"name":"find","annotations":{"readOnlyHint":true}}"#),
         "{listed}"
     );
-    // The server's own schema counts unless the policy says otherwise.
+    // The server's own schema is enforced unless the policy says otherwise.
     let loose = start(&format!("{OWN}schema = {{ enforce = false }}\n"), &server).await;
     posted(&loose, "up", list).await;
     for (arguments, refused) in [(r#"{"n":"five"}"#, true), (r#"{"n":5}"#, false)] {
@@ -138,7 +138,8 @@ async fn what_agents_read_of_tools_is_what_the_policy_says() {
     }
 }
 
-/// A tool, and the same tool as it is listed later.
+/// A class of change, a tool, the same tool as it is listed later, and whether the change passes by
+/// default.
 const CHANGES: [(&str, &str, &str, bool); 7] = [
     (
         "cosmetic",
@@ -187,7 +188,7 @@ const CHANGES: [(&str, &str, &str, bool); 7] = [
 #[tokio::test]
 async fn changed_definitions_are_held_or_pass_by_class() {
     for (class, old, new, passes) in CHANGES {
-        // What passes by default is held by the key, and the other way round.
+        // The key holds what passes by default, and the reverse.
         let other = if passes { "hold" } else { "pass" };
         for (text, shown) in [
             (OWN.to_owned(), passes),
@@ -287,7 +288,7 @@ async fn what_is_private_untrusted_and_outward_is_watched_where_it_is_named() {
     let upstream = "[upstream.up]\nhttp = { url = \"{url}\" }\nflow = { private = [\"read_*\"], untrusted = [\"fetch\"], outward = [\"send_*\"] }\n";
     let send = tool_call("send_mail", r#"{"text":"good evening"}"#);
     for text in [policy, upstream] {
-        // Each list alone lets the call out; all three together have it asked about.
+        // With any of the lists missing the call passes; with all three it waits for approval.
         for left_out in [
             "",
             "private = [\"read_*\"], ",

@@ -1,4 +1,4 @@
-//! Scripts of every construct of the shell, with plain words.
+//! Random scripts that use every construct of the shell, with plain words.
 
 pub struct Random(u64);
 
@@ -27,7 +27,7 @@ const WORDS: [&str; 12] = [
 ];
 const JOINS: [&str; 7] = ["; ", "\n", " && ", " || ", " | ", " & ", " |& "];
 
-/// A script of up to five commands and groups.
+/// Returns a script of up to four commands and groups, with groups nested up to three deep.
 pub fn script(random: &mut Random) -> String {
     list(random, 3)
 }

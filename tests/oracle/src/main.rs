@@ -1,5 +1,6 @@
-//! Every simple command that brush-parser finds in a script, lychgate's reader must find too: same words, same order of
-//! words. Compared where the words are plain, so that neither has to expand anything.
+//! Checks that lychgate's shell reader finds every simple command that brush-parser finds in a
+//! script: the same words in the same order. The scripts contain plain words only, so that neither
+//! parser has to expand anything.
 
 mod made;
 mod parsed;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 use lychgate::detect::ReadAs;
 use lychgate::detect::command::Script;
 
-/// Scripts made up.
+/// Number of random scripts.
 const SCRIPTS: usize = 4_000;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The simple commands of a script, as brush-parser has them.
+//! The simple commands of a script as brush-parser parses them.
 
 use brush_parser::ast::{
     AndOr, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList, Pipeline,
@@ -6,7 +6,8 @@ use brush_parser::ast::{
 };
 use brush_parser::{Parser, ParserOptions};
 
-/// Each command's words with single spaces between them, the program without its folder; `None` if it does not parse.
+/// Returns the words of each command, separated by single spaces, with the program's folder
+/// removed; `None` if the script does not parse.
 pub fn commands(script: &str) -> Option<Vec<String>> {
     let program = Parser::new(script.as_bytes(), &ParserOptions::default())
         .parse_program()

@@ -1,8 +1,9 @@
-//! The sample server's login: an OAuth 2.1 authorization server that keeps everything in memory, and the check of its
-//! tokens. One person can log in, with a name and a password.
+//! The sample server's login: an OAuth 2.1 authorization server that stores everything in memory,
+//! and the validation of its tokens. One user can log in, with a name and a password.
 //!
-//! It is as strict as a server may be: what many let pass (an authorization request without `state` or `resource`, a
-//! refresh token twice) it refuses, so that a gate that works here works there.
+//! It is as strict as a server may be. It rejects what many servers accept (an authorization
+//! request without `state` or `resource`, reuse of a refresh token), so that a gate that works here
+//! works with those servers too.
 
 mod authorize;
 mod clients;
@@ -30,38 +31,39 @@ use ttl_map::TtlMap;
 
 use super::PATH;
 
-/// An answer, as a whole.
+/// A complete response.
 pub type Answer = Response<Full<Bytes>>;
 
-/// What every tool asks for.
+/// The scope that every tool requires.
 pub const SCOPE: &str = "tools";
-/// What running commands asks for beside [`SCOPE`].
+/// The scope that running commands requires in addition to [`SCOPE`].
 pub const FURTHER_SCOPE: &str = "commands";
-/// What a refresh token asks for.
+/// The scope that a refresh token requires.
 const OFFLINE: &str = "offline_access";
-/// How long a person has, and how long a code lasts.
+/// How long a user may take to log in, and how long a code is valid.
 const PATIENCE: Duration = Duration::from_secs(600);
 const CODE: Duration = Duration::from_secs(60);
-/// How long a client and a refresh token are known.
+/// How long clients and refresh tokens are valid.
 const LONG: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What the server is made of.
+/// The settings of the server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its issuer identifier: its origin.
+    /// The issuer identifier, which is the server's origin.
     pub issuer: String,
-    /// The URL that tokens are for.
+    /// The URL for which tokens are issued.
     pub resource: String,
-    /// Who can log in, and the password.
+    /// The name and the password of the user.
     pub person: (String, String),
-    /// The id and the secret of a client that is known from the start and may act by itself.
+    /// The id and the secret of a preregistered client that may act on its own behalf.
     pub client: (String, String),
-    /// How long an access token lasts.
+    /// How long an access token is valid.
     pub access: Duration,
 }
 
 impl Settings {
-    /// For a server at `issuer`, with a password and a client's secret that nobody can guess.
+    /// Returns the settings of a server at `issuer`, with an unguessable password and client
+    /// secret.
     pub fn new(issuer: &str, access: Duration) -> Self {
         let password: String = random().chars().take(10).collect();
         Self {
@@ -74,7 +76,7 @@ impl Settings {
     }
 }
 
-/// The authorization server, and what it has given.
+/// The authorization server and what it has issued.
 pub struct Login {
     settings: Settings,
     state: Mutex<State>,
@@ -90,10 +92,10 @@ struct State {
     refresh: TtlMap<Refresh>,
 }
 
-/// What was given, to whom.
+/// What was granted to a client.
 #[derive(Clone)]
 struct Given {
-    /// All that came of one login, which ends together.
+    /// The login that the grant comes from; everything issued for it ends together.
     family: String,
     client: String,
     scopes: Vec<String>,
@@ -105,7 +107,7 @@ struct Refresh {
 }
 
 impl State {
-    /// Ends all that came of a login.
+    /// Ends everything that was issued for a login.
     fn end(&mut self, family: &str) {
         self.access.retain(|given| given.family != family);
         self.refresh
@@ -114,7 +116,7 @@ impl State {
 }
 
 impl Login {
-    /// A server that nobody has come to yet.
+    /// Creates a server that has not received any requests.
     pub fn new(settings: Settings) -> Self {
         let mut state = State::default();
         let (id, secret) = settings.client.clone();
@@ -125,12 +127,11 @@ impl Login {
         }
     }
 
-    /// What it is made of.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Answers what is asked of the authorization server; `None` for a path that is not its own.
+    /// Answers requests to the authorization server; `None` for a path that is not its own.
     pub fn answer(&self, request: &Request<Bytes>) -> Option<Answer> {
         let query = pairs(request.uri().query().unwrap_or_default().as_bytes());
         let form = pairs(request.body());
@@ -149,7 +150,8 @@ impl Login {
         })
     }
 
-    /// Whether a request may do what takes `needed`; else the answer that says what is missing (RFC 6750, section 3).
+    /// Checks that a request has the scopes `needed`; otherwise returns a response that names what
+    /// is missing (RFC 6750, section 3).
     pub fn admit(&self, headers: &HeaderMap, needed: &[&str]) -> Result<(), Box<Answer>> {
         let shown = headers
             .get(AUTHORIZATION)
@@ -195,7 +197,7 @@ impl Login {
     }
 }
 
-/// Names and values of a query or a form.
+/// The names and values of a query or a form.
 struct Pairs(Vec<(String, String)>);
 
 fn pairs(text: &[u8]) -> Pairs {
@@ -203,7 +205,8 @@ fn pairs(text: &[u8]) -> Pairs {
 }
 
 impl Pairs {
-    /// The value of a name that is there once; what is there twice counts as not there (RFC 6749, section 3.1).
+    /// Returns the value of a name that occurs once; a repeated name counts as missing (RFC 6749,
+    /// section 3.1).
     fn get(&self, name: &str) -> Option<&str> {
         let mut values = self
             .0
@@ -216,7 +219,7 @@ impl Pairs {
     }
 }
 
-/// Something that nobody can guess.
+/// Returns an unguessable string.
 fn random() -> String {
     format!(
         "{}{}",
@@ -225,7 +228,7 @@ fn random() -> String {
     )
 }
 
-/// JSON that nobody keeps.
+/// Returns a JSON response that must not be cached.
 fn reply(status: StatusCode, body: &Value) -> Answer {
     let mut answer = Answer::new(Full::new(body.to_string().into()));
     *answer.status_mut() = status;
@@ -238,7 +241,7 @@ fn reply(status: StatusCode, body: &Value) -> Answer {
     answer
 }
 
-/// An error of the token endpoint and its like (RFC 6749, section 5.2).
+/// Returns an error of the token endpoint and similar endpoints (RFC 6749, section 5.2).
 fn error(code: &str) -> Answer {
     let status = if code == "invalid_client" {
         StatusCode::UNAUTHORIZED

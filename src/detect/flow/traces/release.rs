@@ -1,12 +1,12 @@
-//! What was withheld and is released counts no longer as quarantined.
+//! Withheld content that is released no longer counts as quarantined.
 
 use super::{SERVERS, Servers, Traces};
 use crate::detect::flow::Learnt;
 use crate::detect::flow::hash::Hashes;
 
 impl Traces {
-    /// What was withheld of this server's is given to the agent after all: those pieces of `learnt` are quarantined
-    /// no longer.
+    /// Removes the quarantine mark of this server from the pieces of `learnt`: its withheld content
+    /// is now delivered to the agent.
     pub fn release(&self, learnt: &Learnt, server: usize) {
         let mut kept = self.kept.write();
         let kept = &mut *kept;
@@ -19,7 +19,7 @@ impl Traces {
                 }
             }
         }
-        // The oldest go first: those that are over are put before the others.
+        // The oldest entries are removed first, so the released ones are moved to the front.
         let (gone, stay): (Vec<_>, Vec<_>) = kept
             .quarantined
             .drain(..)
@@ -31,7 +31,7 @@ impl Traces {
 }
 
 impl Servers {
-    /// Those that are not told apart stay.
+    /// Removes a server. Servers that are not distinguished stay.
     fn remove(&mut self, server: usize) {
         if server < SERVERS {
             self.0 &= !(1 << server);

@@ -1,4 +1,4 @@
-//! The search of one string for secrets, and for what is encoded in it.
+//! Searches one string for secrets, including the data encoded in it.
 
 use std::ops::Range;
 
@@ -18,16 +18,18 @@ use crate::detect::{Match, Place};
 use crate::message::Direction;
 use crate::text::Facts;
 
-/// So often is opened what stands in what was opened.
+/// Maximum depth of nested encodings that are decoded.
 const DEPTH: usize = 3;
-/// Places in a run of characters at which a shape without literals is tried, besides its beginning.
+/// Number of positions within a run of characters, besides its beginning, at which a shape without
+/// literals is tried.
 const TRIES: usize = 4;
-/// Most spans told of one text; beyond, the text as a whole is meant.
+/// Maximum number of spans reported for one text; beyond it, the finding is for the whole text.
 const SPANS: usize = 64;
-/// Longest secret that is put together of pieces or read backwards, in bytes; keys of several lines may be longer.
+/// Maximum length of a secret that is assembled from pieces or read backwards, in bytes; keys of
+/// several lines may be longer.
 const JOINED_BYTES: usize = 512;
 
-/// Gives the range of the string at hand that a range of one of its readings is.
+/// Maps a range of a reading to the range of the current string that it comes from.
 pub(super) type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
 /// A search of one string.
@@ -38,14 +40,14 @@ pub(super) struct Search<'s> {
     before: usize,
     budget: Budget,
     unpacking: Unpacking<'s>,
-    /// Where pieces begin, in a text that is put together of the strings of a call.
+    /// Positions where pieces begin, in a text that is assembled from the strings of a call.
     seams: Vec<usize>,
 }
 
-/// A text to look through, and where it comes from.
+/// A text to scan, and where it comes from.
 struct View {
     text: String,
-    /// The part of the text at hand that it is another reading of.
+    /// The part of the current text that this is another reading of.
     origin: Range<usize>,
     reading: &'static str,
     depth: usize,
@@ -71,7 +73,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Looks through a text and what is encoded in it. `locate` turns a range of it into one of the string at hand.
+    /// Scans a text and the data encoded in it. `locate` maps a range of the text to one of the
+    /// current string.
     pub(super) fn through(
         &mut self,
         text: &str,
@@ -199,7 +202,8 @@ impl<'s> Search<'s> {
                             Meaning::Mirrored => mirrored = true,
                             Meaning::Name | Meaning::Near(_) if last < named_to => {}
                             Meaning::Name | Meaning::Near(_) => {
-                                // Many words stand in one name, and many shapes go by one word.
+                                // One name can contain many words, and one word can belong to many
+                                // shapes: look the value up only once.
                                 if !named {
                                     named = true;
                                     let name = name_around(text, last, length);
@@ -269,7 +273,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Pays for a closer look. Where that can no longer be paid, what was not looked at counts as found.
+    /// Pays for a detailed check. If the budget does not cover it, reports a match of the rule for
+    /// unread content.
     fn afford(&mut self, bytes: usize) -> Option<()> {
         let paid = self.budget.take(bytes.max(LOOK_BYTES));
         if let (None, Some(rule)) = (paid, self.secrets.unread) {
@@ -278,7 +283,8 @@ impl<'s> Search<'s> {
         paid
     }
 
-    /// A match of a shape whose literal ends at `last`: as it stands, or put together of pieces.
+    /// Finds a match of a shape whose literal ends at `last`, either as written or assembled from
+    /// pieces.
     fn forwards(
         &mut self,
         text: &str,
@@ -319,7 +325,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// A match of a shape without literals that begins where a run of characters does, or the longer one that it is part of.
+    /// Finds a match of a shape without literals that begins at the start of a run of characters,
+    /// or at the start of the longer run that this is part of.
     fn loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
         let part = text
             .get(run.clone())
@@ -366,7 +373,7 @@ impl<'s> Search<'s> {
         None
     }
 
-    /// A match of a shape whose literal, reversed, ends at `last`.
+    /// Finds a match of a shape whose literal, reversed, ends at `last`.
     fn backwards(
         &mut self,
         text: &str,
@@ -388,7 +395,7 @@ impl<'s> Search<'s> {
         let from = (last + 1).saturating_sub(most);
         let from = (from..=last).find(|at| text.is_char_boundary(*at))?;
         let part = text.get(from..=last)?;
-        // Only what is no blank belongs to a key of one line.
+        // A key of one line contains no white space.
         let part = if shape.long() {
             part
         } else {
@@ -404,7 +411,7 @@ impl<'s> Search<'s> {
         ))
     }
 
-    /// The rule by which a value with a name is a secret.
+    /// Returns the rule by which a named value is a secret.
     fn weigh(&mut self, text: &str, given: &Given, near: Option<u32>) -> Option<usize> {
         let name = text.get(given.name.clone())?;
         let value = text.get(given.value.clone())?;
@@ -424,7 +431,7 @@ impl<'s> Search<'s> {
         is_given_secret(text, given).then_some(self.secrets.named?)
     }
 
-    /// A value whose name is that of the argument which it is.
+    /// Checks a value under the name of the argument that it belongs to.
     pub(super) fn argument(
         &mut self,
         name: &str,
@@ -444,7 +451,8 @@ impl<'s> Search<'s> {
     pub(super) fn joined(&mut self, joined: &pieces::Joined) {
         let mut open = Vec::new();
         let before = self.found.len();
-        // Only what no piece holds by itself, and what is told of the pieces together.
+        // Keep only findings that no piece contains by itself, and those for the joined text as a
+        // whole.
         self.seams = joined.starts();
         self.look(
             (&joined.text, &Facts::of(&joined.text)),

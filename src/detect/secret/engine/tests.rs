@@ -3,7 +3,7 @@ use crate::detect::secret::check::Check;
 
 const BYTES: usize = 100_000;
 
-/// The ids of what is found: 0 a shape, 1 a name, 2 what could not be read.
+/// Returns the rules that match: 0 is a shape, 1 a name, 2 unread content.
 fn found(text: &str) -> Vec<(usize, &'static str)> {
     let shape = |name: &str, source: &str, near: &[&str]| {
         Arc::new(
@@ -49,7 +49,7 @@ fn found(text: &str) -> Vec<(usize, &'static str)> {
         .collect()
 }
 
-/// Bytes that look drawn at random.
+/// Returns bytes that look random.
 fn noise(count: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! The weights of the model of wording, and what sums of them mean.
+//! The weights of the model of wording, and the interpretation of their sums.
 
 /// The file that `train.py` writes; [`Model::shipped`] describes its format.
 static SHIPPED: &[u8] = include_bytes!("../wording.bin");
@@ -38,7 +38,7 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// The weight of a pair of hashes. The tag identifies the kind of feature.
+    /// Returns the weight of a pair of hashes. The tag identifies the kind of feature.
     #[inline]
     pub(super) fn of(&self, a: u32, b: u32, tag: u32) -> i32 {
         let slot = slot(a, b, tag);
@@ -49,9 +49,10 @@ impl Weights {
 }
 
 impl Model {
-    /// The built-in model. Its file consists of the magic, the pairs of share and score, both biases, the length factors
-    /// (32-bit little-endian integers), the different weights (signed bytes), and for each hash the number of its weight, two in
-    /// a byte. Returns `None` if the file is malformed, which a test rules out.
+    /// Returns the built-in model. Its file consists of the magic, the pairs of share and score,
+    /// both biases, the length factors (32-bit little-endian integers), the different weights
+    /// (signed bytes), and for each hash the number of its weight, two in a byte. Returns `None` if
+    /// the file is malformed, which a test rules out.
     pub(in crate::detect::signal) fn shipped() -> Option<Self> {
         let mut rest = SHIPPED.strip_prefix(MAGIC)?;
         let mut number = || {
@@ -83,7 +84,7 @@ impl Model {
         })
     }
 
-    /// The score of a window with this sum of weights and number of words.
+    /// Returns the score of a window with this sum of weights and number of words.
     pub(super) fn score(&self, sum: i32, words: usize, is_ascii: bool) -> i32 {
         let length = self
             .lengths
@@ -102,8 +103,8 @@ impl Model {
             })
     }
 
-    /// The score that `share` of 100,000 ordinary documents reach. Between two shares in the file it is an estimate: the logarithm of
-    /// the share falls about evenly with the score.
+    /// Returns the score that `share` of 100,000 ordinary documents reach. Between two shares in
+    /// the file it is an estimate: the logarithm of the share falls about evenly with the score.
     pub(in crate::detect::signal) fn threshold(&self, share: u32) -> i32 {
         let Some((low, score)) = self.levels.iter().rev().find(|(known, _)| *known <= share) else {
             return i32::MAX;
@@ -116,7 +117,7 @@ impl Model {
     }
 }
 
-/// Where the weight of a pair of hashes is.
+/// Returns the position of the weight of a pair of hashes.
 fn slot(a: u32, b: u32, tag: u32) -> usize {
     let mut hash = a.wrapping_mul(0x9e37_79b1) ^ b.wrapping_add(tag.wrapping_mul(0x85eb_ca6b));
     hash ^= hash >> 15;

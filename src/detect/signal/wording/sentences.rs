@@ -1,18 +1,18 @@
-//! Reads a text word by word, and tells where its sentences end.
+//! Reads a text word by word and reports where its sentences end.
 
 use super::word::{Kind, Word, char_at, ends_sentence, kind};
 use crate::text::blocks::{self, BLOCK, Block};
 
-/// Receives what is read.
+/// Receives the words and the ends of sentences.
 pub(super) trait Reader {
-    /// The next word.
+    /// Receives the next word.
     fn word(&mut self, word: &Word);
 
-    /// A sentence ends here. It may have no words.
+    /// Receives the end of a sentence, which may have no words.
     fn end_sentence(&mut self);
 }
 
-/// Reads a text. The last sentence does not end here.
+/// Reads a text. Does not report the end of the last sentence.
 pub(super) fn read(text: &str, reader: &mut impl Reader) {
     let mut place = Place {
         text,
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str, reader: &mut impl Reader) {
     }
 }
 
-/// How far a text is read.
+/// The current position in a text.
 struct Place<'t> {
     text: &'t str,
     at: usize,
@@ -41,7 +41,7 @@ struct Place<'t> {
 }
 
 impl Place<'_> {
-    /// Reads on to this place, or to the end of the word or character there.
+    /// Reads up to `end`, or to the end of the word or character there.
     fn read_chars(&mut self, end: usize, reader: &mut impl Reader) {
         while self.at < end {
             let Some(letter) = char_at(self.text, self.at) else {
@@ -64,7 +64,8 @@ impl Place<'_> {
         }
     }
 
-    /// Reads a block without bytes beyond ASCII, with which `rest` begins, up to the last word that may go on after it.
+    /// Reads an ASCII block, with which `rest` begins, up to the last word that may continue after
+    /// it.
     fn read_ascii(&mut self, block: &Block, rest: &[u8], reader: &mut impl Reader) {
         let letters = blocks::mask(block, |byte| byte.is_ascii_alphanumeric());
         let mut starts = letters & !(letters << 1);
@@ -107,7 +108,7 @@ impl Place<'_> {
         self.at = begin + next;
     }
 
-    /// Passes a character at this place that belongs to no word.
+    /// Skips a character at `at` that is not part of a word.
     fn pass(&mut self, letter: char, at: usize, reader: &mut impl Reader) {
         let next = at + letter.len_utf8();
         if ends_sentence(letter, || char_at(self.text, next), at - self.line_start) {
@@ -123,7 +124,7 @@ impl Place<'_> {
 mod tests {
     use super::*;
 
-    /// What a reader was told: each word with its hashes, and each end of a sentence.
+    /// Everything that a reader received: each word with its hashes, and each end of a sentence.
     #[derive(Default, PartialEq, Debug)]
     struct Told(Vec<Option<(usize, usize, u32, u32)>>);
 

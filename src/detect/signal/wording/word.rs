@@ -1,8 +1,10 @@
-//! Words of a text and the ends of its sentences. `tests/bench/detection/model/features.py` must agree.
+//! Words of a text and the ends of its sentences. `tests/bench/detection/model/features.py` must
+//! agree.
 
 use std::ops::Range;
 
-/// Length of a stem in characters. Words are looked up as a whole and by stem, which covers inflected forms.
+/// Length of a stem in characters. Words are looked up as a whole and by stem, which covers
+/// inflected forms.
 const STEM_CHARS: usize = 5;
 
 /// Longer words are identifiers or encoded data; all of them have the same hash.
@@ -17,7 +19,8 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Uses fixed ranges of code points, so that training and gate agree regardless of their versions of Unicode.
+/// Returns the role of a character. Uses fixed ranges of code points, so that training and gate
+/// agree regardless of their versions of Unicode.
 #[inline]
 pub(super) fn kind(letter: char) -> Kind {
     match u8::try_from(letter) {
@@ -58,8 +61,9 @@ fn kind_beyond_ascii(letter: char) -> Kind {
 /// Shorter lines are not lines of a paragraph.
 const PARAGRAPH_LINE_BYTES: usize = 40;
 
-/// Whether a sentence ends with this character, which `next` follows; `line_bytes` is the length of the line up to it. A line
-/// break before a letter does not end a sentence if it may be inside a paragraph.
+/// Reports whether a sentence ends with this character, which `next` follows; `line_bytes` is the
+/// length of the line up to it. A line break before a letter does not end a sentence if it may be
+/// inside a paragraph.
 #[inline]
 pub(super) fn ends_sentence(
     letter: char,
@@ -103,7 +107,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// The word that starts with the letter at this place.
+    /// Returns the word that starts with the letter at this place.
     pub(super) fn read(text: &str, start: usize) -> Self {
         let rest = text.as_bytes().get(start..).unwrap_or_default();
         let length = rest
@@ -122,7 +126,8 @@ impl Word {
         hasher.finish(start..end)
     }
 
-    /// The word of this length at the start of `rest`, which is at this place of the text. It consists of ASCII letters and digits.
+    /// Returns the word of this length at the start of `rest`, which is at position `start` of the
+    /// text. It consists of ASCII letters and digits.
     #[inline]
     pub(super) fn ascii(rest: &[u8], length: usize, start: usize) -> Self {
         let span = start..start + length;
@@ -145,7 +150,8 @@ impl Word {
         }
     }
 
-    /// The same for words of more than eight bytes, and for those within the last eight bytes of a text.
+    /// Does the same for words of more than eight bytes, and for those within the last eight bytes
+    /// of a text.
     fn long_or_last(rest: &[u8], length: usize, span: Range<usize>) -> Self {
         let letters = rest.get(..length).unwrap_or_default();
         if is_number(letters, length) {
@@ -181,7 +187,7 @@ impl Word {
         }
     }
 
-    /// A character of a script without spaces as a word.
+    /// Returns a character of a script without spaces as a word.
     pub(super) fn of(letter: char, start: usize) -> Self {
         // These scripts have no letter case.
         let mut eight = [0; 8];
@@ -195,7 +201,7 @@ impl Word {
     }
 }
 
-/// Whether a word of this length, with which `letters` begin, consists of digits.
+/// Reports whether a word of this length, with which `letters` begin, consists of digits.
 #[inline]
 fn is_number(letters: &[u8], length: usize) -> bool {
     letters.first().is_some_and(u8::is_ascii_digit)
@@ -205,7 +211,8 @@ fn is_number(letters: &[u8], length: usize) -> bool {
 /// The bytes of a stem among the first eight of a word.
 const STEM_MASK: u64 = u64::MAX >> (64 - 8 * STEM_CHARS);
 
-/// The lower case of the first ASCII letters and digits of eight bytes; zeros in place of what follows them.
+/// Returns the lower case of the first ASCII letters and digits of eight bytes, with zeros in place
+/// of the bytes after them.
 #[inline]
 fn lower_case(eight: [u8; 8], length: usize) -> u64 {
     // The bit by which small letters differ from capitals is set in digits, too.
@@ -287,7 +294,7 @@ impl WordHasher {
     }
 }
 
-/// The character at this place.
+/// Returns the character at this place.
 pub(super) fn char_at(text: &str, at: usize) -> Option<char> {
     match text.as_bytes().get(at) {
         Some(byte) if byte.is_ascii() => Some(char::from(*byte)),

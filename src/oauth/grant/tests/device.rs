@@ -120,7 +120,7 @@ async fn a_device_does_not_wait_for_ever() {
         polls <= 2 && took < Duration::from_secs(3),
         "{polls} {took:?}"
     );
-    // After `slow_down` the next question would come too late.
+    // After `slow_down`, the next poll would be too late.
     let (said, polls, _) = polled(r#"{"error":"slow_down"}"#, 4).await;
     assert_eq!(
         (said.unwrap_err(), polls),
@@ -143,7 +143,7 @@ async fn a_device_does_not_wait_for_ever() {
     );
     let (said, polls, _) = polled(r#"{"error":"invalid_grant"}"#, 9).await;
     assert_eq!((said.unwrap_err(), polls), (GrantError::InvalidGrant, 1));
-    // Trouble: asked less and less often.
+    // After failures, polls become less frequent.
     let (said, polls, _) = polled("<html>", 4).await;
     assert_eq!(
         (said.unwrap_err(), polls),

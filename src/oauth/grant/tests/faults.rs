@@ -1,4 +1,4 @@
-//! A token endpoint that fails, lies or attacks.
+//! A token endpoint that fails, misbehaves or attacks.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ async fn each_failure_is_told_from_the_others() {
             GrantError::Unreadable,
             true,
         ),
-        // Some tell of errors with 200.
+        // Some servers report errors with status 200.
         (
             200,
             r#"{"error":"invalid_grant"}"#,

@@ -1,4 +1,4 @@
-//! Grants that the crate does not have, and the end of tokens.
+//! Grants that the crate does not support, and the revocation of tokens.
 
 use std::io::Write;
 

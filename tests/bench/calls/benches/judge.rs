@@ -1,4 +1,4 @@
-//! What it takes to judge a call: `cargo bench --manifest-path tests/bench/calls/Cargo.toml`.
+//! Measures the time to judge a call: `cargo bench --manifest-path tests/bench/calls/Cargo.toml`.
 
 #[path = "../src/calls.rs"]
 mod calls;

@@ -1,6 +1,6 @@
 //! Calls to judge: ordinary ones, disguised ones, and those made to be slow.
 
-/// Name and text of each command.
+/// Returns the name and text of ordinary commands.
 pub fn ordinary() -> Vec<(&'static str, String)> {
     let script = "set -euo pipefail\nfor f in src/*.rs; do\n  if grep -q 'TODO' \"$f\"; then echo \"$f\" >> todo.txt; fi\ndone\nVERSION=$(git describe --tags)\ntar czf \"dist/app-$VERSION.tgz\" target/release/app\n";
     vec![
@@ -16,7 +16,7 @@ pub fn ordinary() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Commands made to be slow: none may take longer than the budgets allow.
+/// Returns commands made to be slow: none may take longer than the limits allow.
 pub fn hostile() -> Vec<(&'static str, String)> {
     let doubling: String = (0..59).map(|n| format!("a{}=$a{n}$a{n};", n + 1)).collect();
     let many = |text: &str, bytes: usize| text.repeat(bytes / text.len());
@@ -162,7 +162,7 @@ pub fn hostile() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Base64 within base64.
+/// Returns a command in nested base64.
 fn nested(times: usize) -> String {
     (0..times).fold("id".to_owned(), |text, _| {
         format!("echo {} | base64 -d | sh", base64(text.as_bytes()))

@@ -1,4 +1,4 @@
-//! The judge by itself, as it stands in the path of a call.
+//! Judging alone, as it is part of the path of a call.
 
 use lychgate::config::PolicyConfig;
 use lychgate::inspect::{InspectContext, Policy, Verdict};
@@ -23,7 +23,7 @@ impl Judge {
         }
     }
 
-    /// A call that gives `command` to a shell.
+    /// Returns a call that gives `command` to a shell.
     pub fn call(command: &str) -> Message {
         let call = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{{"command":{}}}}}}}"#,
@@ -32,7 +32,7 @@ impl Judge {
         Message::parse(call.into(), &ReadLimits::default()).expect("a message")
     }
 
-    /// Whether the call is refused.
+    /// Reports whether the call is refused.
     pub fn refuses(&self, call: &Message) -> bool {
         let inspection = self.policy.inspect(
             Direction::Outbound,

@@ -1,7 +1,8 @@
-//! What it takes to judge a call, in microseconds or, under valgrind, in instructions.
+//! Measures the cost of judging a call, in microseconds or, under valgrind, in instructions.
 //!
-//! `calls`: a table of times, and the worst of all. Fails where one takes longer than 25 ms.
-//! `calls NAME TIMES`: judges the call of this name so often, for a tool that counts instructions.
+//! `calls` prints a table of times, and the longest of all. It fails if one is longer than 25 ms.
+//! `calls NAME TIMES` judges the call with this name that many times, for a tool that counts
+//! instructions.
 
 mod calls;
 mod judge;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use judge::Judge;
 
-/// No input at all may take longer.
+/// Maximum time for any call.
 const MOST: Duration = Duration::from_millis(25);
 const TIMES: usize = 31;
 
@@ -56,7 +57,7 @@ fn table(judge: &Judge) -> ExitCode {
                 took.push(start.elapsed());
             }
             took.sort();
-            // The least is what it takes when nothing else runs on the machine.
+            // The shortest time is that without other load on the machine.
             let median = took[took.len() / 2];
             let least = took[0];
             worst = worst.max(least);

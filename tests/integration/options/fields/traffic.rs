@@ -1,4 +1,4 @@
-//! Keys of policies, of upstreams, and of what is kept and exported.
+//! Keys of policies, of upstreams, and of what is stored and exported.
 
 use super::{Field, http, row, show};
 

@@ -1,4 +1,5 @@
-//! An agent on rmcp: a plan on standard input, its account of it on standard output.
+//! An agent built on rmcp: it reads a plan from standard input and reports the results on standard
+//! output.
 #![allow(deprecated)] // sampling and roots are, since the latest revision, and still have to pass
 
 use std::io::Read as _;
@@ -197,7 +198,7 @@ impl ClientHandler for Agent {
     }
 }
 
-/// An answer that a form with this schema accepts.
+/// Returns a value that a form with this schema accepts.
 fn given(schema: &Value) -> Value {
     if let Some(default) = schema.get("default") {
         return default.clone();

@@ -1,4 +1,5 @@
-//! `lychgate-peer agent` follows a plan as `clients/python_sdk.py` does; `lychgate-peer serve` is a server over stdio.
+//! `lychgate-peer agent` follows a plan, as `clients/python_sdk.py` does; `lychgate-peer serve` is
+//! a server over stdio.
 
 mod agent;
 mod server;

@@ -1,4 +1,4 @@
-//! A server on rmcp over stdio.
+//! A server built on rmcp, over stdio.
 
 use std::time::Duration;
 

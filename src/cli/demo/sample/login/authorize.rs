@@ -1,4 +1,4 @@
-//! The authorization endpoint: a page, and the way back with a code.
+//! The authorization endpoint: a login page, and the redirect with a code.
 
 use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
@@ -7,10 +7,10 @@ use oauth2::url::form_urlencoded::Serializer;
 use super::page::{Form, saying};
 use super::{Answer, CODE, FURTHER_SCOPE, Given, Login, OFFLINE, PATIENCE, Pairs, SCOPE, random};
 
-/// Wrong passwords on one page.
+/// Maximum number of wrong passwords on one page.
 const GUESSES: u8 = 5;
 
-/// What a page that waits for name and password is about.
+/// A page that waits for name and password.
 pub(super) struct Page {
     client: String,
     client_name: String,
@@ -20,14 +20,14 @@ pub(super) struct Page {
     guesses: u8,
 }
 
-/// Where a person is sent back to, and with which `state`.
+/// The URI to which the user is redirected, and the `state`.
 #[derive(Clone)]
 struct Back {
     uri: String,
     state: Option<String>,
 }
 
-/// A code that was given.
+/// A code that was issued.
 pub(super) struct Code {
     pub(super) given: Given,
     pub(super) redirect_uri: String,
@@ -36,9 +36,9 @@ pub(super) struct Code {
 }
 
 impl Login {
-    /// Shows the page, if the request is one (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
+    /// Shows the page if the request is valid (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
     pub(super) fn show_page(&self, query: &Pairs) -> Answer {
-        // Who cannot be told from others is not sent anywhere.
+        // An unknown client or redirect URI is reported on the page, without a redirect.
         let id = query.get("client_id").unwrap_or_default().to_owned();
         let Some(client) = self.state.lock().clients.get(&id).cloned() else {
             return saying(
@@ -107,7 +107,7 @@ impl Login {
         })
     }
 
-    /// Takes name and password, and sends the person back with a code.
+    /// Processes the name and password, and redirects the user with a code.
     pub(super) fn take_page(&self, form: &Pairs) -> Answer {
         let mut state = self.state.lock();
         let ticket = form.get("ticket").unwrap_or_default();
@@ -161,7 +161,7 @@ impl Login {
         form.get("name") == Some(name) && form.get("password") == Some(password)
     }
 
-    /// The way back, with `iss` (RFC 9207).
+    /// Returns the redirect, with `iss` (RFC 9207).
     fn back(&self, back: &Back, name: &str, value: &str) -> Answer {
         let mut query = Serializer::new(String::new());
         query
@@ -182,7 +182,7 @@ impl Login {
     }
 }
 
-/// The scopes that are asked for, all of which there must be.
+/// Parses the requested scopes, all of which must exist.
 pub(super) fn scopes(asked: Option<&str>) -> Result<Vec<String>, &'static str> {
     let scopes: Vec<String> = asked
         .unwrap_or(SCOPE)

@@ -1,4 +1,4 @@
-//! Who may ask for tokens.
+//! The clients that may request tokens.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, LONG, Login, Pairs, error, pairs, random, reply};
 
-/// A client, as it was registered.
+/// A registered client.
 #[derive(Clone)]
 pub(super) struct Client {
     pub(super) name: String,
@@ -17,7 +17,7 @@ pub(super) struct Client {
     secret: Option<(Way, String)>,
 }
 
-/// How a client shows its secret.
+/// How a client sends its secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Basic,
@@ -26,7 +26,7 @@ enum Way {
 }
 
 impl Client {
-    /// One that may act by itself, and nothing else.
+    /// Creates a client that may act on its own behalf, and has no other grant.
     pub(super) fn confidential(secret: String) -> Self {
         let grants = vec!["client_credentials".to_owned()];
         Self {
@@ -41,7 +41,8 @@ impl Client {
         self.grants.iter().any(|granted| granted == grant)
     }
 
-    /// Whether people may be sent back there. A loopback address may have any port (RFC 8252, section 7.3).
+    /// Reports whether users may be redirected to `uri`. A loopback address may have any port (RFC
+    /// 8252, section 7.3).
     pub(super) fn sends_to(&self, uri: &str) -> bool {
         self.redirects.iter().any(|known| {
             known == uri || portless(known).is_some_and(|known| Some(known) == portless(uri))
@@ -49,7 +50,7 @@ impl Client {
     }
 }
 
-/// A redirect URI on a loopback address, without its port.
+/// Returns a redirect URI on a loopback address without its port.
 fn portless(uri: &str) -> Option<(String, String)> {
     let uri: Uri = uri.parse().ok()?;
     let loopback = uri.scheme_str() == Some("http") && matches!(uri.host()?, "127.0.0.1" | "[::1]");
@@ -57,7 +58,7 @@ fn portless(uri: &str) -> Option<(String, String)> {
 }
 
 impl Login {
-    /// Takes a client in (RFC 7591).
+    /// Registers a client (RFC 7591).
     pub(super) fn register(&self, body: &[u8]) -> Answer {
         let Ok(asked) = serde_json::from_slice::<Value>(body) else {
             return error("invalid_client_metadata");
@@ -72,7 +73,7 @@ impl Login {
         };
         let redirects = strings("redirect_uris");
         let mut grants = strings("grant_types");
-        // RFC 7591, section 2: what a client that says nothing means.
+        // The default of a client that does not list any (RFC 7591, section 2).
         if grants.is_empty() {
             grants.push("authorization_code".to_owned());
         }
@@ -94,7 +95,8 @@ impl Login {
             "client_secret_post" => Some((Way::Post, random())),
             _ => return error("invalid_client_metadata"),
         };
-        // Who has no secret has nothing to act by itself with.
+        // Registered clients may not act on their own behalf; one without a secret could not
+        // authenticate for that.
         grants.retain(|grant| grant != "client_credentials");
         let name: String = asked
             .get("client_name")
@@ -129,7 +131,8 @@ impl Login {
         reply(StatusCode::CREATED, &registered)
     }
 
-    /// The client that a request to the token endpoint or its like comes from (RFC 6749, section 2.3).
+    /// Returns the client that sent a request to the token endpoint or a similar one (RFC 6749,
+    /// section 2.3).
     pub(super) fn client(
         &self,
         headers: &HeaderMap,
@@ -170,12 +173,13 @@ impl Login {
     }
 }
 
-/// Id and secret of a `Basic` header; both are form-encoded within it (RFC 6749, section 2.3.1).
+/// Decodes the id and the secret in a `Basic` header; both are form-encoded (RFC 6749, section
+/// 2.3.1).
 fn basic(value: &[u8]) -> Option<(String, String)> {
     let encoded = std::str::from_utf8(value).ok()?.strip_prefix("Basic ")?;
     let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     let (id, secret) = decoded.split_once(':')?;
-    // A form with one nameless value each: the decoder for forms takes pairs only.
+    // The form decoder only accepts pairs, so each value is decoded as a form with a dummy name.
     let decode = |text: &str| {
         pairs(format!("v={text}").as_bytes())
             .get("v")

@@ -9,16 +9,16 @@ use super::authorize::scopes;
 use super::page::{Form, saying};
 use super::{Answer, Given, Login, PATIENCE, Pairs, State, error, random, reply};
 
-/// Its grant type.
+/// The grant type.
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// How long a client waits between two questions.
+/// Minimum interval between two polls of a client.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Letters of a code that a person types, none of which looks like another (RFC 8628, section 6.1).
+/// The letters of user codes, none of which looks like another (RFC 8628, section 6.1).
 const LETTERS: &[u8] = b"BCDFGHJKLMNPQRSTVWXZ";
-/// Wrong passwords for one code.
+/// Maximum number of wrong passwords for one code.
 const GUESSES: u8 = 5;
 
-/// A login that waits for a person elsewhere.
+/// A login that waits for a user on another device.
 pub(super) struct Device {
     user_code: String,
     client_name: String,
@@ -29,7 +29,7 @@ pub(super) struct Device {
 }
 
 impl Login {
-    /// Begins a login on another device.
+    /// Starts a login on another device.
     pub(super) fn device(&self, headers: &HeaderMap, form: &Pairs) -> Answer {
         let (id, client) = match self.client(headers, form) {
             Ok(known) => known,
@@ -76,7 +76,7 @@ impl Login {
         reply(StatusCode::OK, &started)
     }
 
-    /// The page for a code.
+    /// Shows the page for a code.
     pub(super) fn show_device(&self, query: &Pairs) -> Answer {
         let code = query.get("user_code").unwrap_or_default();
         match self
@@ -100,7 +100,7 @@ impl Login {
         }
     }
 
-    /// Takes name and password for a code.
+    /// Processes the name and password for a code.
     pub(super) fn take_device(&self, form: &Pairs) -> Answer {
         let typed = form
             .get("user_code")
@@ -148,7 +148,7 @@ impl Device {
     }
 }
 
-/// What a client that asks again is told (RFC 8628, section 3.5).
+/// Answers a client that polls (RFC 8628, section 3.5).
 pub(super) fn poll(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
     let code = form.get("device_code").unwrap_or_default();
     let device = state
@@ -158,7 +158,7 @@ pub(super) fn poll(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &
         .ok_or("expired_token")?;
     match device.answer {
         None => {
-            // A tenth is for the clocks and the way.
+            // A tenth is allowed for clock differences and network delay.
             let early = device
                 .asked
                 .replace(Instant::now())

@@ -1,4 +1,4 @@
-//! Metadata of the server.
+//! The metadata documents of the server.
 
 use http::StatusCode;
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 use super::{Answer, FURTHER_SCOPE, Login, OFFLINE, SCOPE, reply};
 
 impl Login {
-    /// Of the resource (RFC 9728, section 2). The further scope is not among these: one hears of it when it is missing.
+    /// Returns the metadata of the resource (RFC 9728, section 2). The additional scope is not
+    /// listed: clients learn about it when it is missing.
     pub(super) fn resource_metadata(&self) -> Answer {
         let body = json!({
             "resource": self.settings.resource,
@@ -18,7 +19,7 @@ impl Login {
         reply(StatusCode::OK, &body)
     }
 
-    /// Of the authorization server (RFC 8414, section 2).
+    /// Returns the metadata of the authorization server (RFC 8414, section 2).
     pub(super) fn server_metadata(&self) -> Answer {
         let at = |path: &str| format!("{}{path}", self.settings.issuer);
         let methods = ["none", "client_secret_basic", "client_secret_post"];

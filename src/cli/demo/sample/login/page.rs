@@ -1,4 +1,4 @@
-//! The pages that a person sees.
+//! The pages that users see.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
@@ -11,10 +11,10 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;mar
 color:#1c1c1c;background:#fafafa}form{display:grid;gap:.75rem}label{display:grid;gap:.25rem}\
 input,button{font:inherit;padding:.5rem}[role=alert]{color:#a00}li{font-family:monospace}";
 
-/// The form that asks for name and password.
+/// The form for name and password.
 pub(super) struct Form<'a> {
     pub(super) action: &'a str,
-    /// The field that says which login it is, and whether the person fills it in.
+    /// The field that identifies the login, its value, and whether the user fills it in.
     pub(super) ticket: (&'a str, &'a str, bool),
     pub(super) client: &'a str,
     pub(super) scopes: &'a [String],
@@ -59,7 +59,7 @@ impl Form<'_> {
     }
 }
 
-/// A page that only says something.
+/// Returns a page that only shows a message.
 pub(super) fn saying(status: StatusCode, title: &str, text: &str) -> Answer {
     page(status, title, &format!("<p>{}</p>", escaped(text)))
 }

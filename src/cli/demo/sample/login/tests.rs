@@ -41,7 +41,7 @@ impl Said {
         self.json()["error"].as_str().unwrap().to_owned()
     }
 
-    /// What the way back says under a name.
+    /// Returns a parameter of the redirect.
     fn brings(&self, name: &str) -> Option<String> {
         assert_eq!(self.status, StatusCode::SEE_OTHER, "{}", self.body);
         let location = self.headers["location"].to_str().unwrap();
@@ -97,7 +97,7 @@ fn register(login: &Login) -> String {
     said.json()["client_id"].as_str().unwrap().to_owned()
 }
 
-/// An authorization request, with some of it changed; an empty value leaves a parameter out.
+/// Sends an authorization request with some parameters changed; an empty value omits a parameter.
 fn authorize(login: &Login, client: &str, changed: &[(&str, &str)]) -> Said {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     let mut fields = vec![

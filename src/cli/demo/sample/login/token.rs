@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Login {
-    /// Gives tokens (RFC 6749, sections 4.1.3, 4.4.2 and 6; RFC 8628, section 3.4).
+    /// Issues tokens (RFC 6749, sections 4.1.3, 4.4.2 and 6; RFC 8628, section 3.4).
     pub(super) fn token(&self, headers: &HeaderMap, form: &Pairs) -> Answer {
         let (id, client) = match self.client(headers, form) {
             Ok(known) => known,
@@ -23,7 +23,7 @@ impl Login {
         if !client.may(grant) {
             return error("unauthorized_client");
         }
-        // RFC 8628 has no `resource`; where one comes, it must fit.
+        // RFC 8628 does not define `resource`; if it is present, it must match.
         let resource = form.get("resource");
         if resource != Some(&self.settings.resource)
             && (grant != device::GRANT || resource.is_some())
@@ -71,7 +71,7 @@ impl Login {
         reply(StatusCode::OK, &granted)
     }
 
-    /// Takes a token back, and all that came of the same login (RFC 7009, section 2.1).
+    /// Revokes a token, and everything else issued for the same login (RFC 7009, section 2.1).
     pub(super) fn revoke(&self, headers: &HeaderMap, form: &Pairs) -> Answer {
         let (id, _) = match self.client(headers, form) {
             Ok(known) => known,
@@ -89,7 +89,7 @@ impl Login {
         if let Some(given) = given.filter(|given| given.client == id) {
             state.end(&given.family);
         }
-        // Who shows a token that is none has what they want (RFC 7009, section 2.2).
+        // Revoking an invalid token succeeds (RFC 7009, section 2.2).
         reply(StatusCode::OK, &json!({}))
     }
 }
@@ -119,7 +119,7 @@ fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static s
     let given = code.given.clone();
     let used = std::mem::replace(&mut code.used, true);
     if used {
-        // RFC 6749, section 4.1.2: what was given for it goes with the code that comes twice.
+        // RFC 6749, section 4.1.2: the tokens issued for a code are revoked if it is used twice.
         state.end(&given.family);
     }
     if fits && !used {
@@ -138,7 +138,7 @@ fn refresh(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static 
         .ok_or("invalid_grant")?;
     let mut given = refresh.given.clone();
     if refresh.used {
-        // One of two has stolen it (RFC 9700, section 4.14.2).
+        // One of the two uses is by a thief (RFC 9700, section 4.14.2).
         state.end(&given.family);
         return Err("invalid_grant");
     }

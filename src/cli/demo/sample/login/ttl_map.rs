@@ -1,9 +1,9 @@
-//! A map whose entries end, and which has room for so many.
+//! A map of limited size whose entries expire.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Entries at once; the one that would end first makes room.
+/// Maximum number of entries; the one that would expire first is evicted.
 const ENTRIES: usize = 1000;
 
 pub(super) struct TtlMap<T>(HashMap<String, (Instant, T)>);
