@@ -20,7 +20,7 @@ mod place;
 mod prepared;
 mod search;
 
-pub use ground::Ground;
+pub use ground::AccessScope;
 pub(crate) use phrases::Phrases;
 pub use place::{Details, InboundDetails, OutboundDetails, Place, Surface};
 pub use search::Cost;

@@ -11,7 +11,7 @@ pub use envelope::{Envelope, Message, MessageKind, id_text, same_id};
 pub use hex::{hex, unhex};
 pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
-pub use walk::{Found, Path, Role, Step, pointer};
+pub use walk::{JsonString, Path, Role, Step, pointer};
 
 /// The direction of a message, seen from the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

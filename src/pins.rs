@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::config::{ChangeAction, ChangeClass};
 use crate::detect::shadow::Names;
 use crate::document::Fault;
-use crate::inspect::definitions::{Content, Held, Key, Kind, Listed, Pin, Pins, Seen};
+use crate::inspect::definitions::{Content, HeldDefinition, Key, Kind, Listed, Pin, Pins, ListedDefinition};
 
 pub use file::LockFile;
 pub use lock::Lock;
@@ -226,8 +226,8 @@ fn names(lock: &Lock) -> Names {
 }
 
 /// Applies the policy's action to each definition that was seen, unless its pin has changed since.
-fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
-    for Seen {
+fn apply(pins: &mut Pins, seen: &[ListedDefinition], kept: &mut PinOutcome) {
+    for ListedDefinition {
         key,
         content,
         pinned,
@@ -248,7 +248,7 @@ fn apply(pins: &mut Pins, seen: &[Seen], kept: &mut PinOutcome) {
         } else {
             Pin {
                 content: pinned.clone(),
-                held: Some(Held {
+                held: Some(HeldDefinition {
                     content: content.clone(),
                     classes: classes.clone(),
                 }),

@@ -17,7 +17,7 @@ pub mod sse;
 mod target;
 pub mod trace;
 
-pub use access::{Access, Denied, Thing};
+pub use access::{Access, DenialReason, ItemKind};
 pub use caller::{Caller, Holder};
 pub use context::{
     AgentName, AgentTransport, AgentWire, AuditId, CallTarget, Context, Era, OpenRequest,

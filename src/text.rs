@@ -39,7 +39,7 @@ pub use facts::Facts;
 pub use glob::glob_fits;
 pub use html::Page;
 pub use quoted_mention::QuotedMentions;
-pub use readings::{DECODED_BYTES, REJOINED, Reading, Way, looks_like};
+pub use readings::{DECODED_BYTES, REJOINED, Reading, Suspicion, looks_like};
 pub use skeleton::skeleton;
 pub use visible::{strip_invisible, visible};
 

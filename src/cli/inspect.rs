@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::config_file::ConfigArg;
 use super::exit::fault_text;
 use crate::config::{self, PolicyConfig};
-use crate::detect::Ground;
+use crate::detect::AccessScope;
 use crate::detect::path::{Links, Roots};
 use crate::inspect::{Coverage, Finding, InspectContext, Inspection, Policy, Verdict};
 use crate::message::{Direction, Json, Message, ReadLimits, Value, ValueKind, quote, splice};
@@ -276,7 +276,7 @@ impl Judge {
         let root = json.root();
         let id = root.get("id").map_or("null", |id| id.raw());
         let policy = match roots(root) {
-            Some(roots) => Cow::Owned(self.policy.with_ground(Ground {
+            Some(roots) => Cow::Owned(self.policy.with_ground(AccessScope {
                 roots,
                 ..self.policy.ground().clone()
             })),

@@ -1,6 +1,6 @@
 //! Data flow labels of tools: `flow` of policies and upstreams.
 
-use crate::detect::flow::{Here, Session, Sides};
+use crate::detect::flow::{FlowContext, Session, DataLabels};
 use crate::text::glob_fits;
 
 /// Globs of the tools that return private data, of those that return untrusted content, and of
@@ -27,14 +27,14 @@ impl FlowConfig {
         &self,
         session: &'s Session<'s>,
         tool: Option<&str>,
-        guessed: Sides,
-    ) -> Here<'s> {
+        guessed: DataLabels,
+    ) -> FlowContext<'s> {
         let named = |globs: &[String]| {
             globs
                 .iter()
                 .any(|glob| tool.map_or(glob == "*", |tool| glob_fits(glob, tool)))
         };
-        let declared = Sides {
+        let declared = DataLabels {
             private: named(&self.private),
             untrusted: named(&self.untrusted),
             outward: named(&self.outward),
@@ -42,9 +42,9 @@ impl FlowConfig {
         let guessed = if self.is_empty() {
             guessed
         } else {
-            Sides::default()
+            DataLabels::default()
         };
-        Here {
+        FlowContext {
             session,
             declared,
             guessed,

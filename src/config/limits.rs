@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{CallLimits, StoredResultLimits};
-use crate::detect::flow::TraceLimits;
+use crate::detect::flow::TaintLimits;
 use crate::detect::work::{self, WorkLimits};
 use crate::message::ReadLimits;
 
@@ -79,7 +79,7 @@ pub struct Limits {
     pub repeated_refusal: Duration,
     /// Limits on what is remembered of content that an agent received: `flow_pieces`,
     /// `flow_quarantined_pieces`, `flow_message_bytes`, `flow_age_seconds`.
-    pub flow: TraceLimits,
+    pub flow: TaintLimits,
     /// Limits on stored results that were too long to deliver.
     pub kept: StoredResultLimits,
     /// Time for open calls to finish after SIGTERM: `drain_seconds`.
@@ -183,7 +183,7 @@ impl Default for Limits {
             pinned_definition_bytes: 4 << 20,
             repeated_refusals: 5,
             repeated_refusal: Duration::from_secs(60),
-            flow: TraceLimits::default(),
+            flow: TaintLimits::default(),
             kept: StoredResultLimits::default(),
             drain: Duration::from_secs(20),
         }

@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::detect::flow::TraceLimits;
+use crate::detect::flow::TaintLimits;
 use crate::detect::work::{self, WorkLimits};
 use crate::document::{self, Fault, Located, Table};
 use crate::message::ReadLimits;
@@ -470,7 +470,7 @@ fn limits(table: &Table<'_>) -> Limits {
         ),
         repeated_refusals: count("repeated_refusals", 2..=10_000, base.repeated_refusals),
         repeated_refusal: seconds("repeated_refusal_seconds", 86_400, base.repeated_refusal),
-        flow: TraceLimits {
+        flow: TaintLimits {
             pieces: count("flow_pieces", 1000..=10_000_000, base.flow.pieces),
             quarantined: count(
                 "flow_quarantined_pieces",

@@ -12,14 +12,14 @@ mod number;
 mod piece;
 mod session;
 mod spec;
-mod squeeze;
+mod compact_text;
 mod traces;
 mod words;
 
 pub use piece::Piece;
-pub use session::{Here, Learnt, Session, Sides, Source};
-pub use spec::{Spec, To};
-pub use traces::{From, TraceLimits, Traces};
+pub use session::{FlowContext, Learnt, Session, DataLabels, Source};
+pub use spec::{Spec, Destination};
+pub use traces::{From, TaintLimits, Traces};
 
 use super::{Detector, Kind};
 use crate::document::Table;

@@ -7,7 +7,7 @@ use super::url::Hosts;
 
 /// What calls may reach: one value per upstream, or per line of `lychgate inspect --jsonl`.
 #[derive(Clone, Debug, Default)]
-pub struct Ground {
+pub struct AccessScope {
     /// Folders that paths must stay in.
     pub roots: Roots,
     /// Hosts that URLs may or may not name.

@@ -4,7 +4,7 @@
 use super::{Detector, Kind, Match, Place};
 use crate::document::{Table, suggest};
 use crate::text::invisible::{Invisible, find_invisible};
-use crate::text::{Text, Way};
+use crate::text::{Text, Suspicion};
 
 /// Minimum number of words with odd spelling; a text with fewer is more likely a heading than a
 /// message.
@@ -52,7 +52,7 @@ impl Kind for Hidden {
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
-        Ok(Box::new(Ways {
+        Ok(Box::new(HiddenRules {
             rules: rules
                 .iter()
                 .map(|(rule, spec)| (*rule, spec.any.clone()))
@@ -63,17 +63,17 @@ impl Kind for Hidden {
 
 /// All hidden rules of a rule set.
 #[derive(Debug)]
-struct Ways {
+struct HiddenRules {
     rules: Vec<(usize, Vec<Invisible>)>,
 }
 
-impl Detector for Ways {
+impl Detector for HiddenRules {
     fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
         for reading in text.readings() {
             let what = match reading.way {
-                Way::Disguise => Invisible::Disguise,
-                Way::Odd if reading.words >= ODD_WORDS => Invisible::Odd,
-                Way::Odd | Way::Usual => continue,
+                Suspicion::Disguise => Invisible::Disguise,
+                Suspicion::Odd if reading.words >= ODD_WORDS => Invisible::Odd,
+                Suspicion::Odd | Suspicion::Usual => continue,
             };
             let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
             found.extend(rules.map(|(rule, _)| Match {

@@ -26,7 +26,7 @@ pub(in crate::detect) use judge::is_inside;
 use super::{Detector, Kind, Match, Place, ReadAs, work};
 use crate::document::Table;
 use crate::text::Text;
-use judge::Seen;
+use judge::PathFacts;
 
 /// The kind `path`.
 #[derive(Debug)]
@@ -58,12 +58,12 @@ struct Paths {
 impl Detector for Paths {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         match place.outbound().read_as {
-            ReadAs::Path => self.judge(&Seen::argument(text.raw(), place), "path", found),
+            ReadAs::Path => self.judge(&PathFacts::argument(text.raw(), place), "path", found),
             ReadAs::Url
                 if start::scheme(text.raw().trim_start())
                     .is_some_and(|(scheme, _)| scheme != "http" && scheme != "https") =>
             {
-                self.judge(&Seen::argument(text.raw(), place), "path", found);
+                self.judge(&PathFacts::argument(text.raw(), place), "path", found);
             }
             // Without roots, no path of a command is outside; keys and the like are covered by the
             // rules for commands.
@@ -78,7 +78,7 @@ impl Detector for Paths {
                     .into_iter()
                     .flat_map(|script| script.paths())
                 {
-                    self.judge(&Seen::command(&touched, place), "command-path", found);
+                    self.judge(&PathFacts::command(&touched, place), "command-path", found);
                 }
             }
             _ => {}
@@ -87,7 +87,7 @@ impl Detector for Paths {
 }
 
 impl Paths {
-    fn judge(&self, seen: &Seen, reading: &'static str, found: &mut Vec<Match>) {
+    fn judge(&self, seen: &PathFacts, reading: &'static str, found: &mut Vec<Match>) {
         for (rule, spec) in &self.rules {
             if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
                 let reading = if seen.too_much { work::PATH } else { reading };

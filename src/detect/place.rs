@@ -1,6 +1,6 @@
 //! Where a string is in a message: what rules and detectors need to know of it beside its text.
 
-use super::{Ground, ReadAs, command, flow, secret, shadow, signal, url, work};
+use super::{AccessScope, ReadAs, command, flow, secret, shadow, signal, url, work};
 use crate::config::RenderPages;
 use crate::message::{Direction, Role};
 
@@ -88,11 +88,11 @@ pub struct Place<'a> {
     /// Properties that exist in one direction only.
     pub details: Details<'a>,
     /// The hosts and paths that the call may reach; `None` if nothing is known of it.
-    pub ground: Option<&'a Ground>,
+    pub ground: Option<&'a AccessScope>,
     /// The secrets that the session has seen, with their sources.
     pub seen: Option<&'a secret::Seen<'a>>,
     /// What came in to the agent before, and what the policy says of the tool; `None` if nobody keeps it.
-    pub flow: Option<flow::Here<'a>>,
+    pub flow: Option<flow::FlowContext<'a>>,
     /// The remaining work of the message; `None` if a text is judged by itself.
     pub budget: Option<&'a work::Budget>,
     /// Whether a rule's own case is tried: signals are then reported even if they add up to nothing.
@@ -120,7 +120,7 @@ pub struct InboundDetails<'a> {
     /// Judges commands that a text orders its reader to run; `None` if they are not judged.
     pub ordered: Option<&'a dyn signal::OrderedCommands>,
     /// The tools listed together with the one that is described.
-    pub around: Option<&'a shadow::Around<'a>>,
+    pub around: Option<&'a shadow::KnownTools<'a>>,
 }
 
 /// Properties of a string from an agent.

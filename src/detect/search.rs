@@ -16,7 +16,7 @@ mod scan;
 mod short_words;
 mod spec;
 mod vocabulary;
-mod wanted;
+mod word_uses;
 mod windows;
 mod word_list;
 mod words;

@@ -19,14 +19,14 @@ pub struct Shadow;
 /// Settings of a rule of this kind.
 #[derive(Debug)]
 pub struct Spec {
-    how: How,
+    how: NameUse,
     /// Names that belong to no server: the agent's own tools.
     names: Vec<String>,
 }
 
 /// What a server does with the name of another server's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+enum NameUse {
     /// One of its tools has the same name.
     Same,
     /// One of its tools has a similar-looking name, or one that looks like that of another of its
@@ -36,10 +36,10 @@ enum How {
     Named,
 }
 
-const HOWS: [(&str, How); 3] = [
-    ("same", How::Same),
-    ("alike", How::Alike),
-    ("named", How::Named),
+const HOWS: [(&str, NameUse); 3] = [
+    ("same", NameUse::Same),
+    ("alike", NameUse::Alike),
+    ("named", NameUse::Named),
 ];
 
 /// Names of tools and the servers that have them, indexed by their look-alike form.
@@ -68,7 +68,7 @@ impl Names {
 
 /// The tools that a definition is compared with.
 #[derive(Clone, Copy, Debug)]
-pub struct Around<'n> {
+pub struct KnownTools<'n> {
     /// The tools of all servers.
     pub all: &'n Names,
     /// The tools in the same list.
@@ -115,7 +115,7 @@ struct Shadows(Vec<Rule>);
 #[derive(Debug)]
 struct Rule {
     rule: usize,
-    how: How,
+    how: NameUse,
     /// The names from the rule, under a server without a name.
     own: Names,
 }
@@ -138,9 +138,9 @@ impl Detector for Shadows {
         };
         for Rule { rule, how, own } in &self.0 {
             let span = match how {
-                How::Same | How::Alike if is_name && raw.len() <= NAME_BYTES => {
+                NameUse::Same | NameUse::Alike if is_name && raw.len() <= NAME_BYTES => {
                     let other = |(server, name): &Named| match how {
-                        How::Same => {
+                        NameUse::Same => {
                             **name == *raw
                                 && place
                                     .inbound()
@@ -151,7 +151,7 @@ impl Detector for Shadows {
                     };
                     known(own, place, raw).any(other).then_some(0..raw.len())
                 }
-                How::Named if !is_name => mentioned(raw, own, place),
+                NameUse::Named if !is_name => mentioned(raw, own, place),
                 _ => None,
             };
             if let Some(span) = span {
@@ -259,7 +259,7 @@ mod tests {
         ["read_file", "readFi1e", "list"]
             .iter()
             .for_each(|name| here.add("files", name));
-        let around = Around {
+        let around = KnownTools {
             all: &all,
             here: &here,
             server: "files",

@@ -16,8 +16,8 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use hosts::{HostList, HostPattern, Hosts, Said};
-pub use lookup::{Answers, Lookup, NAMES, Wanted};
+pub use hosts::{HostList, HostPattern, Hosts, HostDecision};
+pub use lookup::{Answers, Lookup, NAMES, UnresolvedNames};
 pub use spec::Spec;
 
 pub(crate) use fold::like;

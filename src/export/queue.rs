@@ -10,7 +10,7 @@ use crate::config::OtlpConfig;
 
 /// Queued records, the oldest first.
 pub(super) struct Queue<T> {
-    waiting: Mutex<Waiting<T>>,
+    waiting: Mutex<QueuedRecords<T>>,
     /// Notified when there are enough records for one request.
     enough: Notify,
     queue_records: usize,
@@ -20,7 +20,7 @@ pub(super) struct Queue<T> {
     dropped: IntCounter,
 }
 
-struct Waiting<T> {
+struct QueuedRecords<T> {
     records: VecDeque<(T, usize)>,
     bytes: usize,
 }
@@ -34,7 +34,7 @@ impl<T> Queue<T> {
             batch_bytes,
             ..
         } = *config;
-        let waiting = Mutex::new(Waiting {
+        let waiting = Mutex::new(QueuedRecords {
             records: VecDeque::new(),
             bytes: 0,
         });
@@ -92,7 +92,7 @@ impl<T> Queue<T> {
         self.enough.notified().await;
     }
 
-    fn has_enough(&self, waiting: &Waiting<T>) -> bool {
+    fn has_enough(&self, waiting: &QueuedRecords<T>) -> bool {
         waiting.records.len() >= self.batch_records || waiting.bytes >= self.batch_bytes
     }
 }

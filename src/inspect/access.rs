@@ -11,19 +11,19 @@ use super::definitions::{Key, Kind, Pins};
 use super::tools::overlay::Patch;
 use super::tools::{Tools, only_reads};
 use crate::message::{Envelope, Json, Message, ReadLimits, Value, ValueKind};
-use crate::protocol::{Access, Context, Denied, Thing};
+use crate::protocol::{Access, Context, DenialReason, ItemKind};
 
 /// Lists that are filtered by what a caller may use: method, member of the result, member that
 /// names each entry.
-const LISTS: [(&str, &str, &str, Thing); 4] = [
-    ("tools/list", "tools", "name", Thing::Tool),
-    ("prompts/list", "prompts", "name", Thing::Prompt),
-    ("resources/list", "resources", "uri", Thing::Resource),
+const LISTS: [(&str, &str, &str, ItemKind); 4] = [
+    ("tools/list", "tools", "name", ItemKind::Tool),
+    ("prompts/list", "prompts", "name", ItemKind::Prompt),
+    ("resources/list", "resources", "uri", ItemKind::Resource),
     (
         "resources/templates/list",
         "resourceTemplates",
         "uriTemplate",
-        Thing::Resource,
+        ItemKind::Resource,
     ),
 ];
 
@@ -32,11 +32,11 @@ const LISTS: [(&str, &str, &str, Thing); 4] = [
 pub struct Barred {
     /// The index in a batch of the message that requests it.
     pub item: usize,
-    pub thing: Thing,
+    pub thing: ItemKind,
     /// The name or the URI of the item.
     pub name: String,
     /// The reason for the denial.
-    pub why: Denied,
+    pub why: DenialReason,
 }
 
 /// Returns the items that a message requests and its caller may not use.
@@ -65,7 +65,7 @@ pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) 
 
 /// Returns the item that a message requests: a request, or a notification that a server may treat
 /// as one.
-fn asked_for(message: &Message, envelope: &Envelope) -> Option<(Thing, String)> {
+fn asked_for(message: &Message, envelope: &Envelope) -> Option<(ItemKind, String)> {
     let params = message.body(envelope);
     let named = |key: &str| {
         params
@@ -75,16 +75,16 @@ fn asked_for(message: &Message, envelope: &Envelope) -> Option<(Thing, String)> 
             .into_owned()
     };
     Some(match envelope.method()? {
-        "tools/call" => (Thing::Tool, named("name")),
-        "prompts/get" => (Thing::Prompt, named("name")),
+        "tools/call" => (ItemKind::Tool, named("name")),
+        "prompts/get" => (ItemKind::Prompt, named("name")),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
-            (Thing::Resource, named("uri"))
+            (ItemKind::Resource, named("uri"))
         }
         "completion/complete" => {
             let of = params?.get("ref")?;
             let (thing, name) = match of.get("name") {
-                Some(name) => (Thing::Prompt, name),
-                None => (Thing::Resource, of.get("uri")?),
+                Some(name) => (ItemKind::Prompt, name),
+                None => (ItemKind::Resource, of.get("uri")?),
             };
             (thing, name.str().unwrap_or_default().into_owned())
         }
@@ -140,7 +140,7 @@ pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
 fn kept_to(
     access: &Access,
     list: Value<'_>,
-    thing: Thing,
+    thing: ItemKind,
     key: &str,
     context: &Context,
 ) -> Vec<(std::ops::Range<usize>, bool)> {

@@ -9,7 +9,7 @@ use crate::text::strip_invisible;
 
 use super::hit::Hit;
 use super::rewrite::{
-    Cut, MARK, Outcome, Withheld, carry_out, passage, redacted, redaction_mark, removed,
+    Cut, MARK, Outcome, WithheldPassages, carry_out, passage, redacted, redaction_mark, removed,
 };
 use super::string::{Judge, Site};
 use super::wrap::wrapped;
@@ -28,7 +28,7 @@ impl<'p> Judge<'p, '_> {
     where
         'p: 'h,
     {
-        let mut withheld = Withheld::default();
+        let mut withheld = WithheldPassages::default();
         withheld.rules.extend(
             hits.filter_map(|hit| self.rule(hit))
                 .map(|rule| rule.id.as_str()),
@@ -50,7 +50,7 @@ impl<'p> Judge<'p, '_> {
         if hits.iter().any(|hit| withholds(&hit)) {
             return self.without_block(hits.iter().filter(withholds), place);
         }
-        let mut withheld = Withheld::default();
+        let mut withheld = WithheldPassages::default();
         let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
         let wrapping: BTreeSet<&str> = hits
             .iter()

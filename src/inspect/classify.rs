@@ -12,7 +12,7 @@ use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
 use super::finding::{Detail, Own};
-use super::rewrite::{MARK, Outcome, Withheld, without_notices};
+use super::rewrite::{MARK, Outcome, WithheldPassages, without_notices};
 use super::string::{Judge, Site};
 use super::wrap::{WARNING, wrapped};
 use super::{Evidence, Finding, Inspection, Refusal};
@@ -27,7 +27,7 @@ const TEXTS: usize = 1024;
 /// Texts that a classifier has to score, in the order of the message, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Unclassified {
-    pub texts: Vec<ToScore>,
+    pub texts: Vec<UnscoredText>,
     /// Whether there are more texts than the limits allow: then none is scored.
     pub too_many: bool,
     bytes: usize,
@@ -35,7 +35,7 @@ pub struct Unclassified {
 
 /// A text that a classifier has to score, after the rules have been applied to it.
 #[derive(Clone, Debug)]
-pub struct ToScore {
+pub struct UnscoredText {
     pub text: String,
     /// The part of the message that contains the text.
     pub surface: Surface,
@@ -219,7 +219,7 @@ impl Classifier<'_> {
         (place, site): (&Place<'_>, &Site<'_>),
     ) -> Outcome {
         let rules = BTreeSet::from([RULE]);
-        let withheld = |passages| Withheld {
+        let withheld = |passages| WithheldPassages {
             passages,
             rules: rules.clone(),
         };
@@ -287,7 +287,7 @@ impl Unclassified {
         }
         let tool = place.tool.map(str::to_owned);
         let at = (site.at)();
-        self.texts.push(ToScore {
+        self.texts.push(UnscoredText {
             text: text.to_owned(),
             surface: place.surface,
             tool,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::caps::Paging;
 use super::classify::Classified;
 use super::definitions::Pins;
-use super::joined::Heard;
+use super::cross_block::Heard;
 use super::memory::Memory;
 use super::tools::Tools;
 use crate::detect::shadow::Names;

@@ -17,7 +17,7 @@ use crate::config::ChangeClass;
 pub use compare::compared;
 pub use content::Content;
 pub use held::CHANGED;
-pub use listed::{Listed, Seen};
+pub use listed::{Listed, ListedDefinition};
 
 pub(super) use held::Held as HeldCalls;
 pub(super) use listed::Reader;
@@ -104,12 +104,12 @@ pub struct Pin {
     /// As approved, or as first seen; `None` if it was held when first seen.
     pub content: Option<Content>,
     /// The definition that is waiting for approval, if any.
-    pub held: Option<Held>,
+    pub held: Option<HeldDefinition>,
 }
 
 /// A definition that is waiting for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldDefinition {
     /// As the server currently declares it.
     pub content: Content,
     /// The ways in which it differs from the pinned definition.

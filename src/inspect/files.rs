@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::detect::command::{Content, Script, Written};
+use crate::detect::command::{Content, Script, WrittenFiles};
 
 use super::arguments::Units;
 
@@ -27,7 +27,7 @@ pub struct Files {
 
 /// A change that a call makes to the server's file system or shell.
 #[derive(Clone, Debug)]
-pub enum Wrote {
+pub enum FileEffect {
     /// A file that the call writes.
     File(File),
     /// The folder that the call changes to.
@@ -53,10 +53,10 @@ impl Files {
     }
 
     /// Adds a file, replacing an earlier one with the same path, or changes to a folder.
-    pub fn add(&mut self, wrote: Wrote) {
+    pub fn add(&mut self, wrote: FileEffect) {
         let mut file = match wrote {
-            Wrote::File(file) => file,
-            Wrote::Folder(folder) => {
+            FileEffect::File(file) => file,
+            FileEffect::Folder(folder) => {
                 self.folder = Some(folder);
                 return;
             }
@@ -86,7 +86,7 @@ impl Files {
     }
 }
 
-impl Written for Files {
+impl WrittenFiles for Files {
     /// Returns the content of the newest file whose path may be this one: if either path is
     /// relative, it can be relative to any folder.
     fn content(&self, path: &str) -> Option<&Content> {
@@ -112,7 +112,7 @@ impl Written for Files {
     }
 }
 
-impl Wrote {
+impl FileEffect {
     fn new(path: &str, content: Content, adds: bool) -> Option<Self> {
         let (parts, rooted) = parts(path);
         (path.len() <= PATH_BYTES && !parts.is_empty()).then_some(Self::File(File {
@@ -125,9 +125,9 @@ impl Wrote {
 }
 
 /// Records the files that a call writes according to its own arguments.
-pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<Wrote>) {
+pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<FileEffect>) {
     for written in units.written(tool) {
-        learnt.extend(Wrote::new(
+        learnt.extend(FileEffect::new(
             written.path,
             Content::of(written.text),
             written.adds,
@@ -135,22 +135,22 @@ pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<Wrote
         learnt.truncate(LEARNT);
     }
     for path in units.downloaded(tool) {
-        learnt.extend(Wrote::new(&path, Content::downloaded(), false));
+        learnt.extend(FileEffect::new(&path, Content::downloaded(), false));
         learnt.truncate(LEARNT);
     }
 }
 
 /// Records the files that a command writes and, if a shell `goes_on` from call to call, the folder
 /// that it ends in.
-pub(super) fn of_script(script: &Script<'_>, goes_on: bool, learnt: &mut Vec<Wrote>) {
+pub(super) fn of_script(script: &Script<'_>, goes_on: bool, learnt: &mut Vec<FileEffect>) {
     for file in script.files() {
-        learnt.extend(Wrote::new(&file.path, file.content.clone(), file.adds));
+        learnt.extend(FileEffect::new(&file.path, file.content.clone(), file.adds));
         learnt.truncate(LEARNT);
     }
     let folder = script
         .folder()
         .filter(|folder| goes_on && folder.len() <= PATH_BYTES);
-    learnt.extend(folder.map(|folder| Wrote::Folder(folder.into())));
+    learnt.extend(folder.map(|folder| FileEffect::Folder(folder.into())));
 }
 
 /// Splits a path into its parts, and returns whether it begins at the root. Home folders and

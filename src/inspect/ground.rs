@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use crate::config::{PolicyConfig, Transport, UpstreamConfig};
-use crate::detect::Ground;
+use crate::detect::AccessScope;
 use crate::detect::path::{GateFiles, Links, Roots};
 use crate::detect::url::Hosts;
 
 use super::Policy;
 
 /// Returns the access scope of a policy alone: its paths may be on any machine.
-pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
+pub(super) fn of_policy(config: &PolicyConfig) -> AccessScope {
     let tools = config
         .tools
         .iter()
@@ -18,11 +18,11 @@ pub(super) fn of_policy(config: &PolicyConfig) -> Ground {
         .collect();
     let hosts = Hosts::new(tools, config.places.urls.clone());
     let roots = Roots::new(config.places.roots.iter().cloned(), Links::Unknown);
-    Ground {
+    AccessScope {
         roots,
         hosts,
         own: config.own.guarded.clone(),
-        ..Ground::default()
+        ..AccessScope::default()
     }
 }
 
@@ -43,7 +43,7 @@ impl Policy {
 
     /// Returns the same policy for a gate with these files of its own.
     pub fn with_gate_files(&self, gate: GateFiles) -> Self {
-        self.with_ground(Ground {
+        self.with_ground(AccessScope {
             gate,
             ..self.ground().clone()
         })
@@ -55,7 +55,7 @@ impl Policy {
             Transport::Stdio(stdio) => self.for_child(folders, stdio.directory.as_deref()),
             Transport::Http(_) | Transport::Sse(_) => {
                 let roots = Roots::new(folders.iter().cloned(), Links::Unknown);
-                self.with_ground(Ground {
+                self.with_ground(AccessScope {
                     roots,
                     ..self.ground().clone()
                 })
@@ -73,7 +73,7 @@ impl Policy {
                     .filter(|home| home.starts_with('/')),
             )
             .with_base(directory.map(|folder| folder.display().to_string()));
-        self.with_ground(Ground {
+        self.with_ground(AccessScope {
             roots,
             ..self.ground().clone()
         })

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::detect::flow::{Here, Session, Sides};
+use crate::detect::flow::{FlowContext, Session, DataLabels};
 use crate::detect::secret::Seen;
-use crate::detect::shadow::{Around, Names};
+use crate::detect::shadow::{KnownTools, Names};
 use crate::detect::work::Budget;
 use crate::detect::{Details, InboundDetails, Place, Surface};
 use crate::message::{
@@ -19,10 +19,10 @@ use super::binary;
 use super::blocks;
 use super::caps::Paging;
 use super::classify::Classifier;
-use super::delivery::{broken_digests, quarter_tokens};
+use super::result_size::{broken_digests, quarter_tokens};
 use super::finding::Own;
 use super::instruction_files::may_hold_file;
-use super::joined::{Heard, Joined, judge_rows};
+use super::cross_block::{Heard, CrossBlockText, judge_rows};
 use super::numbered_parts::NumberedParts;
 use super::ordered_commands::OrderedCommands;
 use super::rewrite::{Outcome, field_value};
@@ -82,7 +82,7 @@ impl Inbound<'_> {
         // described there.
         let mut holders: Vec<Value<'_>> = Vec::new();
         let mut described: Option<Cow<'_, str>> = None;
-        let mut joined = Joined::after(self.heard);
+        let mut joined = CrossBlockText::after(self.heard);
         let mut heard = self.heard.clone();
         let mut numbered = NumberedParts::default();
         // Entries of lists that are removed whole, by their start offset.
@@ -102,7 +102,7 @@ impl Inbound<'_> {
         let here = self.listed(method);
         let nobody = Names::default();
         let (all, server) = self.names.unwrap_or((&nobody, ""));
-        let around = here.as_ref().map(|here| Around { all, here, server });
+        let around = here.as_ref().map(|here| KnownTools { all, here, server });
         let coverage = &mut inspection.coverage;
         let delivery = &mut inspection.delivery;
         let open = &mut inspection.unclassified;
@@ -454,9 +454,9 @@ impl Inbound<'_> {
     }
 
     /// Returns the data flow context of a tool's response.
-    fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> Here<'s> {
+    fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> FlowContext<'s> {
         let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.of(tool)));
-        let guessed = definition.map_or_else(Sides::default, |definition| definition.sides());
+        let guessed = definition.map_or_else(DataLabels::default, |definition| definition.sides());
         self.policy.flow.here(session, tool, guessed)
     }
 

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::files::{Files, Wrote};
+use super::files::{Files, FileEffect};
 use crate::detect::flow::{self, Traces};
-use crate::detect::secret::{self, Prints};
+use crate::detect::secret::{self, Fingerprints};
 
 /// Range of lengths, in bytes, of the end of an argument that is stored: it may be one piece of a
 /// secret.
@@ -29,7 +29,7 @@ const PIECES: usize = 16;
 pub struct Memory {
     /// Fingerprints of the secrets that this agent's upstreams have sent, each with the number of
     /// the upstream that sent it.
-    pub prints: Arc<Prints>,
+    pub prints: Arc<Fingerprints>,
     /// The number of the upstream that the message goes to or comes from.
     pub from: usize,
     /// Ends of the arguments of recent calls, oldest first.
@@ -65,11 +65,11 @@ impl fmt::Debug for Piece {
 #[derive(Clone, Debug, Default)]
 pub struct Learnt {
     /// Secrets that were received.
-    pub secrets: secret::Learnt,
+    pub secrets: secret::SecretUpdate,
     /// Ends of arguments that are sent.
     pub pieces: Vec<Piece>,
     /// Files that the message writes.
-    pub files: Vec<Wrote>,
+    pub files: Vec<FileEffect>,
     /// Pieces of what was received, and of what the agent sent.
     pub flow: flow::Learnt,
 }

@@ -7,7 +7,7 @@ use crate::message::{Edit, Json, Path, ReadLimits, Role, Step, Value, ValueKind,
 use crate::rules::Action;
 use crate::text::Text;
 
-use super::joined::Joined;
+use super::cross_block::CrossBlockText;
 use super::rewrite::{Outcome, field_value, without_notices};
 use super::string::{Judge, Site};
 
@@ -39,7 +39,7 @@ impl Judge<'_, '_> {
             opaque: &|| false,
             in_block: site.in_block,
         };
-        let mut joined = Joined::default();
+        let mut joined = CrossBlockText::default();
         json.root().strings(|path, found| {
             let place = Place {
                 role: found.role,

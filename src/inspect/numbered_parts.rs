@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::joined::Joined;
+use super::cross_block::CrossBlockText;
 
 /// Maximum number of parts of one message that are judged together.
 const PARTS: usize = 64;
@@ -47,7 +47,7 @@ impl NumberedParts {
     }
 
     /// Returns the parts of each whole that has several, in order.
-    pub(super) fn wholes(mut self) -> Vec<Joined> {
+    pub(super) fn wholes(mut self) -> Vec<CrossBlockText> {
         self.0.sort_by_key(|part| part.number);
         let wholes = self
             .0
@@ -55,7 +55,7 @@ impl NumberedParts {
             .filter(|parts| parts.len() > 1);
         wholes
             .map(|parts| {
-                let mut whole = Joined::default();
+                let mut whole = CrossBlockText::default();
                 for part in parts {
                     // Keeps the words of two parts apart.
                     whole.add(&format!("{} ", part.text.trim()), part.span.clone());

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::detect::command::Script;
-use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs, Surface, signal};
+use crate::detect::{Details, AccessScope, OutboundDetails, Place, ReadAs, Surface, signal};
 use crate::rules::{Action, Find, RuleSet};
 use crate::text::Text;
 
@@ -16,13 +16,13 @@ const COMMANDS: usize = 32;
 #[derive(Debug)]
 pub(super) struct OrderedCommands<'p> {
     rules: &'p RuleSet,
-    ground: &'p Ground,
+    ground: &'p AccessScope,
     /// The rule that refuses each command, by command.
     judged: RefCell<HashMap<Box<str>, Option<&'p str>>>,
 }
 
 impl<'p> OrderedCommands<'p> {
-    pub(super) fn new(rules: &'p RuleSet, ground: &'p Ground) -> Self {
+    pub(super) fn new(rules: &'p RuleSet, ground: &'p AccessScope) -> Self {
         Self {
             rules,
             ground,

@@ -1,7 +1,7 @@
 //! Judges messages from an agent to a server. Outbound messages are never rewritten.
 
 use crate::detect::command::Script;
-use crate::detect::flow::{Here, Session, Sides};
+use crate::detect::flow::{FlowContext, Session, DataLabels};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;
@@ -60,7 +60,7 @@ impl Outbound<'_> {
             .and_then(|tool| self.known.tools.as_ref().and_then(|tools| tools.of(tool)));
         let guessed = definition
             .as_ref()
-            .map_or_else(Sides::default, |definition| definition.sides());
+            .map_or_else(DataLabels::default, |definition| definition.sides());
         let flow = self
             .flow
             .map(|session| self.policy.flow.here(session, tool.as_deref(), guessed));
@@ -78,7 +78,7 @@ impl Outbound<'_> {
             ground: Some(&self.policy.ground),
             seen: self.seen,
             budget: Some(self.budget),
-            flow: flow.map(|flow| Here { schema, ..flow }),
+            flow: flow.map(|flow| FlowContext { schema, ..flow }),
             ..Place::default()
         };
         let prefix = if self.message.is_batch() {

@@ -9,11 +9,11 @@ use crate::config::{
     ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope,
     ToolLimits,
 };
-use crate::detect::flow::{Session, Sides};
+use crate::detect::flow::{Session, DataLabels};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;
-use crate::detect::{Ground, Place, Surface};
+use crate::detect::{AccessScope, Place, Surface};
 use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
@@ -38,7 +38,7 @@ use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
-use super::{Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, unread};
+use super::{Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, skip_reason};
 
 /// The policy by which one upstream's traffic is judged. Immutable: a reload creates a new one.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub struct Policy {
     pub(super) read_only: ReadOnly,
     /// Limits on calls of tools, by glob, most specific first.
     tools: Vec<(Box<str>, ToolLimits)>,
-    pub(super) ground: Arc<Ground>,
+    pub(super) ground: Arc<AccessScope>,
     confirm: Confirm,
     /// The scopes that an approval may have, narrowest first.
     pub(super) scopes: Vec<Scope>,
@@ -208,7 +208,7 @@ impl Policy {
     }
 
     /// Returns the same rules with another access scope for calls.
-    pub fn with_ground(&self, ground: Ground) -> Self {
+    pub fn with_ground(&self, ground: AccessScope) -> Self {
         Self {
             ground: Arc::new(ground),
             ..self.clone()
@@ -224,7 +224,7 @@ impl Policy {
     }
 
     /// Returns the access scope of calls.
-    pub fn ground(&self) -> &Ground {
+    pub fn ground(&self) -> &AccessScope {
         &self.ground
     }
 
@@ -359,7 +359,7 @@ impl Policy {
                 }
             }
             if budget.exceeded().count() > exceeded {
-                unread::note_over_budget(message, item, uninspected, &mut inspection.coverage);
+                skip_reason::note_over_budget(message, item, uninspected, &mut inspection.coverage);
             }
             let found = inspection.findings.get(found..).unwrap_or_default();
             refusals.extend(refusal(self.rules(direction), found, item));
@@ -390,7 +390,7 @@ impl Policy {
                 };
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
-            refusals.extend(unread::refuse(
+            refusals.extend(skip_reason::refuse(
                 &self.blocked,
                 item,
                 uninspected,
@@ -429,7 +429,7 @@ impl Policy {
             .map(Memory::session);
         let flow = session
             .as_ref()
-            .map(|session| self.flow.here(session, None, Sides::default()));
+            .map(|session| self.flow.here(session, None, DataLabels::default()));
         let place = Place {
             surface: Surface::Error,
             flow,

@@ -128,7 +128,7 @@ fn notices_of_another_gate_pass() {
         .iter()
         .filter(|rule| rule.direction == Direction::Inbound);
     for rule in rules {
-        let withheld = rewrite::Withheld {
+        let withheld = rewrite::WithheldPassages {
             passages: 1,
             rules: [rule.id.as_str()].into(),
         };

@@ -1,6 +1,6 @@
 //! Content that an approver has released from quarantine and that reaches the agent after all.
 
-use crate::detect::flow::Sides;
+use crate::detect::flow::DataLabels;
 use crate::message::Message;
 use crate::text::Text;
 
@@ -17,7 +17,7 @@ impl Policy {
             return Learnt::default();
         }
         let session = memory.session();
-        let here = self.flow.here(&session, tool, Sides::default());
+        let here = self.flow.here(&session, tool, DataLabels::default());
         for envelope in message.envelopes() {
             message.value(envelope).strings(|_, found| {
                 let text = Text::new(found.value);

@@ -102,12 +102,12 @@ fn of(surface: Surface) -> &'static str {
 
 /// What was withheld from one string.
 #[derive(Default)]
-pub(super) struct Withheld<'r> {
+pub(super) struct WithheldPassages<'r> {
     pub(super) passages: usize,
     pub(super) rules: BTreeSet<&'r str>,
 }
 
-impl Withheld<'_> {
+impl WithheldPassages<'_> {
     /// Returns the notice that is placed before the remaining text.
     pub(super) fn notice(&self, surface: Surface, audit: AuditId) -> String {
         let (passages, they) = if self.passages == 1 {

@@ -8,7 +8,7 @@ use crate::detect::Surface;
 use crate::message::{Edit, Path, Role, Step, Value, ValueKind, pointer, quote, splice};
 
 use super::caps::{Budget, Rest, address, footer};
-use super::delivery::{Delivery, quarter_tokens};
+use super::result_size::{ResultSize, quarter_tokens};
 use super::inbound::Inbound;
 use super::surface;
 
@@ -37,7 +37,7 @@ impl Inbound<'_> {
         (content_bytes, structured_bytes): (usize, usize),
         edits: &mut Vec<Edit>,
         first_edit: usize,
-        delivery: &mut Delivery,
+        delivery: &mut ResultSize,
     ) {
         let cap = self.policy.caps.of(tool);
         let mut note = None;
@@ -74,7 +74,7 @@ impl Inbound<'_> {
         most: usize,
         edits: &mut Vec<Edit>,
         first_edit: usize,
-        delivery: &mut Delivery,
+        delivery: &mut ResultSize,
     ) -> Option<String> {
         let body = self.message.body(self.envelope)?;
         // Without blocks there is no place to report it.
@@ -174,7 +174,7 @@ impl Inbound<'_> {
         mut budget: Budget<'_>,
         edits: &mut Vec<Edit>,
         first_edit: usize,
-        delivery: &mut Delivery,
+        delivery: &mut ResultSize,
     ) {
         // In the order of the text, one after the other: see `blocks::settle`.
         let gone: Vec<_> = edits
@@ -244,7 +244,7 @@ impl Inbound<'_> {
 
     /// Adds blocks that report what was left out and, for clients that support them, links to what
     /// is stored.
-    fn tell_of_rests(&self, note: Option<&str>, edits: &mut Vec<Edit>, delivery: &Delivery) {
+    fn tell_of_rests(&self, note: Option<&str>, edits: &mut Vec<Edit>, delivery: &ResultSize) {
         let content = self
             .message
             .body(self.envelope)

@@ -12,7 +12,7 @@ use crate::text::{Page, Text};
 
 use super::hit::{Hit, Rare, evidence, is_private};
 use super::nested::is_json;
-use super::rewrite::{Outcome, Withheld, passage, rendered};
+use super::rewrite::{Outcome, WithheldPassages, passage, rendered};
 use super::{Detail, Finding, Suppressed, Suppressions, Trace};
 
 /// Maximum number of findings reported for one message; further ones still take effect.
@@ -51,7 +51,7 @@ pub(super) struct Site<'s> {
 }
 
 /// A match that exists only in several texts taken together.
-pub(super) struct Across<'r> {
+pub(super) struct CrossBlockMatch<'r> {
     /// The span in all texts together.
     pub(super) span: Range<usize>,
     /// The notice that it was withheld.
@@ -112,7 +112,7 @@ impl<'p> Judge<'p, '_> {
         inside: &dyn Fn(&Range<usize>) -> bool,
         place: &Place<'_>,
         site: &Site<'_>,
-    ) -> Option<Across<'p>> {
+    ) -> Option<CrossBlockMatch<'p>> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(text), place, &mut matches);
         matches.retain(|found| {
@@ -140,9 +140,9 @@ impl<'p> Judge<'p, '_> {
             .iter()
             .filter_map(|hit| hit.span.clone())
             .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-        let mut withheld = Withheld {
+        let mut withheld = WithheldPassages {
             passages: 1,
-            ..Withheld::default()
+            ..WithheldPassages::default()
         };
         withheld.rules.extend(
             acting
@@ -152,7 +152,7 @@ impl<'p> Judge<'p, '_> {
         );
         self.note(&hits, text, place, site, false);
         self.taken(&hits, text, None, place);
-        Some(Across {
+        Some(CrossBlockMatch {
             span: span?,
             notice: withheld.notice(place.surface, self.audit),
             wraps: wraps.then_some(withheld.rules),

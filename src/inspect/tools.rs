@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
-use crate::detect::flow::Sides;
+use crate::detect::flow::DataLabels;
 use crate::message::{Message, Value};
 use crate::protocol::Context;
 
@@ -36,10 +36,10 @@ const BYTES: usize = 4 << 20;
 /// The tools of one upstream, as its lists define them. A definition that exceeds the limits is
 /// treated as if it had never been listed.
 #[derive(Debug, Default)]
-pub struct Tools(RwLock<Known>);
+pub struct Tools(RwLock<KnownTools>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownTools {
     tools: HashMap<Box<str>, Arc<Definition>>,
     bytes: usize,
     /// Whether the server has announced that its list changed, and it has not been requested since.
@@ -108,7 +108,7 @@ impl Tools {
     }
 }
 
-impl Known {
+impl KnownTools {
     /// Stores a tool. Returns whether it is stored, or has no name.
     fn learn(&mut self, tool: Value<'_>) -> bool {
         let Some(name) = tool.get("name").and_then(|name| name.str()) else {
@@ -182,10 +182,10 @@ impl Definition {
     }
 
     /// Returns the data flow labels that its annotations suggest.
-    pub(super) fn sides(&self) -> Sides {
+    pub(super) fn sides(&self) -> DataLabels {
         let open = self.open_world;
         let reads = self.only_reads == Some(true);
-        Sides {
+        DataLabels {
             private: open == Some(false) && reads,
             untrusted: open == Some(true),
             outward: open == Some(true) && !reads,

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::config::Scope;
-use crate::detect::url::Wanted;
+use crate::detect::url::UnresolvedNames;
 use crate::message::Edit;
 use crate::rules::{RuleId, Severity};
 
 use super::Finding;
 use super::classify::{Classified, Unclassified};
-use super::delivery::Delivery;
-use super::joined::Heard;
+use super::result_size::ResultSize;
+use super::cross_block::Heard;
 use super::memory::Learnt;
-use super::unread::Unread;
+use super::skip_reason::Unread;
 
 /// Whether verdicts are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -150,12 +150,12 @@ pub struct Inspection {
     /// the coverage.
     pub readings: BTreeSet<&'static str>,
     /// What happens to a response in addition to its findings.
-    pub delivery: Delivery,
+    pub delivery: ResultSize,
     /// The state that the message adds, if it is forwarded.
     pub learnt: Learnt,
     /// Names of hosts that should be resolved, after which the message is judged again with the
     /// addresses: see [`Policy::to_resolve`](super::Policy::to_resolve).
-    pub wanted: Wanted,
+    pub wanted: UnresolvedNames,
     /// Texts that an external classifier should score, after which the message is judged again with
     /// the scores: see [`Policy::to_classify`](super::Policy::to_classify).
     pub unclassified: Unclassified,

@@ -35,7 +35,7 @@ impl<'b> Scanner<'b> {
 }
 
 /// An open container during the scan.
-struct Open {
+struct OpenContainer {
     node: usize,
     array: bool,
     /// The members read so far, and their names once there are enough to need a set.
@@ -48,7 +48,7 @@ const FEW_MEMBERS: usize = 12;
 
 impl Scanner<'_> {
     pub(super) fn scan(mut self) -> Result<Vec<Node>, ParseError> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenContainer> = Vec::new();
         self.space();
         loop {
             // At the start of a value.
@@ -74,7 +74,7 @@ impl Scanner<'_> {
                     self.at += 1;
                     self.space();
                     let closer = if array { b']' } else { b'}' };
-                    open.push(Open {
+                    open.push(OpenContainer {
                         node: at,
                         array,
                         members: 0,
@@ -301,7 +301,7 @@ impl Scanner<'_> {
     }
 
     /// Parses `"key":` and the whitespace after it; rejects a key that the object already has.
-    fn key(&mut self, open: &mut [Open]) -> Result<(), ParseError> {
+    fn key(&mut self, open: &mut [OpenContainer]) -> Result<(), ParseError> {
         if self.peek() != Some(b'"') {
             return Err(self.wrong("a key"));
         }

@@ -15,7 +15,7 @@ pub enum Role {
 }
 
 /// One string: its text, and the position of its bytes.
-pub struct Found<'j> {
+pub struct JsonString<'j> {
     /// The unescaped text; borrowed when the string has no escapes.
     pub value: Cow<'j, str>,
     /// The bytes between the quotes, as offsets into the message.
@@ -59,13 +59,13 @@ pub fn pointer(path: &Path<'_>) -> String {
 impl<'j> Value<'j> {
     /// Calls `visit` with every string in this value, keys included, in the order of the text.
     /// Paths start at this value. Iterative: depth costs memory, never stack.
-    pub fn strings(&self, mut visit: impl FnMut(&Path<'j>, Found<'j>)) {
+    pub fn strings(&self, mut visit: impl FnMut(&Path<'j>, JsonString<'j>)) {
         self.walk(|path, value, role| {
             if let Some(text) = value.str() {
                 let span = value.span();
                 visit(
                     path,
-                    Found {
+                    JsonString {
                         value: text,
                         span: span.start + 1..span.end.saturating_sub(1),
                         role,

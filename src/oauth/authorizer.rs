@@ -28,7 +28,7 @@ use super::grant::{self, Answer, Attempt, GrantError};
 use super::identity::{self, IdentityError};
 use super::logins::Plan;
 use super::vault::{Account, VaultError};
-use super::{Client, Hidden, LoginError, Principal, TokenGrant, unix_now};
+use super::{Client, SecretText, LoginError, Principal, TokenGrant, unix_now};
 use crate::config::{HttpTransport, LoginConfig, TokenOf};
 use crate::protocol::Context;
 use crate::record::{Event, Login};
@@ -63,7 +63,7 @@ pub struct Authorizer {
 
 /// The token for one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bearer(Hidden);
+pub struct Bearer(SecretText);
 
 impl Bearer {
     /// Returns the token itself, for the header.

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::Hidden;
+use super::SecretText;
 
 /// The only path that is served; the same as on the gate's own listener.
 const PATH: &str = "/oauth/callback";
@@ -61,7 +61,7 @@ impl Loopback {
         self,
         within: Duration,
         ours: impl Fn(&str) -> bool + Send + Sync + 'static,
-    ) -> Option<Hidden> {
+    ) -> Option<SecretText> {
         let (found, mut answers) = mpsc::channel(1);
         let door = Arc::new(CallbackState {
             ours,
@@ -113,7 +113,7 @@ pub fn redirect_uri(port: u16) -> String {
 struct CallbackState<F> {
     ours: F,
     /// Taken by the first answer that matches; there is no second.
-    found: Mutex<Option<mpsc::Sender<Hidden>>>,
+    found: Mutex<Option<mpsc::Sender<SecretText>>>,
 }
 
 async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(
@@ -150,7 +150,7 @@ async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(
     }
 }
 
-type MatchedAnswer = Option<(mpsc::Sender<Hidden>, Hidden)>;
+type MatchedAnswer = Option<(mpsc::Sender<SecretText>, SecretText)>;
 
 fn respond<F: Fn(&str) -> bool>(
     request: &Request<Incoming>,
@@ -186,7 +186,7 @@ fn respond<F: Fn(&str) -> bool>(
             let told = "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
             (
                 page(StatusCode::OK, told),
-                Some((sender, Hidden::new(query.to_owned()))),
+                Some((sender, SecretText::new(query.to_owned()))),
             )
         }
         None => refused(),

@@ -49,7 +49,7 @@ struct ResourceMetadata {
 
 /// What is known before discovery.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Expected<'c> {
+pub struct DiscoveryHints<'c> {
     /// The issuer for which there are credentials, which is preferred if the resource names it.
     pub issuer: Option<&'c str>,
     /// The resource identifier that the operator has set.
@@ -65,7 +65,7 @@ pub async fn discover(
     fetcher: &Fetcher,
     mcp_url: &str,
     challenge: &Challenge,
-    expected: Expected<'_>,
+    expected: DiscoveryHints<'_>,
 ) -> Result<Discovered, DiscoverError> {
     let mcp = UrlParts::read(mcp_url).ok_or(DiscoverError::Url)?;
     match resource_metadata(fetcher, &mcp, challenge).await? {

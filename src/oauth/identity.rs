@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::discover::shown;
 use super::fetch::{FetchError, Fetcher};
-use super::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, unix_now};
+use super::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, unix_now};
 use crate::config::{Grant, LoginConfig};
 
 /// Remaining lifetime, in seconds, below which a client secret is no longer used.
@@ -174,7 +174,7 @@ fn preregistered(
     let secret = config
         .client_secret
         .as_ref()
-        .map(|secret| Hidden::new(secret.0.clone()));
+        .map(|secret| SecretText::new(secret.0.clone()));
     let auth = configured_auth(server, config)?;
     Ok(Client {
         id: id.to_owned(),

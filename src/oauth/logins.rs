@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::authorizer::Authorizer;
 use super::grant::{Answer, Attempt};
 use super::{
-    AuthorizationServer, Client, Hidden, LoginError, LoginParty, Principal, Scopes, browser,
+    AuthorizationServer, Client, SecretText, LoginError, LoginParty, Principal, Scopes, browser,
 };
 use crate::config::{Callback, OAuthConfig};
 
@@ -55,7 +55,7 @@ struct RequiredLogin {
 /// A login that a person has begun.
 struct StartedLogin {
     /// The secret that the browser that began the login must present.
-    browser: Hidden,
+    browser: SecretText,
     client: Client,
     redirect_uri: String,
     attempt: Attempt,
@@ -251,7 +251,7 @@ impl Logins {
     ///
     /// # Errors
     /// Fails if the ticket is unknown, or if the gate cannot be a client there.
-    pub async fn begin(&self, ticket: &str) -> Result<(String, Hidden), LoginError> {
+    pub async fn begin(&self, ticket: &str) -> Result<(String, SecretText), LoginError> {
         let unknown =
             || LoginError::Operator("unknown or expired login: make the call again".into());
         let (authorizer, plan, known) = {
@@ -263,7 +263,7 @@ impl Logins {
         };
         let redirect_uri = self.redirect_uri().ok_or_else(unknown)?;
         let (client, attempt) = authorizer.begin(&plan, &redirect_uri, known).await?;
-        let browser = Hidden::new(secret());
+        let browser = SecretText::new(secret());
         let url = attempt.url.clone();
         let mut owed = self.lock();
         let login = owed.get_mut(ticket).ok_or_else(unknown)?;

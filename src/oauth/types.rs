@@ -10,9 +10,9 @@ use zeroize::Zeroizing;
 /// A token, secret, code or verifier: erased from memory when dropped, and never shown. Serialized
 /// only into the vault's sealed files.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Hidden(Zeroizing<String>);
+pub struct SecretText(Zeroizing<String>);
 
-impl Hidden {
+impl SecretText {
     /// Takes ownership of the secret.
     pub fn new(secret: String) -> Self {
         Self(Zeroizing::new(secret))
@@ -24,19 +24,19 @@ impl Hidden {
     }
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hidden(…)")
     }
 }
 
-impl Serialize for Hidden {
+impl Serialize for SecretText {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.expose())
     }
 }
 
-impl<'de> Deserialize<'de> for Hidden {
+impl<'de> Deserialize<'de> for SecretText {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::new)
     }
@@ -138,7 +138,7 @@ pub enum Origin {
 pub struct Client {
     /// The client id, as received.
     pub id: String,
-    pub secret: Option<Hidden>,
+    pub secret: Option<SecretText>,
     /// When the secret expires, in seconds since 1970; `None` for never.
     pub secret_expires_unix: Option<u64>,
     /// How the client authenticates.
@@ -188,9 +188,9 @@ impl Scopes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenGrant {
     /// The access token for the server.
-    pub access: Hidden,
+    pub access: SecretText,
     /// The refresh token, if one was issued.
-    pub refresh: Option<Hidden>,
+    pub refresh: Option<SecretText>,
     /// When the access token expires, in seconds since 1970; `None` if the response did not state
     /// it.
     pub expires_unix: Option<u64>,

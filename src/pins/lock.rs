@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::config::ChangeClass;
 use crate::document::{self, Fault, Table};
-use crate::inspect::definitions::{Content, Held, Key, Kind, Pin, Pins};
+use crate::inspect::definitions::{Content, HeldDefinition, Key, Kind, Pin, Pins};
 
 const HEAD: &str = "\
 # What MCP servers say of their tools, prompts and resources, as lychgate first saw it or as it was approved. Keep it in
@@ -125,7 +125,7 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
             class
         });
         let classes = classes.collect();
-        content_held(table, kind).map(|content| Held { content, classes })
+        content_held(table, kind).map(|content| HeldDefinition { content, classes })
     } else {
         None
     };
@@ -209,7 +209,7 @@ mod tests {
         let content = Content::read(TOOL, Kind::Tool).unwrap();
         let other = Content::read(r#"{"name":"a","description":"You must."}"#, Kind::Tool).unwrap();
         let mut lock = Lock::default();
-        let held = Held {
+        let held = HeldDefinition {
             content: other.clone(),
             classes: vec![ChangeClass::NewImperativeText, ChangeClass::Cosmetic],
         };

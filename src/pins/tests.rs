@@ -22,7 +22,7 @@ fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> Listed {
         Vec::new()
     };
     let pinned = pinned.map(content);
-    let seen = Seen {
+    let seen = ListedDefinition {
         key: key(),
         content: content(text),
         pinned,

@@ -24,7 +24,7 @@ pub struct Access {
 
 /// The kind of an item that a caller can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thing {
+pub enum ItemKind {
     /// A tool, by name.
     Tool,
     /// A prompt, by name.
@@ -33,7 +33,7 @@ pub enum Thing {
     Resource,
 }
 
-impl Thing {
+impl ItemKind {
     /// Returns the name in the audit log.
     pub fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Thing {
 
 /// Why access is denied, for the audit log: the caller gets the answer for an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum DenialReason {
     /// No table matches the caller.
     Nobody,
     /// A table denies it.
@@ -65,7 +65,7 @@ pub enum Denied {
     ReadOnly(Box<str>),
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nobody => f.write_str("no `[access]` table matches this caller"),
@@ -135,7 +135,7 @@ impl Access {
     ///
     /// # Errors
     /// The reason why it may not.
-    pub fn upstream(&self, name: &UpstreamName) -> Result<(), Denied> {
+    pub fn upstream(&self, name: &UpstreamName) -> Result<(), DenialReason> {
         self.may(
             &name.0,
             |lists| &lists.upstreams,
@@ -150,11 +150,11 @@ impl Access {
     /// The reason why it may not.
     pub fn thing(
         &self,
-        thing: Thing,
+        thing: ItemKind,
         upstream: &UpstreamName,
         name: &str,
         hint: impl Fn() -> Option<bool>,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), DenialReason> {
         self.upstream(upstream)?;
         let full = format!("{upstream}/{name}");
         self.may(
@@ -162,7 +162,7 @@ impl Access {
             |lists| thing.of(lists),
             |lists| thing.of(lists).as_ref(),
         )?;
-        if thing != Thing::Tool {
+        if thing != ItemKind::Tool {
             return Ok(());
         }
         let reads = |table: &AccessConfig| {
@@ -178,7 +178,7 @@ impl Access {
             .iter()
             .find(|table| table.read_only && !reads(table))
         {
-            Some(table) => Err(Denied::ReadOnly(table.name.as_str().into())),
+            Some(table) => Err(DenialReason::ReadOnly(table.name.as_str().into())),
             None => Ok(()),
         }
     }
@@ -188,16 +188,16 @@ impl Access {
         name: &str,
         denies: impl Fn(&Lists<Vec<String>>) -> &Vec<String>,
         allows: impl Fn(&Lists<Option<Vec<String>>>) -> Option<&Vec<String>>,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), DenialReason> {
         if let Some(table) = self
             .tables
             .iter()
             .find(|table| any(denies(&table.deny), name))
         {
-            return Err(Denied::Listed(table.name.as_str().into()));
+            return Err(DenialReason::Listed(table.name.as_str().into()));
         }
         if self.nearest.is_empty() {
-            return Err(Denied::Nobody);
+            return Err(DenialReason::Nobody);
         }
         if self
             .nearest
@@ -211,7 +211,7 @@ impl Access {
             .iter()
             .map(|table| format!("`{}`", table.name))
             .collect();
-        Err(Denied::NotListed(tables.join(", ").into()))
+        Err(DenialReason::NotListed(tables.join(", ").into()))
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
     fn tool(access: &Access, full: &str, hint: Option<bool>) -> bool {
         let (upstream, name) = full.split_once('/').unwrap();
         access
-            .thing(Thing::Tool, &UpstreamName(upstream.into()), name, || hint)
+            .thing(ItemKind::Tool, &UpstreamName(upstream.into()), name, || hint)
             .is_ok()
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let nobody = access(&tables[1..2], "x", None, &[]);
         assert_eq!(
             nobody.upstream(&UpstreamName("github".into())),
-            Err(Denied::Nobody)
+            Err(DenialReason::Nobody)
         );
         assert!(Access::of(&[], &AgentName("x".into()), None, &[]).is_none());
     }
@@ -329,7 +329,7 @@ mod tests {
             assert_eq!(tool(&ann, full, hint), may, "{full} {hint:?}");
         }
         assert!(
-            ann.thing(Thing::Prompt, &UpstreamName("docs".into()), "p", || None)
+            ann.thing(ItemKind::Prompt, &UpstreamName("docs".into()), "p", || None)
                 .is_ok()
         );
     }

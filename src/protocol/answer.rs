@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
     AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Frames,
-    Framing, ProcessFaultKind, Reply, Thing, header,
+    Framing, ProcessFaultKind, Reply, ItemKind, header,
 };
 use crate::message::{Envelope, Message, MessageKind, quote};
 
@@ -63,7 +63,7 @@ pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
 pub fn unknown(
     context: &Context,
     message: &Message,
-    unknown: &[(usize, Thing, &str)],
+    unknown: &[(usize, ItemKind, &str)],
 ) -> Option<String> {
     let requests = message
         .envelopes()
@@ -74,13 +74,13 @@ pub fn unknown(
         .filter_map(|(item, envelope)| {
             let id = message.id(envelope)?;
             Some(match unknown.iter().find(|(of, ..)| *of == item) {
-                Some((_, Thing::Tool, name)) => {
+                Some((_, ItemKind::Tool, name)) => {
                     error(Some(id), -32602, &format!("Unknown tool: {name}"), None)
                 }
-                Some((_, Thing::Prompt, name)) => {
+                Some((_, ItemKind::Prompt, name)) => {
                     error(Some(id), -32602, &format!("Unknown prompt: {name}"), None)
                 }
-                Some((_, Thing::Resource, uri)) => {
+                Some((_, ItemKind::Resource, uri)) => {
                     // 2026-07-28 no longer has a code of its own for this.
                     let code = if context.era == Era::Modern {
                         -32602

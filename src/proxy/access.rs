@@ -9,7 +9,7 @@ use crate::inspect::access::{self, Barred};
 use crate::inspect::definitions::{Kind, Pins};
 use crate::inspect::tools::Tools;
 use crate::message::Message;
-use crate::protocol::{AgentName, CallError, Caller, Context, Reply, Thing, UpstreamName, answer};
+use crate::protocol::{AgentName, CallError, Caller, Context, Reply, ItemKind, UpstreamName, answer};
 use crate::record::{self, Event, Recorder};
 
 /// Returns the answer to a message that requests something its caller may not use; `None` if it
@@ -51,7 +51,7 @@ pub(super) fn check_access(
             .record(Event::AccessDenied(event))
             .map_err(CallError::Audit)?;
     }
-    let unknown: Vec<(usize, Thing, &str)> = barred
+    let unknown: Vec<(usize, ItemKind, &str)> = barred
         .iter()
         .map(|barred| (barred.item, barred.thing, &*barred.name))
         .collect();

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::detect::flow::{TraceLimits, Traces};
-use crate::detect::secret::{Prints, UPSTREAMS, remember};
+use crate::detect::flow::{TaintLimits, Traces};
+use crate::detect::secret::{Fingerprints, UPSTREAMS, remember};
 use crate::inspect::memory::Memory;
 use crate::protocol::UpstreamName;
 
@@ -19,7 +19,7 @@ pub(super) struct AgentMemory {
     upstreams: Vec<UpstreamName>,
     /// Their names, in the form in which the inspection uses them.
     names: Arc<[Box<str>]>,
-    prints: Arc<Prints>,
+    prints: Arc<Fingerprints>,
     /// The owners in `prints`, oldest first.
     owners: VecDeque<usize>,
     next: usize,
@@ -27,7 +27,7 @@ pub(super) struct AgentMemory {
 }
 
 impl AgentMemory {
-    pub(super) fn new(flow: TraceLimits, now: Instant) -> Self {
+    pub(super) fn new(flow: TaintLimits, now: Instant) -> Self {
         Self {
             used: now,
             upstreams: Vec::new(),

@@ -177,10 +177,10 @@ fn failure(no_answer: ServiceError) -> ClassifierFailure {
 mod tests {
     use super::*;
     use crate::detect::Surface;
-    use crate::inspect::ToScore;
+    use crate::inspect::UnscoredText;
 
     fn open(texts: &[&str]) -> Unclassified {
-        let text = |text: &&str| ToScore {
+        let text = |text: &&str| UnscoredText {
             text: (*text).to_owned(),
             surface: Surface::Content,
             tool: Some("fe\"tch".to_owned()),

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::detect::url::{Answers, Wanted};
+use crate::detect::url::{Answers, UnresolvedNames};
 use crate::inspect::{Inspection, Policy};
 
 /// Maximum number of concurrent lookups. A lookup that the system does not finish occupies a slot
@@ -64,7 +64,7 @@ impl Resolver {
     }
 
     /// Returns the addresses of all names that are resolved `within` this time.
-    pub(super) async fn resolve(&self, wanted: Wanted, within: Duration) -> Resolved {
+    pub(super) async fn resolve(&self, wanted: UnresolvedNames, within: Duration) -> Resolved {
         let found = Arc::new(Mutex::new(HashMap::new()));
         let asked = wanted.names.len();
         let mut looking = JoinSet::new();

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::agent_memory::AgentMemory;
 use super::presence::Presence;
 use crate::approval::ElicitationSupport;
-use crate::inspect::files::{Files, Wrote};
+use crate::inspect::files::{Files, FileEffect};
 use crate::inspect::memory::{Learnt, Memory, Piece};
 use crate::message::{Direction, Envelope, Message, same_id};
 use crate::protocol::{
@@ -313,7 +313,7 @@ impl Session {
 }
 
 impl State {
-    fn keep(&mut self, pieces: Vec<Piece>, files: Vec<Wrote>, now: Instant) {
+    fn keep(&mut self, pieces: Vec<Piece>, files: Vec<FileEffect>, now: Instant) {
         self.pieces.retain(|(since, old)| {
             now.duration_since(*since) < PIECE_AGE && !pieces.iter().any(|new| new.replaces(old))
         });

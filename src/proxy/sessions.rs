@@ -12,7 +12,7 @@ use super::agent_memory::AgentMemory;
 use super::session::{AgentRecord, Session};
 use crate::approval::{ElicitationSupport, asks};
 use crate::config::Limits;
-use crate::detect::flow::TraceLimits;
+use crate::detect::flow::TaintLimits;
 use crate::message::Message;
 use crate::protocol::{CallError, Context, Era, Holder, Reply, SessionId, UpstreamName, answer};
 
@@ -23,7 +23,7 @@ pub(super) struct Sessions {
     most: usize,
     idle: Duration,
     calls_per_agent: usize,
-    flow: TraceLimits,
+    flow: TaintLimits,
 }
 
 #[derive(Default)]

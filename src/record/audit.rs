@@ -10,7 +10,7 @@ use super::entry::{member, object};
 use super::item::Item;
 use super::redact::Redactor;
 use crate::config::Keeps;
-use crate::inspect::{Classified, Coverage, Delivery, Detail, Finding, Mode, Uninspected};
+use crate::inspect::{Classified, Coverage, ResultSize, Detail, Finding, Mode, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Severity};
@@ -34,7 +34,7 @@ pub(super) struct Body<'a> {
     pub(super) context: &'a Context,
     pub(super) is_batch: bool,
     pub(super) coverage: &'a Coverage,
-    pub(super) delivery: Option<&'a Delivery>,
+    pub(super) delivery: Option<&'a ResultSize>,
     pub(super) classified: Option<&'a Classified>,
     pub(super) mode: Mode,
     pub(super) evidence: Keeps,
@@ -177,7 +177,7 @@ impl Audit {
             arguments: sent.as_ref().and_then(|sent| sent.arguments.as_deref()),
             sent: sent.as_ref().and_then(|sent| sent.other.as_deref()),
             result_bytes: result.map(|result| result.raw().len() as u64),
-            result_tokens: result.map(|_| body.delivery.map_or(0, Delivery::tokens) as u64),
+            result_tokens: result.map(|_| body.delivery.map_or(0, ResultSize::tokens) as u64),
             cut_bytes: cut.map(|delivery| delivery.cut_bytes as u64),
             kept_rests: cut.map(|delivery| delivery.rests.len() as u64),
             broken_digests: broken.map(|_| &broken_digests as Fill<'_, Text>),

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use crate::config::FlowConfig;
 use crate::detect::command::{Programs, Script};
-use crate::detect::flow::{self, Session, Sides, TraceLimits, Traces};
+use crate::detect::flow::{self, Session, DataLabels, TaintLimits, Traces};
 use crate::detect::path::{GateFiles, Links, Roots};
-use crate::detect::secret::{Own, Prints, Seen, remember};
+use crate::detect::secret::{Own, Fingerprints, Seen, remember};
 use crate::detect::signal::OrderedCommands;
 use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
-use crate::detect::{Details, Ground, InboundDetails, OutboundDetails, Place, ReadAs, Surface};
+use crate::detect::{Details, AccessScope, InboundDetails, OutboundDetails, Place, ReadAs, Surface};
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::Text;
@@ -23,7 +23,7 @@ use super::{Action, Case, Find, Rule, RuleId, RuleSet};
 /// `/etc`; any host except `denied.example`. The operator guards the value
 /// `an-own-secret-of-a-case`. The gate's own files are `/srv/gate/own.toml` and those below
 /// `/srv/gate/state`.
-static GROUND: LazyLock<Ground> = LazyLock::new(|| {
+static GROUND: LazyLock<AccessScope> = LazyLock::new(|| {
     let links = Links::Given([("/repo/app/link".to_owned(), "/etc".to_owned())].into());
     let deny = HostPattern::read("denied.example").into_iter().collect();
     let hosts = Hosts::new(
@@ -36,7 +36,7 @@ static GROUND: LazyLock<Ground> = LazyLock::new(|| {
     let mut own = Own::default();
     own.guard("an-own-secret-of-a-case");
     let gate = GateFiles::new(&["/srv/gate/own.toml".into()], &["/srv/gate/state".into()]);
-    Ground {
+    AccessScope {
         roots: Roots::new(["/repo/app".to_owned()], links),
         hosts,
         own,
@@ -64,8 +64,8 @@ static NAMES: LazyLock<Answers> = LazyLock::new(|| {
 
 /// The values that servers have sent in cases: `a-secret-from-elsewhere` from another server, and
 /// `DB_PASSWORD` with the value `blue-Kettle7-returned` from the server that is called.
-static SENT: LazyLock<Prints> = LazyLock::new(|| {
-    let mut prints = Prints::default();
+static SENT: LazyLock<Fingerprints> = LazyLock::new(|| {
+    let mut prints = Fingerprints::default();
     for (from, value) in ["blue-Kettle7-returned", "a-secret-from-elsewhere"]
         .iter()
         .enumerate()
@@ -79,11 +79,11 @@ static SENT: LazyLock<Prints> = LazyLock::new(|| {
 /// quarantined content, and content that is untrusted or private. From server 0: quarantined
 /// content, content that it also returned openly, and untrusted content.
 static CAME: LazyLock<Traces> = LazyLock::new(|| {
-    let traces = Traces::new(TraceLimits::default());
+    let traces = Traces::new(TaintLimits::default());
     let came = |server: usize, flow: FlowConfig, withheld: &str, given: &str| {
         let session = Session::new(&traces, server);
         session.withheld(withheld);
-        flow.here(&session, None, Sides::default())
+        flow.here(&session, None, DataLabels::default())
             .came_in(&Text::new(given));
         traces.add(&session.learnt(), server, Instant::now());
     };
@@ -273,18 +273,18 @@ fn too_large(rule: &Rule) -> Option<Fault> {
 
 /// Returns the context of a call of the tool that a case names, for rules that judge calls as a
 /// whole.
-fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> flow::Here<'s> {
+fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> flow::FlowContext<'s> {
     let send = tool.starts_with("send_");
-    let sides = Sides {
+    let sides = DataLabels {
         outward: send,
-        ..Sides::default()
+        ..DataLabels::default()
     };
     let (declared, guessed) = if spec.is_guessed() {
-        (Sides::default(), sides)
+        (DataLabels::default(), sides)
     } else {
-        (sides, Sides::default())
+        (sides, DataLabels::default())
     };
-    flow::Here {
+    flow::FlowContext {
         session,
         declared,
         guessed,
@@ -350,7 +350,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         outward: vec!["send_*".to_owned()],
         ..FlowConfig::default()
     };
-    let flow = flow.here(&session, Some(&tool), Sides::default());
+    let flow = flow.here(&session, Some(&tool), DataLabels::default());
     let seen = Seen::new(&SENT, 0);
     let lookup = Lookup::new(Some(&NAMES));
     let caught_as = |read_as: ReadAs| {

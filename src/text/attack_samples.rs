@@ -107,7 +107,7 @@ struct Finder<'t> {
     spans: Vec<Range<usize>>,
     formal: BTreeSet<usize>,
     /// The lines that the current one is indented below.
-    above: Vec<Above>,
+    above: Vec<ParentLine>,
     previous: PreviousLine,
     table: Table<'t>,
     /// Literals that are samples if another literal of the same text is.
@@ -127,7 +127,7 @@ struct PreviousLine {
 }
 
 /// A line that others are indented below.
-struct Above {
+struct ParentLine {
     indent: usize,
     /// It, or a line above it, names samples.
     is_named: bool,
@@ -260,7 +260,7 @@ impl<'t> Finder<'t> {
         let is_named = line.opens() && (goes_on || read.named_at.is_some()) || continues_previous;
         if self.above.len() < DEPTH {
             let is_key = line.is_key() || is_below_key && !line.opens();
-            self.above.push(Above {
+            self.above.push(ParentLine {
                 indent: line.indent,
                 is_named: is_below || is_named,
                 is_key,

@@ -130,7 +130,7 @@ struct Search {
     in_words: Count,
     after_letters: Count,
     overwritten: Count,
-    conceal: Conceal,
+    conceal: TerminalStyle,
     styled: StyledLetters,
 }
 
@@ -159,7 +159,7 @@ impl Count {
 
 /// The terminal's state as far as it can hide text.
 #[derive(Default)]
-struct Conceal {
+struct TerminalStyle {
     on: bool,
     fore: Option<u32>,
     back: Option<u32>,
@@ -167,7 +167,7 @@ struct Conceal {
     letters: usize,
 }
 
-impl Conceal {
+impl TerminalStyle {
     fn hides(&self) -> bool {
         self.on || (self.fore.is_some() && self.fore == self.back)
     }
@@ -340,7 +340,7 @@ fn styled(c: char) -> bool {
 }
 
 /// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as xterm has them).
-fn rendition(state: &mut Conceal, parameters: &str) {
+fn rendition(state: &mut TerminalStyle, parameters: &str) {
     let mut numbers = parameters
         .split([';', ':'])
         .map(|n| n.parse::<u32>().unwrap_or(0));

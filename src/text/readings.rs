@@ -48,7 +48,7 @@ pub struct Reading {
     /// By which ways it was reached: `base64`, `base64 → percent`.
     pub path: &'static str,
     /// How much being written so says by itself.
-    pub way: Way,
+    pub way: Suspicion,
     /// Common words in it that were written so.
     pub words: usize,
     /// Where its parts stand in the plain text. Only of readings that leave marks out or join cells, and encode nothing.
@@ -60,7 +60,7 @@ pub const REJOINED: [&str; 2] = ["unmarked", "columns"];
 
 /// How honest a way of writing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum Suspicion {
     /// Programs write so every day: base64, hex, `%20`, `\u0041`, accents.
     Usual,
     /// People do not write prose so: leet, spaced-out or joined letters, ciphers, Morse.
@@ -212,7 +212,7 @@ fn rejoin(
             text,
             repeats: Vec::new(),
             path: name,
-            way: Way::Usual,
+            way: Suspicion::Usual,
             words: 0,
             map: Some(map),
         },
@@ -261,7 +261,7 @@ pub(super) fn is_rejoined(text: &str) -> bool {
 /// A part of a text as one way of writing gives it.
 struct DecodedPart {
     name: &'static str,
-    way: Way,
+    way: Suspicion,
     span: Range<usize>,
     text: String,
     words: usize,

@@ -37,7 +37,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(60);
 const HEAD_BYTES: usize = 64 << 10;
 
 pub(super) type RequestBody = Full<Bytes>;
-pub(super) type Failed = Box<dyn Error + Send + Sync>;
+pub(super) type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// A pool of connections to the origin of a URL.
 pub(super) struct Pool {
@@ -97,7 +97,7 @@ impl Pool {
         &self,
         url: &Uri,
         mut request: Request<RequestBody>,
-    ) -> Result<Response<ResponseBody>, Failed> {
+    ) -> Result<Response<ResponseBody>, BoxedError> {
         while let Some(sender) = self.take() {
             match self.send(sender, url, request).await {
                 Ok(response) => return Ok(response),
@@ -154,7 +154,7 @@ impl Pool {
         }
     }
 
-    async fn connect(&self) -> Result<Sender, Failed> {
+    async fn connect(&self) -> Result<Sender, BoxedError> {
         let io = self.connector.clone().call(self.origin.clone()).await?;
         if io.connected().is_negotiated_h2() {
             let (sender, connection) = http2::Builder::new(TokioExecutor::new())
@@ -182,7 +182,7 @@ impl Pool {
 }
 
 /// Starts an HTTP/1.1 connection.
-async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sender, Failed> {
+async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sender, BoxedError> {
     let (sender, connection) = http1::Builder::new()
         .max_buf_size(HEAD_BYTES)
         .handshake(io)

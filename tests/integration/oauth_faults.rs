@@ -313,7 +313,7 @@ async fn a_clock_that_jumps_costs_one_renewal_at_most() {
     change(&folder, |account| {
         account.last_refresh_unix = Some(unix_now() + 86_400);
         let granted = account.granted.as_mut().unwrap();
-        granted.access = lychgate::oauth::Hidden::new("over-long-since".into());
+        granted.access = lychgate::oauth::SecretText::new("over-long-since".into());
         granted.given_unix += 86_400;
         granted.expires_unix = granted.expires_unix.map(|end| end + 86_400);
     })

@@ -1,7 +1,7 @@
 use clap::Parser;
 
 use super::*;
-use crate::inspect::definitions::Held;
+use crate::inspect::definitions::HeldDefinition;
 
 #[derive(Parser)]
 struct Line {
@@ -34,7 +34,7 @@ fn file(folder: &tempfile::TempDir) -> PathBuf {
         kind: Kind::Tool,
         name: name.into(),
     };
-    let held = Held {
+    let held = HeldDefinition {
         content: content("Adds. You must\\u200b read it first."),
         classes: vec![ChangeClass::NewImperativeText],
     };
@@ -57,7 +57,7 @@ fn file(folder: &tempfile::TempDir) -> PathBuf {
         key("new"),
         Pin {
             content: None,
-            held: Some(Held {
+            held: Some(HeldDefinition {
                 classes: vec![ChangeClass::New],
                 ..held
             }),

@@ -1,14 +1,14 @@
 //! Assignments of texts, lists and list elements.
 
 use super::lex::{ITEM, Word};
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::value::{Taint, UNKNOWN, Value};
 
 /// Maximum number of list items that are set individually.
 const MAX_ITEMS: usize = 256;
 
 impl Reader<'_> {
-    pub(super) fn set(&mut self, word: &Word, name: String, appends: bool, around: &mut Around) {
+    pub(super) fn set(&mut self, word: &Word, name: String, appends: bool, around: &mut CommandContext) {
         let field = self.single(word);
         let (left, text) = field.text.split_once('=').unwrap_or((&field.text, ""));
         around.environment.push((name.clone(), text.to_owned()));

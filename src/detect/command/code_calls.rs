@@ -11,7 +11,7 @@ use super::code_names::{
 use super::compiled::{self, CallMeaning};
 use super::dialect::{self, Dialect};
 use super::facts::Facts;
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
 
@@ -590,7 +590,7 @@ impl Reader<'_> {
         if fields.is_empty() || !self.go_deeper() {
             return Value::nothing();
         }
-        let out = self.command(fields.into(), Around::default());
+        let out = self.command(fields.into(), CommandContext::default());
         self.come_up();
         out
     }

@@ -8,13 +8,13 @@ use super::options;
 use super::path_match::{self, Classes};
 use super::paths;
 use super::spec::Kinds;
-use super::standing::Standing;
+use super::standing::Location;
 use super::traits::Traits;
 use super::value::{Field, Taint};
 
 /// A path that a command names.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct NamedPath {
     /// The normalized path.
     pub(super) path: String,
     /// The home folder that `~` in the path represents, if it was written out.
@@ -59,14 +59,14 @@ pub(super) struct Facts {
     pub(super) fields: Rc<[Field]>,
     pub(super) from: usize,
     /// All paths among the arguments.
-    pub(super) paths: Vec<Seen>,
-    pub(super) reads: Vec<Seen>,
-    pub(super) writes: Vec<Seen>,
+    pub(super) paths: Vec<NamedPath>,
+    pub(super) reads: Vec<NamedPath>,
+    pub(super) writes: Vec<NamedPath>,
     /// Files that the command starts, or whose content it runs.
-    pub(super) runs: Vec<Seen>,
+    pub(super) runs: Vec<NamedPath>,
     /// Files and folders of this machine that the command gives to a container.
-    pub(super) mounts: Vec<Seen>,
-    pub(super) standing: Standing,
+    pub(super) mounts: Vec<NamedPath>,
+    pub(super) standing: Location,
     /// Names and values that the command is given, or that it sets.
     pub(super) environment: Vec<(String, String)>,
     pub(super) stdin: Taint,
@@ -284,7 +284,7 @@ impl Facts {
             .iter()
             .filter(all)
             .filter_map(|field| see(&field.text, Some(session)));
-        let here: Vec<Seen> = here.filter(|seen| seen.classes != Classes::NONE).collect();
+        let here: Vec<NamedPath> = here.filter(|seen| seen.classes != Classes::NONE).collect();
         self.paths.extend(here);
     }
 
@@ -418,7 +418,7 @@ static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
 });
 
 /// Returns the taint of a file's content.
-pub(super) fn taint_of(seen: &Seen) -> Taint {
+pub(super) fn taint_of(seen: &NamedPath) -> Taint {
     let mut taint = Taint::NONE;
     if seen.classes == Classes::NONE && !seen.path.starts_with("/dev/") {
         return taint;
@@ -437,7 +437,7 @@ pub(super) fn taint_of(seen: &Seen) -> Taint {
 /// Reads a text as a path and resolves globs that can only mean one thing. `~` is the home folder
 /// even in quotes: it may represent `"$HOME"`, and a `~` in quotes rarely refers to a file of that
 /// name.
-pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
+pub(super) fn see(text: &str, folder: Option<&str>) -> Option<NamedPath> {
     let mut path = paths::normal(text, folder)?;
     if path.contains(['*', '?', '['])
         && let Some(known) = path_match::resolve_glob(&path)
@@ -450,7 +450,7 @@ pub(super) fn see(text: &str, folder: Option<&str>) -> Option<Seen> {
     } else {
         None
     };
-    Some(Seen {
+    Some(NamedPath {
         path,
         home,
         classes,

@@ -4,7 +4,7 @@
 use super::facts::Facts;
 use super::known::Interprets;
 use super::programs::Programs;
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::traits::Traits;
 use super::value::{Field, Value};
 
@@ -69,7 +69,7 @@ const VARIABLES: [&str; 28] = [
 
 impl Reader<'_> {
     /// Reads the commands that an unlisted program is given to run.
-    pub(super) fn given(&mut self, facts: &Facts, arguments: &[Field], around: &Around) {
+    pub(super) fn given(&mut self, facts: &Facts, arguments: &[Field], around: &CommandContext) {
         if arguments.is_empty() || facts.traits.has(Traits::TAKES_TEXT) || !self.go_deeper() {
             return;
         }
@@ -127,7 +127,7 @@ impl Reader<'_> {
     pub(super) fn environment(&mut self, environment: &[(String, String)]) {
         for (name, value) in environment {
             if VARIABLES.contains(&name.as_str()) {
-                self.given_script(value, &Around::default());
+                self.given_script(value, &CommandContext::default());
             } else if matches!(name.as_str(), "BASH_ENV" | "ENV")
                 && let Some(text) = self
                     .file(value)
@@ -135,12 +135,12 @@ impl Reader<'_> {
                     .and_then(Value::as_text)
                     .map(str::to_owned)
             {
-                self.given_script(&text, &Around::default());
+                self.given_script(&text, &CommandContext::default());
             }
         }
     }
 
-    fn given_script(&mut self, script: &str, around: &Around) {
+    fn given_script(&mut self, script: &str, around: &CommandContext) {
         if self.go_deeper() {
             self.inner_script(script, &around.input);
             self.come_up();
@@ -148,7 +148,7 @@ impl Reader<'_> {
     }
 
     /// Reads words that form a command, or one word that is a script.
-    pub(super) fn given_words(&mut self, words: &[Field], around: &Around) {
+    pub(super) fn given_words(&mut self, words: &[Field], around: &CommandContext) {
         let options = words.iter().take_while(|f| f.text.starts_with('-')).count();
         let Some(first) = words.get(options) else {
             return;
@@ -167,9 +167,9 @@ impl Reader<'_> {
             let fields = words.get(options..).unwrap_or_default();
             self.command(
                 fields.into(),
-                Around {
+                CommandContext {
                     input: around.input.clone(),
-                    ..Around::default()
+                    ..CommandContext::default()
                 },
             );
             self.come_up();

@@ -1,7 +1,7 @@
 //! Lists, pipelines and groups: the order in which a shell runs commands.
 
 use super::lex::Token;
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::value::{Taint, Value};
 use super::words::{keyword, plain};
 
@@ -99,11 +99,11 @@ impl Reader<'_> {
             // A separate shell.
             (self.folder, self.standing) = before;
         }
-        let around = Around {
+        let around = CommandContext {
             input: out,
             redirects,
             piped,
-            ..Around::default()
+            ..CommandContext::default()
         };
         (self.bare(around), next)
     }

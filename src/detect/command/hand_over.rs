@@ -1,8 +1,8 @@
 //! Programs that pass part of their arguments to a shell, each in its own way.
 
 use super::facts::{self, Facts};
-use super::found;
-use super::reader::{Around, Reader};
+use super::find;
+use super::reader::{CommandContext, Reader};
 use super::standing::is_this_machine;
 use super::value::{Field, Value};
 use super::wrappers::value_of;
@@ -14,7 +14,7 @@ impl Reader<'_> {
         &mut self,
         facts: &mut Facts,
         arguments: &[Field],
-        around: &Around,
+        around: &CommandContext,
     ) -> bool {
         match facts.program.as_str() {
             "source" | "." => {
@@ -136,7 +136,7 @@ impl Reader<'_> {
     }
 
     /// Reads the input of an editor or a client.
-    fn marked_input(&mut self, around: &Around) {
+    fn marked_input(&mut self, around: &CommandContext) {
         if let Some(text) = around.input.as_text() {
             self.escape_lines(text);
         }
@@ -152,7 +152,7 @@ impl Reader<'_> {
         if let Some(at) = dashes {
             self.given_words(
                 arguments.get(at + 1..).unwrap_or_default(),
-                &Around::default(),
+                &CommandContext::default(),
             );
         } else if arguments.iter().any(|f| {
             flags.iter().any(|flag| f.text.starts_with(flag))
@@ -249,7 +249,7 @@ impl Reader<'_> {
     }
 
     /// Reads options and verbs of `git` that run something.
-    fn git(&mut self, arguments: &[Field], around: &Around) {
+    fn git(&mut self, arguments: &[Field], around: &CommandContext) {
         let mut verbs = arguments
             .iter()
             .enumerate()
@@ -352,22 +352,22 @@ impl Reader<'_> {
             "-X",
             "--exec-batch",
         ];
-        let named = found::named_by(
+        let named = find::named_by(
             value_of(arguments, &["-files0-from"])
                 .and_then(|file| self.file(&file.text))
                 .as_ref(),
         );
-        let starts: Vec<&Field> = found::starts(arguments).chain(&named).collect();
-        if starts.len() > found::MAX_STARTS {
+        let starts: Vec<&Field> = find::starts(arguments).chain(&named).collect();
+        if starts.len() > find::MAX_STARTS {
             return self.give_up();
         }
-        let filtered = found::narrows_at(arguments, &starts);
+        let filtered = find::narrows_at(arguments, &starts);
         if !filtered && arguments.iter().any(|field| field.text == "-delete") {
             let removed = ["rm", "-R"]
                 .map(Field::plain)
                 .into_iter()
                 .chain(starts.iter().map(|start| (*start).clone()));
-            self.command(removed.collect(), Around::default());
+            self.command(removed.collect(), CommandContext::default());
         }
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
@@ -412,7 +412,7 @@ impl Reader<'_> {
                 made.extend(starts.iter().take(16).map(|start| (*start).clone()));
             }
             if !made.is_empty() {
-                self.command(made.into(), Around::default());
+                self.command(made.into(), CommandContext::default());
             }
         }
     }

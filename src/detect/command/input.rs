@@ -1,6 +1,6 @@
 //! The variables that `read` and `mapfile` set from their input.
 
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::value::{Field, Value};
 use super::wrappers::value_of;
 
@@ -12,7 +12,7 @@ const MAPFILE_VALUED: &str = "dnOsuCc";
 
 impl Reader<'_> {
     /// Sets the variables that `read` or `mapfile` names.
-    pub(super) fn read_input(&mut self, program: &str, arguments: &[Field], around: &Around) {
+    pub(super) fn read_input(&mut self, program: &str, arguments: &[Field], around: &CommandContext) {
         let lines = program != "read";
         if let Some(script) = value_of(arguments, &["-C"]).filter(|_| lines) {
             self.inner_script(&script.text, &Value::nothing());

@@ -11,10 +11,10 @@ use super::groups::closer;
 use super::lex::{self, Flow, Token, Word};
 use super::programs::Programs;
 use super::script::Reading;
-use super::standing::Standing;
+use super::standing::Location;
 use super::value::{Field, Taint, Value};
 use super::words::{assignment, keyword};
-use super::written::{FileState, Written};
+use super::written::{FileState, WrittenFiles};
 
 /// Maximum depth of scripts within scripts and groups within groups: scripts written by hand are
 /// not nested deeper.
@@ -51,7 +51,7 @@ pub(super) struct Reader<'w> {
     pub(super) folder: Option<String>,
     /// Links made by earlier commands, and their targets.
     pub(super) links: Vec<(String, String)>,
-    pub(super) standing: Standing,
+    pub(super) standing: Location,
     spent: bool,
     depth: usize,
     bytes: usize,
@@ -64,14 +64,14 @@ pub(super) struct Reader<'w> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Given<'w> {
     /// Files that earlier calls wrote.
-    pub(super) written: Option<&'w dyn Written>,
+    pub(super) written: Option<&'w dyn WrittenFiles>,
     /// Data about programs; that of the built-in tables if `None`.
     pub(super) programs: Option<&'w Programs>,
 }
 
 /// The context of a simple command.
 #[derive(Default)]
-pub(super) struct Around {
+pub(super) struct CommandContext {
     pub(super) input: Value,
     pub(super) piped: bool,
     pub(super) background: bool,
@@ -79,7 +79,7 @@ pub(super) struct Around {
     pub(super) redirects: Vec<(Flow, Field)>,
 }
 
-impl Around {
+impl CommandContext {
     /// Returns the targets of redirections, and whether each is read.
     pub(super) fn reads(&self) -> impl Iterator<Item = (bool, &str)> {
         self.redirects.iter().map(|(flow, target)| {
@@ -107,9 +107,9 @@ impl<'w> Reader<'w> {
             .map(Rc::from);
         Self {
             given,
-            standing: Standing {
+            standing: Location {
                 session,
-                ..Standing::default()
+                ..Location::default()
             },
             ..Self::default()
         }
@@ -321,7 +321,7 @@ impl<'w> Reader<'w> {
         &mut self,
         name: &str,
         arguments: &[Field],
-        around: &Around,
+        around: &CommandContext,
     ) -> Option<Value> {
         if self.inside.iter().any(|inside| inside == name) {
             if around.piped || around.background {
@@ -353,10 +353,10 @@ impl<'w> Reader<'w> {
         input: Value,
         piped: bool,
     ) -> (Value, usize) {
-        let mut around = Around {
+        let mut around = CommandContext {
             input,
             piped,
-            ..Around::default()
+            ..CommandContext::default()
         };
         let mut fields: Vec<Field> = Vec::new();
         loop {
@@ -439,7 +439,7 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads a redirection or assignment without a command, or the output of a group.
-    pub(super) fn bare(&mut self, around: Around) -> Value {
+    pub(super) fn bare(&mut self, around: CommandContext) -> Value {
         if around.redirects.is_empty() && around.environment.is_empty() {
             return around.input;
         }
@@ -456,7 +456,7 @@ impl<'w> Reader<'w> {
 
     /// Adds a command's redirections and environment to its facts, and keeps the content that it
     /// writes.
-    pub(super) fn finish(&mut self, facts: &mut Facts, around: Around, out: &Value) {
+    pub(super) fn finish(&mut self, facts: &mut Facts, around: CommandContext, out: &Value) {
         for (flow, target) in &around.redirects {
             match flow {
                 Flow::Read if facts.program.is_empty() => {

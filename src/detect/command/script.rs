@@ -10,9 +10,9 @@ use super::dialect::{self, Dialect, Evidence};
 use super::facts::Facts;
 use super::programs::Programs;
 use super::reader::{Given, Reader};
-use super::touched::{self, Touched};
+use super::file_access::{self, FileAccess};
 use super::traits::Traits;
-use super::written::{Written, WrittenFile};
+use super::written::{WrittenFiles, WrittenFile};
 use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
@@ -32,7 +32,7 @@ const CONNECTING: Traits = Traits::FETCHES
 pub struct Script<'t> {
     raw: &'t str,
     read_as: ReadAs,
-    written: Option<&'t dyn Written>,
+    written: Option<&'t dyn WrittenFiles>,
     programs: &'t Programs,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
@@ -71,7 +71,7 @@ impl<'t> Script<'t> {
 
     /// Adds the files that earlier calls wrote.
     #[must_use]
-    pub fn after(mut self, written: &'t dyn Written) -> Self {
+    pub fn after(mut self, written: &'t dyn WrittenFiles) -> Self {
         self.written = Some(written);
         self
     }
@@ -89,8 +89,8 @@ impl<'t> Script<'t> {
 
     /// Returns every path of this machine that a command reads, writes, runs, or names if its
     /// program works on files, in order. A path that is both read and written is returned twice.
-    pub fn paths(&self) -> impl Iterator<Item = Touched<'_>> {
-        self.all_facts().flat_map(touched::paths)
+    pub fn paths(&self) -> impl Iterator<Item = FileAccess<'_>> {
+        self.all_facts().flat_map(file_access::paths)
     }
 
     /// Returns every URL among the words of the commands, and every host that a program is to

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Content, How, Script, Written};
+use super::{Content, FileUse, Script, WrittenFiles};
 use crate::detect::ReadAs;
 
 fn script(text: &str) -> Script<'_> {
@@ -13,15 +13,15 @@ fn script(text: &str) -> Script<'_> {
 fn paths_are_told_with_what_is_done_to_them() {
     let text = "cat /etc/passwd > /tmp/out; sh /opt/x.sh; ls ~/.ssh/../.aws";
     let script = script(text);
-    let found: Vec<(&str, How)> = script
+    let found: Vec<(&str, FileUse)> = script
         .paths()
         .map(|touched| (touched.path, touched.how))
         .collect();
     for wanted in [
-        ("/etc/passwd", How::Read),
-        ("/tmp/out", How::Write),
-        ("/opt/x.sh", How::Run),
-        ("~/.aws", How::Named),
+        ("/etc/passwd", FileUse::Read),
+        ("/tmp/out", FileUse::Write),
+        ("/opt/x.sh", FileUse::Run),
+        ("~/.aws", FileUse::Named),
     ] {
         assert!(found.contains(&wanted), "{wanted:?} is not in {found:?}");
     }
@@ -62,7 +62,7 @@ fn text_is_not_read() {
 
 struct Files(HashMap<&'static str, Content>);
 
-impl Written for Files {
+impl WrittenFiles for Files {
     fn content(&self, path: &str) -> Option<&Content> {
         self.0.get(path)
     }

@@ -5,8 +5,8 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::found;
-use super::printed;
+use super::find;
+use super::one_liners;
 use super::quote;
 use super::sed;
 use super::value::{Field, Value};
@@ -30,7 +30,7 @@ pub(super) fn output(
     file: impl Fn(&str) -> Option<Value>,
 ) -> Option<Value> {
     if !MAKERS.contains(&program) {
-        return printed::printed(program, arguments).map(Value::text);
+        return one_liners::printed(program, arguments).map(Value::text);
     }
     let has = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
     let operands: Vec<&str> = arguments
@@ -85,8 +85,8 @@ pub(super) fn output(
                 }
             })
         }
-        "find" => found::listed(arguments),
-        "ls" => found::listed_by_ls(arguments),
+        "find" => find::listed(arguments),
+        "ls" => find::listed_by_ls(arguments),
         // The name of a process is used in place of its number, so that `kill` shows which process
         // is meant.
         "pidof" | "pgrep" => Some(operands.join(" ")).filter(|names| !names.is_empty()),

@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::options::{self, Argument};
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 
@@ -164,7 +164,7 @@ impl Reader<'_> {
 
     /// Reads `curl -K file`: the options in the file are treated as if they were on the command
     /// line.
-    pub(super) fn curl_config(&mut self, arguments: &[Field], around: &Around) {
+    pub(super) fn curl_config(&mut self, arguments: &[Field], around: &CommandContext) {
         let Some(curl) = self.programs().get("curl") else {
             return;
         };
@@ -214,7 +214,7 @@ impl Reader<'_> {
             Argument::Option(..) => None,
         });
         fields.extend(own);
-        self.command(fields.into(), Around::default());
+        self.command(fields.into(), CommandContext::default());
         self.come_up();
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::detect::pattern::Regex;
 
-use super::facts::{Behaviour, Facts, Seen};
+use super::facts::{Behaviour, Facts, NamedPath};
 use super::glob;
 use super::path_match::{Classes, Glob};
 use super::value::Taint;
@@ -78,7 +78,7 @@ impl Places {
         self.classes == Classes::NONE && self.globs.is_empty()
     }
 
-    fn meet(&self, seen: &[Seen]) -> bool {
+    fn meet(&self, seen: &[NamedPath]) -> bool {
         seen.iter().any(|s| {
             s.classes.meets(self.classes) || self.globs.iter().any(|glob| glob.fits(&s.path))
         })
@@ -229,7 +229,7 @@ impl Clause {
         line: impl Fn() -> &'l str,
         spread: impl Fn() -> Option<&'l str>,
     ) -> bool {
-        let places = |wanted: &Places, seen: &[Seen]| wanted.is_empty() || wanted.meet(seen);
+        let places = |wanted: &Places, seen: &[NamedPath]| wanted.is_empty() || wanted.meet(seen);
         let taint = |wanted: Taint, has: Taint| wanted == Taint::NONE || has.meets(wanted);
         (self.program.is_empty() || self.program.iter().any(|name| same_program(name, facts)))
             && self.does == facts.behaviour

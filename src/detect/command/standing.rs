@@ -6,7 +6,7 @@ use super::paths;
 
 /// The location of a command, apart from a folder that the script named in full.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct Location {
     /// The folder that the script changed to from where it began, as far as it is known.
     pub(super) below: Option<Rc<str>>,
     /// The current folder if the shell is still that of the session's earlier calls: see
@@ -19,7 +19,7 @@ pub(super) struct Standing {
     pub(super) elsewhere: bool,
 }
 
-impl Standing {
+impl Location {
     /// Records a `cd`; `in_full` is the folder that it leads to, if it is the same from anywhere.
     pub(super) fn go(&mut self, target: &str, in_full: Option<&str>) {
         self.session = match in_full {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn folders_add_up() {
-        let mut standing = Standing::default();
+        let mut standing = Location::default();
         let mut go = |target: &str, in_full: Option<&str>| {
             standing.go(target, in_full);
             standing.below.as_deref().unwrap_or("").to_owned()
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_session_goes_on_from_its_last_folder() {
-        let mut standing = Standing::default();
+        let mut standing = Location::default();
         for (target, in_full, folder) in [
             ("x", None, None),
             ("~", Some("~"), Some("~")),

@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use super::env_secrets;
 use super::facts::{self, Facts};
-use super::feed::{self, fed};
+use super::xargs::{self, fed};
 use super::paths;
 use super::programs::Programs;
 use super::quote;
-use super::reader::{Around, Reader};
+use super::reader::{CommandContext, Reader};
 use super::simulate;
 use super::traits::Traits;
 use super::value::{Field, Taint, Value};
@@ -33,7 +33,7 @@ const SPELT: [&str; 26] = [
 
 impl Reader<'_> {
     /// Reads a simple command, whose words expanded to `fields`. Returns its output.
-    pub(super) fn command(&mut self, fields: Rc<[Field]>, around: Around) -> Value {
+    pub(super) fn command(&mut self, fields: Rc<[Field]>, around: CommandContext) -> Value {
         let elsewhere = self.standing.elsewhere;
         let out = self.layers(fields, around);
         self.standing.elsewhere = elsewhere;
@@ -41,7 +41,7 @@ impl Reader<'_> {
     }
 
     /// Reads a simple command, wrapper by wrapper.
-    fn layers(&mut self, mut fields: Rc<[Field]>, mut around: Around) -> Value {
+    fn layers(&mut self, mut fields: Rc<[Field]>, mut around: CommandContext) -> Value {
         if !self.links.is_empty() {
             fields = self.resolve_links(fields);
         }
@@ -136,7 +136,7 @@ impl Reader<'_> {
             }
             if let Some(skip) = wraps {
                 let own = arguments.get(..skip).unwrap_or_default();
-                let from_file = feed::file(own).filter(|_| program == "xargs");
+                let from_file = xargs::file(own).filter(|_| program == "xargs");
                 let stdin = from_file.map_or_else(
                     || around.input.clone(),
                     |name| {
@@ -163,7 +163,7 @@ impl Reader<'_> {
                 if fed.is_empty()
                     && program == "xargs"
                     && stdin.taint != Taint::NONE
-                    && let Some(mark) = feed::mark(own)
+                    && let Some(mark) = xargs::mark(own)
                 {
                     // The inserted items are not known, but their origin is.
                     let put = fields.iter().skip(from + 1 + skip).cloned();
@@ -190,7 +190,7 @@ impl Reader<'_> {
                     return Value::unknown(Taint::NONE);
                 }
                 for one in fed {
-                    self.command(one.into(), Around::default());
+                    self.command(one.into(), CommandContext::default());
                 }
                 let out = self.command(last.into(), around);
                 self.come_up();
@@ -203,7 +203,7 @@ impl Reader<'_> {
     }
 
     /// Reads a command that wraps no other: what it runs, sets, reads and writes.
-    fn innermost(&mut self, mut facts: Facts, around: Around) -> Value {
+    fn innermost(&mut self, mut facts: Facts, around: CommandContext) -> Value {
         let program = facts.program.clone();
         let fields = facts.fields.clone();
         let arguments = fields.get(facts.from + 1..).unwrap_or_default();
@@ -303,7 +303,7 @@ impl Reader<'_> {
     }
 
     /// Reads a built-in command of the shell.
-    fn built_in(&mut self, program: &str, arguments: &[Field], around: &Around) -> Option<Value> {
+    fn built_in(&mut self, program: &str, arguments: &[Field], around: &CommandContext) -> Option<Value> {
         let operands = || arguments.iter().filter(|f| !f.text.starts_with('-'));
         match program {
             "cd" | "pushd" | "chdir" => {

@@ -15,7 +15,7 @@ use super::value::{Taint, Value};
 const CONTENT_BYTES: usize = 128 << 10;
 
 /// Files that earlier calls of a session wrote, for a script that runs one of them.
-pub trait Written {
+pub trait WrittenFiles {
     /// Returns the content of the file at `path`, as named by the script.
     fn content(&self, path: &str) -> Option<&Content>;
 

@@ -2,9 +2,9 @@
 
 use super::net::with_signs;
 use super::piece::{Found, Look, Piece, folded, pieces};
-use super::session::{Here, sayable};
-use super::spec::{Spec, To};
-use super::squeeze::Squeezed;
+use super::session::{FlowContext, sayable};
+use super::spec::{Spec, Destination};
+use super::compact_text::CompactText;
 use super::traces::{From, Kept};
 use crate::detect::secret::unescape;
 use crate::detect::{Detector, Match, Place, Surface};
@@ -22,7 +22,7 @@ const SCHEMA_ASKS: usize = 64;
 /// All flow rules of a set.
 #[derive(Debug)]
 pub(super) struct Flows {
-    carries: Vec<(usize, From, To, Vec<Piece>)>,
+    carries: Vec<(usize, From, Destination, Vec<Piece>)>,
     completes: Vec<(usize, bool)>,
 }
 
@@ -153,7 +153,7 @@ fn concerns(place: &Place<'_>) -> bool {
 /// A search of one string.
 struct Search<'s, 'h> {
     flows: &'s Flows,
-    here: Here<'h>,
+    here: FlowContext<'h>,
     found: &'s mut Vec<Match>,
     before: usize,
     /// The tool's schema in lower case, once it was needed, and the number of lookups left.
@@ -177,7 +177,7 @@ impl Search<'_, '_> {
 
     /// Searches for quarantined pieces that are inside words, split by white space, or encoded.
     fn squeezed(&mut self, kept: &Kept, plain: &str, text: &Text<'_>) {
-        for squeezed in Squeezed::both(plain) {
+        for squeezed in CompactText::both(plain) {
             kept.prints().find(squeezed.text.as_bytes(), |span, owner| {
                 let Some(((hash, piece), encoded)) = kept.owner(owner) else {
                     return;
@@ -240,10 +240,10 @@ impl Search<'_, '_> {
             }
             let back = servers.has(server) && !outward;
             let goes = match to {
-                To::Anywhere => true,
-                To::Elsewhere => !back,
-                To::Back => back,
-                To::Outward => outward,
+                Destination::Anywhere => true,
+                Destination::Elsewhere => !back,
+                Destination::Back => back,
+                Destination::Outward => outward,
             };
             let known = self.found.get(self.before..).unwrap_or_default();
             if !goes || known.iter().any(|found| found.rule == *rule) {

@@ -5,15 +5,15 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 /// A map with keys that are already keyed hashes: hashing them again would only cost time.
-pub(super) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Same>>;
+pub(super) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<IdentityHasher>>;
 /// A set of such hashes.
-pub(super) type Hashes = HashSet<u64, BuildHasherDefault<Same>>;
+pub(super) type Hashes = HashSet<u64, BuildHasherDefault<IdentityHasher>>;
 
 /// Uses a number as its own hash.
 #[derive(Default)]
-pub(super) struct Same(u64);
+pub(super) struct IdentityHasher(u64);
 
-impl Hasher for Same {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -12,7 +12,7 @@ use crate::text::{Text, cut};
 use super::hash::Hashes;
 use super::net::with_signs;
 use super::piece::{Look, Piece, folded, pieces};
-use super::traces::{Came, Servers, Traces};
+use super::traces::{ReceivedData, Servers, Traces};
 
 /// Maximum number of pieces taken from one message, for each kind of data.
 const PIECES: usize = 65_536;
@@ -28,7 +28,7 @@ const ID_BYTES: usize = 200;
 
 /// The properties of a tool, as the policy declares them or as they can be guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sides {
+pub struct DataLabels {
     /// Whether its results are private.
     pub private: bool,
     /// Whether its results may contain text from anyone.
@@ -39,13 +39,13 @@ pub struct Sides {
 
 /// The place of a string in the flow of data: part of [`Place`](crate::detect::Place).
 #[derive(Clone, Copy, Debug)]
-pub struct Here<'a> {
+pub struct FlowContext<'a> {
     /// The session.
     pub session: &'a Session<'a>,
     /// The properties that the policy declares for the tool.
-    pub declared: Sides,
+    pub declared: DataLabels,
     /// The properties guessed from its annotations, if the policy declares none for any tool.
-    pub guessed: Sides,
+    pub guessed: DataLabels,
     /// The schema for calls of the tool: words in it do not count as coming from elsewhere.
     pub schema: Option<&'a str>,
 }
@@ -87,7 +87,7 @@ struct Learning {
 /// The additions of a message. Wiped when dropped; `Debug` does not show the content.
 #[derive(Clone, Default)]
 pub struct Learnt {
-    pub(super) quarantined: Vec<Withheld>,
+    pub(super) quarantined: Vec<QuarantinedPiece>,
     pub(super) untrusted: Vec<u64>,
     pub(super) private: Vec<u64>,
     /// Pieces that a trusted server sent openly.
@@ -102,14 +102,14 @@ pub struct Learnt {
 
 /// A piece of quarantined text.
 #[derive(Clone)]
-pub(super) struct Withheld {
+pub(super) struct QuarantinedPiece {
     pub(super) hash: u64,
     pub(super) piece: Piece,
     /// The form in which it is compared, and the form as written; both empty for phrases.
     values: [Zeroizing<String>; 2],
 }
 
-impl Withheld {
+impl QuarantinedPiece {
     pub(super) fn forms(&self) -> impl Iterator<Item = &str> {
         let [compared, written] = &self.values;
         let other = (compared != written).then_some(written);
@@ -240,13 +240,13 @@ impl<'s> Session<'s> {
     }
 }
 
-impl Here<'_> {
+impl FlowContext<'_> {
     /// Records a server's text that the agent gets.
     pub fn came_in(&self, text: &Text<'_>) {
         let Ok(mut learning) = self.session.learnt.try_borrow_mut() else {
             return;
         };
-        let Sides {
+        let DataLabels {
             private, untrusted, ..
         } = self.declared;
         let came = [
@@ -287,7 +287,7 @@ impl Here<'_> {
     /// came in.
     pub(super) fn completes(&self) -> (bool, bool, Vec<usize>, Option<Instant>) {
         let came = self.session.traces.look(|kept| *kept.came());
-        let Came {
+        let ReceivedData {
             private,
             untrusted,
             maybe_private,
@@ -376,7 +376,7 @@ impl Learning {
                     [found.text.to_owned(), written.to_owned()]
                 }
             };
-            quarantined.push(Withheld {
+            quarantined.push(QuarantinedPiece {
                 hash: found.hash,
                 piece: found.piece,
                 values: values.map(Zeroizing::new),

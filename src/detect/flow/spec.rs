@@ -12,7 +12,7 @@ pub enum Spec {
         /// The kind of data as which it came in.
         from: From,
         /// Where it goes.
-        to: To,
+        to: Destination,
         /// The kinds of pieces; all if empty.
         pieces: Vec<Piece>,
     },
@@ -25,7 +25,7 @@ pub enum Spec {
 
 /// The destination of a piece, relative to its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum Destination {
     /// Anywhere.
     Anywhere,
     /// To another server, or to a tool that sends outward.
@@ -36,7 +36,7 @@ pub enum To {
     Outward,
 }
 
-impl To {
+impl Destination {
     const WORDS: [(&'static str, Self); 4] = [
         ("anywhere", Self::Anywhere),
         ("elsewhere", Self::Elsewhere),
@@ -57,7 +57,7 @@ impl Spec {
     pub fn usual_tool(&self) -> &'static str {
         match self {
             Self::Carries {
-                to: To::Outward, ..
+                to: Destination::Outward, ..
             } => "send_note",
             _ => "write_note",
         }
@@ -68,7 +68,7 @@ impl Spec {
 pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let completes = table.choice("completes", &COMPLETES);
     let from = table.choice("from", &From::WORDS);
-    let to = table.choice("to", &To::WORDS).unwrap_or(To::Anywhere);
+    let to = table.choice("to", &Destination::WORDS).unwrap_or(Destination::Anywhere);
     let known = Piece::WORDS.map(|(word, _)| word);
     let mut pieces = Vec::new();
     let mut good = true;

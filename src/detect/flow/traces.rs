@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 
-use crate::detect::secret::{Prints, forms};
+use crate::detect::secret::{Fingerprints, forms};
 
 use super::hash::{ByHash, Hashes};
 use super::piece::Piece;
-use super::session::{Learnt, Withheld};
+use super::session::{Learnt, QuarantinedPiece};
 
 /// Maximum number of pieces kept of the agent's own text, and of text that trusted servers sent
 /// openly.
@@ -26,7 +26,7 @@ const SERVERS: usize = 63;
 
 /// Limits on the data remembered for one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceLimits {
+pub struct TaintLimits {
     /// Number of pieces from untrusted and private servers: `flow_pieces`.
     pub pieces: usize,
     /// Number of quarantined pieces: `flow_quarantined_pieces`.
@@ -37,7 +37,7 @@ pub struct TraceLimits {
     pub age: Duration,
 }
 
-impl Default for TraceLimits {
+impl Default for TaintLimits {
     fn default() -> Self {
         Self {
             pieces: 100_000,
@@ -97,7 +97,7 @@ impl Servers {
 
 /// The sources of a piece, by kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark {
+pub(super) struct Label {
     quarantined: Servers,
     untrusted: Servers,
     private: Servers,
@@ -105,7 +105,7 @@ pub(super) struct Mark {
     since: Option<Instant>,
 }
 
-impl Mark {
+impl Label {
     pub(super) fn since(&self) -> Option<Instant> {
         self.since
     }
@@ -133,7 +133,7 @@ impl Mark {
 
 /// The kinds of data that have come in, and when each last did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Came {
+pub(super) struct ReceivedData {
     /// From servers that the policy declares as such.
     pub(super) private: Option<Instant>,
     pub(super) untrusted: Option<Instant>,
@@ -147,25 +147,25 @@ pub(super) struct Came {
 /// The data that has come in to one agent, in all its sessions. Shared; contains no text.
 #[derive(Default)]
 pub struct Traces {
-    limits: TraceLimits,
+    limits: TaintLimits,
     kept: RwLock<Kept>,
 }
 
 #[derive(Default)]
 pub(super) struct Kept {
-    marks: ByHash<Mark>,
+    marks: ByHash<Label>,
     /// Oldest first, with the reason why each is remembered.
     order: VecDeque<(Instant, u64, From)>,
     quarantined: VecDeque<(Instant, u64, usize)>,
     /// Fingerprints of the values of quarantined pieces, and of their encodings.
-    prints: Prints,
+    prints: Fingerprints,
     /// The piece of each owner in `prints`.
     owners: HashMap<usize, (u64, Piece)>,
     next: usize,
     said: Recent<Hashes>,
     /// Pieces that servers sent openly, with those servers.
     clean: Recent<ByHash<Servers>>,
-    came: Came,
+    came: ReceivedData,
 }
 
 /// A bounded collection, and the order in which it grew.
@@ -183,7 +183,7 @@ impl fmt::Debug for Traces {
 
 impl Traces {
     /// Creates an empty store.
-    pub fn new(limits: TraceLimits) -> Self {
+    pub fn new(limits: TaintLimits) -> Self {
         Self {
             limits,
             kept: RwLock::default(),
@@ -191,7 +191,7 @@ impl Traces {
     }
 
     /// Returns the limits.
-    pub fn limits(&self) -> &TraceLimits {
+    pub fn limits(&self) -> &TaintLimits {
         &self.limits
     }
 
@@ -299,7 +299,7 @@ impl Traces {
     }
 }
 
-impl Came {
+impl ReceivedData {
     fn all(&mut self) -> [(&mut Option<Instant>, &mut Servers); 4] {
         let [a, b, c, d] = &mut self.servers;
         [
@@ -316,11 +316,11 @@ impl Kept {
         self.marks.is_empty()
     }
 
-    pub(super) fn of(&self, hash: u64) -> Option<&Mark> {
+    pub(super) fn of(&self, hash: u64) -> Option<&Label> {
         self.marks.get(&hash)
     }
 
-    pub(super) fn came(&self) -> &Came {
+    pub(super) fn came(&self) -> &ReceivedData {
         &self.came
     }
 
@@ -339,7 +339,7 @@ impl Kept {
 
     /// Returns the fingerprints of quarantined pieces and of their encodings; [`Self::owner`]
     /// returns the piece of each.
-    pub(super) fn prints(&self) -> &Prints {
+    pub(super) fn prints(&self) -> &Fingerprints {
         &self.prints
     }
 
@@ -378,7 +378,7 @@ impl Kept {
         servers.add(server);
     }
 
-    fn quarantine(&mut self, value: &Withheld, server: usize, now: Instant) {
+    fn quarantine(&mut self, value: &QuarantinedPiece, server: usize, now: Instant) {
         let hash = value.hash;
         if self.said.held.contains(&hash) {
             return;

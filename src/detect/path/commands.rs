@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::detect::command::How;
+use crate::detect::command::FileUse;
 use crate::detect::command::paths::{Classes, fits_glob};
 
 /// Folders of programs and of their dependencies: read and run by nearly every command.
@@ -61,12 +61,12 @@ const WRITTEN: [&str; 13] = [
 
 /// Reports whether a command may touch `path`, which is normalized, although it is outside the
 /// roots. Keys and the like are covered by the rules for commands.
-pub(super) fn is_ordinary(path: &str, how: How) -> bool {
+pub(super) fn is_ordinary(path: &str, how: FileUse) -> bool {
     let among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
     // What is only named may be deleted.
     among(&WRITTEN)
-        || matches!(how, How::Read | How::Run) && among(&READ)
-        || how == How::Named && among(&READ)
+        || matches!(how, FileUse::Read | FileUse::Run) && among(&READ)
+        || how == FileUse::Named && among(&READ)
 }
 
 /// Reports whether a path starts in the command's working directory, at the output of a command, or

@@ -8,8 +8,8 @@ use super::start::{Start, start};
 use super::walk::{absolute, parts, walk};
 use super::{Links, commands};
 use crate::detect::command::paths::{Classes, classes, normal};
-use crate::detect::command::{How, Touched};
-use crate::detect::{Ground, Place};
+use crate::detect::command::{FileUse, FileAccess};
+use crate::detect::{AccessScope, Place};
 
 /// Maximum length of a path that is read, in bytes: eight times the limit of kernels.
 const PATH_BYTES: usize = 32 << 10;
@@ -20,14 +20,14 @@ const LINES: usize = 256;
 
 /// The place of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum PathOrigin {
     /// In an argument that is a path.
     Argument,
     /// In a command or in code.
     Command,
 }
 
-impl Where {
+impl PathOrigin {
     /// Names in rule files.
     pub(super) const WORDS: [(&'static str, Self); 2] =
         [("argument", Self::Argument), ("command", Self::Command)];
@@ -35,7 +35,7 @@ impl Where {
 
 /// The facts about one path.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct PathFacts {
     /// It leaves the roots, or may leave them.
     pub(super) outside: bool,
     /// It climbs to a system folder.
@@ -47,18 +47,18 @@ pub(super) struct Seen {
     pub(super) classes: Classes,
     /// Every reading in normal form: in lower case, the home folder as `~`, no `..`.
     pub(super) forms: Vec<String>,
-    pub(super) how: How,
-    pub(super) stands: Where,
+    pub(super) how: FileUse,
+    pub(super) stands: PathOrigin,
     /// The categories of the gate's own files that it is among.
     pub(super) gate: Vec<Part>,
     /// It was too long to be read.
     pub(super) too_much: bool,
 }
 
-impl Seen {
+impl PathFacts {
     /// Examines an argument that is a path, or contains one per line.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(how(place), Where::Argument);
+        let mut seen = Self::new(how(place), PathOrigin::Argument);
         let text = text.trim_end_matches(['\r', '\n']);
         if text.len() > PATH_BYTES || text.matches('\n').count() > LINES {
             seen.outside = true;
@@ -66,7 +66,7 @@ impl Seen {
             seen.too_much = true;
             return seen;
         }
-        let none = Ground::default();
+        let none = AccessScope::default();
         let ground = place.ground.unwrap_or(&none);
         if text.contains('\n') {
             for line in text.lines() {
@@ -78,15 +78,15 @@ impl Seen {
     }
 
     /// Examines a path that a command touches.
-    pub(super) fn command(touched: &Touched<'_>, place: &Place<'_>) -> Self {
-        let Touched {
+    pub(super) fn command(touched: &FileAccess<'_>, place: &Place<'_>) -> Self {
+        let FileAccess {
             path,
             home,
             below,
             how,
         } = *touched;
-        let mut seen = Self::new(how, Where::Command);
-        let none = Ground::default();
+        let mut seen = Self::new(how, PathOrigin::Command);
+        let none = AccessScope::default();
         let ground = place.ground.unwrap_or(&none);
         let roots = &ground.roots;
         if !ground.gate.is_empty() {
@@ -119,7 +119,7 @@ impl Seen {
         seen
     }
 
-    fn new(how: How, stands: Where) -> Self {
+    fn new(how: FileUse, stands: PathOrigin) -> Self {
         let classes = Classes::NONE;
         let forms = Vec::new();
         let gate = Vec::new();
@@ -137,7 +137,7 @@ impl Seen {
         }
     }
 
-    fn look(&mut self, text: &str, ground: &Ground) {
+    fn look(&mut self, text: &str, ground: &AccessScope) {
         let roots = &ground.roots;
         if text.is_empty() {
             return;
@@ -187,8 +187,8 @@ impl Seen {
 
     /// Records which of the gate's own files a path leads to, with links followed where they are
     /// known.
-    fn look_for_gate_files(&mut self, start: &Start<'_>, ground: &Ground, windows: bool) {
-        let Ground { roots, gate, .. } = ground;
+    fn look_for_gate_files(&mut self, start: &Start<'_>, ground: &AccessScope, windows: bool) {
+        let AccessScope { roots, gate, .. } = ground;
         let home = ["~".to_owned()];
         let walks: Vec<(&[String], &str)> = match start {
             Start::Root(path) => vec![(&[], *path)],
@@ -281,7 +281,7 @@ fn ups(text: &str) -> usize {
 }
 
 /// Returns what a tool does with a path, according to the words of its name.
-fn how(place: &Place<'_>) -> How {
+fn how(place: &Place<'_>) -> FileUse {
     const WRITES: [&str; 34] = [
         "write",
         "create",
@@ -324,7 +324,7 @@ fn how(place: &Place<'_>) -> How {
     for c in tool.chars().take(128).chain(['_']) {
         if !c.is_ascii_alphanumeric() || c.is_ascii_uppercase() && small {
             if WRITES.contains(&word.as_str()) {
-                return How::Write;
+                return FileUse::Write;
             }
             word.clear();
         }
@@ -333,10 +333,10 @@ fn how(place: &Place<'_>) -> How {
         }
         small = c.is_ascii_lowercase();
     }
-    How::Read
+    FileUse::Read
 }
 
 /// Reports whether an argument that is a `file:` URL stays in the roots; false if there are none.
 pub(in crate::detect) fn is_inside(text: &str, place: &Place<'_>) -> bool {
-    place.ground.is_some_and(|ground| ground.roots.is_set()) && !Seen::argument(text, place).outside
+    place.ground.is_some_and(|ground| ground.roots.is_set()) && !PathFacts::argument(text, place).outside
 }

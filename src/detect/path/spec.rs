@@ -2,9 +2,9 @@
 
 use super::gate_files::Part;
 use super::glob::Glob;
-use super::judge::{Seen, Where};
+use super::judge::{PathFacts, PathOrigin};
 use crate::detect::ReadAs;
-use crate::detect::command::How;
+use crate::detect::command::FileUse;
 use crate::detect::command::paths::Classes;
 use crate::document::{Table, suggest};
 
@@ -20,7 +20,7 @@ pub struct Spec {
     not: Vec<Glob>,
     gate: Option<Part>,
     how: Option<Use>,
-    inside: Option<Where>,
+    inside: Option<PathOrigin>,
 }
 
 /// The use of a path.
@@ -33,8 +33,8 @@ enum Use {
 impl Use {
     const WORDS: [(&'static str, Self); 2] = [("read", Self::Read), ("write", Self::Write)];
 
-    fn is(self, how: How) -> bool {
-        (self == Self::Write) == (how == How::Write)
+    fn is(self, how: FileUse) -> bool {
+        (self == Self::Write) == (how == FileUse::Write)
     }
 }
 
@@ -49,7 +49,7 @@ impl Spec {
             share: table.boolean("share").unwrap_or(false),
             gate: table.choice("gate", &Part::WORDS),
             how: table.choice("how", &Use::WORDS),
-            inside: table.choice("in", &Where::WORDS),
+            inside: table.choice("in", &PathOrigin::WORDS),
             ..Self::default()
         };
         for word in table.strings("class") {
@@ -94,7 +94,7 @@ impl Spec {
 
     /// Returns the interpretation that the rule tests first: its cases are run with it.
     pub fn read_as(&self) -> ReadAs {
-        if self.inside == Some(Where::Command) {
+        if self.inside == Some(PathOrigin::Command) {
             ReadAs::Shell
         } else {
             ReadAs::Path
@@ -111,7 +111,7 @@ impl Spec {
     }
 
     /// Reports whether a path meets the conditions.
-    pub(super) fn matches(&self, seen: &Seen) -> bool {
+    pub(super) fn matches(&self, seen: &PathFacts) -> bool {
         let names = |globs: &[Glob]| {
             seen.forms
                 .iter()

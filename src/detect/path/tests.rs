@@ -1,8 +1,8 @@
 //! Every disguise of a path is judged like its plain form.
 
-use super::judge::Seen;
+use super::judge::PathFacts;
 use super::{Links, Roots};
-use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs};
+use crate::detect::{Details, AccessScope, OutboundDetails, Place, ReadAs};
 
 /// Returns a number less than `below`, from a fixed sequence.
 fn pick(seed: &mut u64, below: usize) -> usize {
@@ -19,15 +19,15 @@ fn read_as(read_as: ReadAs) -> Details<'static> {
     })
 }
 
-fn ground(links: Links) -> Ground {
-    Ground {
+fn ground(links: Links) -> AccessScope {
+    AccessScope {
         roots: Roots::new(["/repo/app".to_owned(), "C:\\Work".to_owned()], links),
-        ..Ground::default()
+        ..AccessScope::default()
     }
 }
 
-fn seen(text: &str, ground: &Ground) -> Seen {
-    Seen::argument(
+fn seen(text: &str, ground: &AccessScope) -> PathFacts {
+    PathFacts::argument(
         text,
         &Place {
             details: read_as(ReadAs::Path),
@@ -214,9 +214,9 @@ fn home_and_the_folder_of_a_child_are_known_where_told() {
     let roots = roots
         .with_home(Some("/home/ada".into()))
         .with_base(Some("/home/ada/work/sub".into()));
-    let ground = Ground {
+    let ground = AccessScope {
         roots,
-        ..Ground::default()
+        ..AccessScope::default()
     };
     for (path, outside) in [
         ("~/work/x", false),
@@ -234,9 +234,9 @@ fn home_and_the_folder_of_a_child_are_known_where_told() {
 fn a_root_may_be_named_by_the_home_folder() {
     let roots = || Roots::new(["~/work".to_owned()], Links::Unknown);
     for roots in [roots(), roots().with_home(Some("/home/ada".into()))] {
-        let ground = Ground {
+        let ground = AccessScope {
             roots,
-            ..Ground::default()
+            ..AccessScope::default()
         };
         for text in ["~/work/todo.md", "$HOME/work/a/../b", "todo.md"] {
             assert!(!seen(text, &ground).outside, "{text}");
@@ -255,7 +255,7 @@ fn a_root_may_be_named_by_the_home_folder() {
 
 #[test]
 fn nothing_is_outside_without_roots_but_climbing_is_seen() {
-    let ground = Ground::default();
+    let ground = AccessScope::default();
     for (path, climbs) in [
         ("../../../etc/passwd", true),
         ("/srv/x/../../etc/shadow", true),

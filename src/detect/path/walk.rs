@@ -12,7 +12,7 @@ const LINKS: usize = 40;
 
 /// The end of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Walked {
+pub(super) struct ResolvedPath {
     /// The components from the root; the first one of a drive is its letter and a colon.
     pub(super) at: Vec<String>,
     /// Number of steps up at the root, where nothing is left to leave.
@@ -25,10 +25,10 @@ pub(super) struct Walked {
 
 /// Walks `path` from `base`; with `windows`, `\` separates components too. Links are followed if
 /// they are known.
-pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) -> Walked {
-    let mut walked = Walked {
+pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) -> ResolvedPath {
+    let mut walked = ResolvedPath {
         at: base.to_vec(),
-        ..Walked::default()
+        ..ResolvedPath::default()
     };
     // In reverse, so that the components of a link's target go on top.
     let mut left: Vec<String> = parts(path, windows)

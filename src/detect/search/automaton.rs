@@ -70,14 +70,14 @@ static KEPT: Mutex<Vec<Weak<Automaton>>> = Mutex::new(Vec::new());
 /// The states that a thread has created for lazy automata, by the ids of the automata.
 #[derive(Default)]
 struct Caches {
-    all: QuickMap<u64, Kept>,
+    all: QuickMap<u64, CachedStates>,
     bytes: usize,
     /// Number of searches so far.
     searches: u64,
 }
 
 /// The states of one lazy automaton.
-struct Kept {
+struct CachedStates {
     cache: Box<Cache>,
     /// The latest search that used the states.
     search: u64,
@@ -316,7 +316,7 @@ fn with_cache<T>(id: u64, automaton: &DFA, search: impl FnOnce(&mut Cache) -> T)
                 before = known.get().cache.memory_usage();
                 known.into_mut()
             }
-            Entry::Vacant(new) => new.insert(Kept {
+            Entry::Vacant(new) => new.insert(CachedStates {
                 cache: Box::new(automaton.create_cache()),
                 search: 0,
             }),

@@ -126,7 +126,7 @@ fn branch(hir: &Hir) -> Branch {
     };
     let mut needles = Needles::default();
     let mut least = f64::INFINITY;
-    let mut before = Before {
+    let mut before = Prefix {
         length: Some(0),
         is_empty: true,
         word_boundary: false,
@@ -223,7 +223,7 @@ impl Branch {
 }
 
 /// The parts of a branch before the current one.
-struct Before {
+struct Prefix {
     /// Maximum length of their matches in bytes, if it is bounded.
     length: Option<usize>,
     is_empty: bool,
@@ -231,7 +231,7 @@ struct Before {
     word_boundary: bool,
 }
 
-impl Before {
+impl Prefix {
     fn pass(&mut self, part: &Hir) {
         self.length = self
             .length

@@ -155,7 +155,7 @@ impl Cursor {
 }
 
 /// The budget, or the number of matches, is exhausted.
-struct Spent;
+struct BudgetExhausted;
 
 impl Look<'_> {
     /// Calls `tell` with every match, and with `None` if the budget or the number of matches was
@@ -196,7 +196,7 @@ impl Look<'_> {
         mut cursors: Vec<Cursor>,
         budget: &mut usize,
         tell: &mut impl FnMut(Option<Range<usize>>),
-    ) -> Result<(), Spent> {
+    ) -> Result<(), BudgetExhausted> {
         let mut at = 0;
         let mut spans = 0;
         loop {
@@ -221,7 +221,7 @@ impl Look<'_> {
             };
             if matches!(first.places, Places::Windows(_)) {
                 if spans == self.spans {
-                    return Err(Spent);
+                    return Err(BudgetExhausted);
                 }
                 spans += 1;
             }
@@ -239,7 +239,7 @@ impl Look<'_> {
         cursor: &mut Cursor,
         least: usize,
         budget: &mut usize,
-    ) -> Result<Option<Found>, Spent> {
+    ) -> Result<Option<Found>, BudgetExhausted> {
         let Cursor {
             automaton,
             compiled,
@@ -249,7 +249,7 @@ impl Look<'_> {
         if compiled.is_none() {
             *compiled = automaton.get();
         }
-        let compiled = compiled.as_ref().ok_or(Spent)?;
+        let compiled = compiled.as_ref().ok_or(BudgetExhausted)?;
         match places {
             Places::Starts(starts) => self.next_start(starts, least, (automaton, compiled), budget),
             Places::Windows(windows) => self.next_in(windows, least, (automaton, compiled), budget),
@@ -262,7 +262,7 @@ impl Look<'_> {
         least: usize,
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
-    ) -> Result<Option<Found>, Spent> {
+    ) -> Result<Option<Found>, BudgetExhausted> {
         while let Some(start) = starts.pop() {
             if start < least {
                 continue;
@@ -270,7 +270,7 @@ impl Look<'_> {
             let mut stop = start.saturating_add(PIECE_BYTES).min(self.text.len());
             let found = loop {
                 if *budget == 0 {
-                    return Err(Spent);
+                    return Err(BudgetExhausted);
                 }
                 let found = compiled.find(automaton, self.text.as_bytes(), start..stop, true);
                 *budget = budget.saturating_sub(
@@ -300,14 +300,14 @@ impl Look<'_> {
         least: usize,
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
-    ) -> Result<Option<Found>, Spent> {
+    ) -> Result<Option<Found>, BudgetExhausted> {
         while let Some(Range { start, end }) = windows.pop() {
             let mut at = start.max(least);
             // Searched in pieces, so that no search examines much more than the match it finds.
             let mut stop = end.min(at.saturating_add(PIECE_BYTES));
             while at < stop {
                 if *budget == 0 {
-                    return Err(Spent);
+                    return Err(BudgetExhausted);
                 }
                 let found = compiled.find(automaton, self.text.as_bytes(), at..stop, false);
                 let looked = found.as_ref().map_or(stop, |found| found.span.end) - at;

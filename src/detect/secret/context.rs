@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::check::{is_password, is_uuid};
 use super::class::Class;
 use super::decode;
-use super::name::{Says, says};
+use super::name::{NamedValue, says};
 use super::random::{Made, is_standin, surprise};
 use super::reference::{in_address, is_example, is_reference};
 
@@ -30,7 +30,7 @@ pub(super) enum Link {
 
 /// A name and the value that is assigned to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct Assignment {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
     pub(super) link: Link,
@@ -64,10 +64,10 @@ pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Rang
 }
 
 /// Returns the value assigned to a name.
-pub(super) fn given(text: &str, name: Range<usize>) -> Option<Given> {
+pub(super) fn given(text: &str, name: Range<usize>) -> Option<Assignment> {
     let option = text.as_bytes().get(name.start) == Some(&b'-');
     let (value, link) = value(text, name.end, option)?;
-    Some(Given { name, value, link })
+    Some(Assignment { name, value, link })
 }
 
 fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
@@ -210,7 +210,7 @@ fn is_scheme(word: &str) -> bool {
 
 /// Reports whether a value in a text is a secret by its name, as written or decoded. A value in the
 /// address of a secret or in an example is not.
-pub(super) fn is_given_secret(text: &str, given: &Given) -> bool {
+pub(super) fn is_given_secret(text: &str, given: &Assignment) -> bool {
     let (Some(name), Some(value)) = (text.get(given.name.clone()), text.get(given.value.clone()))
     else {
         return false;
@@ -249,29 +249,29 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     }
     let long_hex = made.random_hex()
         && value.len()
-            >= if says == Says::Perhaps {
+            >= if says == NamedValue::Perhaps {
                 usize::MAX
             } else {
                 16
             };
     match (says, link) {
-        (Says::Password, Link::Sign | Link::Next) => {
+        (NamedValue::Password, Link::Sign | Link::Next) => {
             is_password(value)
                 && !value.contains(' ')
                 && (long_hex || mixed && (made.kinds() >= 3 || bits >= 4.0) || bits >= 9.0)
         }
-        (Says::Password, Link::Words) => {
+        (NamedValue::Password, Link::Words) => {
             is_password(value) && made.kinds() >= 3 && value.len() >= 10 && bits >= 4.0
         }
-        (Says::Key, Link::Sign | Link::Next) => {
+        (NamedValue::Key, Link::Sign | Link::Next) => {
             long_hex
                 || value.len() >= 12 && mixed && bits >= 6.0
                 || value.len() >= 16 && bits >= 14.0
         }
-        (Says::Key, Link::Words) => {
+        (NamedValue::Key, Link::Words) => {
             long_hex && value.len() >= 32 || value.len() >= 16 && mixed && bits >= 9.0
         }
-        (Says::Perhaps, _) => {
+        (NamedValue::Perhaps, _) => {
             value.len() >= 20 && mixed && !made.hex && made.kinds() >= 3 && bits >= 10.0
         }
     }

@@ -3,7 +3,7 @@
 
 /// The kind of value that a name indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Says {
+pub(super) enum NamedValue {
     /// Possibly a key (`key`, `sessionKey`).
     Perhaps,
     /// A key or a token.
@@ -220,7 +220,7 @@ pub(super) fn is_of_something_else(name: &str) -> bool {
 }
 
 /// Returns the kind of value that a name indicates; `None` if it does not indicate a secret.
-pub(super) fn says(name: &str) -> Option<Says> {
+pub(super) fn says(name: &str) -> Option<NamedValue> {
     if matches!(name, "PWD" | "OLDPWD") {
         // The working directory of a shell.
         return None;
@@ -229,7 +229,7 @@ pub(super) fn says(name: &str) -> Option<Says> {
         .iter()
         .any(|word| name.to_lowercase().contains(word))
     {
-        return Some(Says::Password);
+        return Some(NamedValue::Password);
     }
     let mut words = Words::of(name);
     let words = words.words();
@@ -246,7 +246,7 @@ pub(super) fn says(name: &str) -> Option<Says> {
         || joined("passphrase")
         || joined("pwd")
     {
-        return Some(Says::Password);
+        return Some(NamedValue::Password);
     }
     let opens = words
         .windows(2)
@@ -274,12 +274,12 @@ pub(super) fn says(name: &str) -> Option<Says> {
             )
         })
     {
-        return Some(Says::Key);
+        return Some(NamedValue::Key);
     }
     words
         .iter()
         .any(|word| word.ends_with("key"))
-        .then_some(Says::Perhaps)
+        .then_some(NamedValue::Perhaps)
 }
 
 /// Maximum length of a name that is examined, in bytes, and maximum number of words.
@@ -356,18 +356,18 @@ mod tests {
     #[test]
     fn names_say_what_they_are_given() {
         for (name, said) in [
-            ("DB_PASSWORD", Some(Says::Password)),
-            ("smtpPass", Some(Says::Password)),
-            ("--password", Some(Says::Password)),
-            ("X-Api-Key", Some(Says::Key)),
-            ("OKTA_API_TOKEN", Some(Says::Key)),
-            ("clientSecret", Some(Says::Key)),
-            ("Authorization", Some(Says::Key)),
-            ("authtoken", Some(Says::Key)),
-            ("GH_PAT", Some(Says::Key)),
-            ("SHOPIFY_KEY", Some(Says::Perhaps)),
-            ("key", Some(Says::Perhaps)),
-            ("пароль", Some(Says::Password)),
+            ("DB_PASSWORD", Some(NamedValue::Password)),
+            ("smtpPass", Some(NamedValue::Password)),
+            ("--password", Some(NamedValue::Password)),
+            ("X-Api-Key", Some(NamedValue::Key)),
+            ("OKTA_API_TOKEN", Some(NamedValue::Key)),
+            ("clientSecret", Some(NamedValue::Key)),
+            ("Authorization", Some(NamedValue::Key)),
+            ("authtoken", Some(NamedValue::Key)),
+            ("GH_PAT", Some(NamedValue::Key)),
+            ("SHOPIFY_KEY", Some(NamedValue::Perhaps)),
+            ("key", Some(NamedValue::Perhaps)),
+            ("пароль", Some(NamedValue::Password)),
         ] {
             assert_eq!(says(name), said, "{name}");
         }

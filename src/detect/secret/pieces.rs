@@ -16,7 +16,7 @@ const JOINT_BYTES: usize = 24;
 const STEP_BYTES: usize = 12;
 
 /// Text assembled from pieces.
-pub(super) struct Joined {
+pub(super) struct AssembledText {
     pub(super) text: String,
     /// For each piece but the first: where it begins in the assembled text, and where in the
     /// original text.
@@ -25,7 +25,7 @@ pub(super) struct Joined {
     steps: usize,
 }
 
-impl Joined {
+impl AssembledText {
     /// Returns the cost of assembling the text, in bytes.
     pub(super) fn cost(&self) -> usize {
         self.text.len() * 2 + self.steps * STEP_BYTES
@@ -62,8 +62,8 @@ impl Joined {
 
 /// Joins the values of a call's arguments that can be pieces of a secret: short, and without white
 /// space.
-pub(super) fn join(parts: &[&str]) -> Option<Joined> {
-    let mut joined = Joined {
+pub(super) fn join(parts: &[&str]) -> Option<AssembledText> {
+    let mut joined = AssembledText {
         text: String::new(),
         seams: Vec::new(),
         steps: 0,
@@ -85,8 +85,8 @@ pub(super) fn join(parts: &[&str]) -> Option<Joined> {
 
 /// Returns the beginning of a text with the joints between its pieces removed; `None` if there are
 /// no joints.
-pub(super) fn squeeze(text: &str, most: usize) -> Option<Joined> {
-    let mut joined = Joined {
+pub(super) fn squeeze(text: &str, most: usize) -> Option<AssembledText> {
+    let mut joined = AssembledText {
         text: String::new(),
         seams: Vec::new(),
         steps: 0,

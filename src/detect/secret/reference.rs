@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::check::is_uuid;
-use super::name::{Says, says};
+use super::name::{NamedValue, says};
 use super::random::{Made, surprise};
 
 /// Prefixes of references to secrets: variables, paths, and addresses in secret stores of several
@@ -176,7 +176,7 @@ pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
 /// Reports whether a password is an example in a document: the heading or comment above it says so,
 /// and the password consists of words. Random values are never examples.
 pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
-    let password = text.get(name.clone()).and_then(says) == Some(Says::Password);
+    let password = text.get(name.clone()).and_then(says) == Some(NamedValue::Password);
     let mut parts = value.split(|c: char| !c.is_ascii_alphanumeric());
     if !password
         || is_uuid(value)

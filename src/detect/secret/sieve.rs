@@ -198,7 +198,7 @@ impl Sieve {
         mut tell: impl FnMut(Met<'s>) -> bool,
     ) {
         let mut runs = runs.iter().peekable();
-        let mut squeezed = Squeezed::default();
+        let mut squeezed = CompactStretch::default();
         let mut hits = Vec::new();
         for (nth, part) in text.as_bytes().chunks(STRETCH).enumerate() {
             squeezed.go_on(part);
@@ -240,7 +240,7 @@ impl Sieve {
     }
 
     /// Finds every literal that ends in the new part of a stretch.
-    fn find(&self, squeezed: &Squeezed, hits: &mut Vec<Hit>) {
+    fn find(&self, squeezed: &CompactStretch, hits: &mut Vec<Hit>) {
         for (at, gram) in squeezed.padded().windows(GRAM_BYTES).enumerate() {
             let gram = u32::from_le_bytes(gram.first_chunk().copied().unwrap_or_default());
             if self
@@ -254,7 +254,7 @@ impl Sieve {
     }
 
     #[inline(never)]
-    fn confirm(&self, squeezed: &Squeezed, at: usize, gram: u32, hits: &mut Vec<Hit>) {
+    fn confirm(&self, squeezed: &CompactStretch, at: usize, gram: u32, hits: &mut Vec<Hit>) {
         let owners = self
             .starts
             .get(hash(gram))
@@ -343,7 +343,7 @@ fn bit(gram: u32) -> u32 {
 
 /// A stretch of a text in its squeezed form, after the end of the previous stretch.
 #[derive(Default)]
-struct Squeezed {
+struct CompactStretch {
     /// Has one extra byte, which is not part of any gram.
     bytes: Vec<u8>,
     length: usize,
@@ -353,7 +353,7 @@ struct Squeezed {
     blocks: [u16; STRETCH / BLOCK],
 }
 
-impl Squeezed {
+impl CompactStretch {
     fn go_on(&mut self, part: &[u8]) {
         self.kept = self.length.min(LONGEST);
         self.bytes

@@ -8,7 +8,7 @@ use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
-use crate::text::{REJOINED, Reading, Text, Way};
+use crate::text::{REJOINED, Reading, Text, Suspicion};
 
 /// Minimum weight of an anchor. No sum is reached without an anchor, so other phrases are only
 /// searched for around them.
@@ -303,7 +303,7 @@ impl Signals {
         searched: &Searched<'_>,
         text: &Text<'_>,
         place: &Place<'_>,
-        (way, locate): (Option<Way>, Locate<'_>),
+        (way, locate): (Option<Suspicion>, Locate<'_>),
         told: &mut Vec<Match>,
     ) {
         let mut events = self.events(searched, place);
@@ -342,7 +342,7 @@ impl Signals {
         text: &str,
         events: &mut [Event],
         place: &Place<'_>,
-        (way, locate): (Option<Way>, Locate<'_>),
+        (way, locate): (Option<Suspicion>, Locate<'_>),
         told: &mut Vec<Match>,
     ) {
         for sums in self.sums.chunk_by(|a, b| a.counted == b.counted) {
@@ -357,7 +357,7 @@ impl Signals {
         text: &str,
         events: &mut [Event],
         place: &Place<'_>,
-        (way, locate): (Option<Way>, Locate<'_>),
+        (way, locate): (Option<Suspicion>, Locate<'_>),
         told: &mut Vec<Match>,
     ) {
         let Some(first) = sums.first() else { return };
@@ -390,9 +390,9 @@ impl Signals {
             for SumRule { rule, sum, .. } in sums {
                 let extra = match way {
                     None => 0,
-                    Some(Way::Usual) => sum.encoded,
-                    Some(Way::Odd) => sum.odd,
-                    Some(Way::Disguise) => sum.disguise,
+                    Some(Suspicion::Usual) => sum.encoded,
+                    Some(Suspicion::Odd) => sum.odd,
+                    Some(Suspicion::Disguise) => sum.disguise,
                 } + if place.inbound().hidden {
                     sum.hidden
                 } else {

@@ -21,7 +21,7 @@ impl Reach {
 
 /// An address as which a host may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spelt {
+pub(super) struct WrittenAddress {
     pub(super) address: IpAddr,
     /// An unusual spelling: another radix, shortened, overflowing, or an IPv4 address inside an
     /// IPv6 one.
@@ -30,7 +30,7 @@ pub(super) struct Spelt {
 
 /// Returns every address as which some client reads a host (without brackets): strict forms, those
 /// of `inet_aton`, and overflowing ones. Empty for names.
-pub(super) fn spelt(host: &str) -> Vec<Spelt> {
+pub(super) fn spelt(host: &str) -> Vec<WrittenAddress> {
     if host.contains(':') {
         let host = host.split('%').next().unwrap_or(host);
         let Ok(address) = host.parse::<Ipv6Addr>() else {
@@ -40,13 +40,13 @@ pub(super) fn spelt(host: &str) -> Vec<Spelt> {
             .iter()
             .flatten()
             .any(|v4| v4.octets() != [0, 0, 0, 0] && v4.octets() != [0, 0, 0, 1]);
-        return vec![Spelt {
+        return vec![WrittenAddress {
             address: IpAddr::V6(address),
             odd,
         }];
     }
     if let Ok(address) = host.parse::<Ipv4Addr>() {
-        return vec![Spelt {
+        return vec![WrittenAddress {
             address: IpAddr::V4(address),
             odd: false,
         }];
@@ -72,8 +72,8 @@ pub(super) fn spelt(host: &str) -> Vec<Spelt> {
         // Some clients truncate an overflowing number, others refuse it.
         let value = (high << rest) | (last & ((1u128 << rest) - 1));
         let address = IpAddr::V4(Ipv4Addr::from((value & u128::from(u32::MAX)) as u32));
-        if !out.iter().any(|seen: &Spelt| seen.address == address) {
-            out.push(Spelt { address, odd: true });
+        if !out.iter().any(|seen: &WrittenAddress| seen.address == address) {
+            out.push(WrittenAddress { address, odd: true });
         }
     }
     out

@@ -24,12 +24,12 @@ pub struct HostList {
 /// a range in CIDR notation (RFC 4632); each followed by a port if only that port matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
-    what: What,
+    what: HostMatcher,
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum HostMatcher {
     Any,
     Name(String),
     Under(String),
@@ -38,7 +38,7 @@ enum What {
 
 /// The result of looking a host up in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum HostDecision {
     /// It may be reached.
     Allowed,
     /// It may not be reached.
@@ -55,7 +55,7 @@ impl Hosts {
     }
 
     /// Looks up `host`, a name or an address, at `port`, for a call of `tool`.
-    pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> Said {
+    pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> HostDecision {
         let address = host.parse::<IpAddr>().ok();
         let fits = |patterns: &[HostPattern]| {
             patterns
@@ -68,13 +68,13 @@ impl Hosts {
             .filter(|(glob, _)| tool.is_some_and(|tool| glob_fits(glob, tool)));
         for list in of_tool.map(|(_, list)| list).chain([&self.all]) {
             if fits(&list.allow) {
-                return Said::Allowed;
+                return HostDecision::Allowed;
             }
             if fits(&list.deny) {
-                return Said::Denied;
+                return HostDecision::Denied;
             }
         }
-        Said::Nothing
+        HostDecision::Nothing
     }
 }
 
@@ -98,9 +98,9 @@ impl HostPattern {
         };
         let host = host.trim_end_matches('.');
         let what = match host.strip_prefix("*.") {
-            _ if host == "*" => What::Any,
-            Some(domain) if is_name(domain) => What::Under(domain.to_owned()),
-            None if is_name(host) => What::Name(host.to_owned()),
+            _ if host == "*" => HostMatcher::Any,
+            Some(domain) if is_name(domain) => HostMatcher::Under(domain.to_owned()),
+            None if is_name(host) => HostMatcher::Name(host.to_owned()),
             _ => return Err(HINT),
         };
         Ok(Self { what, port })
@@ -108,13 +108,13 @@ impl HostPattern {
 
     pub(super) fn fits(&self, host: &str, address: Option<IpAddr>, port: Option<u16>) -> bool {
         let same = match (&self.what, address) {
-            (What::Any, _) => true,
-            (What::Name(name), _) => name == host,
-            (What::Under(domain), _) => host
+            (HostMatcher::Any, _) => true,
+            (HostMatcher::Name(name), _) => name == host,
+            (HostMatcher::Under(domain), _) => host
                 .strip_suffix(domain.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
-            (What::Net(net, bits), Some(address)) => holds(*net, *bits, address),
-            (What::Net(..), None) => false,
+            (HostMatcher::Net(net, bits), Some(address)) => holds(*net, *bits, address),
+            (HostMatcher::Net(..), None) => false,
         };
         same && self.port.is_none_or(|wanted| port == Some(wanted))
     }
@@ -164,7 +164,7 @@ fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
         return Err("a range has 0 to 32 bits, for IPv6 to 128");
     }
     Ok(Some(HostPattern {
-        what: What::Net(address, bits),
+        what: HostMatcher::Net(address, bits),
         port,
     }))
 }
@@ -248,14 +248,14 @@ mod tests {
             list(&["www.example.org", "10.0.0.0/8"], &["*"]),
         );
         for (tool, host, said) in [
-            ("fetch_page", "localhost", Said::Allowed),
-            ("fetch_page", "www.example.org", Said::Denied),
-            ("other", "www.example.org", Said::Allowed),
-            ("other", "localhost", Said::Denied),
-            ("fetch_page", "10.1.1.1", Said::Allowed),
+            ("fetch_page", "localhost", HostDecision::Allowed),
+            ("fetch_page", "www.example.org", HostDecision::Denied),
+            ("other", "www.example.org", HostDecision::Allowed),
+            ("other", "localhost", HostDecision::Denied),
+            ("fetch_page", "10.1.1.1", HostDecision::Allowed),
         ] {
             assert_eq!(hosts.say(Some(tool), host, None), said, "{tool} {host}");
         }
-        assert_eq!(Hosts::default().say(None, "localhost", None), Said::Nothing);
+        assert_eq!(Hosts::default().say(None, "localhost", None), HostDecision::Nothing);
     }
 }

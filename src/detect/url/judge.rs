@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use super::address::{self, Spelt};
+use super::address::{self, WrittenAddress};
 use super::carried;
 use super::fold;
-use super::hosts::{HostPattern, Hosts, Said};
-use super::lookup::{Known, can_be_asked};
+use super::hosts::{HostPattern, Hosts, HostDecision};
+use super::lookup::{Resolution, can_be_asked};
 use super::names;
-use super::parse::{By, Parsed, Target, parse};
+use super::parse::{By, Parsed, UrlHost, parse};
 use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
@@ -60,14 +60,14 @@ const HOLDS_HOST: [&str; 14] = [
 
 /// The place of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum UrlOrigin {
     /// In an argument that is a URL.
     Argument,
     /// In a command or in code.
     Command,
 }
 
-impl Where {
+impl UrlOrigin {
     /// Names in rule files.
     pub(super) const WORDS: [(&'static str, Self); 2] =
         [("argument", Self::Argument), ("command", Self::Command)];
@@ -97,7 +97,7 @@ pub(super) struct Seen {
     /// One of its hosts looks like another one.
     pub(super) homograph: bool,
     hosts: Vec<(String, Option<u16>)>,
-    stands: Where,
+    stands: UrlOrigin,
     /// It was too long to be read.
     too_much: bool,
 }
@@ -105,7 +105,7 @@ pub(super) struct Seen {
 impl Seen {
     /// Examines an argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(Where::Argument);
+        let mut seen = Self::new(UrlOrigin::Argument);
         let returns = place.outbound().argument.is_some_and(is_return);
         seen.look(text, place, 0, By::Trick, returns);
         // The whole URL is escaped: its receiver decodes the escapes first.
@@ -130,7 +130,7 @@ impl Seen {
     /// Examines an argument that is a path, or an address in its place. Files are covered by the
     /// rules for paths.
     pub(super) fn path(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(Where::Argument);
+        let mut seen = Self::new(UrlOrigin::Argument);
         if text.contains("://") || text.contains(":\\\\") {
             seen.look(text, place, 0, By::Standard, false);
             seen.schemes.retain(|scheme| scheme != "file");
@@ -140,7 +140,7 @@ impl Seen {
 
     /// Examines a word of a command.
     pub(super) fn command(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(Where::Command);
+        let mut seen = Self::new(UrlOrigin::Command);
         // In such a word, the number that a loop counts up follows the last dot.
         if text.ends_with('.') {
             return seen;
@@ -155,7 +155,7 @@ impl Seen {
 
     /// Returns the facts for a command with more URLs than can be judged.
     pub(super) fn too_many() -> Self {
-        let mut seen = Self::new(Where::Command);
+        let mut seen = Self::new(UrlOrigin::Command);
         seen.give_up();
         seen
     }
@@ -169,7 +169,7 @@ impl Seen {
         });
     }
 
-    fn new(stands: Where) -> Self {
+    fn new(stands: UrlOrigin) -> Self {
         let reached = Vec::new();
         let schemes = Vec::new();
         let hosts = Vec::new();
@@ -186,7 +186,7 @@ impl Seen {
         }
     }
 
-    pub(super) fn stands(&self, inside: Where) -> bool {
+    pub(super) fn stands(&self, inside: UrlOrigin) -> bool {
         self.stands == inside
     }
 
@@ -205,8 +205,8 @@ impl Seen {
     pub(super) fn reading(&self) -> &'static str {
         match self.stands {
             _ if self.too_much => work::URL,
-            Where::Argument => "url",
-            Where::Command => "command-url",
+            UrlOrigin::Argument => "url",
+            UrlOrigin::Command => "command-url",
         }
     }
 
@@ -231,7 +231,7 @@ impl Seen {
 
     fn target(
         &mut self,
-        target: &Target,
+        target: &UrlHost,
         parsed: &Parsed,
         place: &Place<'_>,
         depth: usize,
@@ -249,8 +249,8 @@ impl Seen {
                 .map(|one| one.address.to_string());
             match said(plain.as_deref().unwrap_or(&target.host)) {
                 // A policy that allows a host does not allow disguising it.
-                Said::Allowed if !target.odd && spelt.iter().all(|one| !one.odd) => return,
-                Said::Denied if sure || depth == 0 && target.host.contains('.') => {
+                HostDecision::Allowed if !target.odd && spelt.iter().all(|one| !one.odd) => return,
+                HostDecision::Denied if sure || depth == 0 && target.host.contains('.') => {
                     self.denied = true
                 }
                 _ => {}
@@ -264,7 +264,7 @@ impl Seen {
         }
         let by_address = spelt
             .iter()
-            .filter_map(|one: &Spelt| Some((reach::of(one.address)?, one.odd)));
+            .filter_map(|one: &WrittenAddress| Some((reach::of(one.address)?, one.odd)));
         let name = spelt.is_empty() && !target.host.contains(':');
         let by_name = names::reach(&target.host)
             .filter(|_| name)
@@ -289,7 +289,7 @@ impl Seen {
             // `metadata` is a word, and a host only where a host is required.
             let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
             let allowed =
-                self.stands == Where::Command && !odd && !target.odd && reach < Reach::LinkLocal;
+                self.stands == UrlOrigin::Command && !odd && !target.odd && reach < Reach::LinkLocal;
             if !meant
                 || word
                 || allowed && target.by == By::Trick
@@ -306,7 +306,7 @@ impl Seen {
         }
         if name && target.by != By::Trick {
             let stands_for_host =
-                depth == 0 && looked_up && (sure || self.stands == Where::Argument);
+                depth == 0 && looked_up && (sure || self.stands == UrlOrigin::Argument);
             self.resolve(target, place, returns, stands_for_host);
         }
     }
@@ -316,7 +316,7 @@ impl Seen {
     /// unresolved if it does not exist.
     fn resolve(
         &mut self,
-        target: &Target,
+        target: &UrlHost,
         place: &Place<'_>,
         returns: bool,
         stands_for_host: bool,
@@ -330,12 +330,12 @@ impl Seen {
             return;
         }
         let addresses = match lookup.of(&target.host) {
-            Known::Nothing => return,
-            Known::Unresolved => {
+            Resolution::Nothing => return,
+            Resolution::Unresolved => {
                 self.unresolved |= stands_for_host;
                 return;
             }
-            Known::At(addresses) => addresses,
+            Resolution::At(addresses) => addresses,
         };
         for address in addresses {
             let said = place.ground.map(|ground| {
@@ -344,8 +344,8 @@ impl Seen {
                     .say(place.tool, &address.to_string(), target.port)
             });
             match (said, reach::of(*address)) {
-                (Some(Said::Allowed), _) => {}
-                (Some(Said::Denied), _) => self.denied = true,
+                (Some(HostDecision::Allowed), _) => {}
+                (Some(HostDecision::Denied), _) => self.denied = true,
                 (_, Some(Reach::Loopback)) if returns => {}
                 (_, Some(reach)) => self.reached.push(Reached {
                     reach,

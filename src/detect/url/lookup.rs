@@ -28,7 +28,7 @@ impl FromIterator<(String, Vec<IpAddr>)> for Answers {
 
 /// Names that an inspection needs to have resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct UnresolvedNames {
     /// In lower case, without duplicates; at most [`NAMES`].
     pub names: Vec<String>,
     /// Whether there were more.
@@ -39,12 +39,12 @@ pub struct Wanted {
 #[derive(Debug, Default)]
 pub struct Lookup<'l> {
     answers: Option<&'l Answers>,
-    wanted: RefCell<Wanted>,
+    wanted: RefCell<UnresolvedNames>,
 }
 
 /// The state of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known<'l> {
+pub(super) enum Resolution<'l> {
     /// Not resolved yet.
     Nothing,
     /// It could not be resolved.
@@ -63,17 +63,17 @@ impl<'l> Lookup<'l> {
     }
 
     /// Returns the names that have not been resolved yet.
-    pub fn wanted(self) -> Wanted {
+    pub fn wanted(self) -> UnresolvedNames {
         self.wanted.into_inner()
     }
 
     /// Returns the state of `name`, and records the name if it has not been resolved yet.
-    pub(super) fn of(&self, name: &str) -> Known<'l> {
+    pub(super) fn of(&self, name: &str) -> Resolution<'l> {
         if let Some(answers) = self.answers {
             return answers
                 .0
                 .get(name)
-                .map_or(Known::Unresolved, |addresses| Known::At(addresses));
+                .map_or(Resolution::Unresolved, |addresses| Resolution::At(addresses));
         }
         let mut wanted = self.wanted.borrow_mut();
         if !wanted.names.iter().any(|known| known == name) {
@@ -83,7 +83,7 @@ impl<'l> Lookup<'l> {
                 wanted.more = true;
             }
         }
-        Known::Nothing
+        Resolution::Nothing
     }
 }
 
@@ -109,13 +109,13 @@ mod tests {
         let lookup = Lookup::new(None);
         for at in 0..NAMES {
             for _ in 0..2 {
-                assert_eq!(lookup.of(&format!("a{at}.example")), Known::Nothing);
+                assert_eq!(lookup.of(&format!("a{at}.example")), Resolution::Nothing);
             }
         }
         let wanted = lookup.wanted();
         assert_eq!((wanted.names.len(), wanted.more), (NAMES, false));
         let lookup = Lookup::new(None);
-        (0..=NAMES).for_each(|at| assert_eq!(lookup.of(&format!("a{at}.example")), Known::Nothing));
+        (0..=NAMES).for_each(|at| assert_eq!(lookup.of(&format!("a{at}.example")), Resolution::Nothing));
         let wanted = lookup.wanted();
         assert_eq!((wanted.names.len(), wanted.more), (NAMES, true));
     }
@@ -130,10 +130,10 @@ mod tests {
         .into_iter()
         .collect();
         let lookup = Lookup::new(Some(&answers));
-        assert_eq!(lookup.of("a.example"), Known::At(&[here]));
-        assert_eq!(lookup.of("b.example"), Known::Unresolved);
-        assert_eq!(lookup.of("c.example"), Known::Unresolved);
-        assert_eq!(lookup.wanted(), Wanted::default());
+        assert_eq!(lookup.of("a.example"), Resolution::At(&[here]));
+        assert_eq!(lookup.of("b.example"), Resolution::Unresolved);
+        assert_eq!(lookup.of("c.example"), Resolution::Unresolved);
+        assert_eq!(lookup.wanted(), UnresolvedNames::default());
     }
 
     #[test]

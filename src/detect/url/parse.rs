@@ -49,7 +49,7 @@ const HOSTLESS: [&str; 14] = [
 pub(super) struct Parsed {
     /// In lower case, outermost first; empty if the text has none.
     pub(super) schemes: Vec<String>,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<UrlHost>,
     /// The part from the first `/`, `\`, `?` or `#` after the host.
     pub(super) rest: String,
     /// Whether there were more hosts than are examined, or the text was longer than is read.
@@ -58,7 +58,7 @@ pub(super) struct Parsed {
 
 /// A host that some client would connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct UrlHost {
     /// In lower case, decoded, without brackets and trailing dots.
     pub(super) host: String,
     pub(super) port: Option<u16>,
@@ -215,7 +215,7 @@ impl Parsed {
             self.cut = true;
             return;
         }
-        self.targets.push(Target {
+        self.targets.push(UrlHost {
             host: bare.to_owned(),
             port,
             by,

@@ -5,7 +5,7 @@ use crate::document::{Located, Table, suggest};
 use crate::reach::Reach;
 
 use super::hosts::HostPattern;
-use super::judge::{Seen, Where};
+use super::judge::{Seen, UrlOrigin};
 
 /// The conditions of a rule of this kind. All that are given must hold; of a list, one entry.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub struct Spec {
     denied: bool,
     unresolved: bool,
     homograph: bool,
-    inside: Option<Where>,
+    inside: Option<UrlOrigin>,
 }
 
 impl Spec {
@@ -41,7 +41,7 @@ impl Spec {
             carries: table
                 .integer("carries", 16..=65_536)
                 .and_then(|bytes| usize::try_from(bytes).ok()),
-            inside: table.choice("in", &Where::WORDS),
+            inside: table.choice("in", &UrlOrigin::WORDS),
             ..Self::default()
         };
         for word in table.strings("reaches") {
@@ -84,7 +84,7 @@ impl Spec {
 
     /// Returns the interpretation that the rule tests first: its cases are run with it.
     pub fn read_as(&self) -> ReadAs {
-        if self.inside == Some(Where::Command) {
+        if self.inside == Some(UrlOrigin::Command) {
             ReadAs::Shell
         } else {
             ReadAs::Url

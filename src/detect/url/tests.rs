@@ -2,7 +2,7 @@
 
 use super::judge::Seen;
 use super::{HostList, HostPattern, Hosts};
-use crate::detect::{Details, Ground, OutboundDetails, Place, ReadAs};
+use crate::detect::{Details, AccessScope, OutboundDetails, Place, ReadAs};
 use crate::reach::Reach;
 
 fn pick(seed: &mut u64, below: usize) -> usize {
@@ -219,9 +219,9 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
         ],
         deny: vec![HostPattern::read("*").unwrap()],
     };
-    let ground = Ground {
+    let ground = AccessScope {
         hosts: Hosts::new(Vec::new(), list),
-        ..Ground::default()
+        ..AccessScope::default()
     };
     let place = Place {
         details: read_as(ReadAs::Url),

@@ -22,7 +22,7 @@ pub struct Listed {
     /// unchanged.
     pub shown: Option<Bytes>,
     /// Definitions that were not pinned in this form before.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<ListedDefinition>,
     /// The kinds whose list ends in this message.
     pub ended: Vec<Kind>,
     /// Definitions that are pinned and no longer listed.
@@ -33,7 +33,7 @@ pub struct Listed {
 
 /// A definition that was not pinned in this form before.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ListedDefinition {
     pub key: Key,
     /// The content as the server declares it.
     pub content: Content,
@@ -170,7 +170,7 @@ impl Reader<'_> {
                 out.full = true;
                 continue;
             }
-            out.seen.push(Seen {
+            out.seen.push(ListedDefinition {
                 key,
                 content,
                 pinned,

@@ -342,7 +342,7 @@ fn calls_of_what_waits_are_held_to_the_policy() {
         kind: Kind::Tool,
         name: "add".into(),
     };
-    let held = Held {
+    let held = HeldDefinition {
         content: Content::read(ADD, Kind::Tool).unwrap(),
         classes: vec![ChangeClass::Other],
     };

@@ -15,7 +15,7 @@ fn files(written: &[(&str, &str)]) -> Files {
     let mut files = Files::default();
     written
         .iter()
-        .for_each(|(path, text)| files.add(Wrote::new(path, Content::of(text), false).unwrap()));
+        .for_each(|(path, text)| files.add(FileEffect::new(path, Content::of(text), false).unwrap()));
     files
 }
 
@@ -48,12 +48,12 @@ fn a_path_is_found_by_every_name_it_may_have() {
 fn the_newest_counts_and_additions_add() {
     let mut files = files(&[("/a/x.sh", "first"), ("/b/x.sh", "second")]);
     assert_eq!(files.content("x.sh").map(Content::kept_bytes), Some(6));
-    files.add(Wrote::new("/b/x.sh", Content::of("more"), true).unwrap());
+    files.add(FileEffect::new("/b/x.sh", Content::of("more"), true).unwrap());
     assert_eq!(
         files.content("/b/x.sh").map(Content::kept_bytes),
         Some("second\nmore".len())
     );
-    files.add(Wrote::new("/b/x.sh", Content::default(), false).unwrap());
+    files.add(FileEffect::new("/b/x.sh", Content::default(), false).unwrap());
     assert_eq!(files.content("x.sh").map(Content::kept_bytes), Some(5));
 }
 
@@ -61,13 +61,13 @@ fn the_newest_counts_and_additions_add() {
 fn what_is_kept_is_bounded() {
     let mut kept = Files::default();
     for at in 0..3 * FILES {
-        kept.add(Wrote::new(&format!("f{at}"), Content::of("a"), false).unwrap());
+        kept.add(FileEffect::new(&format!("f{at}"), Content::of("a"), false).unwrap());
     }
     assert_eq!(kept.files.len(), FILES);
     assert!(kept.content("f0").is_none() && kept.content(&format!("f{}", 3 * FILES - 1)).is_some());
     for at in 0..9 {
         kept.add(
-            Wrote::new(
+            FileEffect::new(
                 &format!("g{at}"),
                 Content::of(&"a".repeat(100 << 10)),
                 false,

@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::overlay::{Overlays, merge};
-use super::schema::{Schema, Wrong};
+use super::schema::{Schema, ArgumentFault};
 use super::{Tools, example};
 use crate::config::SchemaConfig;
 use crate::detect::{Surface, work};
@@ -173,7 +173,7 @@ impl Contract<'_> {
         tool: &str,
         own: Option<&Schema>,
         schemas: &[&Schema],
-        wrong: &[Wrong],
+        wrong: &[ArgumentFault],
     ) -> String {
         let mut all = own.map_or_else(|| json!({}), |schema| schema.value.clone());
         if let Some(over) = self.overlays.merged(tool).get("inputSchema") {
@@ -218,9 +218,9 @@ fn merge_formats(base: &mut Json, over: &Json) {
 }
 
 /// Returns the faults in words, each once.
-fn told(wrong: &[Wrong]) -> String {
+fn told(wrong: &[ArgumentFault]) -> String {
     let mut out: Vec<String> = Vec::new();
-    for Wrong { argument, what, .. } in wrong {
+    for ArgumentFault { argument, what, .. } in wrong {
         let whose = if argument.is_empty() {
             "the call".to_owned()
         } else {

@@ -29,7 +29,7 @@ pub(super) struct Schema {
 
 /// A fault in a call's arguments, in words without their content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct ArgumentFault {
     /// The argument, names and indices joined by dots; empty for the arguments as a whole.
     pub(super) argument: String,
     /// The location within the arguments, as a JSON pointer.
@@ -39,7 +39,7 @@ pub(super) struct Wrong {
 
 /// The error that a call is too costly to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMuch;
+pub(super) struct TooCostly;
 
 impl Schema {
     /// Compiles a schema.
@@ -107,7 +107,7 @@ impl Schema {
     ///
     /// # Errors
     /// The check would take too long.
-    pub(super) fn check(&self, arguments: &Value) -> Result<Vec<Wrong>, TooMuch> {
+    pub(super) fn check(&self, arguments: &Value) -> Result<Vec<ArgumentFault>, TooCostly> {
         Work::within_bounds(&self.value, &self.refs, arguments)?;
         if self.validator.is_valid(arguments) {
             return Ok(Vec::new());
@@ -121,7 +121,7 @@ impl Schema {
     }
 }
 
-fn wrong(error: &jsonschema::ValidationError<'_>) -> Wrong {
+fn wrong(error: &jsonschema::ValidationError<'_>) -> ArgumentFault {
     use jsonschema::error::ValidationErrorKind as Kind;
     let pointer = error.instance_path().as_str().to_owned();
     let names: Vec<String> = pointer
@@ -150,7 +150,7 @@ fn wrong(error: &jsonschema::ValidationError<'_>) -> Wrong {
         }
         _ => error.masked_with("it").to_string(),
     };
-    Wrong {
+    ArgumentFault {
         argument: short(&argument, 128),
         pointer,
         what: short(&what, FAULT_CHARS),

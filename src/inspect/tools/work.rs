@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::schema::TooMuch;
+use super::schema::TooCostly;
 use crate::inspect::Unread;
 
 /// Maximum number of pairs of a schema and a value that are compared for one call.
@@ -154,7 +154,7 @@ impl<'w> Work<'w> {
         schema: &'w Value,
         refs: &Refs,
         arguments: &'w Value,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), TooCostly> {
         let mut work = Self {
             open: vec![(schema, arguments, 0)],
             left: PAIRS,
@@ -162,7 +162,7 @@ impl<'w> Work<'w> {
         while let Some((part, value, depth)) = work.open.pop() {
             work.spend(1)?;
             if depth > DEPTH {
-                return Err(TooMuch);
+                return Err(TooCostly);
             }
             let Value::Object(part) = part else { continue };
             let mut push =
@@ -178,7 +178,7 @@ impl<'w> Work<'w> {
                 }
             }
             if let (true, Some(to)) = (refs.any, part.get("$ref").and_then(Value::as_str)) {
-                push(refs.find(schema, to).ok_or(TooMuch)?, value);
+                push(refs.find(schema, to).ok_or(TooCostly)?, value);
             }
             if let Some(Value::Object(named)) = part.get("dependencies") {
                 named
@@ -239,10 +239,10 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    fn spend(&mut self, costs: usize) -> Result<(), TooMuch> {
-        self.left = self.left.checked_sub(costs).ok_or(TooMuch)?;
+    fn spend(&mut self, costs: usize) -> Result<(), TooCostly> {
+        self.left = self.left.checked_sub(costs).ok_or(TooCostly)?;
         if self.open.len() > PAIRS {
-            Err(TooMuch)
+            Err(TooCostly)
         } else {
             Ok(())
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::page::{json, refuse};
 use super::visibility::upstreams_of;
-use crate::inspect::definitions::{Content, Held, Key, Kind, Pin, compared};
+use crate::inspect::definitions::{Content, HeldDefinition, Key, Kind, Pin, compared};
 use crate::inspect::{Mode, Policy};
 use crate::listen::Body;
 use crate::message::Json;
@@ -110,7 +110,7 @@ fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bo
     }
 }
 
-fn waits(old: Option<&Content>, held: &Held) -> HeldChange {
+fn waits(old: Option<&Content>, held: &HeldDefinition) -> HeldChange {
     let old = old.map(Content::pretty).unwrap_or_default();
     let new = held.content.pretty();
     let lines = compared(&old, &new);

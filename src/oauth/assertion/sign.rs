@@ -12,7 +12,7 @@ use serde::Serialize;
 use zeroize::Zeroize;
 
 use super::provider::{self, ec_pair, ed_pair, rsa_pair};
-use crate::oauth::Hidden;
+use crate::oauth::SecretText;
 
 /// A private key, for `private_key_jwt` (RFC 7523, section 2.2).
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// Fails if none of the algorithms is in `taken`.
-    pub fn sign(&self, claims: &impl Serialize, taken: &[String]) -> Result<Hidden, SignError> {
+    pub fn sign(&self, claims: &impl Serialize, taken: &[String]) -> Result<SecretText, SignError> {
         let names = |algorithm: &&Algorithm| {
             taken.is_empty() || taken.iter().any(|name| *name == name_of(**algorithm))
         };
@@ -84,7 +84,7 @@ impl SigningKey {
             ..Header::new(*algorithm)
         };
         jsonwebtoken::encode(&header, claims, &self.key)
-            .map(Hidden::new)
+            .map(SecretText::new)
             .map_err(|_| SignError::Kind)
     }
 

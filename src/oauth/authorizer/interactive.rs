@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 use super::{Authorizer, Plan, login_error, scopes, vault};
 use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{self, Answer, Attempt, DeviceAttempt};
-use crate::oauth::{Client, Hidden, LoginError, LoginParty, Principal};
+use crate::oauth::{Client, SecretText, LoginError, LoginParty, Principal};
 
 /// A request that has no effect, and that a server with authentication refuses.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -30,7 +30,7 @@ impl StartedLogin {
 
     /// Reports whether an answer belongs to this login, whatever its content.
     pub fn is_answered_by(&self, answer: &Answer) -> bool {
-        let same = |state: &Hidden| {
+        let same = |state: &SecretText| {
             bool::from(
                 state
                     .expose()

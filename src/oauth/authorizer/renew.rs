@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
-use crate::oauth::discover::{DiscoverError, Discovered, Expected, discover, server_metadata};
+use crate::oauth::discover::{DiscoverError, Discovered, DiscoveryHints, discover, server_metadata};
 use crate::oauth::{LoginParty, Origin, Scopes};
 
 /// Maximum number of times per hour that more scopes are requested from one principal; further
@@ -514,7 +514,7 @@ impl Authorizer {
             .issuer
             .as_deref()
             .or(account.map(|account| account.party.issuer.as_str()));
-        let expected = Expected {
+        let expected = DiscoveryHints {
             issuer: preferred,
             resource: self.login.resource.as_deref(),
         };

@@ -47,7 +47,7 @@ async fn found(site: &Site, path: &str) -> Result<Discovered, DiscoverError> {
         &fetcher(),
         &format!("{}{path}", site.origin),
         &Challenge::default(),
-        Expected::default(),
+        DiscoveryHints::default(),
     )
     .await
 }
@@ -119,7 +119,7 @@ async fn where_the_challenge_says_and_nowhere_else() {
         &fetcher(),
         &mcp,
         &naming(format!("{}/elsewhere", site.origin)),
-        Expected::default(),
+        DiscoveryHints::default(),
     )
     .await
     .unwrap();
@@ -127,7 +127,7 @@ async fn where_the_challenge_says_and_nowhere_else() {
     assert_eq!(site.lines(), ["GET /elsewhere", OAUTH]);
 
     let gone = format!("{}/gone", site.origin);
-    let error = discover(&fetcher(), &mcp, &naming(gone.clone()), Expected::default())
+    let error = discover(&fetcher(), &mcp, &naming(gone.clone()), DiscoveryHints::default())
         .await
         .unwrap_err();
     assert_eq!(
@@ -144,7 +144,7 @@ async fn where_the_challenge_says_and_nowhere_else() {
         "file:///etc/passwd",
         "http://login.example/",
     ] {
-        let error = discover(&fetcher(), &mcp, &naming(url.into()), Expected::default())
+        let error = discover(&fetcher(), &mcp, &naming(url.into()), DiscoveryHints::default())
             .await
             .unwrap_err();
         assert!(
@@ -195,18 +195,18 @@ async fn a_resource_above_the_server_counts_at_its_own_well_known_url_or_where_t
     .await;
     let mcp = format!("{}/t/mcp", site.origin);
     let at = |path: &str| naming(format!("{}{path}", site.origin));
-    let error = discover(&fetcher(), &mcp, &at("/t/meta"), Expected::default())
+    let error = discover(&fetcher(), &mcp, &at("/t/meta"), DiscoveryHints::default())
         .await
         .unwrap_err();
     assert!(matches!(error, DiscoverError::Resource { .. }), "{error}");
     let well_known = at("/.well-known/oauth-protected-resource");
-    let found = discover(&fetcher(), &mcp, &well_known, Expected::default())
+    let found = discover(&fetcher(), &mcp, &well_known, DiscoveryHints::default())
         .await
         .unwrap();
     assert_eq!(found.resource, site.origin);
-    let named = Expected {
+    let named = DiscoveryHints {
         resource: Some(&site.origin),
-        ..Expected::default()
+        ..DiscoveryHints::default()
     };
     assert_eq!(
         discover(&fetcher(), &mcp, &at("/t/meta"), named)
@@ -215,9 +215,9 @@ async fn a_resource_above_the_server_counts_at_its_own_well_known_url_or_where_t
             .resource,
         site.origin
     );
-    let other = Expected {
+    let other = DiscoveryHints {
         resource: Some("https://a.example"),
-        ..Expected::default()
+        ..DiscoveryHints::default()
     };
     assert!(
         discover(&fetcher(), &mcp, &well_known, other)
@@ -245,7 +245,7 @@ async fn doubled_names_spoil_a_document() {
         &fetcher(),
         &format!("{}/mcp", site.origin),
         &naming(url.clone()),
-        Expected::default(),
+        DiscoveryHints::default(),
     )
     .await
     .unwrap_err();
@@ -492,9 +492,9 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
     .await;
     let mcp = format!("{}/mcp", site.origin);
     let with = async |preferred: Option<String>| {
-        let expected = Expected {
+        let expected = DiscoveryHints {
             issuer: preferred.as_deref(),
-            ..Expected::default()
+            ..DiscoveryHints::default()
         };
         discover(&fetcher(), &mcp, &Challenge::default(), expected)
             .await
@@ -543,7 +543,7 @@ async fn without_the_switch_nothing_on_loopback_is_asked() {
         &strict,
         &site.origin,
         &Challenge::default(),
-        Expected::default(),
+        DiscoveryHints::default(),
     )
     .await
     .unwrap_err();

@@ -16,7 +16,7 @@ use super::tokens::sendable;
 use super::wire::{OAuth, TokenClient};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, SecretText, Scopes, TokenGrant};
 
 /// Maximum length of an answer, in bytes.
 const MOST_ANSWER_BYTES: usize = 32 << 10;
@@ -40,10 +40,10 @@ pub struct Attempt {
     /// The URL that the browser visits. Contains the state.
     pub url: String,
     /// The state that the answer must repeat: 256 random bits.
-    pub state: Hidden,
+    pub state: SecretText,
     /// The verifier, which proves that the code is redeemed by the client that requested it (RFC
     /// 7636): 256 random bits.
-    pub verifier: Hidden,
+    pub verifier: SecretText,
 }
 
 impl fmt::Debug for Attempt {
@@ -59,9 +59,9 @@ impl fmt::Debug for Attempt {
 #[derive(Clone, Default)]
 pub struct Answer {
     /// The login that it answers.
-    pub state: Option<Hidden>,
+    pub state: Option<SecretText>,
     /// The authorization code.
-    pub code: Option<Hidden>,
+    pub code: Option<SecretText>,
     /// The issuer that answers (RFC 9207).
     pub iss: Option<String>,
     /// The error code.
@@ -81,8 +81,8 @@ impl Answer {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
             let twice = match name.as_ref() {
-                "state" => answer.state.replace(Hidden::new(value)).is_some(),
-                "code" => answer.code.replace(Hidden::new(value)).is_some(),
+                "state" => answer.state.replace(SecretText::new(value)).is_some(),
+                "code" => answer.code.replace(SecretText::new(value)).is_some(),
                 "iss" => answer.iss.replace(value).is_some(),
                 "error" => answer.error.replace(value).is_some(),
                 "error_description" => answer.error_description.replace(value).is_some(),
@@ -155,8 +155,8 @@ pub fn begin(
         .url();
     Ok(Attempt {
         url: url.into(),
-        state: Hidden::new(state.into_secret()),
-        verifier: Hidden::new(verifier.into_secret()),
+        state: SecretText::new(state.into_secret()),
+        verifier: SecretText::new(verifier.into_secret()),
     })
 }
 
@@ -168,10 +168,10 @@ pub fn begin(
 /// server returned; or that there is no code.
 pub fn check_answer(
     server: &AuthorizationServer,
-    expected_state: &Hidden,
+    expected_state: &SecretText,
     answer: &Answer,
-) -> Result<Hidden, GrantError> {
-    let same = |state: &Hidden| {
+) -> Result<SecretText, GrantError> {
+    let same = |state: &SecretText| {
         bool::from(
             state
                 .expose()
@@ -215,8 +215,8 @@ pub async fn redeem(
     key: Option<&SigningKey>,
     redirect_uri: &str,
     resource: &str,
-    code: &Hidden,
-    verifier: &Hidden,
+    code: &SecretText,
+    verifier: &SecretText,
     asked: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
     let wire = TokenClient::new(fetcher, server, client, key);

@@ -13,7 +13,7 @@ use super::tokens::{Seconds, Tokens, sendable};
 use super::wire::{TokenClient, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, SecretText, Scopes, TokenGrant};
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Lifetime of a code if the server does not state it, and maximum lifetime that is accepted.
@@ -40,7 +40,7 @@ pub struct DeviceAttempt {
     /// Time until the code expires.
     pub lasts: Duration,
     interval: Duration,
-    code: Hidden,
+    code: SecretText,
 }
 
 impl fmt::Debug for DeviceAttempt {
@@ -69,7 +69,7 @@ pub async fn device_begin(
 ) -> Result<DeviceAttempt, GrantError> {
     #[derive(Deserialize)]
     struct DeviceResponse {
-        device_code: Hidden,
+        device_code: SecretText,
         user_code: String,
         // The second name predates the standard.
         #[serde(alias = "verification_url")]

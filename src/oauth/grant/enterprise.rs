@@ -13,7 +13,7 @@ use super::wire::{TokenClient, read};
 use crate::config::EnterpriseConfig;
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, Scopes, TokenGrant};
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -50,7 +50,7 @@ pub async fn enterprise(
         secret: idp
             .client_secret
             .as_ref()
-            .map(|secret| Hidden::new(secret.0.clone())),
+            .map(|secret| SecretText::new(secret.0.clone())),
         secret_expires_unix: None,
         auth: if idp.client_secret.is_some() {
             ClientAuth::Basic
@@ -92,7 +92,7 @@ pub async fn workload(
     server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
-    assertion: &Hidden,
+    assertion: &SecretText,
     resource: &str,
     scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
@@ -110,14 +110,14 @@ pub async fn workload(
 
 /// Reads the subject token. It is read each time, since the program that writes it there also
 /// renews it.
-async fn subject(path: &Path) -> Result<Hidden, GrantError> {
+async fn subject(path: &Path) -> Result<SecretText, GrantError> {
     let path = path.to_owned();
-    let read = move || -> std::io::Result<(usize, Hidden)> {
+    let read = move || -> std::io::Result<(usize, SecretText)> {
         let mut text = Zeroizing::new(String::new());
         let read = File::open(path)?
             .take(MOST_SUBJECT_BYTES + 1)
             .read_to_string(&mut text)?;
-        Ok((read, Hidden::new(text.trim().to_owned())))
+        Ok((read, SecretText::new(text.trim().to_owned())))
     };
     let read = tokio::task::spawn_blocking(read)
         .await

@@ -6,7 +6,7 @@ use super::GrantError;
 use super::wire::{TokenClient, check_up, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, Hidden, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, SecretText, Scopes, TokenGrant};
 
 /// Obtains a new token with a refresh token (RFC 6749, section 6), for the scopes that were
 /// granted, since a renewal cannot extend them. The refresh token is kept if no new one is issued.
@@ -19,7 +19,7 @@ pub async fn refresh(
     server: &AuthorizationServer,
     client: &Client,
     key: Option<&SigningKey>,
-    refresh: &Hidden,
+    refresh: &SecretText,
     resource: &str,
     granted: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
@@ -97,7 +97,7 @@ pub async fn revoke(
 async fn revoke_one(
     wire: &TokenClient<'_>,
     endpoint: &str,
-    token: &Hidden,
+    token: &SecretText,
     hint: &str,
 ) -> Result<(), GrantError> {
     let response = wire

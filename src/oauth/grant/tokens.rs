@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::GrantError;
 use crate::message::Json;
 use crate::oauth::bounds;
-use crate::oauth::{Hidden, Scopes, TokenGrant, unix_now};
+use crate::oauth::{SecretText, Scopes, TokenGrant, unix_now};
 
 /// Maximum length of a token, in bytes.
 const MOST_TOKEN_BYTES: usize = 32 << 10;
@@ -45,7 +45,7 @@ impl Tokens {
     pub(super) fn granted(
         self,
         asked: &Scopes,
-        earlier: Option<&Hidden>,
+        earlier: Option<&SecretText>,
     ) -> Result<TokenGrant, GrantError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(GrantError::NotBearer);
@@ -53,12 +53,12 @@ impl Tokens {
         let given_unix = unix_now();
         let renewal = self
             .refresh_token
-            .map(|token| Hidden::new(token.into_secret()));
+            .map(|token| SecretText::new(token.into_secret()));
         let renewal = renewal.filter(|token| !token.expose().is_empty());
         if renewal.as_ref().is_some_and(|token| !sendable(token, b' ')) {
             return Err(GrantError::Unreadable);
         }
-        let access = Hidden::new(self.access_token.into_secret());
+        let access = SecretText::new(self.access_token.into_secret());
         if !sendable(&access, b'!') {
             return Err(GrantError::Unreadable);
         }
@@ -78,8 +78,8 @@ impl Tokens {
     }
 
     /// Returns the token of this type that an exchange returned (RFC 8693, section 2.2.1).
-    pub(super) fn exchanged(self, kind: &str) -> Result<Hidden, GrantError> {
-        let token = Hidden::new(self.access_token.into_secret());
+    pub(super) fn exchanged(self, kind: &str) -> Result<SecretText, GrantError> {
+        let token = SecretText::new(self.access_token.into_secret());
         if self.issued_token_type.as_deref() != Some(kind) || !sendable(&token, b'!') {
             return Err(GrantError::Unreadable);
         }
@@ -88,7 +88,7 @@ impl Tokens {
 }
 
 /// Reports whether a token can be sent in a header or form: printable ASCII, starting at `lowest`.
-pub(super) fn sendable(token: &Hidden, lowest: u8) -> bool {
+pub(super) fn sendable(token: &SecretText, lowest: u8) -> bool {
     let token = token.expose();
     (1..=MOST_TOKEN_BYTES).contains(&token.len())
         && token.bytes().all(|b| (lowest..=b'~').contains(&b))

@@ -26,7 +26,7 @@ use super::tokens::Tokens;
 use crate::message::{Json, ReadLimits, ValueKind};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, unix_now};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, unix_now};
 
 /// Maximum length of a response, in bytes.
 const MOST_BYTES: usize = 1 << 20;
@@ -101,7 +101,7 @@ impl<'a> TokenClient<'a> {
 
     /// Returns the parameters of `private_key_jwt` (RFC 7523, section 2.2), created for each
     /// request; none for other methods.
-    pub(super) fn proof(&self) -> Result<Vec<(&'static str, Hidden)>, GrantError> {
+    pub(super) fn proof(&self) -> Result<Vec<(&'static str, SecretText)>, GrantError> {
         #[derive(Serialize)]
         struct Claims<'c> {
             iss: &'c str,
@@ -131,7 +131,7 @@ impl<'a> TokenClient<'a> {
         Ok(vec![
             (
                 "client_assertion_type",
-                Hidden::new(ASSERTION_TYPE.to_owned()),
+                SecretText::new(ASSERTION_TYPE.to_owned()),
             ),
             ("client_assertion", assertion),
         ])

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{IdentityError, auth_of, method_of};
 use crate::config::{Grant, LoginConfig};
 use crate::oauth::fetch::{FetchError, Fetcher, is_this_machine};
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, Hidden, Origin, Scopes, bounds};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, Scopes, bounds};
 
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Maximum length of a client id and of a secret, in bytes.
@@ -28,7 +28,7 @@ struct RegistrationRequest<'a> {
 #[derive(Deserialize)]
 struct RegistrationResponse {
     client_id: String,
-    client_secret: Option<Hidden>,
+    client_secret: Option<SecretText>,
     client_secret_expires_at: Option<f64>,
     token_endpoint_auth_method: Option<String>,
 }

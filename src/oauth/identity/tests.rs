@@ -38,7 +38,7 @@ fn configured() -> LoginConfig {
 fn known() -> Client {
     Client {
         id: "old".into(),
-        secret: Some(Hidden::new("s".into())),
+        secret: Some(SecretText::new("s".into())),
         secret_expires_unix: Some(unix_now() + 3600),
         auth: ClientAuth::Basic,
         origin: Origin::Registered,

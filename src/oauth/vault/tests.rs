@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::config::{Secret, VaultKey};
 use crate::oauth::{
-    AuthorizationServer, Client, ClientAuth, Hidden, LoginParty, Origin, Scopes, TokenGrant,
+    AuthorizationServer, Client, ClientAuth, SecretText, LoginParty, Origin, Scopes, TokenGrant,
     unix_now,
 };
 
@@ -29,7 +29,7 @@ fn config(folder: &Path) -> OAuthConfig {
 
 fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
     let issuer = "https://login.example/t1".to_owned();
-    let hidden = |text: &str| Hidden::new(text.to_owned());
+    let hidden = |text: &str| SecretText::new(text.to_owned());
     Account {
         upstream: upstream.into(),
         party: LoginParty {

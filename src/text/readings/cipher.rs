@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::tokens::Tokens;
-use super::{DecodedPart, Way, regions, vocabulary};
+use super::{DecodedPart, Suspicion, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
 /// Words that give a cipher away: long enough that nothing else has their differences.
@@ -142,7 +142,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
                 if words >= WORDS {
                     found.push(DecodedPart {
                         name,
-                        way: Way::Odd,
+                        way: Suspicion::Odd,
                         span: span.clone(),
                         text,
                         words,

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{DECODED_BYTES, DecodedPart, Facts, Way, packed, vocabulary};
+use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, packed, vocabulary};
 use crate::text::facts::runs;
 
 /// Shorter runs hold too little to steer anyone.
@@ -39,7 +39,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         for (name, text) in packed::base64(kept.as_bytes()).into_iter().chain(others) {
             found.push(DecodedPart {
                 name,
-                way: Way::Usual,
+                way: Suspicion::Usual,
                 span: span.clone(),
                 text,
                 words: 0,
@@ -54,7 +54,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
             let words = vocabulary::words_in(&text);
             found.push(DecodedPart {
                 name: "morse",
-                way: Way::Odd,
+                way: Suspicion::Odd,
                 span,
                 text,
                 words,
@@ -68,7 +68,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     {
         found.push(DecodedPart {
             name: "ascii85",
-            way: Way::Usual,
+            way: Suspicion::Usual,
             span,
             text,
             words: 0,
@@ -184,7 +184,7 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
             {
                 found.push(DecodedPart {
                     name,
-                    way: Way::Usual,
+                    way: Suspicion::Usual,
                     span: span.clone(),
                     text,
                     words: 0,

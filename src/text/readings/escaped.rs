@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{DecodedPart, Facts, Way, regions, vocabulary};
+use super::{DecodedPart, Facts, Suspicion, regions, vocabulary};
 
 /// So many letters that need no escape, written as one, are no accident.
 const LETTERS: usize = 8;
@@ -43,7 +43,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
                 && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
             found.push(DecodedPart {
                 name,
-                way: if disguise { Way::Disguise } else { Way::Usual },
+                way: if disguise { Suspicion::Disguise } else { Suspicion::Usual },
                 span,
                 text: decoded,
                 words,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{DecodedPart, Facts, Way, regions, vocabulary};
+use super::{DecodedPart, Facts, Suspicion, regions, vocabulary};
 use crate::text::alphabetic::is_alphabetic;
 use crate::text::blocks::BLOCK;
 use crate::text::quick::QuickMap;
@@ -161,9 +161,9 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
                 .filter(|word| vocabulary::words_in(&folded(word)) > 0)
                 .count();
             let way = if known >= DISGUISED_WORDS {
-                Way::Disguise
+                Suspicion::Disguise
             } else {
-                Way::Usual
+                Suspicion::Usual
             };
             found.push(DecodedPart {
                 name: "look-alikes",
@@ -198,9 +198,9 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
                 .count()
                 >= STACKED;
             let way = match english {
-                3.. if heaps => Way::Disguise,
-                ACCENTED_WORDS.. if other < english => Way::Odd,
-                _ => Way::Usual,
+                3.. if heaps => Suspicion::Disguise,
+                ACCENTED_WORDS.. if other < english => Suspicion::Odd,
+                _ => Suspicion::Usual,
             };
             found.push(DecodedPart {
                 name: "accents",

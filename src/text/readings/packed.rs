@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::encoded::{self, prose};
-use super::{DECODED_BYTES, DecodedPart, Facts, Way, radix, regions};
+use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, radix, regions};
 use crate::text::blocks::{self, BLOCK};
 
 /// Letters of base64 from which on it is decoded though other characters stand in it.
@@ -35,7 +35,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     let mut add = |name, span: Range<usize>, text| {
         found.push(DecodedPart {
             name,
-            way: Way::Usual,
+            way: Suspicion::Usual,
             span,
             text,
             words: 0,

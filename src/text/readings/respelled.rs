@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::tokens::Tokens;
-use super::{DecodedPart, Facts, Way, cipher, regions, vocabulary};
+use super::{DecodedPart, Facts, Suspicion, cipher, regions, vocabulary};
 use crate::text::quick::{QuickMap, QuickSet};
 
 /// Telling words in a region, from which on it is read: one alone is a slip of the pen.
@@ -205,7 +205,7 @@ pub(super) fn find(text: &str, facts: &Facts, tokens: &Tokens, found: &mut Vec<D
     if facts.has(b'-') || facts.has(b'_') {
         let words = cut(text);
         if words.iter().any(|(_, word)| TELLING.contains(&**word)) {
-            replaced("cut", Way::Usual, text, words, 1, found);
+            replaced("cut", Suspicion::Usual, text, words, 1, found);
         }
     }
 }
@@ -240,7 +240,7 @@ fn rewritten(
         }
         found.push(DecodedPart {
             name,
-            way: Way::Odd,
+            way: Suspicion::Odd,
             span,
             text: out,
             words,
@@ -278,7 +278,7 @@ fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<Decode
         if spelled >= SPELLING_WORDS && words >= WORDS {
             found.push(DecodedPart {
                 name: "spelling alphabet",
-                way: Way::Odd,
+                way: Suspicion::Odd,
                 span,
                 text: out,
                 words,
@@ -333,7 +333,7 @@ fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
 /// The regions around `words`, each replaced by what it reads as, where there are so many in a region.
 pub(super) fn replaced(
     name: &'static str,
-    way: Way,
+    way: Suspicion,
     text: &str,
     words: Vec<(Range<usize>, Cow<'static, str>)>,
     least: usize,

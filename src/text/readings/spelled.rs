@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
-use super::{DecodedPart, Way, cipher, regions, respelled, vocabulary};
+use super::{DecodedPart, Suspicion, cipher, regions, respelled, vocabulary};
 use crate::text::facts::runs;
 
 /// Single letters in a row from which on they may be words spelt out.
@@ -70,7 +70,7 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
             if words >= SPELT_WORDS {
                 found.push(DecodedPart {
                     name: "spaced",
-                    way: Way::Odd,
+                    way: Suspicion::Odd,
                     span,
                     text,
                     words,
@@ -78,7 +78,7 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
             }
         }
     }
-    respelled::replaced("spaced", Way::Odd, text, telling, 1, found);
+    respelled::replaced("spaced", Suspicion::Odd, text, telling, 1, found);
 }
 
 /// Whether every other byte of eight is a sign that parts letters, and the same one.
@@ -174,7 +174,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
             };
             found.push(DecodedPart {
                 name: "leet",
-                way: Way::Odd,
+                way: Suspicion::Odd,
                 span,
                 text: unleet(region),
                 words: here,
@@ -182,7 +182,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
         }
     }
     if words.len() < LEET_WORDS && !telling.is_empty() {
-        respelled::replaced("leet", Way::Usual, text, telling, 1, found);
+        respelled::replaced("leet", Suspicion::Usual, text, telling, 1, found);
     }
     if cut.len() >= CUT_UP {
         for span in regions::around(text, cut.iter().cloned()) {
@@ -204,7 +204,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
                 if covered * 2 >= letters.len() && words >= JOINED_WORDS {
                     found.push(DecodedPart {
                         name: "leet",
-                        way: Way::Odd,
+                        way: Suspicion::Odd,
                         span: span.clone(),
                         text,
                         words,
@@ -355,7 +355,7 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
         let words = vocabulary::words_in(&text);
         if enough(covered) && words >= JOINED_WORDS {
             // Names in programs are joined so, too: with capitals.
-            let way = if capitals > 1 { Way::Usual } else { Way::Odd };
+            let way = if capitals > 1 { Suspicion::Usual } else { Suspicion::Odd };
             found.push(DecodedPart {
                 name: "joined",
                 way,

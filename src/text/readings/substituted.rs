@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::{DecodedPart, Facts, Way, regions, respelled, vocabulary};
+use super::{DecodedPart, Facts, Suspicion, regions, respelled, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 use crate::text::quick::QuickMap;
 
@@ -53,7 +53,7 @@ fn rot47(text: &str, found: &mut Vec<DecodedPart>) {
         };
         add(
             "rot47",
-            Way::Odd,
+            Suspicion::Odd,
             span,
             region.chars().map(moved).collect(),
             found,
@@ -63,7 +63,7 @@ fn rot47(text: &str, found: &mut Vec<DecodedPart>) {
 
 fn add(
     name: &'static str,
-    way: Way,
+    way: Suspicion,
     span: Range<usize>,
     text: String,
     found: &mut Vec<DecodedPart>,
@@ -106,7 +106,7 @@ fn braille(text: &str, found: &mut Vec<DecodedPart>) {
                 .map_or(c, |letter| char::from(*letter))
         };
         let letters = region.chars().map(read).filter(|c| *c != MARK);
-        add("braille", Way::Odd, span, letters.collect(), found);
+        add("braille", Suspicion::Odd, span, letters.collect(), found);
     }
 }
 
@@ -165,7 +165,7 @@ fn starred(text: &str, found: &mut Vec<DecodedPart>) {
         );
     }
     if words.len() >= STARRED_WORDS {
-        respelled::replaced("starred", Way::Odd, text, words, STARRED_WORDS, found);
+        respelled::replaced("starred", Suspicion::Odd, text, words, STARRED_WORDS, found);
     }
 }
 

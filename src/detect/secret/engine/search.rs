@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Secrets;
 use crate::detect::secret::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
 use crate::detect::secret::check::belongs_together;
-use crate::detect::secret::context::{Given, Link, given, is_given_secret, is_secret, name_around};
+use crate::detect::secret::context::{Assignment, Link, given, is_given_secret, is_secret, name_around};
 use crate::detect::secret::decode;
 use crate::detect::secret::escape;
 use crate::detect::secret::mirror;
@@ -144,7 +144,7 @@ impl<'s> Search<'s> {
         let mut mirrored = false;
         let mut opened_to = 0;
         let mut named_to = 0;
-        let mut known: Option<(Option<Range<usize>>, Option<Given>)> = None;
+        let mut known: Option<(Option<Range<usize>>, Option<Assignment>)> = None;
         let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
             search.tell(rule, locate(origin(span)), reading, secret);
         };
@@ -412,7 +412,7 @@ impl<'s> Search<'s> {
     }
 
     /// Returns the rule by which a named value is a secret.
-    fn weigh(&mut self, text: &str, given: &Given, near: Option<u32>) -> Option<usize> {
+    fn weigh(&mut self, text: &str, given: &Assignment, near: Option<u32>) -> Option<usize> {
         let name = text.get(given.name.clone())?;
         let value = text.get(given.value.clone())?;
         self.afford(value.len() * WEIGHED)?;
@@ -448,7 +448,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    pub(super) fn joined(&mut self, joined: &pieces::Joined) {
+    pub(super) fn joined(&mut self, joined: &pieces::AssembledText) {
         let mut open = Vec::new();
         let before = self.found.len();
         // Keep only findings that no piece contains by itself, and those for the joined text as a

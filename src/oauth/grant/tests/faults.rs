@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::oauth::fetch::{Fetcher, Guard};
-use crate::oauth::{Hidden, TokenGrant};
+use crate::oauth::{SecretText, TokenGrant};
 
 const PLANTED: &str = "PLANTED-s3cret";
 
@@ -355,7 +355,7 @@ async fn what_the_guard_forbids_is_not_asked() {
 
 #[test]
 fn nothing_that_is_shown_holds_a_secret() {
-    let secret = || Hidden::new(PLANTED.into());
+    let secret = || SecretText::new(PLANTED.into());
     let granted = TokenGrant {
         access: secret(),
         refresh: Some(secret()),

@@ -61,28 +61,28 @@ fn key() -> &'static Key {
 
 /// Fingerprints of values, each with the number of its owner.
 #[derive(Clone, Default)]
-pub struct Prints {
+pub struct Fingerprints {
     /// The fingerprints by the rolling hash of the first bytes of their values.
-    by_start: HashMap<u64, Vec<Print>>,
+    by_start: HashMap<u64, Vec<Fingerprint>>,
     /// One bit for each rolling hash, so that most positions of a text need only one lookup.
     filter: Vec<u64>,
     count: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Print {
+struct Fingerprint {
     length: usize,
     whole: [u8; 16],
     owner: usize,
 }
 
-impl fmt::Debug for Prints {
+impl fmt::Debug for Fingerprints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Prints({})", self.count)
     }
 }
 
-impl Prints {
+impl Fingerprints {
     /// Adds a value of at least `VALUE_BYTES` for `owner`. Returns `false`, and adds nothing, if it
     /// is shorter or begins like too many others.
     pub fn add(&mut self, value: &[u8], owner: usize) -> bool {
@@ -92,7 +92,7 @@ impl Prints {
         };
         let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
         let alike = self.by_start.entry(hash).or_default();
-        let print = Print {
+        let print = Fingerprint {
             length: value.len(),
             whole: fingerprint(value),
             owner,
@@ -222,7 +222,7 @@ fn place(hash: u64) -> (usize, u64) {
 mod tests {
     use super::*;
 
-    fn found(prints: &Prints, text: &str) -> Vec<(String, usize)> {
+    fn found(prints: &Fingerprints, text: &str) -> Vec<(String, usize)> {
         let mut found = Vec::new();
         prints.find(text.as_bytes(), |span, owner| {
             found.push((text.get(span).unwrap().to_owned(), owner))
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn values_are_found_wherever_they_stand() {
-        let mut prints = Prints::default();
+        let mut prints = Fingerprints::default();
         assert!(prints.is_empty() && found(&prints, "whatever stands here").is_empty());
         assert!(
             prints.add(b"correct horse", 1)
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_value_is_shown_and_few_may_begin_alike() {
-        let mut prints = Prints::default();
+        let mut prints = Fingerprints::default();
         let added = (0..40)
             .filter(|n| prints.add(format!("same-start-{n}").as_bytes(), 0))
             .count();
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_text_full_of_starts_is_told_whole() {
-        let mut prints = Prints::default();
+        let mut prints = Fingerprints::default();
         prints.add(b"aaaaaaaaaaaaaaab", 0);
         let text = "a".repeat(20_000);
         assert_eq!(found(&prints, &text), [(text.clone(), 0)]);

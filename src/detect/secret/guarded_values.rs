@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use zeroize::Zeroize;
 
-use super::prints::{Prints, VALUE_BYTES};
+use super::fingerprint::{Fingerprints, VALUE_BYTES};
 use crate::message::hex;
 
 /// Minimum length of a line, in bytes, for it to be guarded separately if it is part of a value of
@@ -19,7 +19,7 @@ const LINE_BYTES: usize = 24;
 /// The values that a policy guards. Contains no values or names of values.
 #[derive(Clone, Default)]
 pub struct Own {
-    prints: Prints,
+    prints: Fingerprints,
     values: usize,
 }
 

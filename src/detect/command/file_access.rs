@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::facts::{Facts, Seen};
+use super::facts::{Facts, NamedPath};
 use super::paths;
 use super::traits::Traits;
 use super::value::Field;
@@ -20,7 +20,7 @@ static WINDOWS_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
 
 /// The way in which a script uses a path that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum FileUse {
     /// Its content is read.
     Read,
     /// It is created, changed, or overwritten.
@@ -33,7 +33,7 @@ pub enum How {
 
 /// A path that a script names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touched<'s> {
+pub struct FileAccess<'s> {
     /// The normalized path: a home as `~`, no `//`, `.` or inner `..`; relative to no folder unless
     /// the script changed to one that it named in full.
     pub path: &'s str,
@@ -42,11 +42,11 @@ pub struct Touched<'s> {
     /// The folder in which a relative path starts, if the script changed to it from where it began.
     pub below: Option<&'s str>,
     /// The way in which the path is used.
-    pub how: How,
+    pub how: FileUse,
 }
 
 /// Returns every path that a command touches.
-pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
+pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = FileAccess<'_>> {
     let program = facts.program.as_str();
     let filters = facts.traits.has(Traits::FILTERS) && !facts.windows;
     let works = if facts.windows {
@@ -75,22 +75,22 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = Touched<'_>> {
     {
         no_paths.push("/".to_owned());
     }
-    let is_drive = |seen: &Seen| facts.windows && seen.path.get(1..2) == Some(":");
+    let is_drive = |seen: &NamedPath| facts.windows && seen.path.get(1..2) == Some(":");
     let named = facts.paths.iter().filter(move |seen| {
         (works || is_drive(seen)) && !facts.reads.contains(seen) && !facts.writes.contains(seen)
     });
     let in_place = matches!(program, "sed" | "gsed" | "perl" | "ruby");
     let told = named
         .chain(&facts.mounts)
-        .map(|seen| (seen, How::Named))
-        .chain(facts.reads.iter().map(|seen| (seen, How::Read)))
-        .chain(facts.writes.iter().map(|seen| (seen, How::Write)))
-        .chain(facts.runs.iter().map(|seen| (seen, How::Run)));
+        .map(|seen| (seen, FileUse::Named))
+        .chain(facts.reads.iter().map(|seen| (seen, FileUse::Read)))
+        .chain(facts.writes.iter().map(|seen| (seen, FileUse::Write)))
+        .chain(facts.runs.iter().map(|seen| (seen, FileUse::Run)));
     told.filter(move |(seen, how)| {
         !facts.standing.elsewhere
-            && (*how == How::Write && !in_place || no_paths.iter().all(|other| *other != seen.path))
+            && (*how == FileUse::Write && !in_place || no_paths.iter().all(|other| *other != seen.path))
     })
-    .map(|(seen, how)| Touched {
+    .map(|(seen, how)| FileAccess {
         path: &seen.path,
         home: seen.home.as_deref(),
         below: facts.standing.below.as_deref(),

@@ -12,7 +12,7 @@ use crate::message::{Edit, Json, ReadLimits, Role, Value, ValueKind};
 use crate::text::{cut, is_rejoined};
 
 use super::rewrite::MARK;
-use super::string::{Across, Judge, Site};
+use super::string::{CrossBlockMatch, Judge, Site};
 use super::wrap::wrapped;
 
 /// Number of bytes used of the beginning and of the end of each text.
@@ -55,7 +55,7 @@ impl Heard {
 
 /// The texts of one result, in order, after those that were received before it.
 #[derive(Default)]
-pub(super) struct Joined {
+pub(super) struct CrossBlockText {
     parts: Vec<Part>,
     bytes: usize,
 }
@@ -66,7 +66,7 @@ struct Part {
     span: Option<Range<usize>>,
 }
 
-impl Joined {
+impl CrossBlockText {
     /// Creates a list that begins with the texts received before.
     pub(super) fn after(heard: &Heard) -> Self {
         let parts = heard.0.iter().map(|text| Part {
@@ -171,7 +171,7 @@ fn judge_pieces(
         let last = before.checked_sub(1).and_then(|last| pieces.get(last));
         span.end <= heard || last.is_some_and(|(piece, _)| span.end <= piece.end)
     };
-    let Some(Across {
+    let Some(CrossBlockMatch {
         span,
         notice,
         wraps,

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 /// A text without white space.
-pub(super) struct Squeezed {
+pub(super) struct CompactText {
     pub(super) text: String,
     /// The original position of each byte.
     places: Vec<usize>,
 }
 
-impl Squeezed {
+impl CompactText {
     /// Returns the text as written, for encodings, which are case-sensitive; and in lower case, for
     /// everything else.
     pub(super) fn both(text: &str) -> [Self; 2] {

@@ -5,7 +5,7 @@ use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind
 
 /// What happens to a response in addition to its findings.
 #[derive(Clone, Debug, Default)]
-pub struct Delivery {
+pub struct ResultSize {
     /// Number of bytes of result text that the size cap cut off.
     pub cut_bytes: usize,
     /// Text that was cut off and is stored, for the agent to read on.
@@ -18,7 +18,7 @@ pub struct Delivery {
     pub broken_digests: Vec<String>,
 }
 
-impl Delivery {
+impl ResultSize {
     /// Returns about how many tokens a model needs to read the texts of a response: one for every
     /// four ASCII characters, and one for each other character. Within a fifth or so of what
     /// current models count for English prose and JSON.
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn tokens_are_estimated_by_characters() {
         let of = |text: &str| {
-            Delivery {
+            ResultSize {
                 quarter_tokens: quarter_tokens(text),
-                ..Delivery::default()
+                ..ResultSize::default()
             }
             .tokens()
         };

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
-use super::own::forms;
-use super::prints::{Prints, VALUE_BYTES as VALUE_MIN};
+use super::guarded_values::forms;
+use super::fingerprint::{Fingerprints, VALUE_BYTES as VALUE_MIN};
 
 /// The owner of a remembered secret is an increasing number times this, plus the number of the
 /// server that sent the secret.
@@ -14,7 +14,7 @@ pub const UPSTREAMS: usize = 1024;
 
 /// Remembers a value and its encodings for `owner`. Returns `false` if the value was known or is
 /// too short.
-pub fn remember(prints: &mut Prints, value: &str, owner: usize) -> bool {
+pub fn remember(prints: &mut Fingerprints, value: &str, owner: usize) -> bool {
     let from = owner % UPSTREAMS;
     let mut new = value.len() >= VALUE_MIN;
     prints.owners(value.as_bytes(), |known| new &= known % UPSTREAMS != from);
@@ -30,17 +30,17 @@ pub fn remember(prints: &mut Prints, value: &str, owner: usize) -> bool {
 /// message goes to or comes from.
 pub struct Seen<'s> {
     /// The secrets of all servers.
-    prints: &'s Prints,
+    prints: &'s Fingerprints,
     /// The number of this server.
     from: usize,
     /// Secrets found in the current message.
-    found: RefCell<Learnt>,
+    found: RefCell<SecretUpdate>,
 }
 
 /// Secrets found in a message, to be remembered by the caller. Wiped when dropped; `Debug` does not
 /// show them.
 #[derive(Clone, Default)]
-pub struct Learnt {
+pub struct SecretUpdate {
     values: Vec<zeroize::Zeroizing<String>>,
 }
 
@@ -48,7 +48,7 @@ pub struct Learnt {
 const VALUES: usize = 64;
 const VALUE_BYTES: usize = 1024;
 
-impl fmt::Debug for Learnt {
+impl fmt::Debug for SecretUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Learnt({})", self.values.len())
     }
@@ -60,7 +60,7 @@ impl fmt::Debug for Seen<'_> {
     }
 }
 
-impl Learnt {
+impl SecretUpdate {
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|value| value.as_str())
     }
@@ -73,7 +73,7 @@ impl Learnt {
 
 impl<'s> Seen<'s> {
     /// Creates a view of the known secrets for one server, with no secrets found yet.
-    pub fn new(prints: &'s Prints, from: usize) -> Self {
+    pub fn new(prints: &'s Fingerprints, from: usize) -> Self {
         Self {
             prints,
             from,
@@ -120,7 +120,7 @@ impl<'s> Seen<'s> {
     }
 
     /// Returns the secrets found in the message.
-    pub fn learnt(self) -> Learnt {
+    pub fn learnt(self) -> SecretUpdate {
         self.found.into_inner()
     }
 }
