@@ -49,28 +49,29 @@ use failed_logins::FailedLogins;
 use http_server::{Server, Version};
 use identity::Identity;
 
-/// What every request from an agent needs.
+/// Shared state for the requests of agents.
 pub struct Frontend {
     gate: Arc<Gate>,
     listen: Listen,
     entry: ArcSwap<Authenticator>,
-    /// Ticks when there is another.
+    /// Notified when the authenticator is replaced.
     entered: watch::Sender<()>,
     bound: SocketAddr,
     logins: Arc<Shared>,
     channels: sse::Channels,
-    /// Wrong tokens of agents.
+    /// Invalid tokens of agents.
     guesses: FailedLogins,
     draining: watch::Receiver<bool>,
-    /// Who may try the gate with canaries, once somebody may.
+    /// The endpoint for canaries, once it is enabled.
     prover: OnceLock<prove::ProveEndpoint>,
 }
 
 impl Frontend {
-    /// Puts the parts together, for a listener that is `bound` to an address. `draining` turns true when streams shall end.
+    /// Assembles the front end for a listener that is `bound` to an address. `draining` becomes
+    /// true when streams have to end.
     ///
     /// # Errors
-    /// What keeps it from learning who vouches for agents.
+    /// The reason why agents' issuers cannot be set up.
     pub fn new(
         gate: Arc<Gate>,
         config: &Config,
@@ -102,20 +103,20 @@ impl Frontend {
         })
     }
 
-    /// From now on the holder of the token with this SHA-256 may try the gate with canaries.
+    /// Allows the holder of the token with this SHA-256 to test the gate with canaries.
     ///
     /// # Errors
     /// As [`crate::record::Recorder::trial_recorder`].
     pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
         let recorder = Arc::new(self.gate.recorder().trial_recorder()?);
-        // The first one stays.
+        // The first one is kept.
         let _first = self
             .prover
             .set(prove::ProveEndpoint::new(token_sha256, recorder));
         Ok(())
     }
 
-    /// Who may come in by another config.
+    /// Returns the authenticator for another config.
     ///
     /// # Errors
     /// As [`Frontend::new`].
@@ -125,7 +126,7 @@ impl Frontend {
             .map_err(|error| Fault::of_file("issuer", error, None))
     }
 
-    /// Puts that in force.
+    /// Puts an authenticator into effect.
     pub fn admit_by(&self, entry: Authenticator) {
         let before = self.entry.swap(Arc::new(entry));
         self.entered.send_replace(());
@@ -134,13 +135,15 @@ impl Frontend {
         }
     }
 
-    /// Returns when somebody who has come in would not come in any more, or not to the same.
+    /// Returns when an authenticated caller would no longer be admitted, or not with the same
+    /// access.
     fn over(self: Arc<Self>, who: Identity) -> impl Future<Output = ()> + Send + use<> {
         let (mut entered, before) = (self.entered.subscribe(), self.entry.load_full());
-        // A block holds each of these once, where an `async fn` makes room for its arguments twice.
+        // An async block stores each of these once, whereas an `async fn` reserves space for its
+        // arguments twice.
         async move {
             while self.entry.load().still_admits(&who, &before) {
-                // Boxed: only few credentials end.
+                // Boxed, because only few credentials expire.
                 let stays = async {
                     match who.stays() {
                         Some(stays) => Box::pin(tokio::time::sleep(stays)).await,
@@ -155,7 +158,7 @@ impl Frontend {
         }
     }
 
-    /// Whether the gate is on its way out.
+    /// Reports whether the gate is draining.
     pub fn draining(&self) -> bool {
         *self.draining.borrow()
     }
@@ -166,7 +169,7 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
     let limits = Arc::new(front.gate.limits().clone());
     let table = ConnectionTable::for_agents(&limits);
     let server = Arc::new(Server::new(&limits));
-    // Each connection holds a receiver: when the last is gone, all have ended.
+    // Each connection holds a receiver: when the last one is dropped, all connections have ended.
     let open = watch::Sender::new(());
     let mut draining = front.draining.clone();
     loop {
@@ -204,7 +207,7 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
     open.closed().await;
 }
 
-/// The next connection and its remote address.
+/// Returns the next connection and its remote address.
 async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
@@ -215,7 +218,8 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
                 return (stream, from.ip());
             }
             Err(error) => {
-                // Out of file descriptors or the like: let others end before the next try.
+                // Out of file descriptors or a similar resource: let other connections end before
+                // the next attempt.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
@@ -223,12 +227,13 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     }
 }
 
-/// Returns when the gate drains. Should the sender go, there is nothing left to wait for either.
+/// Returns when the gate drains. If the sender is dropped, there is nothing left to wait for
+/// either.
 async fn drained(draining: &mut watch::Receiver<bool>) {
     drop(draining.wait_for(|draining| *draining).await);
 }
 
-/// Speaks TLS, if that is on, and HTTP.
+/// Serves a connection: TLS, if it is enabled, and HTTP.
 async fn connect(
     front: Arc<Frontend>,
     stream: TcpStream,
@@ -238,7 +243,7 @@ async fn connect(
     limits: &Limits,
 ) {
     if let Some(tls) = tls {
-        // Boxed: connections without TLS need no room for it.
+        // Boxed, so that connections without TLS need no space for it.
         return Box::pin(connect_tls(front, stream, tls, connection, server, limits)).await;
     }
     let mut draining = front.draining.clone();
@@ -285,7 +290,7 @@ async fn connect_tls(
     }
 }
 
-/// What a connection to the TLS port begins with.
+/// The protocol of the first bytes on the TLS port.
 enum FirstBytes {
     Tls(Box<TlsStream<TcpStream>>),
     PlainHttp(TcpStream),
@@ -312,7 +317,7 @@ async fn handle<S>(
     }
 }
 
-/// Tells a connection beyond the limit so, without reading from it.
+/// Responds with 503 to a connection beyond the limit, without reading from it.
 async fn turn_away(mut stream: TcpStream) {
     const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let write =

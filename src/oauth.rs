@@ -27,7 +27,7 @@ pub use authorizer::{Authorizer, Bearer, DeviceLogin, Refusal, Shared, StartedLo
 pub use error::LoginError;
 pub use logins::{CallbackRoute, LoginPage, Logins, Plan};
 pub use types::{
-    AuthorizationServer, Client, ClientAuth, SecretText, LoginParty, Origin, Principal, Scopes,
+    AuthorizationServer, Client, ClientAuth, LoginParty, Origin, Principal, Scopes, SecretText,
     TokenGrant, unix_now,
 };
 pub use verified::TokenDigest;

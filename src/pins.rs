@@ -13,7 +13,9 @@ use parking_lot::Mutex;
 use crate::config::{ChangeAction, ChangeClass};
 use crate::detect::shadow::Names;
 use crate::document::Fault;
-use crate::inspect::definitions::{Content, HeldDefinition, Key, Kind, Listed, Pin, Pins, ListedDefinition};
+use crate::inspect::definitions::{
+    Content, HeldDefinition, Key, Kind, Listed, ListedDefinition, Pin, Pins,
+};
 
 pub use file::LockFile;
 pub use lock::Lock;

@@ -1,4 +1,4 @@
-//! One string, and the other ways to read it. Each reading is made once, and only when asked for.
+//! A string and its other readings. Each reading is made once, and only when needed.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -43,13 +43,13 @@ pub use readings::{DECODED_BYTES, REJOINED, Reading, Suspicion, looks_like};
 pub use skeleton::skeleton;
 pub use visible::{strip_invisible, visible};
 
-/// A string under judgement.
+/// A string that is being judged.
 pub struct Text<'m> {
     raw: Cow<'m, str>,
     raw_facts: OnceCell<Facts>,
-    /// Of the plain reading where it differs from the raw one.
+    /// For the plain reading, if it differs from the raw one.
     plain_facts: OnceCell<Facts>,
-    /// `None` inside: nothing to change, so the plain reading is the raw one.
+    /// `None` inside if there is nothing to change: the plain reading is the raw one.
     plain: OnceCell<Option<unicode::Plain>>,
     bare: OnceCell<Option<String>>,
     page: OnceCell<Option<Box<Page>>>,
@@ -58,7 +58,7 @@ pub struct Text<'m> {
 }
 
 impl<'m> Text<'m> {
-    /// Wraps a string as the message has it.
+    /// Wraps a string as it is in the message.
     pub fn new(raw: impl Into<Cow<'m, str>>) -> Self {
         Self {
             raw: raw.into(),
@@ -72,17 +72,17 @@ impl<'m> Text<'m> {
         }
     }
 
-    /// As the message has it, unescaped.
+    /// Returns the string as it is in the message, unescaped.
     pub fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// What [`Text::raw`] contains.
+    /// Returns the facts about [`Text::raw`].
     pub fn raw_facts(&self) -> &Facts {
         self.raw_facts.get_or_init(|| Facts::of(&self.raw))
     }
 
-    /// What [`Text::plain`] contains.
+    /// Returns the facts about [`Text::plain`].
     pub fn plain_facts(&self) -> &Facts {
         match self.changed_plain() {
             Some(made) => self.plain_facts.get_or_init(|| Facts::of(&made.text)),
@@ -90,22 +90,25 @@ impl<'m> Text<'m> {
         }
     }
 
-    /// As a reader sees it: compatibility forms folded character by character (NFKC, UAX #15), terminal
-    /// sequences carried out (ECMA-48), a lone carriage return as a line's end, invisible and control
-    /// characters gone, tag characters as the letters they stand for. The raw string where that changes nothing.
+    /// Returns the string as a reader sees it: compatibility forms are folded character by
+    /// character (NFKC, UAX #15), terminal sequences are carried out (ECMA-48), a lone carriage
+    /// return is a line end, invisible and control characters are removed, and tag characters
+    /// become the letters they stand for. Returns the raw string if nothing changes.
     pub fn plain(&self) -> &str {
         self.changed_plain().map_or(&self.raw, |plain| &plain.text)
     }
 
-    /// The range of [`Text::raw`] that a range of [`Text::plain`] stands for, whole characters of both.
+    /// Returns the range of [`Text::raw`] that corresponds to a range of [`Text::plain`], in whole
+    /// characters of both.
     pub fn locate(&self, plain: Range<usize>) -> Range<usize> {
         self.changed_plain()
             .map_or_else(|| plain.clone(), |made| made.locate(&plain))
     }
 
-    /// Where carrying out terminal sequences swallowed characters that someone could have read (erased by
-    /// backspace, inside an operating-system command): the reading in which only control characters are dropped.
-    /// `None` where nothing was swallowed: then [`Text::plain`] says it all.
+    /// Returns the reading in which only control characters are dropped, if carrying out terminal
+    /// sequences swallowed characters that someone could have read (erased by backspace, inside an
+    /// operating-system command). `None` if nothing was swallowed: in that case, [`Text::plain`] is
+    /// complete.
     pub fn bare(&self) -> Option<&str> {
         self.bare
             .get_or_init(|| {
@@ -116,25 +119,27 @@ impl<'m> Text<'m> {
             .as_deref()
     }
 
-    /// What a person would see of it and what not, where it is HTML or holds some. `None` for all other text.
+    /// Returns the visible and the hidden content of the string, if it is or contains HTML. `None`
+    /// for all other text.
     pub fn page(&self) -> Option<&Page> {
         self.page
             .get_or_init(|| Page::of(&self.raw, self.raw_facts()).map(Box::new))
             .as_deref()
     }
 
-    /// The same as [`Text::page`] with what a person would have to unfold among the hidden.
+    /// Like [`Text::page`], but hides content that a person would have to unfold.
     pub fn folded_page(&self) -> Option<Page> {
         Page::folded(&self.raw, self.raw_facts())
     }
 
-    /// The text as one of another kind with tags in it, even if it is a page from its beginning.
+    /// Reads the string as text of another kind with tags in it, even if it is a page from its
+    /// beginning.
     pub fn parts(&self) -> Option<Page> {
         Page::parts(&self.raw, self.raw_facts())
     }
 
-    /// What else a model could read in it: letters in other letters, escapes, encodings, ciphers. Spans are of
-    /// [`Text::raw`].
+    /// Returns what else a model could read in the string: letters in other letters, escapes,
+    /// encodings, ciphers. Spans are ranges of [`Text::raw`].
     pub fn readings(&self) -> &[Reading] {
         let made = self.readings.get_or_init(|| {
             let mut made = readings::read(self.plain(), self.plain_facts());
@@ -148,19 +153,19 @@ impl<'m> Text<'m> {
         &made.all
     }
 
-    /// The existing readings whose text occurs more than once.
+    /// Returns the readings made so far whose text occurs more than once.
     pub fn repeated_readings(&self) -> impl Iterator<Item = &Reading> {
         let made = self.readings.get().map_or(&[][..], |made| &made.all);
         made.iter().filter(|reading| !reading.repeats.is_empty())
     }
 
-    /// Whether readings were asked for and a bound left some of them unmade.
+    /// Reports whether readings were requested and a bound caused some of them to be left out.
     pub fn is_read_in_part(&self) -> bool {
         self.readings.get().is_some_and(|made| made.left_out)
     }
 
-    /// The range of [`Text::raw`] that a range of one of its readings was made from. `None` where the range is a part of the
-    /// text as it is, which the other readings show as well.
+    /// Returns the range of [`Text::raw`] that a range of one of its readings was made from. `None`
+    /// if the range is an unchanged part of the text, which the other readings contain as well.
     pub fn locate_in(&self, reading: &Reading, range: &Range<usize>) -> Option<Range<usize>> {
         match &reading.map {
             None => Some(reading.span.clone()),
@@ -168,14 +173,16 @@ impl<'m> Text<'m> {
         }
     }
 
-    /// Whether a passage consists of samples of attacks in code or in a table. Searches the text for them when first asked.
+    /// Reports whether a passage consists of samples of attacks in code or in a table. Searches the
+    /// text for them on first use.
     pub fn is_attack_sample(&self, span: &Range<usize>) -> bool {
         self.attack_samples
             .get_or_init(|| Box::new(AttackSamples::of(&self.raw)))
             .contains(&self.raw, span)
     }
 
-    /// Adds the names of what was read of it so far, besides how it came. A reading within another counts as both.
+    /// Adds the names of the readings made so far, other than the raw string. A reading within
+    /// another counts as both.
     pub fn names_of_readings(&self, names: &mut BTreeSet<&'static str>) {
         if self.plain.get().is_some() {
             names.insert("plain");
@@ -202,7 +209,7 @@ impl<'m> Text<'m> {
     }
 }
 
-/// The longest prefix of `text` that has at most `bytes` bytes and ends between characters.
+/// Returns the longest prefix of `text` that has at most `bytes` bytes and ends between characters.
 pub fn cut(text: &str, bytes: usize) -> &str {
     (0..=bytes.min(text.len()))
         .rev()
@@ -210,7 +217,8 @@ pub fn cut(text: &str, bytes: usize) -> &str {
         .unwrap_or_default()
 }
 
-/// Whether `sign` stands in `text`: what `str::contains` says, at a third of the price for short signs.
+/// Reports whether `text` contains `sign`: the same as `str::contains`, at a third of the cost for
+/// short signs.
 fn holds(text: &str, sign: &str) -> bool {
     match sign.as_bytes() {
         [one] => memchr::memchr(*one, text.as_bytes()).is_some(),
@@ -218,12 +226,12 @@ fn holds(text: &str, sign: &str) -> bool {
     }
 }
 
-/// Whether a text has readings that leave out what stands between its words: see [`REJOINED`].
+/// Reports whether a text has readings that leave out what is between its words: see [`REJOINED`].
 pub fn is_rejoined(text: &str) -> bool {
     readings::is_rejoined(text)
 }
 
-/// Whether a character shows itself on a page or terminal, and does nothing else there.
+/// Reports whether a character is visible on a page or terminal, and has no other effect there.
 pub fn shows(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace() || unicode::invisible(c))
 }

@@ -1,6 +1,6 @@
 //! Data flow labels of tools: `flow` of policies and upstreams.
 
-use crate::detect::flow::{FlowContext, Session, DataLabels};
+use crate::detect::flow::{DataLabels, FlowContext, Session};
 use crate::text::glob_fits;
 
 /// Globs of the tools that return private data, of those that return untrusted content, and of

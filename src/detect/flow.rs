@@ -5,6 +5,7 @@
 //! in the same way, in several readings, and compared. A piece that the agent itself sent before
 //! any server did counts as the agent's own.
 
+mod compact_text;
 mod engine;
 mod hash;
 mod net;
@@ -12,13 +13,12 @@ mod number;
 mod piece;
 mod session;
 mod spec;
-mod compact_text;
 mod traces;
 mod words;
 
 pub use piece::Piece;
-pub use session::{FlowContext, Learnt, Session, DataLabels, Source};
-pub use spec::{Spec, Destination};
+pub use session::{DataLabels, FlowContext, Learnt, Session, Source};
+pub use spec::{Destination, Spec};
 pub use traces::{From, TaintLimits, Traces};
 
 use super::{Detector, Kind};

@@ -4,7 +4,7 @@
 use super::{Detector, Kind, Match, Place};
 use crate::document::{Table, suggest};
 use crate::text::invisible::{Invisible, find_invisible};
-use crate::text::{Text, Suspicion};
+use crate::text::{Suspicion, Text};
 
 /// Minimum number of words with odd spelling; a text with fewer is more likely a heading than a
 /// message.

@@ -16,9 +16,9 @@ mod scan;
 mod short_words;
 mod spec;
 mod vocabulary;
-mod word_uses;
 mod windows;
 mod word_list;
+mod word_uses;
 mod words;
 
 pub(super) use engine::{Engine, Phrase};

@@ -16,7 +16,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use hosts::{HostList, HostPattern, Hosts, HostDecision};
+pub use hosts::{HostDecision, HostList, HostPattern, Hosts};
 pub use lookup::{Answers, Lookup, NAMES, UnresolvedNames};
 pub use spec::Spec;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::caps::Paging;
 use super::classify::Classified;
-use super::definitions::Pins;
 use super::cross_block::Heard;
+use super::definitions::Pins;
 use super::memory::Memory;
 use super::tools::Tools;
 use crate::detect::shadow::Names;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::detect::flow::{FlowContext, Session, DataLabels};
+use crate::detect::flow::{DataLabels, FlowContext, Session};
 use crate::detect::secret::Seen;
 use crate::detect::shadow::{KnownTools, Names};
 use crate::detect::work::Budget;
@@ -19,12 +19,12 @@ use super::binary;
 use super::blocks;
 use super::caps::Paging;
 use super::classify::Classifier;
-use super::result_size::{broken_digests, quarter_tokens};
+use super::cross_block::{CrossBlockText, Heard, judge_rows};
 use super::finding::Own;
 use super::instruction_files::may_hold_file;
-use super::cross_block::{Heard, CrossBlockText, judge_rows};
 use super::numbered_parts::NumberedParts;
 use super::ordered_commands::OrderedCommands;
+use super::result_size::{broken_digests, quarter_tokens};
 use super::rewrite::{Outcome, field_value};
 use super::shorten::counted;
 use super::string::{Judge, Site};

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::files::{Files, FileEffect};
+use super::files::{FileEffect, Files};
 use crate::detect::flow::{self, Traces};
 use crate::detect::secret::{self, Fingerprints};
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::detect::command::Script;
-use crate::detect::{Details, AccessScope, OutboundDetails, Place, ReadAs, Surface, signal};
+use crate::detect::{AccessScope, Details, OutboundDetails, Place, ReadAs, Surface, signal};
 use crate::rules::{Action, Find, RuleSet};
 use crate::text::Text;
 

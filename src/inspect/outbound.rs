@@ -1,7 +1,7 @@
 //! Judges messages from an agent to a server. Outbound messages are never rewritten.
 
 use crate::detect::command::Script;
-use crate::detect::flow::{FlowContext, Session, DataLabels};
+use crate::detect::flow::{DataLabels, FlowContext, Session};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;

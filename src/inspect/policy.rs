@@ -9,7 +9,7 @@ use crate::config::{
     ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope,
     ToolLimits,
 };
-use crate::detect::flow::{Session, DataLabels};
+use crate::detect::flow::{DataLabels, Session};
 use crate::detect::secret::Seen;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;
@@ -38,7 +38,9 @@ use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
-use super::{Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, skip_reason};
+use super::{
+    Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, skip_reason,
+};
 
 /// The policy by which one upstream's traffic is judged. Immutable: a reload creates a new one.
 #[derive(Clone, Debug)]

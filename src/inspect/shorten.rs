@@ -8,8 +8,8 @@ use crate::detect::Surface;
 use crate::message::{Edit, Path, Role, Step, Value, ValueKind, pointer, quote, splice};
 
 use super::caps::{Budget, Rest, address, footer};
-use super::result_size::{ResultSize, quarter_tokens};
 use super::inbound::Inbound;
+use super::result_size::{ResultSize, quarter_tokens};
 use super::surface;
 
 /// Minimum length of a string in `structuredContent` that is cut, in bytes: shorter ones are values

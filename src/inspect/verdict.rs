@@ -10,9 +10,9 @@ use crate::rules::{RuleId, Severity};
 
 use super::Finding;
 use super::classify::{Classified, Unclassified};
-use super::result_size::ResultSize;
 use super::cross_block::Heard;
 use super::memory::Learnt;
+use super::result_size::ResultSize;
 use super::skip_reason::Unread;
 
 /// Whether verdicts are enforced.

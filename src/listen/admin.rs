@@ -1,4 +1,5 @@
-//! The admin port: `/metrics`, `/healthz`, `/readyz`, and for whoever has the token `/approvals` and `/console`.
+//! The admin port: `/metrics`, `/healthz`, `/readyz`, and for holders of the token `/approvals` and
+//! `/console`.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::config::Admin;
 use crate::message::quote;
 use crate::record::Event;
 
-/// What requests to the admin port are answered from.
+/// State for answering requests to the admin port.
 struct AdminService {
     front: Arc<Frontend>,
     config: Admin,
@@ -27,8 +28,8 @@ struct AdminService {
     console: Option<Arc<Console>>,
 }
 
-/// Answers on the admin port for as long as the process lives.
-/// Without a `counter` nobody is asked through it.
+/// Answers requests to the admin port for the lifetime of the process. Without a `counter`, it
+/// accepts no approvals.
 pub async fn serve(
     front: Arc<Frontend>,
     listener: TcpListener,
@@ -43,7 +44,7 @@ pub async fn serve(
         counter,
         console: console.map(Arc::new),
     });
-    // A gate that drains still answers here.
+    // A draining gate still answers here.
     let (_until_dropped, draining) = watch::channel(false);
     loop {
         let (stream, from) = accept(&listener).await;
@@ -154,8 +155,8 @@ impl AdminService {
     }
 }
 
-/// Whether new calls are welcome, and the state of each upstream with the reason where it is down. One that is down does not
-/// make the gate unready: the others go on.
+/// Reports whether new calls are accepted, and the state of each upstream, with the reason if it is
+/// down. An upstream that is down does not make the gate unready: the others still work.
 async fn readiness(front: &Frontend) -> (bool, String) {
     let why = if front.draining() {
         Some("shutting down; open calls are still answered")

@@ -1,4 +1,4 @@
-//! Whether a request was meant for this listener: `Host` and `Origin`, checked on every one.
+//! Whether a request was meant for this listener: checks `Host` and `Origin` of every request.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,18 +8,18 @@ use http::{HeaderMap, Request, StatusCode, Uri};
 
 use crate::config::{Admin, Listen};
 
-/// Longest name of a host, in bytes (RFC 1035, section 2.3.4).
+/// Maximum length of a host name, in bytes (RFC 1035, section 2.3.4).
 const NAME_BYTES: usize = 253;
 
-/// Why a request is turned away before it is a call.
+/// The reason why a request is rejected before it becomes a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rejection {
     pub(super) status: StatusCode,
-    /// A short name, a metric label.
+    /// A short name, used as a metric label.
     pub(super) reason: &'static str,
-    /// What to do about it.
+    /// What the client should change.
     pub(super) hint: Cow<'static, str>,
-    /// The error code of the challenge (RFC 6750, section 3.1), where a credential was shown.
+    /// The error code of the challenge (RFC 6750, section 3.1), if the request had a credential.
     pub(super) error: Option<&'static str>,
     /// The scopes that a token needs here.
     pub(super) scope: Option<String>,
@@ -39,22 +39,22 @@ pub(super) const fn turned(
     }
 }
 
-/// The names by which a port is reached, and the pages that may ask there.
+/// The names under which a port can be reached, and the pages that may send requests to it.
 pub(super) struct AllowedOrigins<'c> {
     /// Whether it is bound to loopback.
     loopback: bool,
-    /// The scheme that it is asked by.
+    /// The scheme of its URLs.
     scheme: &'static str,
     hosts: &'c [String],
     origins: &'c [String],
-    /// The URL by which a proxy is reached that stands before it.
+    /// The URL of a proxy in front of it.
     public_url: Option<&'c str>,
     unknown_host: &'static str,
     foreign_origin: &'static str,
 }
 
 impl<'c> AllowedOrigins<'c> {
-    /// The agents' listener.
+    /// Returns those of the agents' listener.
     pub(super) fn of_agents(listen: &'c Listen) -> Self {
         Self {
             loopback: listen.address.ip().is_loopback(),
@@ -71,7 +71,7 @@ impl<'c> AllowedOrigins<'c> {
         }
     }
 
-    /// The admin port, apart from the console, which has a site of its own.
+    /// Returns those of the admin port, except for the console, which has an origin of its own.
     pub(super) fn of_admin(admin: &'c Admin) -> Self {
         Self {
             loopback: admin
@@ -86,8 +86,9 @@ impl<'c> AllowedOrigins<'c> {
         }
     }
 
-    /// Checks that a request was meant for this port and that no foreign web page sent it: names that resolve here by a
-    /// trick (DNS rebinding) and browsers on other sites are turned away (2025-11-25, `basic/transports`, Security Warning).
+    /// Checks that a request was meant for this port and that no foreign web page sent it. Names
+    /// that were made to resolve to it (DNS rebinding), and browsers on other sites, are rejected
+    /// (2025-11-25, `basic/transports`, Security Warning).
     ///
     /// # Errors
     /// 400 without a host, 403 for a foreign host or origin.
@@ -116,13 +117,13 @@ impl<'c> AllowedOrigins<'c> {
             return true;
         }
         match host.address() {
-            // A numeric address cannot be rebound; on loopback only loopback's own are meant.
+            // A numeric address cannot be rebound; on loopback, only loopback addresses are valid.
             Some(address) => address.is_loopback() || !self.loopback,
             None => host.name.eq_ignore_ascii_case("localhost"),
         }
     }
 
-    /// The scheme of the public URL, if a host is that URL's.
+    /// Returns the scheme of the public URL, if the host is the one in that URL.
     fn public_scheme(&self, host: &Host<'_>) -> Option<&'c str> {
         let (scheme, site) = self.public_url?.split_once("://")?;
         Host::parse(site)?
@@ -143,13 +144,13 @@ impl<'c> AllowedOrigins<'c> {
     }
 }
 
-/// A host and maybe a port, as `Host` has them (RFC 9110, section 7.2). Nothing else is read as one: no user before `@`, no
-/// path, no letters beyond those of names.
+/// A host and an optional port, as in `Host` (RFC 9110, section 7.2). Anything else is invalid: a
+/// user before `@`, a path, characters that do not occur in names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Host<'h> {
-    /// As it came.
+    /// As received.
     pub(super) text: &'h str,
-    /// Without the port; an IPv6 address in its brackets.
+    /// Without the port; an IPv6 address keeps its brackets.
     pub(super) name: &'h str,
     pub(super) port: Option<u16>,
 }
@@ -181,7 +182,7 @@ impl<'h> Host<'h> {
         Some(Self { text, name, port })
     }
 
-    /// The address that it is, if it is no name.
+    /// Returns the address, if the host is an address rather than a name.
     pub(super) fn address(&self) -> Option<IpAddr> {
         self.name
             .trim_start_matches('[')
@@ -190,7 +191,7 @@ impl<'h> Host<'h> {
             .ok()
     }
 
-    /// Whether it is the same host and port, by a scheme.
+    /// Reports whether it is the same host and port, given a scheme.
     fn is_same_origin(&self, other: &Self, scheme: &str) -> bool {
         self.name.eq_ignore_ascii_case(other.name) && self.has_port_of(other, scheme)
     }
@@ -204,7 +205,8 @@ impl<'h> Host<'h> {
         self.port.unwrap_or(default) == other.port.unwrap_or(default)
     }
 
-    /// Whether it names this machine: `localhost` and loopback addresses are one place, and browsers use either.
+    /// Reports whether it is this machine: `localhost` and loopback addresses are equivalent, and
+    /// browsers use either.
     fn is_loopback(&self) -> bool {
         self.address().map_or_else(
             || self.name.eq_ignore_ascii_case("localhost"),
@@ -213,7 +215,8 @@ impl<'h> Host<'h> {
     }
 }
 
-/// A header that may be there once: its text, or an error where it is there twice or is not text.
+/// Returns the text of a header that may occur at most once, or an error if it occurs twice or is
+/// not text.
 pub(super) fn single_header<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -226,7 +229,8 @@ pub(super) fn single_header<'h>(
     }
 }
 
-/// The host asked for: HTTP/2 has it in the URI, HTTP/1.1 in a header; where both are there they must agree.
+/// Returns the requested host: HTTP/2 has it in the URI, HTTP/1.1 in a header. If both are present,
+/// they must be equal.
 pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>> {
     let header = single_header(headers, &HOST).ok()?;
     match (uri.authority().map(http::uri::Authority::as_str), header) {
@@ -236,7 +240,7 @@ pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>>
     }
 }
 
-/// Whether the config lists an origin, so that its pages may read answers.
+/// Reports whether the config lists an origin, so that its pages may read responses.
 pub(super) fn is_listed(origin: &str, origins: &[String]) -> bool {
     origins
         .iter()

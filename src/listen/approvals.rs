@@ -1,7 +1,9 @@
-//! `/approvals` on the admin port: the questions that calls wait on, and their answers.
+//! `/approvals` on the admin port: the approval requests that calls are waiting for, and the
+//! decisions on them.
 //!
-//! Whoever answers shows the token of a file that only the gate's own user can read. So a page in a browser cannot
-//! answer (it does not know the token, and is told nothing), nor can an agent that only reaches the port.
+//! Requests must present the token from a file that only the gate's own user can read. A page in a
+//! browser therefore cannot decide (it does not know the token, and learns nothing), nor can an
+//! agent that only reaches the port.
 
 use std::io;
 use std::path::Path;
@@ -23,18 +25,19 @@ use crate::message::{Json, ReadLimits, quote};
 use crate::proxy::Gate;
 use crate::record::Event;
 
-/// Longest answer, in bytes.
+/// Maximum length of a decision, in bytes.
 const ANSWER_BYTES: usize = 4096;
 const JSON: &str = "application/json";
 
-/// Where people answer.
+/// The endpoint for decisions on approval requests.
 pub struct ApprovalEndpoint {
     desk: ApprovalApi,
     token: Arc<Token>,
 }
 
 impl ApprovalEndpoint {
-    /// Makes a token and writes it to `file`, for its owner alone. The gate counts on somebody to answer from now on.
+    /// Creates a token and writes it to `file`, readable only by its owner. From now on, the gate
+    /// expects decisions here.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -46,12 +49,13 @@ impl ApprovalEndpoint {
         })
     }
 
-    /// The SHA-256 of the token, for whatever else its holder may do.
+    /// Returns the SHA-256 of the token, for other endpoints that its holder may use.
     pub fn token_sha256(&self) -> [u8; 32] {
         self.token.sha256()
     }
 
-    /// Answers one request about the question `id`, or about all if it is empty.
+    /// Answers an HTTP request about the approval request `id`, or about all of them if it is
+    /// empty.
     pub(super) async fn answer(
         &self,
         gate: &Gate,
@@ -97,12 +101,12 @@ impl ApprovalEndpoint {
         }
     }
 
-    /// The token that counts here.
+    /// Returns the token that is valid here.
     pub(super) fn token(&self) -> Arc<Token> {
         self.token.clone()
     }
 
-    /// The questions.
+    /// Returns the API of the approval requests.
     pub(super) fn desk(&self) -> &ApprovalApi {
         &self.desk
     }
@@ -118,7 +122,7 @@ impl ApprovalEndpoint {
         }
     }
 
-    /// Answers a question as a body says.
+    /// Decides on an approval request according to a body.
     pub(super) fn decide(&self, id: &str, json: &Json) -> Response<Body> {
         let word = |key: &str| json.root().get(key).and_then(|value| value.str());
         let scope = word("scope").map(|word| Scope::named(&word));
@@ -154,7 +158,7 @@ impl ApprovalEndpoint {
     }
 }
 
-/// Programs send no origin; pages do, and only the gate's own may ask.
+/// Reports whether a request has no origin, as those of programs, or the gate's own.
 fn same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;

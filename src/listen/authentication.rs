@@ -1,4 +1,4 @@
-//! Who comes in: by a token of its own, by a token that somebody else vouches for, or by a certificate.
+//! Authenticates callers: by a token of their own, by a token from an issuer, or by a certificate.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,15 +21,16 @@ use crate::oauth::{TokenDigest, unix_now};
 use crate::protocol::{AgentName, Caller};
 use crate::upstream::canary::{self, Canary};
 
-/// Longest name of a user or group that is taken from a token, in bytes, and most groups.
+/// Maximum length of the name of a user or group from a token, in bytes, and maximum number of
+/// groups.
 const NAME_BYTES: usize = 512;
 const GROUPS: usize = 256;
 
-/// Who may come in, and what they may use.
+/// Which callers are admitted, and what they may use.
 pub struct Authenticator {
     open: bool,
     agents: Vec<KnownAgent>,
-    /// Who comes in where everyone may.
+    /// The identity of all callers if authentication is off.
     local: Identity,
     issuers: Vec<Arc<Issuer>>,
     access: Vec<Arc<AccessConfig>>,
@@ -38,7 +39,7 @@ pub struct Authenticator {
 /// An agent of the config.
 struct KnownAgent {
     config: Agent,
-    /// Who it is, apart from what it comes in by.
+    /// Its identity, apart from the credential.
     who: Identity,
 }
 
@@ -52,11 +53,12 @@ impl KnownAgent {
 }
 
 impl Authenticator {
-    /// As the config says. The keys of issuers in `before` are kept where their configs are the same; their tokens are
-    /// verified anew. `evicted` counts verified tokens that make room for others.
+    /// Creates the authenticator of a config. Issuers in `before` keep their keys if their configs
+    /// are unchanged; their tokens are verified again. `evicted` counts verified tokens that are
+    /// dropped to make room for others.
     ///
     /// # Errors
-    /// No connection to issuers can be made up.
+    /// No connection to the issuers can be set up.
     pub(super) fn new(
         config: &Config,
         before: Option<&Self>,
@@ -112,12 +114,13 @@ impl Authenticator {
         })
     }
 
-    /// Whether nobody has to say who it is.
+    /// Reports whether callers need no credential.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Who a canary is sent by: the holder of the gate's own token, who may use what is built in and nothing else.
+    /// Returns the identity that sends a canary: the holder of the gate's own token, who may use
+    /// only built-in upstreams.
     pub(super) fn prover(canary: Option<&Canary>) -> Identity {
         let caller = Caller {
             user: canary.map(|canary| canary.id.into()),
@@ -131,7 +134,8 @@ impl Authenticator {
         }
     }
 
-    /// Whether somebody would come in again as by `before`, with the same to use.
+    /// Reports whether a caller that was admitted by `before` would be admitted again, with the
+    /// same access.
     pub(super) fn still_admits(&self, who: &Identity, before: &Self) -> bool {
         let own = self.agent(&who.agent.0);
         let known = match &who.by {
@@ -150,7 +154,7 @@ impl Authenticator {
         known && of(own) == of(before.agent(&who.agent.0)) && self.access == before.access
     }
 
-    /// The agent of this name in the config.
+    /// Returns the agent with this name in the config.
     fn agent(&self, name: &str) -> Option<&Agent> {
         self.agents
             .iter()
@@ -158,16 +162,17 @@ impl Authenticator {
             .find(|config| config.name == name)
     }
 
-    /// Whether callers see the same by it as by another one.
+    /// Reports whether callers see the same as with another authenticator.
     pub(super) fn shows_like(&self, other: &Self) -> bool {
         self.access == other.access
     }
 
-    /// Who sends a request. Tokens made elsewhere must be for one of `audiences`, where their issuer's table names no other.
+    /// Authenticates a request. Tokens from issuers must be for one of `audiences`, unless the
+    /// issuer's table names another audience.
     ///
     /// # Errors
-    /// 400 for a malformed credential, 401 without a known one, 403 where it is not enough, 429 after too many wrong
-    /// ones from the same address, 503 where that cannot be found out.
+    /// 400 for a malformed credential, 401 without a known one, 403 if it is insufficient, 429
+    /// after too many invalid ones from the same address, 503 if it cannot be verified.
     pub(super) async fn authenticate(
         &self,
         headers: &HeaderMap,
@@ -202,7 +207,8 @@ impl Authenticator {
                 guesses.right(from, &hash, now);
                 agent.identity(CredentialKind::Token(hash))
             }
-            // Signed tokens cannot be guessed: many users behind one address may show expired ones.
+            // Signed tokens cannot be guessed: many users behind one address may present expired
+            // ones.
             None => match self.issuer_of(token, &hash) {
                 Some(issuer) => {
                     Box::pin(self.by_issuer(token, &hash, issuer, &audiences())).await?
@@ -215,7 +221,8 @@ impl Authenticator {
         Ok(who)
     }
 
-    /// The agent whose token it is. Every one is compared, in the same time, wherever the match is.
+    /// Returns the agent that a token belongs to. Every token is compared, in the same time,
+    /// wherever the match is.
     fn by_token(&self, shown: &[u8; 32]) -> Option<&KnownAgent> {
         let numbered = (1u64..).zip(self.agents.iter().map(|agent| &agent.config));
         let all = numbered
@@ -228,7 +235,7 @@ impl Authenticator {
             .get(usize::try_from(found).ok()?.checked_sub(1)?)
     }
 
-    /// The issuer that has verified a token before, or that the token names.
+    /// Returns the issuer that has verified a token before, or that the token names.
     fn issuer_of(&self, token: &str, digest: &TokenDigest) -> Option<&Issuer> {
         if self.issuers.is_empty() {
             return None;
@@ -293,7 +300,7 @@ impl Authenticator {
         self.claimed(config, &claims).ok_or_else(invalid)
     }
 
-    /// Who a token's claims say it is; `None` where they do not say it.
+    /// Returns the identity in a token's claims, or `None` if they contain none.
     fn claimed(&self, config: &IssuerConfig, claims: &Claims) -> Option<Identity> {
         let client = config
             .agent_claim
@@ -303,7 +310,7 @@ impl Authenticator {
         let user = claims
             .text(&config.user_claim)
             .filter(|user| is_plain(user))?;
-        // What is asked of a caller by name is asked of a user of this issuer: another one's is somebody else.
+        // The user name includes the issuer: the same name from another issuer is a different user.
         let user = format!("{}#{user}", config.issuer);
         let groups = claims
             .texts(&config.groups_claim)
@@ -326,7 +333,7 @@ impl Authenticator {
         ))
     }
 
-    /// Where both a token and a certificate are there, they must be of the same agent.
+    /// Checks that a token and a certificate, if both are present, belong to the same agent.
     fn agrees(
         &self,
         who: &Identity,
@@ -348,7 +355,8 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Nobody that is known: without a token, or with one that is not valid here.
+    /// Returns the rejection of an unknown caller: without a token, or with one that is not valid
+    /// here.
     fn unknown(&self, error: Option<&'static str>) -> Rejection {
         let missing =
             "no token was sent; send `Authorization: Bearer TOKEN` with the agent's token";
@@ -363,12 +371,12 @@ impl Authenticator {
         }
     }
 
-    /// Who vouches for agents.
+    /// Returns the configs of the issuers.
     pub(super) fn issuers(&self) -> impl ExactSizeIterator<Item = &IssuerConfig> {
         self.issuers.iter().map(|issuer| issuer.config())
     }
 
-    /// The scopes that a token needs, whichever issuer it is from.
+    /// Returns the scopes that a token needs regardless of its issuer.
     pub(super) fn scopes(&self) -> Vec<&str> {
         let mut all = self.issuers();
         let Some(first) = all.next() else {
@@ -389,7 +397,7 @@ impl Authenticator {
     }
 }
 
-/// The refusal of an address that has shown too many wrong tokens.
+/// Returns the rejection of an address that has presented too many invalid tokens.
 pub(super) fn guessed() -> Rejection {
     turned(
         StatusCode::TOO_MANY_REQUESTS,
@@ -398,10 +406,11 @@ pub(super) fn guessed() -> Rejection {
     )
 }
 
-/// What a request shows: `None` where there is no bearer token.
+/// Returns the bearer token of a request, or `None` if it has none.
 ///
 /// # Errors
-/// 400 for what is none by its form: two of them, one without a scheme, one that is empty or has blanks in it.
+/// 400 for a malformed credential: two of them, one without a scheme, one that is empty or contains
+/// blanks.
 fn credential(headers: &HeaderMap) -> Result<Option<&str>, Rejection> {
     let malformed = || Rejection {
         status: StatusCode::BAD_REQUEST,
@@ -424,7 +433,7 @@ fn credential(headers: &HeaderMap) -> Result<Option<&str>, Rejection> {
     Ok(Some(token))
 }
 
-/// Whether a name from elsewhere can stand in keys, logs and tables as it is.
+/// Reports whether an external name is safe to use unchanged in keys, logs and tables.
 fn is_plain(name: &str) -> bool {
     (1..=NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
 }

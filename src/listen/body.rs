@@ -14,13 +14,12 @@ use crate::config::Limits;
 use crate::message::{ParseError, ReadLimits};
 use crate::protocol::{AgentName, CallError, InFlight, Reservation};
 
-/// The body of a response: nothing, bytes at hand, or a stream of them.
+/// The body of a response: empty, available bytes, or a stream of them.
 pub enum Body {
-    /// Nothing.
     Empty,
-    /// Bytes at hand, with their length told.
+    /// Available bytes, with their length announced.
     Whole(Bytes),
-    /// Bytes as they come.
+    /// Bytes as they arrive.
     Stream(BoxStream<'static, io::Result<Bytes>>),
 }
 
@@ -59,7 +58,7 @@ impl HttpBody for Body {
     }
 }
 
-/// Reads a body that is to be short, of at most so many bytes.
+/// Reads a short body of at most `bytes` bytes.
 ///
 /// # Errors
 /// As [`read`].
@@ -83,11 +82,11 @@ pub(super) async fn read_at_most(
     .await
 }
 
-/// Reads a request's body within the limits of size and time. Its bytes are reserved before they are read: all that the
-/// request announces, else as they arrive.
+/// Reads a request's body within the limits of size and time. Its bytes are reserved before they
+/// are read: all of the announced length, or as they arrive if none is announced.
 ///
 /// # Errors
-/// `Limit` where it is too slow or too many bytes are in flight, `BadMessage` where it is too long.
+/// `Limit` if it is too slow or too many bytes are in flight, `BadMessage` if it is too long.
 pub(super) async fn read(
     body: Incoming,
     limits: &Limits,

@@ -1,26 +1,26 @@
-//! The names in a client's certificate, which TLS has verified by then.
+//! The names in a client certificate, which TLS has already verified.
 
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
-/// Maximum number of names of one certificate that are looked at.
+/// Maximum number of names of one certificate that are examined.
 const NAMES: usize = 64;
-/// The type of a common name (RFC 5280, appendix A.1): 2.5.4.3.
+/// The object identifier of a common name (RFC 5280, appendix A.1): 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const OBJECT: u8 = 0x06;
 
-/// Names, each with its kind: `dns:`, `uri:`, or `cn:` where there is neither of both.
+/// The names, each with its kind: `dns:`, `uri:`, or `cn:` if there is neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CertificateNames {
-    /// Whether there is a certificate at all.
+    /// Whether the client has presented a certificate.
     pub(super) shown: bool,
     names: Vec<String>,
 }
 
 impl CertificateNames {
-    /// Those of a chain's first certificate.
+    /// Returns the names in the first certificate of a chain.
     pub(super) fn of(chain: Option<&[CertificateDer<'_>]>) -> Self {
         let Some(first) = chain.and_then(<[_]>::first) else {
             return Self::default();
@@ -44,7 +44,7 @@ impl CertificateNames {
         Self { shown: true, names }
     }
 
-    /// A certificate with these.
+    /// Returns a certificate with these names.
     #[cfg(test)]
     pub(super) fn testing(names: &[&str]) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl CertificateNames {
     }
 }
 
-/// The only common name of a subject: of several, no one counts.
+/// Returns the common name of a subject. If there are several, none counts.
 fn common_name(subject: &[u8]) -> Option<&str> {
     let mut found = None;
     let mut rest = subject;
@@ -70,7 +70,8 @@ fn common_name(subject: &[u8]) -> Option<&str> {
             if let Some((OBJECT, kind, value)) = element(part)
                 && kind == COMMON_NAME
             {
-                // UTF8String and PrintableString; in others, bytes are not what they look like.
+                // UTF8String and PrintableString only; in other types, bytes have a different
+                // meaning.
                 let (0x0C | 0x13, text, _) = element(value)? else {
                     return None;
                 };
@@ -86,7 +87,7 @@ fn common_name(subject: &[u8]) -> Option<&str> {
     found
 }
 
-/// The first element of some DER: its tag, what it holds, and what comes after it (X.690, 8.1).
+/// Returns the first element of DER data: its tag, its content, and the data after it (X.690, 8.1).
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&length, rest) = rest.split_first()?;

@@ -1,8 +1,10 @@
-//! Limits on the open connections of one listener: in all, per remote address, and without a valid credential.
+//! Limits on the open connections of one listener: in total, per remote address, and without a
+//! valid credential.
 //!
-//! A connection counts as unauthenticated until a request on it shows a valid credential. When there is no room for a new
-//! connection, an unauthenticated one is closed for it: one without an open request, the oldest, of the address that has
-//! the most. Silent connections therefore cannot keep others out, and one address cannot keep out another.
+//! A connection counts as unauthenticated until a request on it presents a valid credential. When
+//! there is no room for a new connection, an unauthenticated one is closed: the oldest one of the
+//! address that has the most, preferably without an open request. Silent connections therefore
+//! cannot keep others out, and one address cannot keep out another.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,8 +19,8 @@ use tokio::time::Instant;
 use super::certificate::CertificateNames;
 use crate::config::Limits;
 
-/// Time without an open request after which the buffers of a connection are freed. To make them again takes microseconds, and
-/// the next call of an agent often comes after seconds.
+/// Time without an open request after which the buffers of a connection are freed. Allocating them
+/// again takes microseconds, and the next call of an agent often comes after seconds.
 const BUFFERS_KEPT: Duration = Duration::from_secs(1);
 
 /// The open connections of one listener.
@@ -43,20 +45,20 @@ struct OpenConnection {
 #[derive(Debug, Default)]
 struct Address {
     connections: usize,
-    /// By id, so that the oldest is the first.
+    /// By id, so that the oldest comes first.
     unauthenticated: BTreeMap<u64, Arc<Activity>>,
 }
 
-/// A new connection and what its admission took.
+/// A new connection, and the limit that its admission has hit.
 #[derive(Debug)]
 pub(super) struct Admission {
     pub(super) connection: Connection,
-    /// The limit for which an unauthenticated connection is closed in its place.
+    /// The limit for which an unauthenticated connection is closed to make room.
     pub(super) limit: Option<&'static str>,
 }
 
 impl ConnectionTable {
-    /// The table of the agents' listener.
+    /// Creates the table of the agents' listener.
     pub(super) fn for_agents(limits: &Limits) -> Arc<Self> {
         Self::new(
             limits.clone(),
@@ -65,7 +67,7 @@ impl ConnectionTable {
         )
     }
 
-    /// The table of the admin port.
+    /// Creates the table of the admin port.
     pub(super) fn for_admin(limits: &Limits) -> Arc<Self> {
         let total = limits.admin_connections;
         let limits = Limits {
@@ -89,7 +91,8 @@ impl ConnectionTable {
         })
     }
 
-    /// Admits a connection from an address. Where callers need no credential, it counts as authenticated at once.
+    /// Admits a connection from an address. If callers need no credential, it counts as
+    /// authenticated at once.
     ///
     /// # Errors
     /// The name of the limit that leaves no room for it.
@@ -141,7 +144,7 @@ impl ConnectionTable {
 }
 
 impl OpenConnection {
-    /// Closes one unauthenticated connection, if there is any.
+    /// Closes one unauthenticated connection, if there is any. Returns whether there was one.
     fn evict(&mut self) -> bool {
         let busiest = self
             .addresses
@@ -166,7 +169,7 @@ impl OpenConnection {
         true
     }
 
-    /// Takes a connection out of the counts.
+    /// Removes a connection from the counts.
     fn forget(&mut self, from: IpAddr) {
         self.total -= 1;
         if let Some(address) = self.addresses.get_mut(&from) {
@@ -177,7 +180,7 @@ impl OpenConnection {
         }
     }
 
-    /// Takes a connection out of the unauthenticated ones.
+    /// Removes a connection from the unauthenticated ones.
     fn promote(&mut self, from: IpAddr, id: u64) -> bool {
         let found = self
             .addresses
@@ -189,8 +192,8 @@ impl OpenConnection {
     }
 }
 
-/// The unit of addresses that a limit applies to: an IPv4 address, or an IPv6 network of 64 bits, which one host has for
-/// itself.
+/// Returns the unit of addresses that a limit applies to: an IPv4 address, or an IPv6 network of 64
+/// bits, which one host has for itself.
 pub(super) fn key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
@@ -200,19 +203,19 @@ pub(super) fn key(address: IpAddr) -> IpAddr {
     }
 }
 
-/// What happens on a connection.
+/// The activity on a connection.
 #[derive(Debug)]
 struct Activity {
     since: Instant,
     /// Requests without a complete response.
     requests: AtomicUsize,
-    /// When the last of them ended, in milliseconds `since` the beginning.
+    /// When the last of them ended, in milliseconds after `since`.
     idle_since: AtomicU64,
     asked: AtomicBool,
     authenticated: AtomicBool,
-    /// Whether all that was written has left hyper's buffer.
+    /// Whether everything written has left hyper's buffer.
     flushed: AtomicBool,
-    /// Whether something was read since the last request ended.
+    /// Whether anything was read since the last request ended.
     has_read: AtomicBool,
     evicted: Notify,
 }
@@ -235,7 +238,7 @@ impl Activity {
         self.requests.load(Ordering::Acquire) == 0
     }
 
-    /// Counts as idle from now on, once no request is open.
+    /// Starts the idle time now, once no request is open.
     fn rest(&self) {
         let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.idle_since.fetch_max(now, Ordering::Release);
@@ -245,7 +248,7 @@ impl Activity {
         self.flushed.load(Ordering::Relaxed) && !self.has_read.load(Ordering::Relaxed)
     }
 
-    /// For how long no request has been open; `None` while one is.
+    /// Returns how long no request has been open, or `None` while one is open.
     fn idle_for(&self) -> Option<Duration> {
         let idle = self.is_idle();
         let idle_since = Duration::from_millis(self.idle_since.load(Ordering::Acquire));
@@ -256,9 +259,9 @@ impl Activity {
 /// An open connection. It leaves its table when it is dropped.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// The names in the certificate that its peer has shown.
+    /// The names in the certificate that its peer has presented.
     pub(super) names: CertificateNames,
-    /// Its remote address, as limits count it.
+    /// Its remote address, in the unit that limits count.
     pub(super) from: IpAddr,
     id: u64,
     activity: Arc<Activity>,
@@ -276,31 +279,32 @@ impl Connection {
         }
     }
 
-    /// A request on it, until its response has been sent.
+    /// Registers a request on the connection. It is open until the returned value is dropped, after
+    /// its response has been sent.
     pub(super) fn request(&self) -> OpenRequest {
         self.activity.asked.store(true, Ordering::Relaxed);
         self.activity.requests.fetch_add(1, Ordering::Relaxed);
         OpenRequest(self.activity.clone())
     }
 
-    /// Whether there has been a request.
+    /// Reports whether there has been a request.
     pub(super) fn has_asked(&self) -> bool {
         self.activity.asked.load(Ordering::Relaxed)
     }
 
-    /// Returns when it has to make room for another connection.
+    /// Returns when the connection has to make room for another.
     pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
         let activity = self.activity.clone();
         async move { activity.evicted.notified().await }
     }
 
-    /// Counts as idle from now on, once no request is open.
+    /// Starts the idle time now, once no request is open.
     pub(super) fn rest(&self) {
         self.activity.rest();
     }
 
-    /// Returns once no request has been open for `time`. It looks when that may be so at the earliest: a request costs two
-    /// atomic operations, and no timer.
+    /// Returns once no request has been open for `time`. It checks at the earliest time at which
+    /// that is possible, so a request costs two atomic operations and no timer.
     pub(super) async fn idle(&self, time: Duration) {
         let mut idle_for = self.activity.idle_for();
         while idle_for.is_none_or(|idle_for| idle_for < time) {
@@ -314,13 +318,13 @@ impl Connection {
         self.activity.has_read.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all that was written to it has left hyper's buffer.
+    /// Records whether everything written to it has left hyper's buffer.
     pub(super) fn set_flushed(&self, flushed: bool) {
         self.activity.flushed.store(flushed, Ordering::Relaxed);
     }
 
-    /// Returns once there was no request for [`BUFFERS_KEPT`], all responses are written, and no part of a next request was
-    /// read. It looks at least every `longest`.
+    /// Returns once there was no request for [`BUFFERS_KEPT`], all responses are written, and no
+    /// part of the next request was read. It checks at least every `longest`.
     pub(super) async fn without_buffered_bytes(&self, longest: Duration) {
         let activity = &self.activity;
         let mut pause = BUFFERS_KEPT;
@@ -335,7 +339,8 @@ impl Connection {
         }
     }
 
-    /// Returns `time` after it was opened, if no valid credential was shown until then.
+    /// Returns `time` after the connection was opened, if no valid credential was presented by
+    /// then.
     pub(super) async fn unauthenticated(&self, time: Duration) {
         tokio::time::sleep_until(self.activity.since + time).await;
         if self.activity.authenticated.load(Ordering::Relaxed) {
@@ -346,7 +351,7 @@ impl Connection {
 
 #[cfg(test)]
 impl Connection {
-    /// A connection from 192.0.2.1 whose peer has shown a certificate with these names.
+    /// Returns a connection from 192.0.2.1 whose peer has presented a certificate with these names.
     pub(super) fn testing(names: CertificateNames) -> Self {
         let table = ConnectionTable::for_agents(&Limits::default());
         let admitted = table.admit(IpAddr::from([192, 0, 2, 1]), true);
@@ -360,7 +365,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let mut open = self.table.open.lock();
         let was_unauthenticated = open.promote(self.from, self.id);
-        // An evicted connection left the counts when it was evicted.
+        // An evicted connection was removed from the counts when it was evicted.
         if was_unauthenticated || self.activity.authenticated.load(Ordering::Relaxed) {
             open.forget(self.from);
         }

@@ -1,8 +1,10 @@
-//! `/console` on the admin port: a page on which people see what the gate does, and do what is theirs to do.
+//! `/console` on the admin port: a page on which people see what the gate does and make the
+//! decisions that are theirs.
 //!
-//! Everything but the page's own files is behind a session, on loopback too: other programs, other users and pages in the
-//! same browser reach that port as well. A session is opened with the token of the gate's token file or with a link that
-//! counts once, and shown by a cookie and by what only the page knows.
+//! Everything except for the page's own files requires a session, on loopback too: other programs,
+//! other users and pages in the same browser can reach that port as well. A session is opened with
+//! the token of the gate's token file or with a link that is valid once, and is presented as a
+//! cookie together with a secret that only the page knows.
 
 mod apply;
 mod auth;
@@ -42,18 +44,18 @@ use auth::{ConsoleAuth, Credential, OpenedSession, SessionKey};
 use origin::ConsoleOrigin;
 use page::{json, json_response, refuse};
 
-/// The browser's part of a session.
+/// The name of the cookie, the browser's part of a session.
 const COOKIE_NAME: &str = "lychgate_console";
-/// The page's part of it.
+/// The header with the page's part of a session.
 const PROOF: &str = "x-lychgate-console";
-/// Says that the page asks by itself, not its user.
+/// The header of requests that the page makes on its own, without an action of its user.
 const BY_ITSELF: &str = "x-lychgate-by-itself";
-/// Longest body of a request, in bytes; texts to be tried may be longer.
+/// Maximum length of a request body, in bytes; texts to be tried may be longer.
 const BODY_BYTES: usize = 4096;
-/// Streams to pages at the same time.
+/// Maximum number of concurrent streams to pages.
 const STREAMS: usize = 16;
 
-/// What the page is served from.
+/// State for serving the page.
 pub struct Console {
     counter: Arc<ApprovalEndpoint>,
     door: ConsoleAuth,
@@ -64,19 +66,20 @@ pub struct Console {
     config: Option<PathBuf>,
 }
 
-/// A request as it is routed.
+/// A request to be routed.
 struct ConsoleRequest {
     method: Method,
     headers: HeaderMap,
     query: String,
     body: Incoming,
-    /// Where it comes from.
+    /// Its remote address.
     from: IpAddr,
 }
 
 impl Console {
-    /// A console for whoever has the token of the `counter`. From now on lines are kept and counted for it, after those of
-    /// earlier that the audit log holds. Waits for the disk. `file` is the config file that the gate was started with.
+    /// Creates a console for holders of the token of the `counter`. From now on, audit lines are
+    /// kept and counted for it, after the earlier ones in the audit log. Blocks on the disk. `file`
+    /// is the config file that the gate was started with.
     pub fn open(
         gate: &Gate,
         counter: &Arc<ApprovalEndpoint>,
@@ -96,7 +99,7 @@ impl Console {
         }
     }
 
-    /// Answers a request for `/console` and what is below, by the rest of its path.
+    /// Answers a request for `/console` or a path below it, given the rest of its path.
     pub(super) async fn answer(
         self: &Arc<Self>,
         front: &Arc<Frontend>,
@@ -105,7 +108,7 @@ impl Console {
         connection: &Connection,
     ) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        // Programs that bear the token are no browser, by whichever name they ask.
+        // Programs with the token are not browsers, whichever host name they use.
         let is_program = rest == "/api/code" && !parts.headers.contains_key(ORIGIN);
         if let Err(why) = self.site.fits(&parts.headers, rest.starts_with("/api/"))
             && !is_program
@@ -145,7 +148,7 @@ impl Console {
         }
     }
 
-    /// What only a session may ask.
+    /// Answers a request that requires a session.
     async fn inside(
         self: &Arc<Self>,
         front: &Arc<Frontend>,
@@ -240,7 +243,7 @@ impl Console {
         Json::parse(bytes, &limits).map_err(|_| refused("the body is not JSON"))
     }
 
-    /// A link's code, for a program that bears the token.
+    /// Returns the code of a login link, for a program that presents the token.
     fn code(&self, front: &Frontend, asked: &ConsoleRequest) -> Response<Body> {
         #[derive(Serialize)]
         struct Link<'a> {
@@ -334,7 +337,7 @@ impl Console {
         with_cookie(json(StatusCode::OK, &()), &gone)
     }
 
-    /// The session that a request shows.
+    /// Returns the session that a request presents.
     fn inner(&self, headers: &HeaderMap) -> Option<SessionKey> {
         let proof = headers.get(PROOF)?.to_str().ok()?;
         let lines = headers
@@ -358,7 +361,7 @@ impl Console {
     }
 }
 
-/// The answer to a wrong token or link.
+/// Returns the response to an invalid token or link.
 pub(super) fn denied_for(gate: &Gate, denied: &SecretError, hint: &str) -> Response<Body> {
     gate.record(Event::Rejected { reason: "token" });
     match denied {

@@ -1,4 +1,5 @@
-//! Wrong credentials by remote address, so that who guesses is slowed down and nobody else is.
+//! Counts invalid credentials by remote address, so that an attacker who guesses is slowed down and
+//! nobody else is.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
@@ -6,34 +7,35 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long a wrong credential counts.
+/// How long an invalid credential counts.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
-/// Addresses that are remembered. Beyond them the one that was seen the longest ago is forgotten, first of those that
-/// have shown nothing right.
+/// Maximum number of addresses that are remembered. Beyond it, the least recently seen one is
+/// forgotten, addresses without a valid credential first.
 const ADDRESSES: usize = 4096;
-/// Valid credentials that are remembered of one address.
+/// Maximum number of valid credentials that are remembered for one address.
 const VALID: usize = 1024;
 
-/// A digest of what was shown.
+/// The digest of a credential.
 pub(super) type Digest = [u8; 32];
 
-/// Wrong credentials of the last minute, by address.
+/// Invalid credentials of the last minute, by address.
 pub(super) struct FailedLogins {
     limit: usize,
     addresses: Mutex<HashMap<IpAddr, Address>>,
 }
 
 struct Address {
-    /// Different ones only: an agent that repeats an outdated token is not guessing.
+    /// Distinct ones only: an agent that repeats an outdated token is not guessing.
     wrong: VecDeque<(Digest, Instant)>,
-    /// Valid credentials that came from here. They are accepted while the address is locked: other agents behind the same
-    /// proxy, or on the same host, do not guess.
+    /// Valid credentials that came from this address. They are accepted while the address is
+    /// locked: other agents behind the same proxy, or on the same host, do not guess.
     right: HashSet<Digest>,
     last: Instant,
 }
 
 impl FailedLogins {
-    /// At most `limit` different wrong credentials of each address are checked within a minute.
+    /// Creates an instance that checks at most `limit` distinct invalid credentials of each address
+    /// within a minute.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -41,7 +43,8 @@ impl FailedLogins {
         }
     }
 
-    /// Whether no more credentials from an address are checked now, apart from those that were right there.
+    /// Reports whether the address is locked, so that credentials from it are not checked except
+    /// for those that were valid there.
     pub(super) fn locked(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
         let mut addresses = self.addresses.lock();
         let Some(address) = addresses.get_mut(&from) else {
@@ -51,7 +54,7 @@ impl FailedLogins {
         address.wrong.len() >= self.limit && !address.right.contains(shown)
     }
 
-    /// Counts a wrong credential; gives whether the address is locked by now.
+    /// Counts an invalid credential. Returns whether the address was already locked.
     pub(super) fn note_failure(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
         let mut addresses = self.addresses.lock();
         let address = make_room(&mut addresses, from, now);
@@ -77,11 +80,12 @@ impl FailedLogins {
         }
     }
 
-    /// Judges a secret that the gate made itself. A right one is accepted from a locked address too: it is too long to be
-    /// guessed, and nobody who shares an address with its holder can lock them out.
+    /// Checks a secret that the gate created itself; `right` is the result of the comparison. A
+    /// valid one is also accepted from a locked address: it is too long to be guessed, and nobody
+    /// who shares an address with its holder can lock them out.
     ///
     /// # Errors
-    /// It is wrong, or one of too many from this address.
+    /// It is invalid, or one of too many invalid ones from this address.
     pub(super) fn judge(
         &self,
         from: IpAddr,
@@ -101,7 +105,7 @@ impl FailedLogins {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SecretError {
     Wrong,
-    /// It is wrong, and so were many before it.
+    /// It is invalid, and so were many before it.
     TooMany,
 }
 

@@ -24,7 +24,7 @@ use crate::protocol::{
 };
 use crate::record::Event;
 
-/// Upstreams that a refusal names at most.
+/// Maximum number of upstreams that a refusal names.
 const NAMES_SHOWN: usize = 32;
 
 /// Answers one request.
@@ -39,7 +39,8 @@ pub(super) async fn answer(
     let path = uri.path();
     let browses = mcp_page::is_asked_for(&request);
     let entry = front.entry.load_full();
-    // With an external issuer, tokens have the gate's URL as their audience. Otherwise only pages for people show the URL.
+    // With an external issuer, tokens have the gate's URL as their audience. Otherwise, only pages
+    // for people show the URL.
     let is_named = browses || entry.issuers().len() > 0;
     let site = is_named
         .then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound))
@@ -57,7 +58,7 @@ pub(super) async fn answer(
         let challenge = resource::challenge(&turned, path, site.as_deref(), &entry);
         turn_away(&turned, challenge, browses)
     });
-    // Pages of listed origins may read answers; no wildcard, no credentials.
+    // Pages of listed origins may read responses; no wildcard, no credentials.
     if let Some(origin) = origin.filter(|origin| {
         origin
             .to_str()
@@ -84,7 +85,7 @@ pub(super) async fn answer(
     response
 }
 
-/// Answers who is turned away: with a page, where a browser asks without a credential.
+/// Returns the response to a rejected request: a page, if a browser sent it without a credential.
 fn turn_away(turned: &Rejection, challenge: Option<HeaderValue>, browses: bool) -> Response<Body> {
     let mut response = if browses && turned.status == StatusCode::UNAUTHORIZED {
         mcp_page::unauthorized(&turned.hint)
@@ -173,8 +174,8 @@ async fn try_answer(
     }
 }
 
-/// The refusal of a path that leads nowhere. It names the upstreams that this caller may use and no others: a hidden one
-/// reads as one that does not exist.
+/// Returns the rejection of an unknown path. It names only the upstreams that this caller may use:
+/// a hidden one is indistinguishable from one that does not exist.
 fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
     let may_use = |name: &UpstreamName| {
         who.reaches(name)
@@ -215,7 +216,7 @@ fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
     }
 }
 
-/// One request to an upstream's transparent path.
+/// Answers one request to an upstream's transparent path.
 pub(super) async fn endpoint(
     front: &Arc<Frontend>,
     request: Request<Incoming>,
@@ -238,7 +239,7 @@ pub(super) async fn endpoint(
                     (headers::copied(headers::travelling(headers)), None)
                 }
             };
-            // Boxed: each future that it is handed to would make room for it.
+            // Boxed, because each future that it passes through would reserve space for it.
             (
                 Box::new(Call {
                     ask,
@@ -265,7 +266,7 @@ pub(super) async fn endpoint(
     respond(front, reply, listens.then_some(who)).await
 }
 
-/// Reads what is asked, and fills in who asks.
+/// Reads a request, and adds its sender to the context.
 async fn read(
     front: &Frontend,
     request: Request<Incoming>,
@@ -306,7 +307,8 @@ async fn read(
     );
     context.era = headers::era(&headers, message).map_err(|error| (error, message.cloned()))?;
     match (context.era, &ask) {
-        // Modern peers have neither sessions nor a stream of their own (2026-07-28, changelog, 1 and 4).
+        // In the modern era, there are neither sessions nor a separate stream (2026-07-28,
+        // changelog, 1 and 4).
         (Era::Modern, CallKind::Listen | CallKind::Close) => Err(alone(CallError::NotOffered)),
         (Era::Modern, CallKind::Send(_)) => {
             context.session = None;
@@ -316,7 +318,7 @@ async fn read(
     }
 }
 
-/// A body must be JSON in the clear: what is compressed cannot be judged as it stands.
+/// Checks that a body is uncompressed JSON: a compressed one cannot be judged as it is.
 fn content(headers: &HeaderMap) -> Result<(), CallError> {
     if headers
         .get(CONTENT_ENCODING)
@@ -340,15 +342,17 @@ fn content(headers: &HeaderMap) -> Result<(), CallError> {
     }
 }
 
-/// The reply whose stream, should it fail on the way for a reason that its client cannot see, says so at its end.
+/// Returns the reply with its stream extended: if it fails for a reason that the client cannot see,
+/// the error is its last message.
 pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
-    // A stream that was not opened by a message has nothing to answer.
+    // A stream that was not opened by a message has no request to answer.
     let Some(message) = message.filter(|_| reply.framing == Framing::Events) else {
         return reply;
     };
     let frames = reply.frames.then(move |frame| {
         let failed = match &frame {
-            // A connection that breaks breaks off here too: clients know what to do then.
+            // A broken connection to the upstream also breaks off here: clients know what to do
+            // then.
             Ok(_) | Err(CallError::Connect(_)) => None,
             Err(error) => Some(answer::failed(error, Some(&context), Some(&message))),
         };
@@ -368,8 +372,8 @@ pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message
     }
 }
 
-/// Writes a reply as HTTP. Streams on which somebody only `listens` end when the gate drains, or when that one may no more;
-/// others may finish.
+/// Writes a reply as HTTP. A stream on which a client only `listens` ends when the gate drains, or
+/// when the client loses its access; others may finish.
 pub(super) async fn respond(
     front: &Arc<Frontend>,
     reply: Reply,
@@ -416,7 +420,8 @@ pub(super) async fn respond(
             })
         }
     };
-    // A client decodes the body as this header says: a server's own could turn inspected text into another text.
+    // Clients decode the body according to this header: the server's own header could turn
+    // inspected text into other text.
     match content_type {
         Some(kind) => headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind)),
         None => headers.remove(CONTENT_TYPE),
@@ -427,7 +432,7 @@ pub(super) async fn respond(
     response
 }
 
-/// A stream that ends when the gate drains, or when who listens may no more.
+/// Returns a stream that ends when the gate drains, or when the listener loses its access.
 pub(super) fn until_over(
     front: &Arc<Frontend>,
     who: Identity,

@@ -1,7 +1,8 @@
-//! Runs HTTP on one connection, until its peer ends it, the gate drains or a limit ends it.
+//! Runs HTTP on one connection, until its peer closes it, the gate drains or a limit ends it.
 //!
-//! The version is known before the first byte is read. `hyper-util` reads the beginning of a connection to find it out, and the
-//! buffer of the connection then grows to twice its size for what is left of the first request.
+//! The version is determined before the first byte is read. `hyper-util` would read the beginning
+//! of a connection to determine it, and the buffer of the connection would then grow to twice its
+//! size for the rest of the first request.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,20 +30,23 @@ use super::repoll::repoll;
 use super::tracked_stream::TrackedStream;
 use crate::config::Limits;
 
-/// Time between HTTP/2 pings to a peer, and time for it to answer one.
+/// Interval of HTTP/2 pings to a peer, and timeout for its response.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// HTTP/2 streams that a peer may open and reset before they are handled (CVE-2023-44487), and streams that the gate may
-/// reset because of the peer's errors. More of either ends the connection.
+/// Maximum number of HTTP/2 streams that a peer may open and reset before they are handled
+/// (CVE-2023-44487), and of streams that the gate may reset because of the peer's errors. More of
+/// either ends the connection.
 const PENDING_RESETS: usize = 20;
 const ERROR_RESETS: usize = 128;
-/// Body bytes that are handed to a connection at a time. A response counts as open until the last of them are handed over.
+/// Number of body bytes that are passed to a connection at a time. A response counts as open until
+/// the last of them are passed on.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The first bytes of HTTP/2 (RFC 9113, section 3.4). The method is reserved: no request of HTTP/1.1 has it.
+/// The first bytes of HTTP/2 (RFC 9113, section 3.4). The method is reserved: no HTTP/1.1 request
+/// uses it.
 const PREFACE: &[u8; 3] = b"PRI";
 
-/// The version of HTTP that a connection speaks.
+/// The HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Http1,
@@ -50,7 +54,8 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// The version of a connection without TLS, once its first bytes have arrived. They are left unread.
+    /// Returns the version of a connection without TLS, once its first bytes have arrived. They are
+    /// left unread.
     ///
     /// # Errors
     /// The connection failed.
@@ -72,7 +77,7 @@ impl Version {
         }
     }
 
-    /// The version that was agreed on with TLS (RFC 7301).
+    /// Returns the version that was negotiated in TLS (RFC 7301).
     pub(super) fn of_protocol(agreed: Option<&[u8]>) -> Self {
         if agreed == Some(b"h2") {
             Self::Http2
@@ -86,7 +91,8 @@ impl Version {
 pub(super) struct Server {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
-    /// Maximum time without an open request, and until there is a valid credential.
+    /// Maximum time without an open request, and maximum time until a valid credential is
+    /// presented.
     time: Duration,
 }
 
@@ -113,11 +119,12 @@ impl Server {
         }
     }
 
-    /// Serves requests on a stream. A connection without an open request ends after `request_read`; one without a valid
-    /// credential ends then in any case, once its open requests are answered, and after twice that time without waiting.
+    /// Serves requests on a stream. A connection without an open request ends after `request_read`.
+    /// A connection without a valid credential also ends then, once its open requests are answered,
+    /// and after twice that time without waiting for them.
     ///
     /// # Errors
-    /// The limit that ended the connection, if its peer did not end it when it was told to.
+    /// The limit that ended the connection, if its peer did not close it when asked to.
     pub(super) async fn run<S, A, F>(
         &self,
         version: Version,
@@ -133,7 +140,8 @@ impl Server {
     {
         let service = service_fn(|request| {
             let open = Some(connection.request());
-            // hyper keeps room for this future as long as the connection is open: boxed, an idle stream costs 8 kB less.
+            // hyper reserves space for this future while the connection is open: boxed, an idle
+            // stream takes 8 kB less.
             ResponseFuture {
                 response: Box::pin(answer(request)),
                 open,
@@ -144,7 +152,7 @@ impl Server {
                 let stream = TrackedStream::new(stream, connection.clone());
                 repoll(pin!(self.run_http1(stream, service, connection, draining))).await
             }
-            // Boxed: few connections speak it, and all would make room for it.
+            // Boxed, because few connections use it, and all would reserve space for it.
             Version::Http2 => {
                 let http = self.http2.serve_connection(TokioIo::new(stream), service);
                 repoll(Box::pin(self.run_http2(http, connection, draining)).as_mut()).await
@@ -163,7 +171,7 @@ impl Server {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         V: Service<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible>,
     {
-        // Boxed, so that an idle connection has room neither for hyper's buffers nor for its state.
+        // Boxed, so that an idle connection holds neither hyper's buffers nor its state.
         let mut http = Box::pin(self.http1.serve_connection(stream, service));
         {
             let mut end = pin!(self.end_due(connection, draining));
@@ -208,7 +216,7 @@ impl Server {
         self.shut_down(http, connection, draining).await
     }
 
-    /// Returns when a connection has to end: the gate drains, or its time is over.
+    /// Returns when a connection has to end: the gate drains, or the connection's time is over.
     async fn end_due(&self, connection: &Connection, draining: &mut watch::Receiver<bool>) {
         tokio::select! {
             () = super::drained(draining) => {}
@@ -217,7 +225,7 @@ impl Server {
         }
     }
 
-    /// Lets open requests of a connection end.
+    /// Lets the open requests of a connection finish.
     async fn shut_down(
         &self,
         mut http: Pin<&mut impl GracefulConnection<Error = hyper::Error>>,
@@ -237,7 +245,7 @@ impl Server {
     }
 }
 
-/// The limit that a connection was ended by, if one of HTTP's own did it.
+/// Returns the limit that ended a connection, if it was one of HTTP's own.
 fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'static str> {
     match ended {
         Ok(()) => Ok(()),
@@ -250,7 +258,8 @@ fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'s
     }
 }
 
-/// The response to a request. The future is boxed as it is made: each move would copy 11 kB.
+/// The response to a request. The future is boxed when it is created, because each move would copy
+/// 11 kB.
 struct ResponseFuture<F> {
     response: Pin<Box<F>>,
     open: Option<OpenRequest>,
@@ -270,10 +279,10 @@ impl<F: Future<Output = Response<Body>>> Future for ResponseFuture<F> {
     }
 }
 
-/// A response's body, whose request is open until it has been sent.
+/// The body of a response. Its request counts as open until it has been sent.
 struct TrackedBody {
     body: Body,
-    /// What is left of a frame that is handed over in pieces.
+    /// The rest of a frame that is passed on in pieces.
     rest: Bytes,
     _open: Option<OpenRequest>,
 }
@@ -321,7 +330,7 @@ mod tests {
     use super::*;
     use crate::listen::certificate::CertificateNames;
 
-    /// Whether a connection has had no open request for a moment.
+    /// Reports whether a connection has had no open request for a moment.
     async fn is_idle(connection: &Connection) -> bool {
         tokio::time::timeout(Duration::from_millis(50), connection.idle(Duration::ZERO))
             .await

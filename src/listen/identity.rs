@@ -1,4 +1,4 @@
-//! Who has come in, by what, and which upstreams it may use.
+//! The identity of an authenticated caller, its credential, and the upstreams that it may use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,31 +7,32 @@ use crate::config::{AccessConfig, Agent};
 use crate::oauth::unix_now;
 use crate::protocol::{AgentName, Caller, UpstreamName};
 
-/// Who has come in.
+/// An authenticated caller.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     pub(super) agent: AgentName,
     pub(super) caller: Caller,
-    /// Upstreams that its own table in the config names; `None` for all.
+    /// The upstreams in the agent's own table of the config; `None` for all.
     pub(super) upstreams: Option<Arc<[String]>>,
     pub(super) by: CredentialKind,
 }
 
-/// What somebody came in by.
+/// The credential that a caller presented.
 #[derive(Clone, Debug)]
 pub(super) enum CredentialKind {
-    /// Nothing: everyone may come in.
+    /// None: everyone is admitted.
     Nothing,
-    /// A token of its own, by its hash.
+    /// A token of the agent's own, by its hash.
     Token([u8; 32]),
     /// The name in its certificate.
     Certificate(String),
-    /// A token of this issuer's, which is over then (seconds since 1970).
+    /// A token of this issuer, and when it expires (seconds since 1970).
     Issuer(String, u64),
 }
 
 impl Identity {
-    /// Who comes in under the name of an agent, with what the config says of the agent if it is in it.
+    /// Creates the identity of a caller under an agent's name, with the agent's settings if the
+    /// config contains it.
     pub(super) fn new(
         agent: AgentName,
         config: Option<&Agent>,
@@ -58,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// How long it may stay, if its credential says so.
+    /// Returns how long the caller may stay, if its credential expires.
     pub(super) fn stays(&self) -> Option<Duration> {
         let CredentialKind::Issuer(_, until) = &self.by else {
             return None;
@@ -66,12 +67,12 @@ impl Identity {
         Some(Duration::from_secs(until.saturating_sub(unix_now())))
     }
 
-    /// Whether it is the same agent, for the same user.
+    /// Reports whether it is the same agent, for the same user.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.agent == other.agent && self.caller.user == other.caller.user
     }
 
-    /// Whether its own table lets it reach an upstream.
+    /// Reports whether its own table lets it reach an upstream.
     pub(super) fn reaches(&self, upstream: &UpstreamName) -> bool {
         self.upstreams
             .as_ref()

@@ -1,4 +1,5 @@
-//! Keep-alives on event streams: clients, proxies and NATs give up on a connection that is silent for long.
+//! Keep-alives on event streams: clients, proxies and NATs drop a connection that is silent for
+//! long.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use super::{Frontend, http as endpoint};
 use crate::protocol::sse::Fields;
 use crate::protocol::{Call, CallKind, Era, Frame, Frames, Framing, Payload, Reply, answer};
 
-/// The stream with a comment after each `silence`; without any where that is zero. Comments say nothing to any client (WHATWG
-/// HTML, 9.2.6).
+/// Returns the stream with a comment after each `silence`, or without comments if that is zero.
+/// Clients ignore comments (WHATWG HTML, 9.2.6).
 pub(super) fn commented(
     events: BoxStream<'static, io::Result<Bytes>>,
     silence: Duration,
@@ -36,14 +37,15 @@ pub(super) fn commented(
     .boxed()
 }
 
-/// Carries a call and gives its reply, a failed one too. A call over stdio or HTTP+SSE that is silent for long gets an event
-/// stream: the gate itself makes the HTTP of that reply, so nothing of the server's is lost by it.
+/// Carries a call and returns its reply, even if the call failed. A call over stdio or HTTP+SSE
+/// that is silent for long gets an event stream: the gate itself creates the HTTP of that reply, so
+/// nothing of the server's is lost.
 pub(super) async fn carry(front: &Arc<Frontend>, call: Box<Call>) -> Reply {
     let silence = front.gate.limits().keep_alive;
     if silence.is_zero() || front.gate.speaks_http(&call.context.upstream) || !may_open(&call) {
         return carried(front, call).await;
     }
-    // Boxed: calls over HTTP need no room for it.
+    // Boxed, so that calls over HTTP need no space for it.
     Box::pin(carry_on_stream(front.clone(), call, silence)).await
 }
 
@@ -89,8 +91,9 @@ async fn carried(front: &Frontend, call: Box<Call>) -> Reply {
     }
 }
 
-/// Whether the answer may come on a stream with status 200: not that to `initialize`, whose headers name the session, and not in
-/// the modern era, where errors have statuses of their own (2026-07-28, Streamable HTTP, Error Handling).
+/// Reports whether the response may be a stream with status 200. Not for `initialize`, whose
+/// response headers name the session, and not in the modern era, in which errors have statuses of
+/// their own (2026-07-28, Streamable HTTP, Error Handling).
 fn may_open(call: &Call) -> bool {
     let CallKind::Send(message) = &call.ask else {
         return false;

@@ -11,17 +11,17 @@ pub(super) struct Lines<R> {
     longest: usize,
 }
 
-/// What came next.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A line with its line feed, or the rest before the end.
+    /// A line with its line feed, or the rest of the input.
     Whole(Bytes),
-    /// A line that was too long. Its bytes are gone.
+    /// A line that was too long. Its bytes are discarded.
     TooLong,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads lines of up to `longest` bytes, line feed aside.
+    /// Creates a reader for lines of up to `longest` bytes, excluding the line feed.
     pub(super) fn new(from: R, longest: usize) -> Self {
         Self {
             from: BufReader::with_capacity(64 << 10, from),
@@ -29,7 +29,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line, or `None` at the end.
     pub(super) async fn next_line(&mut self) -> io::Result<Option<Line>> {
         let mut line = Vec::new();
         let mut is_too_long = false;

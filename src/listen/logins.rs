@@ -1,8 +1,9 @@
-//! `/oauth/`: the pages on which people log in to servers, where authorization servers send them back to, and what the
-//! gate says of itself as a client.
+//! `/oauth/`: the pages on which people log in to servers, the callback of authorization servers,
+//! and the gate's metadata as a client.
 //!
-//! No agent's token is asked for here: a page is known by its ticket, which only the agent that made the call was told,
-//! and an answer counts in the browser that began the login, which shows so by a cookie.
+//! No agent token is required here: a page is identified by its ticket, which only the agent that
+//! made the call has received, and an answer is valid only in the browser that began the login,
+//! which proves it with a cookie.
 
 mod page;
 
@@ -18,11 +19,11 @@ use super::{Body, Frontend, body};
 use crate::oauth::grant::Answer;
 use crate::oauth::{CallbackRoute, LoginError, identity};
 
-/// Longest form that is read, in bytes: an address that somebody pasted.
+/// Maximum length of a form that is read, in bytes: a URL that a person has pasted.
 const FORM_BYTES: usize = 16 << 10;
-/// Beginning of the names of cookies, one for each login that a browser has begun.
+/// Prefix of cookie names; there is one cookie for each login that a browser has begun.
 const COOKIES: &str = "lychgate-login-";
-/// Cookies of one browser that are looked at.
+/// Maximum number of cookies of one browser that are examined.
 const LOOKED_AT: usize = 64;
 
 /// Answers a request for `/oauth/PATH`.
@@ -48,7 +49,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Somebody goes on from the page of a ticket, or has pasted the address at which their browser ended.
+/// Handles the form on the page of a ticket: a person continues, or has pasted the URL at which
+/// their browser ended.
 async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> Response<Body> {
     let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await
     else {
@@ -116,7 +118,7 @@ async fn called_back(front: &Frontend, request: &Request<Incoming>) -> Response<
     )
 }
 
-/// What a browser shows of the logins that it began.
+/// Returns the cookies of the logins that a browser began.
 fn cookies(headers: &HeaderMap) -> Vec<&str> {
     let lines = headers
         .get_all(COOKIE)
@@ -148,7 +150,7 @@ fn failed(error: &LoginError) -> Response<Body> {
     html(status, page::failed(&error.to_string()))
 }
 
-/// What the gate says of itself to servers that take an address as a client's id.
+/// Returns the gate's metadata for servers that accept a URL as a client id.
 fn document(front: &Frontend) -> Response<Body> {
     let logins = &front.logins.logins;
     let (Some(id), Some(redirect)) = (logins.document_url(), logins.redirect_uri()) else {
@@ -162,7 +164,8 @@ fn document(front: &Frontend) -> Response<Body> {
     response
 }
 
-/// A page without scripts and subresources that cannot be framed; its address is sent to nobody.
+/// Returns a page without scripts and subresources that cannot be framed; its URL is sent to no
+/// other site.
 pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
@@ -173,7 +176,8 @@ pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
             HeaderName::from_static("content-security-policy"),
             "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
         ),
-        // Not `no-referrer`: with that a browser sends the page's own form with `Origin: null`, which is refused here.
+        // Not `no-referrer`: with it, a browser sends the page's own form with `Origin: null`,
+        // which is refused here.
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),

@@ -1,4 +1,5 @@
-//! What a browser shows at the address of an MCP endpoint: what it is, and how a client is pointed at it.
+//! The page that a browser shows at the URL of an MCP endpoint: what the endpoint is, and how to
+//! configure a client for it.
 
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -7,7 +8,8 @@ use super::Body;
 use super::logins::{escape, html, page};
 use crate::protocol::UpstreamName;
 
-/// Whether a browser asks for a page. MCP clients ask for `application/json` or `text/event-stream`.
+/// Reports whether a browser requests a page. MCP clients accept `application/json` or
+/// `text/event-stream`.
 pub(super) fn is_asked_for<B>(request: &Request<B>) -> bool {
     request.method() == Method::GET && accepts_html(request.headers())
 }
@@ -26,8 +28,8 @@ fn accepts_html(headers: &HeaderMap) -> bool {
     has("text/html") && !has("text/event-stream")
 }
 
-/// The page of an endpoint, for a caller that may use it. `url` is the gate's, without a path, where it is known; `path` begins
-/// with `/mcp/`, or with `/sse/` for HTTP+SSE.
+/// Returns the page of an endpoint, for a caller that may use it. `url` is the URL of the gate
+/// without a path, if it is known; `path` begins with `/mcp/`, or with `/sse/` for HTTP+SSE.
 pub(super) fn endpoint(upstream: &UpstreamName, url: Option<&str>, path: &str) -> Response<Body> {
     let name = escape(&upstream.0);
     let address = url.map_or_else(
@@ -49,7 +51,8 @@ pub(super) fn endpoint(upstream: &UpstreamName, url: Option<&str>, path: &str) -
     html(StatusCode::OK, page("MCP endpoint", &text))
 }
 
-/// The page for a caller that has to authenticate first. It does not show which upstreams exist.
+/// Returns the page for a caller that has to authenticate first. It does not show which upstreams
+/// exist.
 pub(super) fn unauthorized(hint: &str) -> Response<Body> {
     let text = format!(
         "<p>This is lychgate, a gateway between AI agents and MCP servers. Its addresses are for MCP clients, not for browsers, \

@@ -1,8 +1,9 @@
-//! `/prove` on the listener: canaries, sent by whoever holds the gate's own token, through everything that a call goes
-//! through, to a built-in server in an upstream's place.
+//! `/prove` on the listener: canaries from the holder of the gate's own token, which pass through
+//! everything that a call passes through, to a built-in server in place of the upstream.
 //!
-//! GET `/prove` begins a run and names the upstreams; GET `/prove/NAME` tells what the policy in force there makes of each
-//! canary; POST `/prove/NAME` is an MCP endpoint. No upstream is reached this way, whatever is sent.
+//! GET `/prove` begins a run and lists the upstreams; GET `/prove/NAME` returns the verdict of the
+//! policy in force there on each canary; POST `/prove/NAME` is an MCP endpoint. No upstream is
+//! reached this way, whatever is sent.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +29,7 @@ use crate::record::Recorder;
 use crate::upstream::Upstream;
 use crate::upstream::canary::{AGENT, CANARIES, CANARY, Canary};
 
-/// What follows `/prove`, if the path is there.
+/// Returns the rest of a path after `/prove`, if it begins with that.
 pub(super) fn path(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/prove")?;
     if rest.is_empty() {
@@ -38,11 +39,12 @@ pub(super) fn path(path: &str) -> Option<&str> {
     }
 }
 
-/// Lets the holder of a token try the gate.
+/// Lets the holder of a token test the gate.
 pub(super) struct ProveEndpoint {
     token_sha256: [u8; 32],
     recorder: Arc<Recorder>,
-    /// The gate of the run at hand: what one run leaves behind (refusals again and again, budgets) is none of the next.
+    /// The gate of the current run: what one run leaves behind (repeated refusals, budgets) does
+    /// not affect the next.
     run: ArcSwapOption<Frontend>,
 }
 
@@ -58,7 +60,8 @@ impl ProveEndpoint {
     /// Answers one request.
     ///
     /// # Errors
-    /// 401 without the token, 429 after too many wrong ones, 404 for an upstream that there is not.
+    /// 401 without the token, 429 after too many invalid ones, 404 for an upstream that does not
+    /// exist.
     pub(super) async fn answer(
         &self,
         front: &Frontend,
@@ -85,7 +88,7 @@ impl ProveEndpoint {
         };
         let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
         let run = self.run.load_full().ok_or_else(unknown)?;
-        // Judged by what is in force now, not by what was when the run began.
+        // Judged by the policies in force now, not by those in force when the run began.
         run.gate.replace((*front.gate.policies()).clone());
         if request.method() == Method::GET {
             let policy = run
@@ -104,7 +107,8 @@ impl ProveEndpoint {
     }
 
     fn begin(&self, front: &Frontend) -> Option<Arc<Frontend>> {
-        // Nothing on disk, no questions to people, no logins: what a canary leaves behind ends with its run.
+        // Nothing on disk, no approval requests, no logins: the effects of a canary end with its
+        // run.
         let config = Config {
             listen: front.listen.clone(),
             limits: front.gate.limits().clone(),
@@ -164,7 +168,7 @@ impl ProveEndpoint {
     }
 }
 
-/// The upstreams of a run, in order.
+/// Returns the upstreams of a run, in order.
 fn targets(front: &Frontend, run: &Frontend) -> String {
     let policies = run.gate.policies();
     let mut upstreams: Vec<String> = policies
@@ -183,7 +187,7 @@ fn targets(front: &Frontend, run: &Frontend) -> String {
     )
 }
 
-/// What a policy makes of each canary, and which rules are in force in it, as JSON.
+/// Returns the verdict of a policy on each canary, and the rules in force in it, as JSON.
 pub fn verdicts(policy: &Policy, upstream: &UpstreamName) -> String {
     let of: Vec<String> = CANARIES
         .iter()

@@ -1,6 +1,7 @@
-//! A connection is one task, in which the reader of a request's body and what waits for the body wake each other. Each such
-//! wake-up would send the task through the scheduler, which wakes another thread to look for work: two system calls and a
-//! switch of threads for nothing, twice a call.
+//! Polls a woken connection again without the scheduler. A connection is one task, in which the
+//! reader of a request's body and the code that waits for the body wake each other. Each such
+//! wake-up would send the task through the scheduler, which wakes another thread to look for work:
+//! two system calls and a thread switch for nothing, twice per call.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,13 +13,13 @@ use futures_util::task::AtomicWaker;
 
 /// The future is being polled.
 const POLLED: u8 = 1;
-/// It has been woken since the poll began.
+/// The future has been woken since the poll began.
 const WOKEN: u8 = 2;
-/// So often in a row; after that, other tasks have their turn.
+/// Maximum number of polls in a row; after that, other tasks get their turn.
 const POLLS: usize = 8;
 
-/// Runs a future to its end, and polls it again at once when it has been woken while it was polled. It is pinned by the caller:
-/// taken by value it would take its room twice.
+/// Runs a future to completion, and polls it again at once if it was woken while it was polled. The
+/// caller pins it: passed by value, it would take its space twice.
 pub(super) async fn repoll<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let wakeups = Arc::new(Wakeups::default());
     let waker = Waker::from(wakeups.clone());
@@ -41,7 +42,7 @@ impl Wakeups {
     ) -> Poll<F::Output> {
         self.task.register(context.waker());
         for _ in 0..POLLS {
-            // What woke it before is served by the poll that follows.
+            // The following poll handles everything that woke the future before.
             self.state.store(POLLED, Ordering::SeqCst);
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(waker)) {
                 return Poll::Ready(output);

@@ -1,4 +1,5 @@
-//! The gate as a resource that tokens are for: its own URLs, its metadata (RFC 9728), its challenges (RFC 6750, section 3).
+//! The gate as an OAuth protected resource: its own URLs, its metadata (RFC 9728), its challenges
+//! (RFC 6750, section 3).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,14 +13,15 @@ use crate::config::{Listen, is_name};
 use crate::message::quote;
 use crate::protocol::UpstreamName;
 
-/// Where metadata begins; the path of the resource follows.
+/// Prefix of metadata paths; the path of the resource follows.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// The first parts of the gate's own paths. An upstream of such a name has no alias.
+/// The first segments of the gate's own paths. An upstream with such a name has no alias.
 const OWN_FOLDERS: [&str; 4] = ["mcp", "sse", "oauth", "prove"];
 
-/// The URL of the listener, without a path: as the config says, or as it was asked for by a name that is surely its own.
-/// Another port of the same name may be somebody else's resource, and tokens for that must not count here.
+/// Returns the URL of the listener, without a path: the one in the config, or the one of the
+/// request if its host name certainly belongs to the listener. Another port of the same name may be
+/// a different resource, and tokens for that one must not be valid here.
 pub(super) fn site(
     uri: &Uri,
     headers: &HeaderMap,
@@ -50,7 +52,8 @@ fn is_own(asked: IpAddr, bound: IpAddr) -> bool {
     asked == bound || asked.is_loopback() && bound.is_loopback()
 }
 
-/// Whom tokens may be for that are shown at a path: it, or the gate as a whole.
+/// Returns the valid audiences of tokens that are presented at a path: the path, or the gate as a
+/// whole.
 pub(super) fn audiences(site: Option<&str>, path: &str) -> Vec<String> {
     let Some(site) = site else { return Vec::new() };
     let mut all = vec![site.to_owned(), format!("{site}/")];
@@ -69,14 +72,16 @@ pub(super) fn audiences(site: Option<&str>, path: &str) -> Vec<String> {
     all
 }
 
-/// The upstream that `/NAME/mcp` names, for tools that append `/mcp` to a URL: the same as `/mcp/NAME`.
+/// Returns the upstream that `/NAME/mcp` refers to, which is an alias of `/mcp/NAME` for tools that
+/// append `/mcp` to a URL.
 pub(super) fn alias_of(path: &str) -> Option<&str> {
     let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
     let is_alias = matches!(rest, "mcp" | "mcp/") && is_name(name) && !OWN_FOLDERS.contains(&name);
     is_alias.then_some(name)
 }
 
-/// The resource that a path belongs to: `/mcp/NAME` or its alias, or `/sse/NAME` with all that is below it.
+/// Returns the resource that a path belongs to: `/mcp/NAME` or its alias, or `/sse/NAME` with
+/// everything below it.
 fn resource_of(path: &str) -> Option<&str> {
     if alias_of(path).is_some() {
         return Some(path.strip_suffix('/').unwrap_or(path));
@@ -88,9 +93,11 @@ fn resource_of(path: &str) -> Option<&str> {
     path.get(..path.len() - rest.len() + name.len())
 }
 
-/// The metadata of a resource, where others vouch for agents: `None` if that is not asked for, or there is none.
+/// Returns the metadata of a resource, if there are external issuers: `None` if it is not
+/// requested, or there is none.
 ///
-/// Every name gets some, whether there is such an upstream or not: who may not come in learns nothing of them.
+/// Every name gets metadata, whether or not such an upstream exists, so that callers that are not
+/// admitted learn nothing about upstreams.
 pub(super) fn metadata(
     method: &Method,
     path: &str,
@@ -131,7 +138,7 @@ pub(super) fn metadata(
     Some(response)
 }
 
-/// The challenge that goes with a refusal.
+/// Returns the challenge that accompanies a refusal.
 pub(super) fn challenge(
     turned: &Rejection,
     path: &str,

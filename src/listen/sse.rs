@@ -1,7 +1,8 @@
-//! HTTP+SSE for agents of 2024-11-05: one stream for all that the server says, one address to post to.
+//! HTTP+SSE for agents of 2024-11-05: one stream for all messages of the server, one URL to post
+//! to.
 //!
-//! Whatever the upstream's transport is, each posted message is carried like any other call, and what comes back is
-//! written to the stream.
+//! Whatever the transport of the upstream is, each posted message is carried like any other call,
+//! and its replies are written to the stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::protocol::{
 };
 use crate::record::Event;
 
-/// The open streams, by the last part of the address to post to. Bounded by `sessions`.
+/// The open streams, by the last segment of the URL to post to. Limited by `sessions`.
 #[derive(Default)]
 pub(super) struct Channels(Mutex<HashMap<String, Arc<Channel>>>);
 
@@ -32,7 +33,7 @@ pub(super) struct Channels(Mutex<HashMap<String, Arc<Channel>>>);
 struct Channel {
     who: Identity,
     upstream: UpstreamName,
-    /// The session that the upstream opened, if it has any.
+    /// The session that the upstream opened, if any.
     session: Mutex<Option<SessionId>>,
     out: mpsc::Sender<Bytes>,
 }
@@ -58,7 +59,8 @@ impl Drop for ChannelGuard {
             return;
         };
         tokio::spawn(async move {
-            // The stream's end is the session's end in this revision; the upstream is told as its own lays down.
+            // In this revision, the end of the stream is the end of the session; the upstream is
+            // notified as its own revision requires.
             if let Err(error) = front.gate.carry(call).await {
                 tracing::debug!(%error, "cannot close a session");
             }
@@ -67,7 +69,8 @@ impl Drop for ChannelGuard {
 }
 
 impl Channel {
-    /// A call by whoever opened the stream, with what it may use `as_of` a request.
+    /// Returns a call by the agent that opened the stream, with the access that it has `as_of` a
+    /// request.
     fn call(&self, ask: CallKind, mut headers: HeaderMap, as_of: &Identity) -> Option<Box<Call>> {
         let session = self.session.lock().clone();
         if let Some(session) = &session {
@@ -97,7 +100,7 @@ impl Channel {
     }
 }
 
-/// GET: opens a stream.
+/// Opens a stream (GET).
 pub(super) fn open(
     front: &Arc<Frontend>,
     request: &Request<Incoming>,
@@ -152,7 +155,7 @@ pub(super) fn open(
     response
 }
 
-/// POST: takes a message; its answer comes on the stream.
+/// Accepts a message (POST); its reply is sent on the stream.
 pub(super) async fn post(
     front: &Arc<Frontend>,
     request: Request<Incoming>,
@@ -192,15 +195,16 @@ pub(super) async fn post(
         .iter()
         .any(|envelope| envelope.is_request());
     let carried = tokio::spawn(carry(front.clone(), channel, message, sent, who));
-    // What waits for no answer has reached the server when this is answered, so that the agent's next message cannot
-    // overtake it: a server may not know all of its tools before `notifications/initialized`.
+    // A message without a reply has reached the server when this request is answered, so that the
+    // agent's next message cannot overtake it: a server may not know all of its tools before
+    // `notifications/initialized`.
     if !asks && carried.await.is_err() {
         return status(StatusCode::INTERNAL_SERVER_ERROR);
     }
     status(StatusCode::ACCEPTED)
 }
 
-/// Carries one message and writes what comes back to the stream.
+/// Carries one message and writes its replies to the stream.
 async fn carry(
     front: Arc<Frontend>,
     channel: Arc<Channel>,
@@ -227,7 +231,7 @@ async fn carry(
     }
 }
 
-/// Hands on what the server says unasked, on a stream that this agent does not know of.
+/// Forwards unsolicited messages of the server, from a stream that this agent does not know about.
 async fn listen(front: Arc<Frontend>, channel: Arc<Channel>) {
     let Some(call) = channel
         .call(CallKind::Listen, HeaderMap::new(), &channel.who)

@@ -1,8 +1,9 @@
-//! Standard input and output as the agent's side, and a child process behind it: `lychgate wrap` stands where the
-//! child stood (all revisions, Transports, stdio).
+//! Standard input and output as the agent's side, and a child process behind it: `lychgate wrap`
+//! takes the place of the child (all revisions, Transports, stdio).
 //!
-//! Each line of the agent's is carried by the gate like a call, each of the server's is judged like a part of a reply. All of it
-//! runs on one thread; reading standard input and writing standard output, which cannot be waited for otherwise, hold up others.
+//! The gate carries each line of the agent like a call, and judges each line of the server like a
+//! part of a reply. All of it runs on one thread, except that reading standard input and writing
+//! standard output block other threads, because they cannot be awaited in any other way.
 
 use std::ffi::OsString;
 use std::io;
@@ -27,18 +28,21 @@ use crate::protocol::Frames;
 use crate::proxy::Gate;
 use crate::proxy::lines::{Answer, LineSession, one_line};
 
-/// How long the child gets to end by itself once the agent closed its side. Clients that still live send
-/// SIGTERM after 2 s; the others are gone, and nobody is kept waiting.
+/// How long the child may take to end on its own once the agent has closed its side. Clients that
+/// still run send SIGTERM after 2 s; the others are gone, and nobody is kept waiting.
 const AFTER_CLOSE: Duration = Duration::from_secs(10);
-/// How long it gets after SIGTERM: less than the 2 s after which clients send SIGKILL, which would leave it behind.
+/// How long the child may take after SIGTERM: less than the 2 s after which clients send SIGKILL,
+/// which would leave it behind.
 const AFTER_TERM: Duration = Duration::from_millis(1500);
-/// How long its output may stand still after its end before what it left behind is ended too.
+/// Time without output after the end of the child, after which the processes that it left behind
+/// are ended too.
 const QUIET: Duration = Duration::from_secs(1);
-/// Time between two looks at the lock file and the quarantine.
+/// Interval at which the lock file and the quarantine are checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Runs `command` as the server of a session, on its standard input and output; all else (environment, folder, standard
-/// error) is as it is here. Gives the exit code: the child's own, or 128 and the signal that ended it.
+/// Runs `command` as the server of a session, on its standard input and output; everything else
+/// (environment, folder, standard error) is inherited. Returns the exit code: the child's own, or
+/// 128 plus the signal that ended it.
 ///
 /// # Errors
 /// The command cannot be started.
@@ -62,7 +66,7 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let input = session.input().clone();
     let mut agent_side = tokio::spawn(async move {
         log_end("the agent's side", from_agent(session, to_agent).await);
-        // By itself: a server that does not read would hold it up.
+        // In a task of its own, because a server that does not read would block it.
         tokio::spawn(async move { input.close().await });
     });
     let mut output = tokio::spawn(async move {
@@ -78,7 +82,8 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
             finish(&mut child, &mut signals, group).await
         }
     }?;
-    // What it said last is still on its way; what it left behind may hold its output open.
+    // Its last output may still be on the way, and processes that it left behind may keep its
+    // output open.
     for last in [Signal::TERM, Signal::KILL] {
         loop {
             let before = carried.load(Ordering::Relaxed);
@@ -100,7 +105,8 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
 fn start(command: &[OsString]) -> io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = std::process::Command::new(program);
-    // A group of its own: a signal to the whole group ends what the child has started as well.
+    // In a process group of its own: a signal to the whole group also ends the processes that the
+    // child has started.
     command
         .args(arguments)
         .stdin(Stdio::piped())
@@ -127,7 +133,7 @@ fn send(group: Option<Pid>, signal: Signal) {
     }
 }
 
-/// The signals that are handed on.
+/// The signals that are forwarded.
 struct Signals {
     terminate: Heard,
     interrupt: Heard,
@@ -153,7 +159,8 @@ impl Signals {
     }
 }
 
-/// Waits for the child's end and forwards signals. A child that is asked to end is killed if it does not.
+/// Waits for the end of the child and forwards signals. If the child does not end after SIGTERM, it
+/// is killed.
 async fn attend(
     child: &mut Child,
     signals: &mut Signals,
@@ -172,7 +179,8 @@ async fn attend(
     }
 }
 
-/// The agent is gone and the child's input closed: it ends by itself, or is asked to.
+/// Ends the child after the agent is gone and its input is closed: waits for it to end on its own,
+/// then terminates it.
 async fn finish(
     child: &mut Child,
     signals: &mut Signals,
@@ -185,7 +193,7 @@ async fn finish(
     end(child, group).await
 }
 
-/// After SIGTERM: waits, then SIGKILL.
+/// Waits for the end of the child after SIGTERM, then sends SIGKILL.
 async fn end(child: &mut Child, group: Option<Pid>) -> io::Result<ExitStatus> {
     if let Ok(status) = timeout(AFTER_TERM, child.wait()).await {
         return status;
@@ -194,7 +202,8 @@ async fn end(child: &mut Child, group: Option<Pid>) -> io::Result<ExitStatus> {
     child.wait().await
 }
 
-/// Carries what the agent sends, one line after the other: each is with the server, or answered, before the next is read.
+/// Carries the agent's messages, one line after the other: each has reached the server, or is
+/// answered, before the next one is read.
 async fn from_agent(session: Arc<LineSession>, agent: Arc<AgentOutput>) -> io::Result<()> {
     let mut lines = Lines::new(tokio::io::stdin(), session.longest());
     while let Some(line) = lines.next_line().await? {
@@ -218,7 +227,7 @@ async fn from_agent(session: Arc<LineSession>, agent: Arc<AgentOutput>) -> io::R
     Ok(())
 }
 
-/// Gives the agent the messages of an answer as they come.
+/// Sends the messages of a reply to the agent as they arrive.
 async fn answer_later(mut frames: Frames, agent: Arc<AgentOutput>) {
     while let Some(frame) = frames.next().await {
         let text = frame.ok().and_then(|frame| frame.text().cloned());
@@ -230,7 +239,7 @@ async fn answer_later(mut frames: Frames, agent: Arc<AgentOutput>) {
     }
 }
 
-/// Carries what the server sends, in its order.
+/// Carries the server's messages, in their order.
 async fn from_server(
     session: Arc<LineSession>,
     output: ChildStdout,
@@ -252,7 +261,7 @@ async fn from_server(
     Ok(())
 }
 
-/// Looks now and then at what people have done with pins and in quarantine.
+/// Periodically applies changes that people have made to pins and in quarantine.
 async fn poll_files(gate: Arc<Gate>) {
     loop {
         sleep(LOOK).await;
@@ -264,7 +273,7 @@ async fn poll_files(gate: Arc<Gate>) {
     }
 }
 
-/// Tells the agent of lists that somebody's approval has changed.
+/// Notifies the agent of lists that have changed because of an approval.
 async fn tell_changes(changes: impl Stream<Item = Bytes>, agent: Arc<AgentOutput>) {
     let mut changes = pin!(changes);
     while let Some(line) = changes.next().await {

@@ -11,10 +11,10 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::ListenTls;
 use crate::trust;
 
-/// Builds the acceptor from the PEM files that the config names.
+/// Builds the acceptor from the PEM files in the config.
 ///
 /// # Errors
-/// What cannot be read or used, with the file's name.
+/// The file that cannot be read or used, with the reason.
 pub fn acceptor(tls: &ListenTls) -> Result<TlsAcceptor, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())

@@ -1,4 +1,5 @@
-//! The token that people show to the admin port: made at the start, written to a file for its owner alone.
+//! The token for requests to the admin port: created at startup, written to a file that only its
+//! owner can read.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,14 +14,15 @@ use subtle::ConstantTimeEq;
 use super::failed_logins::{Digest as Shown, FailedLogins, SecretError};
 use crate::approval::private;
 
-/// A token, of which only the digest is kept here, and the wrong ones that were shown in its place.
+/// A token, of which only the digest is kept, and the invalid ones that were presented instead.
 pub(super) struct Token {
     sha256: Shown,
     guesses: FailedLogins,
 }
 
 impl Token {
-    /// Makes one and writes it to `file`. Of each address, `guesses` wrong ones are checked within a minute.
+    /// Creates a token and writes it to `file`. At most `guesses` invalid ones of each address are
+    /// checked within a minute.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -33,22 +35,22 @@ impl Token {
         })
     }
 
-    /// Its digest.
+    /// Returns its digest.
     pub(super) fn sha256(&self) -> [u8; 32] {
         self.sha256
     }
 
-    /// Checks what an address shows.
+    /// Checks a token from an address.
     ///
     /// # Errors
-    /// As [`Guesses::judge`].
+    /// As [`FailedLogins::judge`].
     pub(super) fn check(&self, from: IpAddr, shown: &str, now: Instant) -> Result<(), SecretError> {
         let shown = digest(shown.trim());
         self.guesses
             .judge(from, &shown, shown.ct_eq(&self.sha256).into(), now)
     }
 
-    /// Checks the bearer token of a request. A request without one is no guess.
+    /// Checks the bearer token of a request. A request without one does not count as a guess.
     ///
     /// # Errors
     /// As [`Token::check`].
@@ -66,7 +68,7 @@ impl Token {
     }
 }
 
-/// 244 random bits.
+/// Returns a secret of 244 random bits.
 pub(super) fn secret() -> String {
     format!(
         "{}{}",
@@ -75,7 +77,7 @@ pub(super) fn secret() -> String {
     )
 }
 
-/// What is kept of a secret.
+/// Returns the digest of a secret, the only part of it that is kept.
 pub(super) fn digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }

@@ -1,8 +1,10 @@
-//! The stream of an HTTP/1.1 connection, which records what is needed to free the buffers of an idle one.
+//! The stream of an HTTP/1.1 connection, which records what is needed to free the buffers of an
+//! idle one.
 //!
-//! hyper keeps 16 kB of buffers for as long as a connection is open, and reports neither whether a response has been written nor
-//! whether a head has been read in part. It flushes its stream only when its own buffer is empty, and reads a head only between
-//! two requests, so the stream can tell both.
+//! hyper keeps 16 kB of buffers for as long as a connection is open, and reports neither whether a
+//! response has been written nor whether a request head has been read in part. It flushes its
+//! stream only when its own buffer is empty, and reads a head only between two requests, so the
+//! stream can determine both.
 
 use std::io;
 use std::pin::Pin;
@@ -19,7 +21,7 @@ use super::connections::Connection;
 /// The stream of a connection.
 pub(super) struct TrackedStream<S> {
     io: TokioIo<S>,
-    /// Bytes that were read before hyper took over, which it reads first.
+    /// Bytes that were read before hyper took over, which hyper reads first.
     unread: Bytes,
     connection: Arc<Connection>,
 }
@@ -33,16 +35,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TrackedStream<S> {
         }
     }
 
-    /// The same stream, from which these bytes have been read.
+    /// Returns the same stream with these bytes, which have been read from it, as unread.
     pub(super) fn with_unread(self, unread: &[u8]) -> Self {
-        // Copied, even if there are none: they would keep hyper's buffer.
+        // Copied, even if there are none: a slice would keep hyper's buffer alive.
         Self {
             unread: Bytes::copy_from_slice(unread),
             ..self
         }
     }
 
-    /// Returns when there is something to read. The end of the stream and an error count too: hyper finds them again.
+    /// Returns when there is something to read. The end of the stream and an error count too: hyper
+    /// encounters them again.
     pub(super) async fn readable(&mut self) {
         if self.unread.is_empty() {
             let mut first = [0];
@@ -135,7 +138,8 @@ mod tests {
             )
         };
         let agent = async {
-            // Whole requests, two at once, and one that is interrupted for longer than buffers are kept.
+            // Whole requests, two at once, and one that is interrupted for longer than buffers are
+            // kept.
             for (pieces, answers) in [
                 (vec![REQUEST], 1),
                 (vec![REQUEST, REQUEST], 2),
@@ -154,7 +158,7 @@ mod tests {
                     }
                 }
                 idle().await.unwrap();
-                // The connection waits for the same, and then frees its buffers.
+                // The connection waits equally long, and then frees its buffers.
                 sleep(Duration::from_millis(50)).await;
             }
             drain.send_replace(true);

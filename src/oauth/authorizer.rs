@@ -28,7 +28,7 @@ use super::grant::{self, Answer, Attempt, GrantError};
 use super::identity::{self, IdentityError};
 use super::logins::Plan;
 use super::vault::{Account, VaultError};
-use super::{Client, SecretText, LoginError, Principal, TokenGrant, unix_now};
+use super::{Client, LoginError, Principal, SecretText, TokenGrant, unix_now};
 use crate::config::{HttpTransport, LoginConfig, TokenOf};
 use crate::protocol::Context;
 use crate::record::{Event, Login};

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::discover::shown;
 use super::fetch::{FetchError, Fetcher};
-use super::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, unix_now};
+use super::{AuthorizationServer, Client, ClientAuth, Origin, SecretText, unix_now};
 use crate::config::{Grant, LoginConfig};
 
 /// Remaining lifetime, in seconds, below which a client secret is no longer used.

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::authorizer::Authorizer;
 use super::grant::{Answer, Attempt};
 use super::{
-    AuthorizationServer, Client, SecretText, LoginError, LoginParty, Principal, Scopes, browser,
+    AuthorizationServer, Client, LoginError, LoginParty, Principal, Scopes, SecretText, browser,
 };
 use crate::config::{Callback, OAuthConfig};
 

@@ -236,7 +236,9 @@ mod tests {
     fn tool(access: &Access, full: &str, hint: Option<bool>) -> bool {
         let (upstream, name) = full.split_once('/').unwrap();
         access
-            .thing(ItemKind::Tool, &UpstreamName(upstream.into()), name, || hint)
+            .thing(ItemKind::Tool, &UpstreamName(upstream.into()), name, || {
+                hint
+            })
             .is_ok()
     }
 

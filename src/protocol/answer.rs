@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
     AuditId, BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, CallError, Context, Era, Frame, Frames,
-    Framing, ProcessFaultKind, Reply, ItemKind, header,
+    Framing, ItemKind, ProcessFaultKind, Reply, header,
 };
 use crate::message::{Envelope, Message, MessageKind, quote};
 

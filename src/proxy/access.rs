@@ -9,7 +9,9 @@ use crate::inspect::access::{self, Barred};
 use crate::inspect::definitions::{Kind, Pins};
 use crate::inspect::tools::Tools;
 use crate::message::Message;
-use crate::protocol::{AgentName, CallError, Caller, Context, Reply, ItemKind, UpstreamName, answer};
+use crate::protocol::{
+    AgentName, CallError, Caller, Context, ItemKind, Reply, UpstreamName, answer,
+};
 use crate::record::{self, Event, Recorder};
 
 /// Returns the answer to a message that requests something its caller may not use; `None` if it

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::agent_memory::AgentMemory;
 use super::presence::Presence;
 use crate::approval::ElicitationSupport;
-use crate::inspect::files::{Files, FileEffect};
+use crate::inspect::files::{FileEffect, Files};
 use crate::inspect::memory::{Learnt, Memory, Piece};
 use crate::message::{Direction, Envelope, Message, same_id};
 use crate::protocol::{

@@ -10,7 +10,7 @@ use super::entry::{member, object};
 use super::item::Item;
 use super::redact::Redactor;
 use crate::config::Keeps;
-use crate::inspect::{Classified, Coverage, ResultSize, Detail, Finding, Mode, Uninspected};
+use crate::inspect::{Classified, Coverage, Detail, Finding, Mode, ResultSize, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Severity};

@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use crate::config::FlowConfig;
 use crate::detect::command::{Programs, Script};
-use crate::detect::flow::{self, Session, DataLabels, TaintLimits, Traces};
+use crate::detect::flow::{self, DataLabels, Session, TaintLimits, Traces};
 use crate::detect::path::{GateFiles, Links, Roots};
-use crate::detect::secret::{Own, Fingerprints, Seen, remember};
+use crate::detect::secret::{Fingerprints, Own, Seen, remember};
 use crate::detect::signal::OrderedCommands;
 use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
-use crate::detect::{Details, AccessScope, InboundDetails, OutboundDetails, Place, ReadAs, Surface};
+use crate::detect::{
+    AccessScope, Details, InboundDetails, OutboundDetails, Place, ReadAs, Surface,
+};
 use crate::document::Fault;
 use crate::message::Direction;
 use crate::text::Text;
@@ -273,7 +275,11 @@ fn too_large(rule: &Rule) -> Option<Fault> {
 
 /// Returns the context of a call of the tool that a case names, for rules that judge calls as a
 /// whole.
-fn call_context<'s>(spec: &flow::Spec, session: &'s Session<'s>, tool: &str) -> flow::FlowContext<'s> {
+fn call_context<'s>(
+    spec: &flow::Spec,
+    session: &'s Session<'s>,
+    tool: &str,
+) -> flow::FlowContext<'s> {
     let send = tool.starts_with("send_");
     let sides = DataLabels {
         outward: send,

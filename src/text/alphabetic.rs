@@ -1,9 +1,10 @@
-//! Whether a character is a letter. The standard library searches a list for it, which takes hundreds of instructions for letters of
-//! many scripts; here the answers for a block of characters are kept from the first question on.
+//! Whether a character is a letter. The standard library searches a list, which takes hundreds of
+//! instructions for letters of many scripts. Here, the answers for a block of characters are
+//! computed on first use and kept.
 
 use std::sync::OnceLock;
 
-/// Characters of a block, and blocks of the Basic Multilingual Plane.
+/// Number of characters in a block, and number of blocks in the Basic Multilingual Plane.
 const BLOCK: usize = 256;
 const BLOCKS: usize = 0x1_0000 / BLOCK;
 
@@ -12,7 +13,7 @@ type Bits = [u64; BLOCK / 64];
 
 static KNOWN: [OnceLock<Bits>; BLOCKS] = [const { OnceLock::new() }; BLOCKS];
 
-/// The same as [`char::is_alphabetic`].
+/// Reports whether a character is alphabetic: the same as [`char::is_alphabetic`].
 #[inline]
 pub(super) fn is_alphabetic(c: char) -> bool {
     let code = c as usize;

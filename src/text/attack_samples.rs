@@ -1,12 +1,15 @@
-//! Samples of attacks in code and in tables: phrase lists, regexes, inputs of tests, tables of techniques.
+//! Samples of attacks in code and in tables: phrase lists, regexes, inputs of tests, tables of
+//! techniques.
 //!
-//! A string literal is a sample if the code around it says so: the name on its line, or on a line that it is indented below,
-//! is that of a list of patterns, of a test or of a search (`BLOCKLIST = [`, `fn rejects_overrides() {`, `expect(scan(`). A cell
-//! is a sample if the header of its table names samples and what became of them, and a quotation if its sentence introduces it as
-//! wording.
+//! A string literal is a sample if the surrounding code marks it as one: the name on its line, or
+//! on a line that it is indented below, is that of a list of patterns, of a test or of a search
+//! (`BLOCKLIST = [`, `fn rejects_overrides() {`, `expect(scan(`). A cell is a sample if the header
+//! of its table names both samples and their outcome. A quotation is a sample if its sentence
+//! introduces it as wording.
 //!
-//! A sample gives its reader nothing to do: it is short, addresses no assistant, and names no address, file, command or tool. Comments,
-//! docstrings, printed strings and other prose are never samples, except that a comment may quote a sample of the same text.
+//! A sample gives its reader nothing to do: it is short, addresses no assistant, and names no
+//! address, file, command or tool. Comments, docstrings, printed strings and other prose are never
+//! samples, except that a comment may quote a sample of the same text.
 
 mod line;
 mod names;
@@ -21,28 +24,31 @@ use names::{is_inert, is_search_phrase};
 use quotation::quotations;
 use table::Table;
 
-/// Maximum length of a passage that several samples make up.
+/// Maximum length of a passage that consists of several samples, in bytes.
 const PASSAGE_BYTES: usize = 800;
-/// Maximum number of letters and digits of code beside the samples of a passage, and between two of them.
+/// Maximum number of letters and digits of code before or after the samples of a passage, and
+/// between two of them.
 const BESIDE: usize = 24;
 const BETWEEN: usize = 48;
 /// Minimum number of search phrases in a list whose name does not mark it as samples.
 const PHRASES: usize = 3;
-/// Maximum number of lines that a line is indented below.
+/// Maximum number of enclosing lines, by indentation, that are tracked for a line.
 const DEPTH: usize = 64;
 
 /// The samples of a text.
 #[derive(Debug)]
 pub(super) struct AttackSamples {
-    /// In the order of the text; they do not overlap.
+    /// In the order of the text, without overlaps.
     spans: Vec<Range<usize>>,
-    /// The places of those that are known by their form only. A passage must not go on from one to another: its words may have
-    /// been put into quotation marks of their own.
+    /// Start positions of samples that are recognized by their form only. A passage must not
+    /// continue from one sample to another if either is such a sample: its words may have been put
+    /// into separate quotation marks.
     formal: BTreeSet<usize>,
 }
 
 impl AttackSamples {
-    /// Finds the samples of a text. Strings of JSON are data rather than code, and are judged one by one.
+    /// Finds the samples of a text. Strings of JSON are data rather than code, and are judged one
+    /// by one.
     pub(super) fn of(text: &str) -> Self {
         let trimmed = text.trim();
         let is_json = trimmed.starts_with('{') && trimmed.ends_with('}')
@@ -57,7 +63,7 @@ impl AttackSamples {
         }
     }
 
-    /// Whether a passage of the same text consists of samples.
+    /// Reports whether a passage of the same text consists of samples.
     pub(super) fn contains(&self, text: &str, span: &Range<usize>) -> bool {
         let Some(passage) = text
             .get(span.clone())
@@ -110,9 +116,9 @@ struct Finder<'t> {
     above: Vec<ParentLine>,
     previous: PreviousLine,
     table: Table<'t>,
-    /// Literals that are samples if another literal of the same text is.
+    /// Literals that are samples if an equal literal of the same text is.
     quoted: Vec<(Range<usize>, &'t str)>,
-    /// Consecutive search phrases in a list without such a name.
+    /// Consecutive search phrases in a list whose name does not mark it as samples.
     phrases: Vec<Range<usize>>,
     literals: Literals,
 }
@@ -122,16 +128,17 @@ struct Finder<'t> {
 struct PreviousLine {
     indent: usize,
     names_samples: bool,
-    /// Its values that are not known to be samples. An assertion on the next line makes them samples.
+    /// Its values that are not known to be samples. An assertion on the next line makes them
+    /// samples.
     values: Vec<Range<usize>>,
 }
 
-/// A line that others are indented below.
+/// A line that other lines are indented below.
 struct ParentLine {
     indent: usize,
-    /// It, or a line above it, names samples.
+    /// Whether it, or a line above it, names samples.
     is_named: bool,
-    /// It is a key of YAML, so that the values below it need no quotation marks.
+    /// Whether it is a YAML key, so that the values below it need no quotation marks.
     is_key: bool,
 }
 
@@ -186,7 +193,7 @@ impl<'t> Finder<'t> {
             self.table.cells(line)
         };
         if let Some(cells) = cells {
-            // Prose has commas, too.
+            // Prose contains commas, too.
             if self.table.has_commas() {
                 self.formal.extend(cells.iter().map(|cell| cell.start));
             }
@@ -197,7 +204,7 @@ impl<'t> Finder<'t> {
             self.formal.insert(quotation.start);
             self.spans.push(quotation);
         }
-        // A line that closes a bracket goes on with the statement that opened it.
+        // A line that closes a bracket continues the statement that opened it.
         let mut goes_on = false;
         while let Some(above) = self.above.pop_if(|above| above.indent >= line.indent) {
             goes_on = above.is_named
@@ -273,7 +280,7 @@ impl<'t> Finder<'t> {
         };
     }
 
-    /// Ends a list without a name: three search phrases or more are samples.
+    /// Ends a list without such a name: three or more search phrases are samples.
     fn end_phrases(&mut self) {
         if self.phrases.len() >= PHRASES {
             self.formal

@@ -1,14 +1,15 @@
-//! Blocks of 64 bytes of a text, and masks with a bit for each byte of a block.
+//! Blocks of 64 bytes of a text, and masks with one bit for each byte of a block.
 //!
-//! Prose has an end of a word every five bytes: a branch for each byte would be guessed wrong at most of them. So each byte is
-//! tested without a branch, in loops of fixed length that the compiler turns into vector code, and only set bits are visited.
+//! In prose, a word ends about every five bytes, so a branch for each byte would often be
+//! mispredicted. Each byte is therefore tested without a branch, in loops of fixed length that the
+//! compiler turns into vector code, and only set bits are visited.
 
-/// Bytes of a block.
+/// Number of bytes in a block.
 pub(crate) const BLOCK: usize = 64;
-/// So many bytes of a text; the last block of a text is filled up with zeros.
+/// One block of a text. The last block of a text is padded with zeros.
 pub(crate) type Block = [u8; BLOCK];
 
-/// The first block of some bytes.
+/// Returns the first block of `bytes`.
 #[inline]
 pub(crate) fn first(bytes: &[u8]) -> Block {
     bytes.first_chunk().copied().unwrap_or_else(|| {
@@ -20,13 +21,13 @@ pub(crate) fn first(bytes: &[u8]) -> Block {
     })
 }
 
-/// All blocks of a text, in order.
+/// Returns all blocks of a text, in order.
 #[inline]
 pub(crate) fn all(bytes: &[u8]) -> impl Iterator<Item = Block> {
     bytes.chunks(BLOCK).map(first)
 }
 
-/// A bit for each byte that is of a kind.
+/// Returns a mask with the bits of the bytes of a kind set.
 #[inline]
 pub(crate) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
     let mut flags = [0; BLOCK];
@@ -45,7 +46,7 @@ pub(crate) fn mask(block: &Block, of_kind: impl Fn(u8) -> bool) -> u64 {
         .fold(0, |mask, (nth, flags)| mask | bits(flags) << (nth * 8))
 }
 
-/// The byte after each one of a block: zero after the last.
+/// Returns the byte that follows each byte of a block; zero for the last one.
 #[inline]
 pub(crate) fn followers(block: &Block) -> Block {
     let mut followers = *block;
@@ -56,7 +57,7 @@ pub(crate) fn followers(block: &Block) -> Block {
     followers
 }
 
-/// How many bytes are of a kind.
+/// Counts the bytes of a kind.
 #[inline]
 pub(crate) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {
     block
@@ -64,13 +65,13 @@ pub(crate) fn count(block: &Block, of_kind: impl Fn(u8) -> bool) -> u8 {
         .fold(0, |sum, byte| sum + u8::from(of_kind(*byte)))
 }
 
-/// Whether a byte is of a kind.
+/// Reports whether a byte is of a kind.
 #[inline]
 pub(crate) fn any(block: &Block, of_kind: impl Fn(u8) -> bool) -> bool {
     block.iter().fold(false, |any, byte| any | of_kind(*byte))
 }
 
-/// The bits of a mask below one.
+/// Returns a mask of all bits below `bit`.
 #[inline]
 pub(crate) const fn below(bit: u32) -> u64 {
     if bit < u64::BITS {
@@ -80,7 +81,7 @@ pub(crate) const fn below(bit: u32) -> u64 {
     }
 }
 
-/// The bits that are set, from the lowest.
+/// Iterates over the set bits of a mask, from the lowest.
 #[inline]
 pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {

@@ -1,14 +1,16 @@
-//! Runs of code characters: those of which base64 and hexadecimal numbers consist.
+//! Runs of code characters: the characters that make up base64 and hexadecimal numbers.
 
 use std::ops::Range;
 
 use super::blocks;
 
-/// Minimum length of a run that [`code_runs`] finds, in bytes: such a run holds an aligned block whole.
+/// Minimum length of a run that [`code_runs`] finds, in bytes. A run of this length always contains
+/// a whole aligned block.
 pub const CODE_RUN: usize = 2 * BLOCK;
 const BLOCK: usize = 8;
 
-/// The runs of at least `least` code characters, of which [`CODE_RUN`] is the minimum. About one instruction per byte of prose.
+/// Returns the runs of at least `least` code characters; [`CODE_RUN`] is the lower limit of
+/// `least`. Takes about one instruction per byte of prose.
 pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize>> {
     let least = least.max(CODE_RUN);
     let mut chunk = 0;
@@ -47,7 +49,7 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
     })
 }
 
-/// A bit for each of the first eight blocks that has nothing but code characters.
+/// Returns a bit for each of the first eight blocks, set if it contains only code characters.
 fn whole_blocks(bytes: &[u8]) -> u8 {
     let codes = blocks::mask(&blocks::first(bytes), |byte| {
         let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
@@ -63,7 +65,7 @@ fn whole_blocks(bytes: &[u8]) -> u8 {
         })
 }
 
-/// Whether a byte is a code character.
+/// Reports whether a byte is a code character.
 #[allow(clippy::indexing_slicing, reason = "there is an entry for each byte")]
 pub const fn is_code(byte: u8) -> bool {
     CODES[byte as usize]

@@ -1,9 +1,9 @@
-//! `data:` URLs (RFC 2397) as the text that they hold.
+//! Decodes `data:` URLs (RFC 2397) to the text that they contain.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The text of a `data:` URL; `None` for any other.
+/// Returns the text of a `data:` URL, or `None` for any other URL.
 pub(super) fn text(url: &str) -> Option<String> {
     let rest = url
         .get(..5)

@@ -1,16 +1,17 @@
-//! Elements of a page, as far as layout and hiding need them.
+//! Elements of a page, as far as they matter for layout and hiding.
 
 use super::render::Point;
 use super::style::{InheritedStyle, OwnStyle};
 
-/// What an open element passes on to what is in it.
+/// The state that an open element passes on to its content.
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) seen: InheritedStyle,
     pub(super) pre: bool,
-    /// SVG or MathML.
+    /// Whether the content is SVG or MathML.
     pub(super) foreign: bool,
-    /// A person sees it after a click: shown, and judged as hidden too.
+    /// Whether a person sees the content only after a click. Such content is shown, and also judged
+    /// as hidden.
     pub(super) folded: bool,
     /// Marked as code, or as struck out.
     pub(super) code: bool,
@@ -33,13 +34,15 @@ pub(super) struct OpenElement {
     pub(super) kind: Kind,
     pub(super) state: State,
     pub(super) mark: Mark,
-    /// How it looks, of an element that goes on after the block that it was opened in (13.2.4.3).
+    /// The style of a formatting element, which continues after the end of the block that it was
+    /// opened in (13.2.4.3).
     pub(super) formatting: Option<Box<OwnStyle>>,
-    /// Ends what was opened to go on, and no end tag of what is outside reaches into it.
+    /// Whether the element is a boundary: formatting elements opened inside end with it, and end
+    /// tags of outer elements do not reach into it.
     pub(super) marker: bool,
 }
 
-/// What is written where an element ends, around what was written since a point.
+/// The mark that is written when an element ends, around the text written since a point.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mark {
     None,
@@ -47,7 +50,7 @@ pub(super) enum Mark {
     Fence(Point),
     Code(Point),
     Struck(Point),
-    /// And whether it stands above the line.
+    /// The flag is set for text above the line (superscript).
     Script(Point, bool),
     /// An outermost list.
     List,
@@ -56,15 +59,15 @@ pub(super) enum Mark {
     Cell,
 }
 
-/// What an element is to the layout.
+/// The role of an element in the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Inline,
     Block,
     Void,
-    /// Nobody sees what is in it.
+    /// Its content is not displayed.
     Gone,
-    /// Text up to its end tag, none of it markup, and nobody sees it.
+    /// Raw text up to its end tag, without markup in it; not displayed.
     Raw,
 }
 
@@ -90,7 +93,8 @@ pub(super) fn kind(name: &str, foreign: bool) -> Kind {
     }
 }
 
-/// Whether it goes on after the block that it was opened in, until its own end tag.
+/// Reports whether an element continues after the end of the block that it was opened in, until its
+/// own end tag.
 pub(super) fn formats(name: &str) -> bool {
     matches!(
         name,
@@ -110,7 +114,7 @@ pub(super) fn formats(name: &str) -> bool {
     )
 }
 
-/// Whether no end tag of what is outside reaches into it (13.2.4.2).
+/// Reports whether end tags of outer elements do not reach into an element (13.2.4.2).
 pub(super) fn bounds(name: &str) -> bool {
     matches!(
         name,
@@ -132,14 +136,14 @@ pub(super) fn bounds(name: &str) -> bool {
     )
 }
 
-/// Whether end tags of what merely stands around text do not reach past it.
+/// Reports whether end tags of inline elements do not reach past an element.
 pub(super) fn is_special(name: &str, kind: Kind) -> bool {
     !matches!(kind, Kind::Inline | Kind::Void)
         || bounds(name)
         || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
 }
 
-/// Whether it may stand in `head` and leaves it open.
+/// Reports whether an element may occur in `head` without closing it.
 pub(super) fn of_head(name: &str) -> bool {
     matches!(
         name,
@@ -159,7 +163,7 @@ pub(super) fn of_head(name: &str) -> bool {
     )
 }
 
-/// The start tag at hand; its buffers are kept from tag to tag.
+/// The current start tag. Its buffers are reused from tag to tag.
 #[derive(Default)]
 pub(super) struct Tag {
     pub(super) name: String,
@@ -171,17 +175,17 @@ pub(super) struct Tag {
     pub(super) alt: String,
     pub(super) media: String,
     pub(super) rel: String,
-    /// Attributes that amount to styles.
+    /// Presentational attributes, written as style declarations.
     pub(super) hints: String,
-    /// All of them in lower case, where a style sheet asks for any.
+    /// All attributes in lower case, if a style sheet has selectors for attributes.
     pub(super) attributes: Vec<(String, String)>,
     pub(super) hidden: bool,
-    /// Nobody is meant to reach it: `aria-hidden`, `inert`, a `popover`.
+    /// Whether nobody is meant to reach the element: `aria-hidden`, `inert`, a `popover`.
     pub(super) set_aside: bool,
     pub(super) open: bool,
-    /// What a list or an item begins to count with.
+    /// The number at which a list or an item starts to count.
     pub(super) number: Option<u16>,
-    /// How many columns and rows a cell spans.
+    /// The number of columns and rows that a cell spans.
     pub(super) spans: (usize, usize),
 }
 
@@ -209,7 +213,7 @@ impl Tag {
 }
 
 impl Tag {
-    /// Notes the value of the attribute at hand, where style sheets need it.
+    /// Stores the value of the current attribute, if style sheets need it.
     pub(super) fn sheet_attribute(&mut self, value: &str) {
         match self.attribute.as_str() {
             "href" => self.href.push_str(value.trim()),
@@ -219,7 +223,7 @@ impl Tag {
         }
     }
 
-    /// Notes how many columns or rows a cell spans.
+    /// Stores the number of columns or rows that a cell spans.
     pub(super) fn span(&mut self, value: &str) {
         let span = value.trim().parse().unwrap_or(1);
         match self.attribute.as_str() {
@@ -229,7 +233,7 @@ impl Tag {
     }
 }
 
-/// A name as a number (FNV-1a); a clash would end the wrong element, no more.
+/// Returns a name as a number (FNV-1a). A collision would only end the wrong element.
 pub(super) const fn hash(name: &str) -> u64 {
     let mut rest = if matches!(name.as_bytes(), [b'h', b'1'..=b'6']) {
         "h1".as_bytes()

@@ -1,32 +1,34 @@
-//! Terminal escape sequences (ECMA-48), recognised strictly: whatever is not clearly one stays readable.
+//! Terminal escape sequences (ECMA-48), recognised strictly: text that is not clearly a sequence
+//! stays readable.
 
 /// A sequence at the start of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Escape<'t> {
-    /// Its length in bytes, from the escape character on.
+    /// The length in bytes, including the escape character.
     pub(super) length: usize,
-    /// Whether it swallows characters that someone who ignores sequences could read as text.
+    /// Whether it swallows characters that a reader who ignores sequences could read as text.
     pub(super) swallows: bool,
-    /// What it is, with what it holds.
+    /// The kind of the sequence, with its content.
     pub(super) kind: Kind<'t>,
 }
 
-/// What a sequence does.
+/// The effect of a sequence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind<'t> {
-    /// Select graphic rendition, with its parameters.
+    /// Select graphic rendition (SGR), with its parameters.
     Rendition(&'t str),
     /// A string for the terminal itself (title, link), with its content.
     String(&'t str),
     Other,
 }
 
-/// A string sequence longer than this is taken for text after a stray introducer.
+/// Maximum length of a string sequence; a longer one is treated as text after a stray introducer.
 const STRING_BYTES: usize = 4096;
-/// The same for control sequences.
+/// Maximum length of each part of a control sequence; a longer one is treated likewise.
 const CONTROL_BYTES: usize = 64;
 
-/// Reads the sequence at the start of `text`, which begins with ESC. One that is broken is the ESC alone.
+/// Reads the sequence at the start of `text`, which begins with ESC. Of a broken sequence, only the
+/// ESC is taken.
 pub(super) fn read(text: &str) -> Escape<'_> {
     let bytes = text.as_bytes();
     let stray = Escape {

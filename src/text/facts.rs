@@ -1,14 +1,15 @@
-//! What a text contains, found in one pass: readers of rare characters ask here before they search for themselves.
+//! Which kinds of characters a text contains, determined in one pass. Code that looks for rare
+//! characters checks here before it searches the text.
 
 use std::ops::Range;
 
 use super::blocks;
 use super::code_runs::{CODE_RUN, code_runs};
 
-/// What a text contains.
+/// The kinds of characters and the code runs that a text contains.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// A bit for each kind of byte that occurs: see [`kind`].
+    /// One bit for each kind of byte that occurs: see [`kind`].
     kinds: u64,
     code_runs: Vec<Range<usize>>,
 }
@@ -19,7 +20,7 @@ const CONTROL: u64 = 1 << 34;
 const NON_ASCII: u64 = 1 << 35;
 
 impl Facts {
-    /// Reads a text once.
+    /// Collects the facts about a text in one pass.
     pub fn of(text: &str) -> Self {
         Self {
             kinds: kinds(text.as_bytes()),
@@ -27,7 +28,7 @@ impl Facts {
         }
     }
 
-    /// Whether one of these ASCII punctuation characters, tabs or line feeds occurs.
+    /// Reports whether one of these ASCII punctuation characters, tabs or line feeds occurs.
     pub const fn has_any(&self, signs: &[u8]) -> bool {
         let mut rest = signs;
         while let [sign, after @ ..] = rest {
@@ -39,28 +40,29 @@ impl Facts {
         false
     }
 
-    /// Whether this ASCII punctuation character, tab or line feed occurs.
+    /// Reports whether this ASCII punctuation character, tab or line feed occurs.
     pub const fn has(&self, sign: u8) -> bool {
         self.kinds & kind(sign) != 0
     }
 
-    /// Whether there is nothing but ASCII characters.
+    /// Reports whether the text contains only ASCII characters.
     pub const fn is_ascii(&self) -> bool {
         self.kinds & NON_ASCII == 0
     }
 
-    /// Whether there is nothing but printable ASCII characters, tabs and line feeds.
+    /// Reports whether the text contains only printable ASCII characters, tabs and line feeds.
     pub const fn is_printable_ascii(&self) -> bool {
         self.kinds & (NON_ASCII | CONTROL) == 0
     }
 
-    /// The runs of code characters, of which base64 and hexadecimal numbers consist, that have at least [`CODE_RUN`] bytes.
+    /// Returns the runs of code characters (those of base64 and hexadecimal numbers) of at least
+    /// [`CODE_RUN`] bytes.
     pub fn code_runs(&self) -> &[Range<usize>] {
         &self.code_runs
     }
 }
 
-/// The kinds of bytes that occur.
+/// Returns the kinds of bytes that occur.
 fn kinds(bytes: &[u8]) -> u64 {
     let kind_of = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or(0);
     let (blocks, rest) = bytes.as_chunks();
@@ -84,10 +86,10 @@ fn kinds(bytes: &[u8]) -> u64 {
     kinds
 }
 
-/// Signs that nearly every block of prose has.
+/// Punctuation and line feeds that occur in nearly every block of prose.
 const USUAL_SIGNS: [u8; 3] = [b'.', b',', b'\n'];
 
-/// Whether a byte is a letter, a digit, a blank, one of [`USUAL_SIGNS`] or beyond ASCII.
+/// Reports whether a byte is a letter, a digit, a blank, one of [`USUAL_SIGNS`] or not ASCII.
 const fn is_usual(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         | !byte.is_ascii()
@@ -97,7 +99,7 @@ const fn is_usual(byte: u8) -> bool {
         | (byte == b'\n')
 }
 
-/// The bit of a byte's kind; each punctuation character is a kind.
+/// Returns the bit for the kind of a byte. Each punctuation character is a kind of its own.
 const fn kind(byte: u8) -> u64 {
     match byte {
         b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b' ' => 0,
@@ -126,7 +128,8 @@ const KINDS: [u64; 256] = {
     kinds
 };
 
-/// Runs of at least `least` bytes of one kind. Where there are none, reads the last byte of each stretch in which one could be.
+/// Returns the runs of at least `least` bytes of one kind. Where there are none, reads only the
+/// last byte of each stretch that could contain one.
 pub(super) fn runs(bytes: &[u8], least: usize, of_kind: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     // A run may begin at `start`, and all bytes from there to `known` are of the kind.

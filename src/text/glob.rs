@@ -1,6 +1,6 @@
-//! Names with stars in them.
+//! Matches names against patterns with `*`.
 
-/// Whether `name` fits `glob`, in which `*` stands for any run of characters.
+/// Reports whether `name` matches `glob`, in which `*` stands for any run of characters.
 pub fn glob_fits(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {

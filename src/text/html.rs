@@ -8,40 +8,42 @@ use super::sniff::{self, Shape};
 use super::strip;
 use super::{Facts, markdown};
 
-/// A text that is HTML, or contains some, as what a person would see and what markup hides.
+/// A text that is HTML or contains some, split into what a person would see and what markup hides.
 #[derive(Debug)]
 pub struct Page {
-    /// What a person would see, as plain lines with a few marks of Markdown.
+    /// The text that a person would see, as plain lines with a few Markdown marks.
     pub visible: String,
-    /// What markup hides: text that styles hide, comments, scripts, attributes in prose. Each on a paragraph of its own;
-    /// empty if there is none.
+    /// The text that markup hides: text hidden by styles, comments, scripts, attributes with prose.
+    /// Each part is a paragraph of its own; empty if there is none.
     pub hidden: String,
-    /// Some of what is hidden shows too, for a person may unfold it.
+    /// Whether some of the hidden text is also visible, because a person may unfold it.
     pub folded: bool,
-    /// The text is a page from its beginning, not a text of another kind with tags in it.
+    /// Whether the text is a page from its beginning, not a text of another kind with tags in it.
     pub whole: bool,
-    /// Where the parts of `visible` and `hidden` are in the text, if it is not read as a page.
+    /// The origins of `visible` and `hidden` in the text, if it is not read as a page.
     visible_origins: Origins,
     hidden_origins: Origins,
-    /// The hidden parts in order of the text, those as one that nothing but tags and blanks is between.
+    /// The hidden parts in the order of the text. Parts separated only by tags and blanks are
+    /// joined.
     groups: Vec<Range<usize>>,
 }
 
-/// Parts of hidden text next to each other that are taken out as one, up to this many bytes.
+/// Maximum length of adjacent hidden parts that are removed as one, in bytes.
 const GROUP_BYTES: usize = 4096;
 
 impl Page {
-    /// Reads a text as HTML; `None` where it is none.
+    /// Reads a text as HTML; returns `None` if it contains none.
     pub(super) fn of(text: &str, facts: &Facts) -> Option<Self> {
         Self::read(text, facts, true, true)
     }
 
-    /// The same where nothing shows that a person would have to unfold.
+    /// Like [`Self::of`], but hides content that a person would have to unfold.
     pub(super) fn folded(text: &str, facts: &Facts) -> Option<Self> {
         Self::read(text, facts, false, true)
     }
 
-    /// Reads a text as one of another kind with tags in it, even if it is a page from its beginning.
+    /// Reads a text as one of another kind with tags in it, even if it is a page from its
+    /// beginning.
     pub(super) fn parts(text: &str, facts: &Facts) -> Option<Self> {
         Self::read(text, facts, true, false)
     }
@@ -96,7 +98,7 @@ impl Page {
                 page.hidden.push_str("\n\n");
             }
             let start = page.hidden.len();
-            // Without the quotation marks of a title, so that its link stays one.
+            // Leave out the quotation marks of a title, so that its link stays valid.
             let part = text.get(range.clone())?;
             let begun = part.trim_start_matches([' ', '\n', '"', '\'']);
             let inner = begun.trim_end_matches([' ', '\n', '"', '\'']);
@@ -121,7 +123,8 @@ impl Page {
         }
     }
 
-    /// What a person would see, with nothing in it that would be read as markup again.
+    /// Returns the text that a person would see, with nothing in it that could be read as markup
+    /// again.
     pub fn shown(&self) -> Cow<'_, str> {
         if self.whole {
             Cow::Borrowed(&self.visible)
@@ -130,18 +133,18 @@ impl Page {
         }
     }
 
-    /// Where in the text a range of `visible` is, with the tags within it.
+    /// Returns the range of the text for a range of `visible`, including the tags within it.
     pub fn locate_visible(&self, range: &Range<usize>) -> Option<Range<usize>> {
         self.visible_origins.cover(range)
     }
 
-    /// Where in the text a range of `hidden` is.
+    /// Returns the range of the text for a range of `hidden`.
     pub fn locate_hidden(&self, range: &Range<usize>) -> Option<Range<usize>> {
         self.hidden_origins.cover(range)
     }
 
-    /// The hidden parts of the text that a range of `hidden` touches, each with those next to it; `None` where one of them is
-    /// too long to be taken out whole.
+    /// Returns the hidden parts of the text that a range of `hidden` touches, each with the parts
+    /// adjacent to it, or `None` if one of them is too long to be removed as a whole.
     pub fn hidden_parts(&self, range: &Range<usize>) -> Option<Vec<Range<usize>>> {
         let mut found = Vec::new();
         for part in self.hidden_origins.parts(range) {
@@ -153,7 +156,8 @@ impl Page {
         Some(found)
     }
 
-    /// The hidden part of the text around a range of it, with those next to it, if it is short enough to be taken out whole.
+    /// Returns the hidden part of the text around a range, with the parts adjacent to it, if it is
+    /// short enough to be removed as a whole.
     pub fn hidden_around(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let after = self
             .groups
@@ -163,12 +167,13 @@ impl Page {
     }
 }
 
-/// The hidden parts of a text in its order, those as one that nothing but tags and blanks is between.
+/// Returns the hidden parts of a text in its order. Parts separated only by tags and blanks are
+/// joined.
 fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = origins.all().collect();
     parts.sort_unstable_by_key(|part| (part.start, part.end));
     let mut groups: Vec<Range<usize>> = Vec::new();
-    // A comment says something by itself.
+    // A comment is a message of its own, so it is not joined with other parts.
     let is_comment = |part: &Range<usize>| {
         text.get(part.clone())
             .is_some_and(|part| part.starts_with("<!"))
@@ -190,7 +195,7 @@ fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
     groups
 }
 
-/// Whether a text is tags and blanks only.
+/// Reports whether a text consists of tags and blanks only.
 fn only_tags(text: &str) -> bool {
     let mut within = false;
     text.chars().all(|c| {
@@ -200,8 +205,8 @@ fn only_tags(text: &str) -> bool {
     }) && !within
 }
 
-/// A text that showed tags, with them written so that nobody who reads it again takes them for markup: another gate, or what
-/// shows it to a person.
+/// Escapes the tags that a text shows, so that a later reader, such as another gate or a viewer,
+/// does not take them for markup.
 fn escape_tags(text: String) -> String {
     let facts = Facts::of(&text);
     if !facts.has(b'<') {

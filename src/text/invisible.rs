@@ -1,4 +1,4 @@
-//! Characters of a string that a reader does not see, and how many of them no honest writer uses.
+//! Finds characters of a string that a reader does not see, in numbers that no honest text has.
 
 use std::ops::Range;
 
@@ -6,35 +6,35 @@ use super::blocks::{self, BLOCK};
 use super::escape::{self, Kind};
 use super::unicode::invisible;
 
-/// Ways to write what is not seen.
+/// Techniques that hide text from a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Invisible {
     /// Tag characters (U+E0020–E007E) outside an emoji flag: a hidden ASCII text.
     Tags,
-    /// Zero-width characters in runs, or strewn between the letters of words.
+    /// Zero-width characters in runs, or scattered between the letters of words.
     ZeroWidth,
     /// Variation selectors in runs, or after plain letters: they encode bytes.
     Variation,
-    /// Overrides of the writing direction: what is read differs from what is there.
+    /// Overrides of the writing direction: the displayed text differs from the stored text.
     Bidi,
-    /// Terminal text that is concealed, or in the colour of its background.
+    /// Terminal text that is concealed, or has the same colour as its background.
     Conceal,
-    /// Terminal text that is erased by backspaces and written over.
+    /// Terminal text that is erased by backspaces and overwritten.
     Overwrite,
     /// Prose inside a string meant for the terminal itself (title, link target).
     TerminalString,
-    /// Words in letters that are signs of something else: mathematical, circled, full-width.
+    /// Words in letter-like symbols that have another purpose: mathematical, circled, full-width.
     Styled,
-    /// Private-use characters, which mean nothing that anyone has agreed on.
+    /// Private-use characters, which have no agreed meaning.
     Private,
-    /// Prose in a disguise that nobody uses for anything else: see [`super::Way::Disguise`].
+    /// Prose in a disguise that has no other use: see [`super::Way::Disguise`].
     Disguise,
-    /// Prose spelt as people do not write: see [`super::Way::Odd`].
+    /// Prose spelled as people do not write: see [`super::Way::Odd`].
     Odd,
 }
 
 impl Invisible {
-    /// Words of rule files.
+    /// Names of the techniques in rule files.
     pub const WORDS: [(&'static str, Self); 11] = [
         ("tags", Self::Tags),
         ("zero-width", Self::ZeroWidth),
@@ -50,27 +50,31 @@ impl Invisible {
     ];
 }
 
-/// A run of zero-width characters this long is no joiner between letters or emoji.
+/// Minimum length of a run of zero-width characters that cannot be joiners between letters or
+/// emoji.
 const ZERO_WIDTH_RUN: usize = 6;
-/// So many zero-width characters between ASCII letters are no line-break hints.
+/// Minimum number of zero-width characters between ASCII letters that cannot be line-break hints.
 const ZERO_WIDTH_IN_WORDS: usize = 6;
-/// A character takes one variation selector; emoji and ideographs in a row never give runs.
+/// Minimum length of a run of variation selectors. A character takes only one, and consecutive
+/// emoji or ideographs never produce runs.
 const VARIATION_RUN: usize = 3;
 const VARIATION_AFTER_LETTERS: usize = 6;
-/// Letters under concealment, from which on it is a message.
+/// Minimum number of concealed letters that form a message.
 const CONCEALED_LETTERS: usize = 8;
-/// Erased characters that were not the ones written in their place (man pages strike over the same).
+/// Minimum number of erased characters that differ from those written in their place (man pages
+/// strike over the same characters).
 const OVERWRITTEN: usize = 8;
-/// Words of styled letters in a row, of three letters or more, and letters in them, that are no symbols, no East Asian
-/// abbreviations and no heading of a post.
+/// Minimum number of consecutive words of at least three styled letters, and of letters in them.
+/// Fewer may be symbols, East Asian abbreviations or the heading of a post.
 const STYLED_WORDS: usize = 6;
 const STYLED_LETTERS: usize = 24;
-/// Spaces in a terminal string from which on it is prose.
+/// Minimum number of spaces in a terminal string that is prose.
 const PROSE_SPACES: usize = 4;
 
-/// Finds what is unseen beyond what honest texts hold. Linear; at most one range for each way, from its first
-/// place to its last. Emoji sequences, joiners of Persian and Indic scripts, a byte order mark at the start
-/// and the marks and isolates of right-to-left scripts are honest.
+/// Finds hidden text beyond what honest texts contain. Linear. Returns at most one range for each
+/// technique, from its first to its last occurrence. Emoji sequences, joiners of Persian and Indic
+/// scripts, a byte order mark at the start, and the marks and isolates of right-to-left scripts are
+/// honest.
 pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
     if ordinary(raw.as_bytes()) == raw.len() {
         return Vec::new();
@@ -103,7 +107,7 @@ pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
     found.end(raw.len())
 }
 
-/// How many ordinary bytes are at the start.
+/// Returns the number of ordinary bytes at the start.
 fn ordinary(bytes: &[u8]) -> usize {
     let (whole, _) = bytes.as_chunks::<BLOCK>();
     let whole = whole
@@ -119,7 +123,7 @@ fn ordinary(bytes: &[u8]) -> usize {
             .count()
 }
 
-/// Whether a byte is an ASCII character that neither hides nor is hidden by itself.
+/// Reports whether a byte is an ASCII character that neither hides text nor is hidden itself.
 const fn is_ordinary(byte: u8) -> bool {
     matches!(byte, 0x09..=0x1A | 0x1C..=0x7E)
 }
@@ -134,7 +138,7 @@ struct Search {
     styled: StyledLetters,
 }
 
-/// Words in styled letters, one after the other.
+/// Consecutive words in styled letters.
 #[derive(Default)]
 struct StyledLetters {
     start: usize,
@@ -143,7 +147,7 @@ struct StyledLetters {
     in_word: usize,
 }
 
-/// How often something was met, and between which places.
+/// The number of occurrences, and the range that they span.
 #[derive(Default)]
 struct Count {
     times: usize,
@@ -157,7 +161,7 @@ impl Count {
     }
 }
 
-/// The terminal's state as far as it can hide text.
+/// The part of the terminal's state that can hide text.
 #[derive(Default)]
 struct TerminalStyle {
     on: bool,
@@ -181,7 +185,8 @@ impl Search {
         }
     }
 
-    /// Whether ordinary characters change nothing: no run of styled letters and no concealed text has begun.
+    /// Reports whether ordinary characters leave the state unchanged: no run of styled letters and
+    /// no concealed text has begun.
     fn is_idle(&self) -> bool {
         self.styled.letters == 0 && !self.conceal.hides()
     }
@@ -222,7 +227,7 @@ impl Search {
         }
     }
 
-    /// A run of invisible characters; `before` is the character in front of it.
+    /// Processes a run of invisible characters; `before` is the character in front of it.
     fn run(&mut self, at: usize, before: char, rest: &str) -> usize {
         let length = rest.find(|c: char| !invisible(c)).unwrap_or(rest.len());
         let run = rest.get(..length).unwrap_or_default();
@@ -330,7 +335,7 @@ impl Search {
     }
 }
 
-/// Letters that compatibility forms make of plain ones, and that are not meant for words.
+/// Reports whether a character is a compatibility form of a letter that is not meant for words.
 fn styled(c: char) -> bool {
     matches!(
         c,
@@ -339,7 +344,8 @@ fn styled(c: char) -> bool {
     )
 }
 
-/// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as xterm has them).
+/// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as in
+/// xterm).
 fn rendition(state: &mut TerminalStyle, parameters: &str) {
     let mut numbers = parameters
         .split([';', ':'])

@@ -1,5 +1,6 @@
-//! What Markdown hides when it is shown: titles of links, definitions that nothing refers to, comments written as such
-//! definitions, long descriptions of images (CommonMark 0.31, 4.7 and 6.3).
+//! Finds text that Markdown does not display: titles of links, definitions without references,
+//! comments written as such definitions, long descriptions of images (CommonMark 0.31, 4.7 and
+//! 6.3).
 
 mod asides;
 mod link;
@@ -9,17 +10,19 @@ use std::ops::Range;
 use super::presentational_attrs::{ALT_BYTES, prose};
 use super::{Facts, holds};
 
-/// Longest title or label that is looked at, in bytes.
+/// Maximum length of a title or label that is examined, in bytes.
 const PART_BYTES: usize = 4000;
-/// Words in brackets with which lines of logs begin.
+/// Words in brackets at the start of log lines.
 const LEVELS: [&str; 12] = [
     "info", "warn", "warning", "error", "debug", "trace", "notice", "fatal", "critical", "ok",
     "fail", "skip",
 ];
-/// Maximum number of labels that are looked for elsewhere in the text; the references to more are taken for none.
+/// Maximum number of labels whose references are searched for in the text; further labels count as
+/// unreferenced.
 const LABELS: usize = 64;
 
-/// The parts that show nowhere, in order and apart from each other, and what a renderer shows in the place of each.
+/// Returns the parts that are not displayed, in order and without overlaps, each with the text that
+/// a renderer shows in its place.
 pub(super) fn hidden(
     text: &str,
     facts: &Facts,
@@ -52,11 +55,11 @@ pub(super) fn hidden(
     cuts
 }
 
-/// Definitions at the start of lines: `[label]: target "title"`, `[^note]: text`.
+/// Finds definitions at the start of lines: `[label]: target "title"`, `[^note]: text`.
 fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut labels = 0;
     let mut at = 0;
-    // Whether a definition may stand here: within a paragraph it is a part of it.
+    // Whether a definition may begin on this line: within a paragraph, it is part of the paragraph.
     let mut free = true;
     let mut until = 0;
     for line in text.split_inclusive('\n') {
@@ -119,7 +122,7 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
         };
         let said = text.get(title.clone()).unwrap_or_default();
         let quoted = !said.starts_with('(');
-        // What only looks so stands among lines like it.
+        // Text that only resembles a definition is surrounded by similar lines.
         let alone = may
             && text.get(definition.end..).is_none_or(|rest| {
                 rest.trim_start_matches([' ', '>']).starts_with('\n') || rest.is_empty()
@@ -135,7 +138,7 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     }
 }
 
-/// How much of what follows a footnote's first line belongs to it: lines that are indented.
+/// Returns how many of the following bytes belong to a footnote: its indented continuation lines.
 fn continued(rest: &str) -> usize {
     rest.split_inclusive('\n')
         .take_while(|line| line.starts_with("    ") || line.starts_with('\t'))
@@ -152,7 +155,7 @@ fn leads_somewhere(target: &str) -> bool {
         || (scheme > 1 && target.as_bytes().get(scheme) == Some(&b':'))
 }
 
-/// Titles within links, and what long descriptions of images say.
+/// Finds titles within links, and long descriptions of images.
 fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let places = |sign: &'static str| {
         memchr::memmem::find_iter(text.as_bytes(), sign).map(move |at| (at, sign))
@@ -172,7 +175,7 @@ fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             && label.0.split(' ').count() > 5
             && !label.0.contains(['[', '\n'])
         {
-            // Of two labels only the first shows.
+            // Of two labels, only the first is displayed.
             cuts.push((at + 2..at + 2 + label.0.len(), "link"));
         }
         if let Some(alt) = image(text, at)
@@ -183,7 +186,7 @@ fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     }
 }
 
-/// Where the description of an image stands whose bracket closes at a place.
+/// Returns the range of the image description whose closing bracket is at `close`.
 fn image(text: &str, close: usize) -> Option<Range<usize>> {
     let before = text
         .as_bytes()

@@ -1,8 +1,8 @@
-//! Where in a text the parts of a reading of it stand.
+//! Where the parts of a reading come from in the text.
 
 use std::ops::Range;
 
-/// The parts of a reading that were taken from a text, in order of the reading.
+/// The parts of a reading that were taken from a text, in the order of the reading.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     parts: Vec<Part>,
@@ -10,9 +10,9 @@ pub(super) struct Origins {
 
 #[derive(Debug)]
 struct Part {
-    /// In the reading.
+    /// The range in the reading.
     at: Range<usize>,
-    /// In the text.
+    /// The range in the text.
     from: Range<usize>,
 }
 
@@ -24,7 +24,8 @@ impl Origins {
         }
     }
 
-    /// Where in the text a range of the reading stands, with what was left out between its parts.
+    /// Returns the range of the text for a range of the reading, including anything left out
+    /// between its parts.
     pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let parts = self.touched(range);
         let (first, last) = parts.first().zip(parts.last())?;
@@ -41,12 +42,12 @@ impl Origins {
         (start < end).then_some(start..end)
     }
 
-    /// The whole parts of the text that a range of the reading touches.
+    /// Returns the whole parts of the text that a range of the reading touches.
     pub(super) fn parts(&self, range: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         self.touched(range).iter().map(|part| part.from.clone())
     }
 
-    /// The parts of the text, in order of the reading.
+    /// Returns the parts of the text, in the order of the reading.
     pub(super) fn all(&self) -> impl Iterator<Item = Range<usize>> {
         self.parts.iter().map(|part| part.from.clone())
     }
@@ -61,7 +62,7 @@ impl Origins {
 }
 
 impl Part {
-    /// Whether it is read as it is written, byte for byte.
+    /// Reports whether the part is read as written, byte for byte.
     fn is_verbatim(&self) -> bool {
         self.at.len() == self.from.len()
     }

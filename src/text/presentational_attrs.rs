@@ -1,19 +1,20 @@
-//! How attributes other than `style` make an element look (WHATWG HTML, 15; SVG 2, 6.6).
+//! How attributes other than `style` affect the look of an element (WHATWG HTML, 15; SVG 2, 6.6).
 
 use super::style::OwnStyle;
 
-/// Longest description of an image that is written out, in bytes: a longer one is a text that nobody sees.
+/// Maximum length of an image description that is written out, in bytes; a longer one is text that
+/// nobody sees.
 pub(super) const ALT_BYTES: usize = 80;
-/// Attribute values and titles shorter than this are no prose.
+/// Minimum length of attribute values and titles that count as prose, in bytes.
 const PROSE_BYTES: usize = 16;
 
-/// Whether a text is long enough to say something by itself.
+/// Reports whether a text is long enough to be a message by itself.
 pub(super) fn prose(text: &str) -> bool {
     text.len() >= PROSE_BYTES && text.trim().matches(' ').count() > 1
 }
 
-/// Class names that hide by custom of the great style sheets (Bootstrap, Tailwind, WordPress, HTML5 Boilerplate), where the
-/// page's own sheets say nothing else.
+/// Class names that hide elements by convention of the major style sheets (Bootstrap, Tailwind,
+/// WordPress, HTML5 Boilerplate), unless the page's own sheets say otherwise.
 const HIDING: [&str; 25] = [
     "a11y-hidden",
     "d-none",
@@ -60,7 +61,8 @@ const STYLES: [&str; 14] = [
     "color",
 ];
 
-/// Whether one of the classes hides, and none of them shows on some screens what it hides.
+/// Reports whether one of the classes hides an element and none of them shows it again on some
+/// screens.
 pub(super) fn hiding_class(classes: &str) -> bool {
     let mut all = classes.split_ascii_whitespace();
     let shows = |class: &str| {
@@ -80,7 +82,7 @@ pub(super) fn hiding_class(classes: &str) -> bool {
     all.clone().any(hides) && !all.any(shows)
 }
 
-/// Notes an attribute as the declaration that it amounts to.
+/// Adds an attribute as the equivalent style declaration.
 pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &mut String) {
     let mut add = |property: &str, value: &str| {
         // One attribute is one declaration.
@@ -116,7 +118,7 @@ pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &m
     }
 }
 
-/// Whether an element looks otherwise than text around it.
+/// Reports whether an element looks different from the text around it.
 pub(super) fn has_own_style(element: &str) -> bool {
     matches!(
         element,
@@ -135,7 +137,7 @@ pub(super) fn has_own_style(element: &str) -> bool {
     )
 }
 
-/// How an element looks before styles.
+/// Returns how an element looks before styles are applied.
 pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
     let mut look = OwnStyle::default();
     match element {
@@ -174,7 +176,7 @@ pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
     look
 }
 
-/// A colour as attributes write it, with or without its sign.
+/// Converts the colour of an attribute, written with or without `#`, to CSS.
 fn colour(value: &str) -> String {
     let value = value.trim();
     let bare = matches!(value.len(), 3 | 6) && value.bytes().all(|b| b.is_ascii_hexdigit());

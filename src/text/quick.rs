@@ -1,18 +1,20 @@
-//! Hashing of short words for tables that nobody outside can add to: a tenth of what a keyed hash costs.
+//! Hashing of short words for tables that outside input cannot add to, at a tenth of the cost of a
+//! keyed hash.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are all known beforehand. Not for keys from messages: they could be made to collide.
+/// A map whose keys are all known in advance. Not for keys from messages: they could be made to
+/// collide.
 pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
-/// A set of the same kind.
+/// A set with the same hash function and the same restriction.
 pub type QuickSet<K> = HashSet<K, BuildHasherDefault<Quick>>;
 
 /// Multiplies and rotates eight bytes at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quick(u64);
 
-/// 2^64 divided by the golden ratio: spreads neighbours far apart.
+/// 2^64 divided by the golden ratio: spreads neighbouring values far apart.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Quick {

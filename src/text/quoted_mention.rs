@@ -1,4 +1,4 @@
-//! Whether a passage is quoted by a text that talks about attacks, rather than being one.
+//! Whether a passage is quoted by a text about attacks, rather than being an attack.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use aho_corasick::AhoCorasick;
 
 use super::cut;
 
-/// How far around a passage talk of attacks is looked for.
+/// How far around a passage words about attacks are searched for, in bytes.
 const AROUND_BYTES: usize = 3000;
-/// Different words of such talk, from which on a text is about attacks.
+/// Minimum number of different words of [`TALK`] in a text about attacks.
 const WORDS: u32 = 3;
-/// How far before a passage the quotation mark may stand that opens on its line.
+/// Maximum distance from a passage back to the quotation mark that opens on its line, in bytes.
 const LINE_BYTES: usize = 400;
-/// What opens and closes a block of code.
+/// The mark that opens and closes a block of code.
 const FENCE: &str = "```";
 
-/// Words of people who write about attacks on models.
+/// Words that people use when they write about attacks on models.
 const TALK: [&str; 34] = [
     "prompt injection",
     "prompt-injection",
@@ -62,14 +62,15 @@ static TALK_WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Which passages of a text are quoted by text about attacks. Code fences are searched for once, when they are first needed.
+/// Decides which passages of a text are quoted by text about attacks. Code fences are searched for
+/// once, when they are first needed.
 pub struct QuotedMentions<'t> {
     text: &'t str,
     fences: OnceCell<Vec<usize>>,
 }
 
 impl<'t> QuotedMentions<'t> {
-    /// For the passages of this text.
+    /// Creates an instance for the passages of `text`.
     pub fn new(text: &'t str) -> Self {
         Self {
             text,
@@ -77,19 +78,20 @@ impl<'t> QuotedMentions<'t> {
         }
     }
 
-    /// Whether `span` is in quotation marks, code or a table, and the text around it is about attacks.
+    /// Reports whether `span` is in quotation marks, code or a table, and the text around it is
+    /// about attacks.
     pub fn hold(&self, span: &Range<usize>) -> bool {
         (is_quoted(self.text, span.start) || self.is_fenced(span.start)) && talks(self.text, span)
     }
 
-    /// Whether a code fence is open at this place.
+    /// Reports whether a code fence is open at `at`.
     fn is_fenced(&self, at: usize) -> bool {
         let fences = self.fences.get_or_init(|| fences(self.text));
         fences.partition_point(|fence| fence + FENCE.len() <= at) % 2 == 1
     }
 }
 
-/// Where fences begin that are at the start of a line or follow a blank.
+/// Returns the positions of fences that are at the start of a line or follow a blank.
 fn fences(text: &str) -> Vec<usize> {
     let begins = |at: usize| {
         text.get(..at)
@@ -121,7 +123,7 @@ fn talks(text: &str, span: &Range<usize>) -> bool {
 
 fn is_quoted(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
-    // What a whole line is quoted for may begin with it.
+    // Where a whole line is quoted, the passage may begin with the quotation mark itself.
     let line_start = before
         .rfind('\n')
         .map_or(0, |at| at + 1)

@@ -1,7 +1,8 @@
-//! Further readings of a string: what a model could read in letters that are written otherwise.
+//! Further readings of a string: what a model could read in text that is written in another way.
 //!
-//! Each is made of the lines that call for it, only where a cheap look says that it pays, and within bounds: what is
-//! decoded is read again for what it may hide in turn, to [`DEPTH`] levels.
+//! Each reading is made from the lines that call for it, only where a cheap test finds it
+//! worthwhile, and within bounds. Decoded text is read again for what it may hide in turn, up to
+//! [`DEPTH`] levels.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,48 +40,51 @@ mod word_tree;
 /// A part of a string, read in another way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// What it says.
+    /// The decoded text.
     pub text: String,
-    /// Where in the outer text it stands, whole characters.
+    /// The range of the outer text that it was read from, in whole characters.
     pub span: Range<usize>,
     /// Other places in the outer text that have the same reading.
     pub repeats: Vec<Range<usize>>,
-    /// By which ways it was reached: `base64`, `base64 → percent`.
+    /// The ways by which it was reached: `base64`, `base64 → percent`.
     pub path: &'static str,
-    /// How much being written so says by itself.
+    /// How suspicious this way of writing is by itself.
     pub way: Suspicion,
-    /// Common words in it that were written so.
+    /// Number of common words in it that were written this way.
     pub words: usize,
-    /// Where its parts stand in the plain text. Only of readings that leave marks out or join cells, and encode nothing.
+    /// The origins of its parts in the plain text. Only for readings that leave marks out or join
+    /// cells, and decode nothing.
     pub(super) map: Option<SourceMap>,
 }
 
-/// Names of the readings that only leave out what stands between words.
+/// Names of the readings that only leave out characters between words.
 pub const REJOINED: [&str; 2] = ["unmarked", "columns"];
 
-/// How honest a way of writing is.
+/// How suspicious a way of writing is, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suspicion {
-    /// Programs write so every day: base64, hex, `%20`, `\u0041`, accents.
+    /// Programs write this way every day: base64, hex, `%20`, `\u0041`, accents.
     Usual,
-    /// People do not write prose so: leet, spaced-out or joined letters, ciphers, Morse.
+    /// People do not write prose this way: leet, spaced-out or joined letters, ciphers, Morse.
     Odd,
-    /// Nobody writes prose so but to get it past a filter: letters of several scripts within words, mathematical letters,
-    /// `%41%42`, `&#65;`.
+    /// Prose is written this way only to get it past a filter: letters of several scripts within
+    /// words, mathematical letters, `%41%42`, `&#65;`.
     Disguise,
 }
 
-/// A longer run of packed text is decoded to here.
+/// Maximum number of bytes of a packed run that are decoded; the rest of a longer run is left out.
 pub const DECODED_BYTES: usize = 1 << 20;
-/// How often what was decoded is decoded again.
+/// Maximum depth of nested encodings that are decoded.
 const DEPTH: usize = 3;
 /// Maximum number of readings of one string.
 const READINGS: usize = 64;
-/// Maximum number of such places of one string, over all its readings.
+/// Maximum number of repeats recorded for one string, over all its readings.
 const REPEATS: usize = 256;
-/// Minimum length of a text whose letters may be spelled out, be a cipher or have digits among them, in bytes.
+/// Minimum length of a text that is checked for spelled-out letters, ciphers and digits among
+/// letters, in bytes.
 const TOKENS_BYTES: usize = 11;
-/// Text that all readings of a string may come to: so many bytes, and so many for each byte of it.
+/// Maximum total length of all readings of a string: a number of bytes, plus a number for each byte
+/// of the string.
 const OUTPUT_BYTES: usize = 8 << 10;
 const OUTPUT_PER_BYTE: usize = 3;
 
@@ -90,13 +94,13 @@ pub(super) struct Readings {
     pub(super) all: Vec<Reading>,
     /// Number of repeats of all readings.
     repeats: usize,
-    /// Whether a bound left some out.
+    /// Whether a bound caused readings to be left out.
     pub(super) left_out: bool,
 }
 
-/// Reads `text`, which is a plain reading already.
+/// Reads `text`, which is already a plain reading.
 pub(super) fn read(text: &str, facts: &Facts) -> Readings {
-    // One word too short to be encoded.
+    // A single word that is too short to be encoded.
     if text.len() < encoded::PACKED_BYTES && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Readings::default();
     }
@@ -192,7 +196,7 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     }
 }
 
-/// Adds a reading that leaves out what stands between words.
+/// Adds a reading that leaves out characters between words.
 fn rejoin(
     copied: MappedText,
     within: Option<&Reading>,
@@ -244,7 +248,7 @@ impl Reading {
         is_new
     }
 
-    /// Where in the plain text a part of it stands.
+    /// Returns the range of the plain text that a part of the reading comes from.
     fn cover(&self, part: &Range<usize>) -> Range<usize> {
         self.map
             .as_ref()
@@ -253,12 +257,12 @@ impl Reading {
     }
 }
 
-/// Whether a text says something to its reader across marks between words, or down its columns.
+/// Reports whether a text addresses its reader across marks between words, or down its columns.
 pub(super) fn is_rejoined(text: &str) -> bool {
     unmarked::read(text).is_some() || columns::read(text, &Facts::of(text)).is_some()
 }
 
-/// A part of a text as one way of writing gives it.
+/// A part of a text, decoded in one way.
 struct DecodedPart {
     name: &'static str,
     way: Suspicion,
@@ -267,7 +271,7 @@ struct DecodedPart {
     words: usize,
 }
 
-/// Paths are few: combinations of some fifteen names, at most [`DEPTH`] of them.
+/// Interns a path. There are few of them: combinations of at most [`DEPTH`] of some fifteen names.
 fn interned(path: &str) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock();

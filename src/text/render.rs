@@ -1,21 +1,22 @@
-//! Writes what a page shows as plain lines.
+//! Writes the visible content of a page as plain lines.
 
-/// Lines that grow as a page is read.
+/// Output lines, built up while a page is read.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     text: String,
-    /// White space of the source is kept (a fragment in text of another kind).
+    /// Whether white space of the source is kept (a fragment in text of another kind).
     verbatim: bool,
     space: bool,
     breaks: usize,
-    /// What the next text on a line of its own begins with: the mark of a list item or a heading. Without text it is not
-    /// written.
+    /// The mark of a list item or a heading, with which the next text on a line of its own begins.
+    /// It is not written if no text follows.
     lead: String,
-    /// Line ends written so far.
+    /// Number of line ends written so far.
     line_ends: usize,
 }
 
-/// A place in the lines. What was written since can be replaced with marks around it, at the price of its length.
+/// A position in the lines. The text written since then can be replaced, to put marks around it, at
+/// a cost proportional to its length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) at: usize,
@@ -31,12 +32,12 @@ impl Lines {
         }
     }
 
-    /// How much was written so far, in bytes.
+    /// Returns the number of bytes written so far.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Adds text; `pre` where its white space counts.
+    /// Adds text; `pre` if its white space is significant.
     pub(super) fn text(&mut self, text: &str, pre: bool) {
         if self.verbatim || pre {
             if text.is_empty() {
@@ -60,13 +61,13 @@ impl Lines {
         }
     }
 
-    /// Adds a mark that belongs to the text that follows.
+    /// Adds a mark that belongs to the text after it.
     pub(super) fn mark(&mut self, mark: &str) {
         self.settle(false);
         self.push(mark);
     }
 
-    /// Begins a line whose text has a mark before it.
+    /// Begins a line whose text is preceded by a mark.
     pub(super) fn lead(&mut self, breaks: usize, mark: &str) {
         self.drop_lead();
         self.end(breaks);
@@ -77,12 +78,12 @@ impl Lines {
         }
     }
 
-    /// Ends the element whose text would have had a mark before it.
+    /// Drops the mark of an element that ended without text.
     pub(super) fn drop_lead(&mut self) {
         self.lead.clear();
     }
 
-    /// Parts a cell of a table from the one before it on its line.
+    /// Separates a table cell from the preceding cell on its line.
     pub(super) fn cell(&mut self) {
         let first = self.breaks > 0 || self.text.is_empty() || self.text.ends_with(['\n', '|']);
         if !first {
@@ -92,15 +93,15 @@ impl Lines {
         self.space = !first;
     }
 
-    /// Ends the line; with 2, leaves an empty one.
+    /// Ends the line. With 2 as `breaks`, leaves an empty line.
     pub(super) fn end(&mut self, breaks: usize) {
-        // The first block of a list item stands on the item's line.
+        // The first block of a list item is on the item's own line.
         if self.lead.is_empty() {
             self.breaks = self.breaks.max(if self.verbatim { 1 } else { breaks });
         }
     }
 
-    /// Where the text that follows begins.
+    /// Returns the point at which the following text begins.
     pub(super) fn point(&mut self) -> Point {
         self.settle(false);
         Point {
@@ -109,17 +110,17 @@ impl Lines {
         }
     }
 
-    /// What was written since a point.
+    /// Returns the text written since a point.
     pub(super) fn written_since(&self, point: Point) -> &str {
         self.text.get(point.at..).unwrap_or_default()
     }
 
-    /// Whether a line ended since a point.
+    /// Reports whether a line ended since a point.
     pub(super) fn ended_since(&self, point: Point) -> bool {
         self.line_ends > point.line_ends
     }
 
-    /// Puts another text in the place of what was written since a point.
+    /// Replaces the text written since a point.
     pub(super) fn replace_since(&mut self, point: Point, text: &str) {
         if self.text.is_char_boundary(point.at) {
             self.text.truncate(point.at);
@@ -158,7 +159,7 @@ impl Lines {
     }
 }
 
-/// How many bytes from the start are words with one blank between them.
+/// Returns how many leading bytes are words separated by single blanks.
 fn laid_out(text: &str) -> usize {
     let bytes = text.as_bytes();
     let space = |at: usize| bytes.get(at).is_none_or(|byte| is_space(char::from(*byte)));

@@ -1,4 +1,4 @@
-//! What a name looks like at a glance: names with the same skeleton are taken for each other.
+//! Skeletons of names: names with the same skeleton are easily mistaken for each other.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -6,8 +6,9 @@ use unicode_normalization::char::is_combining_mark;
 use super::readings::looks_like;
 use super::unicode::invisible;
 
-/// The skeleton of a name, after UTS #39 and beyond it: compatibility forms and borrowed letters folded; case, marks, what
-/// joins words and what cannot be seen dropped; digits and letters that look like others made one.
+/// Returns the skeleton of a name, based on UTS #39 and going beyond it. Folds compatibility forms
+/// and borrowed letters; drops case, marks, word separators and invisible characters; unifies
+/// digits and letters that look like others.
 pub fn skeleton(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name

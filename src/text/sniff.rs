@@ -1,33 +1,38 @@
-//! Whether a text is HTML, or holds some, told from prose, program text and XML that only look like it.
+//! Whether a text is HTML or contains some, as opposed to prose, program text and XML that only
+//! resemble it.
 
 use std::ops::Range;
 
 use super::{Facts, holds};
 
-/// How HTML stands in a text.
+/// How HTML occurs in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// All of it is a page or a piece of one: white space is layout.
+    /// The whole text is a page or a piece of one: white space is layout.
     Document,
-    /// Tags stand in a text of another kind (Markdown, prose), whose own white space counts.
+    /// Tags occur in a text of another kind (Markdown, prose), whose own white space is
+    /// significant.
     Fragment,
 }
 
-/// Longest value of an attribute that is followed to its end here, in bytes.
+/// Maximum length of an attribute value that is followed to its end here, in bytes.
 const TAG_BYTES: usize = 2000;
-/// Tags without any that hides make a fragment from this number on: one `<b>` in prose may be a word.
+/// Minimum number of tags in a fragment if none of them hides anything: a single `<b>` in prose may
+/// be a word.
 const FRAGMENT_TAGS: usize = 3;
 
-/// Elements of HTML (WHATWG, 4; obsolete ones included), without those that are words of other notations.
+/// Elements of HTML (WHATWG, 4; including obsolete ones), without those whose names are words in
+/// other notations.
 #[rustfmt::skip]
 const ELEMENTS: [&str; 116] = [
     "a", "abbr", "address", "annotation", "applet", "area", "article", "aside", "audio", "b", "base", "bdi", "bdo", "big", "blockquote", "body", "br", "button", "canvas", "caption", "center", "cite", "code", "col", "colgroup", "datalist", "dd", "del", "details", "dfn", "dialog", "div", "dl", "dt", "em", "embed", "fieldset", "figcaption", "figure", "font", "footer", "form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "i", "iframe", "img", "input", "ins", "kbd", "label", "legend", "li", "main", "map", "mark", "marquee", "math", "meta", "mtext", "nav", "nobr", "noembed", "noframes", "noscript", "object", "ol", "optgroup", "option", "p", "picture", "plaintext", "pre", "rp", "rt", "ruby", "s", "samp", "script", "section", "select", "small", "span", "strike", "strong", "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "template", "textarea", "tfoot", "th", "thead", "tr", "tt", "u", "ul", "video", "wbr", "xmp",
 ];
 
-/// Elements whose content nobody sees.
+/// Elements whose content is not displayed.
 const HIDING: [&str; 6] = ["head", "noscript", "script", "style", "svg", "template"];
 
-/// The same where an end tag shows that they are meant as elements: as words they stand in prose about HTML.
+/// More such elements, which count only if an end tag shows that they are meant as elements: the
+/// names alone occur in prose about HTML.
 const HIDING_IF_CLOSED: [&str; 22] = [
     "annotation",
     "audio",
@@ -53,7 +58,7 @@ const HIDING_IF_CLOSED: [&str; 22] = [
     "xmp",
 ];
 
-/// Attributes by which a page fetches or sends something, by their ends.
+/// Attributes through which a page fetches or sends something, matched by their ends.
 const LOADING: [&str; 8] = [
     "src",
     "srcset",
@@ -65,10 +70,11 @@ const LOADING: [&str; 8] = [
     "xlink:href",
 ];
 
-/// Elements without content that are words of other notations too.
+/// Elements without content whose names are also words in other notations.
 const VOID: [&str; 5] = ["bgsound", "link", "param", "source", "track"];
 
-/// Attributes by which an element may be hidden; they stand in tags of prose about HTML too, but with other tags.
+/// Attributes that may hide an element. They occur in tags in prose about HTML too, but with other
+/// tags.
 const HIDING_ATTRIBUTES: [&str; 9] = [
     "style",
     "hidden",
@@ -81,8 +87,9 @@ const HIDING_ATTRIBUTES: [&str; 9] = [
     "id",
 ];
 
-/// Whether a text is a page from its beginning (WHATWG, 13.1): after blanks, comments and an XML declaration, a doctype of HTML,
-/// or the start of one of the elements that hold a page.
+/// Reports whether a text is a page from its beginning (WHATWG, 13.1): after blanks, comments and
+/// an XML declaration, it has an HTML doctype or the start of one of the elements that make up a
+/// page.
 pub(super) fn is_page(text: &str) -> bool {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     for (open, close) in [("<?xml", "?>"), ("<!--", "-->"), ("<!--", "-->")] {
@@ -106,7 +113,8 @@ pub(super) fn is_page(text: &str) -> bool {
         .any(begins)
 }
 
-/// The shape of the HTML in a text, if there is any. `code` says where Markdown shows text as it is.
+/// Returns the shape of the HTML in a text, if there is any. `code` contains the ranges that
+/// Markdown shows verbatim.
 pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     let mut tags = 0;
     let mut hides = false;
@@ -180,7 +188,8 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         let end = tag_end(rest, name);
         let attributes = rest.get(name..end).unwrap_or_default();
         let Some(element) = known else {
-            // Of elements that are not HTML's, or are words of other notations too, only plain hiding counts.
+            // For elements that are not HTML, or whose names are words in other notations, only
+            // explicit hiding counts.
             let own = rest.get(..name).is_some_and(|name| {
                 name.contains('-') || VOID.iter().any(|v| name.eq_ignore_ascii_case(v))
             });
@@ -215,7 +224,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     (found && !is_program(text)).then_some(Shape::Fragment)
 }
 
-/// Whether a tag is one of an element, with attributes.
+/// Reports whether a tag opens an element and has attributes.
 fn opens_element(rest: &str, name: &str) -> bool {
     rest.get(..name.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -225,14 +234,15 @@ fn opens_element(rest: &str, name: &str) -> bool {
             .is_some_and(u8::is_ascii_whitespace)
 }
 
-/// Whether an end tag is that of an element.
+/// Reports whether an end tag belongs to an element.
 fn named(rest: &str, name: &str) -> bool {
     rest.get(..name.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(name))
         && rest.as_bytes().get(name.len()) == Some(&b'>')
 }
 
-/// Whether `!`, `?` or `/` after a bracket begins what HTML takes for a comment, with a sentence in it (WHATWG, 13.2.5.41).
+/// Reports whether `!`, `?` or `/` after a bracket begins a bogus comment in HTML (WHATWG,
+/// 13.2.5.41) that contains a sentence.
 fn is_bogus_comment(rest: &str) -> bool {
     const OTHERS: [&str; 9] = [
         "!doctype",
@@ -264,7 +274,8 @@ fn is_bogus_comment(rest: &str) -> bool {
         .is_some_and(super::presentational_attrs::prose)
 }
 
-/// Where a tag ends, which quotes may hide; where its first part does, if they never close.
+/// Returns where a tag ends, ignoring `>` in quotes. If the quotes never close, returns where its
+/// first part ends.
 fn tag_end(rest: &str, from: usize) -> usize {
     let bytes = rest.as_bytes();
     let mut at = from;
@@ -288,7 +299,8 @@ fn tag_end(rest: &str, from: usize) -> usize {
         .min(from + TAG_BYTES)
 }
 
-/// Whether one of a tag's attributes may hide it, or, `all` of them asked, is itself a text that nobody sees.
+/// Reports whether one of a tag's attributes may hide it. With `all`, checks all of
+/// [`HIDING_ATTRIBUTES`], and also whether an attribute is itself a text that nobody sees.
 fn flags(attributes: &str, all: bool) -> bool {
     if !attributes.starts_with(|c: char| c.is_whitespace() || c == '/') {
         return false;
@@ -318,7 +330,7 @@ fn flags(attributes: &str, all: bool) -> bool {
                 .any(super::presentational_attrs::prose))
 }
 
-/// Whether a tag makes who shows it fetch something, or send it.
+/// Reports whether a tag causes a viewer to fetch or send something.
 fn fetches(attributes: &str) -> bool {
     let away = |value: &str| {
         let value = value.trim_start_matches(['"', '\'', ' ']);
@@ -339,7 +351,7 @@ fn fetches(attributes: &str) -> bool {
     })
 }
 
-/// The element name at the start of a tag's inside, if it is one of HTML.
+/// Returns the element name at the start of a tag's content, if it is an HTML element.
 fn element(rest: &str) -> Option<&'static str> {
     let length = rest
         .bytes()
@@ -355,7 +367,8 @@ fn element(rest: &str) -> Option<&'static str> {
     ELEMENTS.iter().find(known).copied()
 }
 
-/// Whether most of what begins the lines is a programming language's: tags in a program are its own business.
+/// Reports whether the lines of a text begin like those of a program: tags in a program are not
+/// markup.
 fn is_program(text: &str) -> bool {
     const STARTS: [&str; 30] = [
         "import ",
@@ -405,7 +418,8 @@ fn is_program(text: &str) -> bool {
     code >= 3 && code * 5 >= lines
 }
 
-/// Where Markdown shows text as it is: fenced blocks and code spans (CommonMark 4.5, 6.1), outside HTML comments.
+/// Returns the ranges that Markdown shows verbatim: fenced blocks and code spans (CommonMark 4.5,
+/// 6.1), outside HTML comments.
 pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
     if !(facts.has(b'`') || facts.has(b'~') && holds(text, "~~~")) {
         return Vec::new();
@@ -455,7 +469,7 @@ pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
     found
 }
 
-/// The code spans of one line.
+/// Finds the code spans of one line.
 fn spans(line: &str, start: usize, found: &mut Vec<Range<usize>>) {
     let mut open: Option<usize> = None;
     for (at, _) in line.match_indices('`') {

@@ -1,5 +1,5 @@
-//! Reads HTML token by token and tells what shows from what is hidden. Linear: the stack of open elements is explicit,
-//! and no token looks at more than a bounded part of it.
+//! Reads HTML token by token and separates visible from hidden text. Linear: the stack of open
+//! elements is explicit, and each token examines only a bounded part of it.
 
 mod ends;
 mod lists;
@@ -24,33 +24,34 @@ use super::tokens::{Event, Mode, run};
 use super::tree::Tree;
 use tables::{Row, Table};
 
-/// What reading gives.
+/// The result of reading a text.
 #[derive(Default)]
 pub(super) struct StrippedText {
     pub(super) visible: String,
     pub(super) hidden: String,
-    /// Some of what is hidden shows too, for a person may unfold it.
+    /// Whether some of the hidden text is also visible, because a person may unfold it.
     pub(super) folded: bool,
-    /// Where in a text that is not a page the parts of both stand.
+    /// The origins of both in the text, if it is not a page.
     pub(super) visible_origins: Origins,
     pub(super) hidden_origins: Origins,
 }
 
-/// Attribute values shorter than this are no prose.
+/// Minimum length of attribute values that count as prose, in bytes.
 const PROSE_BYTES: usize = 16;
-/// Longest link target that is written out, in bytes.
+/// Maximum length of a link target that is written out, in bytes.
 const LINK_BYTES: usize = 300;
-/// Longest text that is shown where it is not known whether a person can tell it from its ground, in bytes; and how much
-/// of such text in all.
+/// Maximum length of a text that is shown if it is unknown whether a person can distinguish it from
+/// its background, in bytes, and the maximum length of all such text together.
 const DOUBTFUL_BYTES: usize = 40;
 const DOUBTFUL_IN_ALL: usize = 400;
 
-/// Reads a text as HTML; `code` says which parts show as they are, `unfold` whether what a person may unfold shows.
+/// Reads a text as HTML. `code` contains the ranges that are shown verbatim. With `unfold`, content
+/// that a person may unfold is shown.
 pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> StrippedText {
     let fragment = shape == Shape::Fragment;
     let masked = mask::put_on(text, code);
     let text = masked.as_deref().unwrap_or(text);
-    // Without a change of length: what is found in a fragment is cut out of the text as it came.
+    // The length must not change: parts found in a fragment are cut out of the original text.
     let unified =
         (fragment && text.contains('\r')).then(|| text.replace("\r\n", " \n").replace('\r', "\n"));
     let text = unified.as_deref().unwrap_or(text);
@@ -71,7 +72,8 @@ pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool
     read
 }
 
-/// Whether style sheets may stand in a text: they hold for all of it, so they are read first.
+/// Reports whether a text may contain style sheets. They apply to all of it, so they are read
+/// first.
 fn has_sheets(text: &str) -> bool {
     memchr_iter(b'<', text.as_bytes()).any(|at| {
         text.get(at + 1..at + 6)
@@ -81,31 +83,33 @@ fn has_sheets(text: &str) -> bool {
 
 struct Reader {
     verbatim: bool,
-    /// Where the last end tag of each element stands whose content nobody sees, in a text that is not a page.
+    /// The position of the last end tag of each element whose content is not displayed, in a text
+    /// that is not a page.
     last_ends: HashMap<u64, usize>,
-    /// Where the event at hand stands.
+    /// The range of the current event.
     range: Range<usize>,
     visible_origins: Origins,
     hidden_origins: Origins,
     unfold: bool,
     sheet: Sheet,
-    /// The style sheets of the page were read before.
+    /// Whether the style sheets of the page were read in advance.
     ahead: bool,
     tree: Tree,
     tag: Tag,
     lines: Lines,
-    /// How each open link ends when it is written out.
+    /// The text that ends each open link.
     links: Vec<String>,
-    /// The open lists, by how deep they are, with how many items of an ordered one were written.
+    /// The depth of each open list and, for an ordered list, the number of items written.
     lists: Vec<(usize, Option<usize>)>,
     hidden: String,
     folded: bool,
     doubtful: usize,
-    /// The open tables, their open rows, and how many cells were laid out where some span others.
+    /// The open tables, their open rows, and the number of cells laid out in tables with spanning
+    /// cells.
     tables: Vec<Table>,
     rows: Vec<Row>,
     laid_out: usize,
-    /// The language of the code block that is open.
+    /// The language of the open code block.
     language: String,
 }
 
@@ -157,7 +161,7 @@ impl Reader {
         mode.foreign(self.tree.state().foreign);
     }
 
-    /// An attribute that counts without a value.
+    /// Handles an attribute that counts without a value.
     fn flag(&mut self) {
         let tag = &mut self.tag;
         match tag.attribute.as_str() {
@@ -180,7 +184,7 @@ impl Reader {
             *held = value.to_lowercase();
         }
         match tag.attribute.as_str() {
-            // Of several attributes of a name the first counts.
+            // Of several attributes with the same name, the first counts.
             "style" if tag.style.is_empty() => tag.style.push_str(value),
             "id" if tag.id.is_empty() => tag.id.push_str(value),
             "class" if tag.classes.is_empty() => tag.classes.push_str(value),
@@ -188,7 +192,7 @@ impl Reader {
             "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => {
                 tag.alt.push_str(value)
             }
-            // It stands in the place of what is in the element.
+            // It is displayed in place of the element's content.
             "label" if tag.name == "option" && !value.is_empty() => {
                 tag.set_aside = true;
                 let value = value.to_owned();
@@ -219,7 +223,8 @@ impl Reader {
         let name = std::mem::take(&mut self.tag.name);
         let outer = self.tree.state();
         let kind = kind(&name, outer.foreign);
-        // A placeholder (`<title>` in a manual) hides nothing: what never ends would swallow the rest.
+        // A placeholder (`<title>` in a manual) hides nothing: an element that never ends would
+        // swallow the rest.
         let gone = matches!(kind, Kind::Gone | Kind::Raw) && !(self_closing && outer.foreign);
         if self.verbatim
             && gone
@@ -279,7 +284,7 @@ impl Reader {
         state.pre |= matches!(&*name, "pre" | "textarea" | "xmp" | "plaintext" | "listing");
         state.folded = match &*name {
             "details" => state.folded || !tag.open,
-            // It shows with what its element stands in.
+            // A summary is visible whenever the content around its `details` element is.
             "summary" => self.tree.parent().is_some_and(|parent| parent.state.folded),
             _ => state.folded,
         };
@@ -376,7 +381,8 @@ impl Reader {
     fn link_starts(&mut self) -> Mark {
         let href = &self.tag.href;
         let web = href.starts_with("http://") || href.starts_with("https://");
-        // A relative one leads on within the site; of other schemes none is followed.
+        // A relative link leads to another page of the site; links of other schemes are not
+        // followed.
         let relative = !href.is_empty()
             && !href
                 .split(['/', '?', '#'])
@@ -460,7 +466,7 @@ impl Reader {
     }
 
     fn finish(mut self, text: &str) -> StrippedText {
-        // In text of another kind, what never ends is no markup: it shows.
+        // In text of another kind, markup that never ends is not markup: it is shown.
         let ends = |rest: &str| rest.contains("-->") || rest.contains("--!>");
         let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--")
             .filter(|at| !text.get(*at..).is_none_or(ends));

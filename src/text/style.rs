@@ -1,4 +1,4 @@
-//! As much of CSS as decides whether a person sees a text.
+//! The part of CSS that decides whether a person sees a text.
 
 mod colour;
 mod declare;

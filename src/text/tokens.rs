@@ -1,5 +1,5 @@
-//! Cuts HTML into tokens (WHATWG HTML, 13.2.5). Which text is markup depends on what is open, so the reader says after each
-//! tag how to go on.
+//! Splits HTML into tokens (WHATWG HTML, 13.2.5). Which text is markup depends on the open
+//! elements, so the reader specifies after each tag how to continue.
 
 mod entities;
 mod raw;
@@ -10,20 +10,20 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-/// A piece of a page. Names are in lower case, entities are read.
+/// A token of a page. Names are in lower case, entities are decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event<'t> {
     OpenStartTag(&'t str),
     AttributeName(&'t str),
     AttributeValue(&'t str),
-    /// A start tag ends here, and whether with a slash.
+    /// The end of a start tag, and whether it has a slash.
     CloseStartTag(bool),
     EndTag(&'t str),
     Text(&'t str),
     Comment(&'t str),
 }
 
-/// Content of an element that is read in a way of its own.
+/// Content of an element that has parsing rules of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     /// Text with entities.
@@ -33,20 +33,21 @@ enum Content {
     PlainText,
 }
 
-/// How the reader of tokens wants the text after a tag to be read.
+/// How the consumer of the tokens wants the text after a tag to be read.
 #[derive(Debug, Default)]
 pub(super) struct Mode {
     next: Cell<Option<Content>>,
     foreign: Cell<bool>,
-    /// The text is not a page: an element whose content ends with its end tag has no content without one.
+    /// Whether the text is not a page. In that case, an element whose content extends to its end
+    /// tag has no content if that tag is missing.
     fragment: bool,
-    /// Where in the text the event at hand begins and ends.
+    /// Where the current event begins and ends in the text.
     start: Cell<usize>,
     end: Cell<usize>,
 }
 
 impl Mode {
-    /// For a text that is a page, or one with tags in it.
+    /// Creates the mode for a page or, if `fragment` is set, for a text with tags in it.
     pub(super) fn of(fragment: bool) -> Self {
         Self {
             fragment,
@@ -54,7 +55,7 @@ impl Mode {
         }
     }
 
-    /// The bytes of the text that the event at hand was read from.
+    /// Returns the range of the text that the current event was read from.
     pub(super) fn range(&self) -> Range<usize> {
         self.start.get()..self.end.get()
     }
@@ -64,7 +65,8 @@ impl Mode {
         self.end.set(range.end);
     }
 
-    /// What follows is read as the content of this element, where it is one with a content of its own kind.
+    /// Makes the following text the content of this element, if the element has content with
+    /// parsing rules of its own.
     pub(super) fn content_of(&self, name: &str) {
         self.next.set(match name {
             "textarea" => Some(Content::RcData("textarea")),
@@ -81,7 +83,7 @@ impl Mode {
         });
     }
 
-    /// Whether what is open is SVG or MathML, where CDATA is text.
+    /// Sets whether the open element is SVG or MathML, where CDATA is text.
     pub(super) fn foreign(&self, foreign: bool) {
         self.foreign.set(foreign);
     }
@@ -123,13 +125,14 @@ struct Cutter<'t, F> {
     at: usize,
     take: F,
     lower: String,
-    /// Content without an end in the rest of a fragment: searching for it at each of its tags would take quadratic time.
+    /// Content without an end tag in the rest of a fragment: searching for the end at each start
+    /// tag would take quadratic time.
     unclosed: Vec<Content>,
 }
 
-/// What a text has that is read otherwise than it is written. Most texts have neither.
+/// What a text contains that has to be decoded. Most texts contain neither.
 struct Signs {
-    /// Character references, perhaps.
+    /// Possible character references.
     references: bool,
     nul: bool,
 }
@@ -164,7 +167,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
     fn emit_text(&mut self, to: usize) {
         let text = self.text.get(self.at..to).unwrap_or_default();
         if self.mode.fragment && self.signs.references && memchr(b'&', text.as_bytes()).is_some() {
-            // Line by line, so that the place of what follows an entity is known to a line.
+            // Emit text line by line, so that the position of text after an entity is known to the
+            // line.
             for line in text.split_inclusive('\n') {
                 self.emit_part(line);
             }
@@ -180,7 +184,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         (self.take)(Event::Text(&self.signs.decoded(text, false)));
     }
 
-    /// Text up to a tag, and the tag.
+    /// Reads the text up to a tag, and the tag.
     fn data(&mut self) {
         let rest = self.rest().as_bytes();
         let Some(open) = memchr(b'<', rest) else {
@@ -225,7 +229,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         }
     }
 
-    /// What is taken for a comment up to the next bracket.
+    /// Reads a bogus comment, up to the next `>`.
     fn bogus(&mut self, mark: usize) {
         self.at += mark;
         let held = self.rest();
@@ -264,7 +268,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         }
         let mut inner = held.get(..end).unwrap_or_default();
         if width == 0 {
-            // What would have begun its end is no part of it.
+            // The beginning of an end mark is not part of the content.
             inner = ["--!", "--", "-"]
                 .iter()
                 .find_map(|begun| inner.strip_suffix(begun))
@@ -275,7 +279,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         self.at += end + width;
     }
 
-    /// A tag from its name on; one that the text ends in is none.
+    /// Reads a tag from its name on. If the text ends within it, it is not a tag.
     fn tag(&mut self, starts: bool) {
         let name = self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>'));
         let lower = std::mem::take(&mut self.lower);
@@ -296,7 +300,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         }
     }
 
-    /// Attributes up to the end of a tag: whether it ends with a slash; `None` where it never ends.
+    /// Reads the attributes up to the end of a tag. Returns whether the tag ends with a slash, or
+    /// `None` if it never ends.
     fn attributes(&mut self, told: bool) -> Option<bool> {
         loop {
             self.space();
@@ -319,7 +324,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     fn attribute(&mut self, told: bool) -> Option<()> {
         let start = self.at;
-        // A name may begin with the sign that ends it.
+        // A name may begin with a character that would otherwise end it.
         self.at += 1;
         self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>' | b'='));
         if told {
@@ -373,7 +378,8 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// The content of an element of its own kind; its end tag is read as any other.
+    /// Reads the content of an element with parsing rules of its own. Its end tag is read like any
+    /// other.
     fn content(&mut self, content: Content) {
         if self.unclosed.contains(&content) {
             return self.data();
@@ -407,7 +413,7 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
     }
 }
 
-/// In lower case, with what has no place in names made visible.
+/// Returns a name in lower case, with NUL replaced by U+FFFD.
 fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
     if !name.bytes().any(|b| b.is_ascii_uppercase() || b == 0) {
         return Cow::Borrowed(name);

@@ -1,16 +1,16 @@
-//! The open elements of a page. Every question costs the same however deep they are nested.
+//! The open elements of a page. Every lookup takes the same time, however deeply they are nested.
 
 use std::collections::HashMap;
 
 use super::element::{Kind, Mark, OpenElement, State, hash};
 use super::style::OwnStyle;
 
-/// Maximum number of elements that go on after their block.
+/// Maximum number of formatting elements that continue after their block.
 const GOING_ON: usize = 8;
-/// How far up an element looks for the one it ends by beginning.
+/// Maximum number of levels that are searched for an element that a start tag implicitly ends.
 const IMPLIED: usize = 32;
 
-/// Names that most elements have, or that are asked for at each tag.
+/// Names of frequent elements, and of those that are looked up at each tag.
 const COMMON: [u64; 32] = [
     hash("p"),
     hash("head"),
@@ -53,14 +53,14 @@ fn common(name: u64) -> Option<usize> {
 #[derive(Default)]
 pub(super) struct Tree {
     stack: Vec<OpenElement>,
-    /// Where elements of a name are open: of common ones, and of all others.
+    /// Positions of the open elements by name: of common names, and of all others.
     common: [Vec<usize>; COMMON.len()],
     places: HashMap<u64, Vec<usize>>,
-    /// Where those are that no end tag from outside reaches into.
+    /// Positions of the elements that no end tag from outside reaches into.
     bounds: Vec<usize>,
-    /// Where those are that end tags of inline elements do not reach past.
+    /// Positions of the elements that end tags of inline elements do not reach past.
     specials: Vec<usize>,
-    /// Formatting elements that were closed with their block and go on in the next.
+    /// Formatting elements that were closed with their block and continue in the next.
     going_on: Vec<(u64, Box<OwnStyle>)>,
 }
 
@@ -69,7 +69,7 @@ impl Tree {
         self.stack.last().map_or(State::START, |open| open.state)
     }
 
-    /// The element around the innermost one.
+    /// Returns the parent of the innermost element.
     pub(super) fn parent(&self) -> Option<&OpenElement> {
         self.stack
             .len()
@@ -104,7 +104,7 @@ impl Tree {
         self.stack.push(open);
     }
 
-    /// Where the innermost open element of a name stands.
+    /// Returns the position of the innermost open element with a name.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         let name = hash(name);
         match common(name) {
@@ -115,17 +115,17 @@ impl Tree {
         .copied()
     }
 
-    /// Whether something bounds what is inside of a place.
+    /// Reports whether a boundary is open inside the element at a position.
     pub(super) fn bounded(&self, at: usize) -> bool {
         self.bounds.last().is_some_and(|bound| *bound > at)
     }
 
-    /// Whether more than text and what stands around text is inside of a place.
+    /// Reports whether the element at a position contains more than text and inline elements.
     pub(super) fn holds_blocks(&self, at: usize) -> bool {
         self.specials.last().is_some_and(|special| *special > at)
     }
 
-    /// Where the element is that one ends by beginning.
+    /// Returns the position of the element that a start tag implicitly ends.
     pub(super) fn implied(&self, ends: &[&str], until: &[&str]) -> Option<usize> {
         let is =
             |open: &OpenElement, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
@@ -139,7 +139,8 @@ impl Tree {
         near.map(|up| self.stack.len() - up - 1)
     }
 
-    /// Closes what is open from a place on, innermost first. What `ended` by its own end tag does not go on.
+    /// Closes the elements from a position on, innermost first. An element that is `ended` by its
+    /// own end tag does not continue.
     pub(super) fn close(&mut self, from: usize, ended: bool) -> Vec<OpenElement> {
         if from >= self.stack.len() {
             return Vec::new();
@@ -176,7 +177,7 @@ impl Tree {
         closed
     }
 
-    /// Ends a formatting element that goes on.
+    /// Ends a formatting element that would continue.
     pub(super) fn stop(&mut self, name: &str) {
         if let Some(at) = self
             .going_on
@@ -187,7 +188,7 @@ impl Tree {
         }
     }
 
-    /// Opens again what goes on, for text or an inline element that follows.
+    /// Reopens the elements that continue, before text or an inline element.
     pub(super) fn reopen_formatting(&mut self) {
         for (name, look) in std::mem::take(&mut self.going_on) {
             let mut state = self.state();

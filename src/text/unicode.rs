@@ -1,4 +1,5 @@
-//! The plain reading of a string: what a person would read in it, with a way back to its bytes.
+//! The plain reading of a string: the text that a person would read, with a mapping back to its
+//! bytes.
 
 use std::ops::Range;
 
@@ -11,19 +12,20 @@ pub(super) struct Plain {
     pub(super) text: String,
     /// Whether terminal sequences swallowed readable characters.
     pub(super) swallowed: bool,
-    /// In order of both offsets.
+    /// In the order of both offsets.
     runs: Vec<Run>,
 }
 
-/// From `plain` on (until the next run) the reading stands for `raw` on: byte for byte where
-/// `unit` is 0, else all of it for the `unit` bytes of one character.
+/// A run of the reading. From `plain` on (until the next run), it corresponds to the raw text from
+/// `raw` on: byte for byte if `unit` is 0; otherwise, all of it comes from one character of `unit`
+/// bytes.
 struct Run {
     plain: usize,
     raw: usize,
     unit: usize,
 }
 
-/// What a character becomes.
+/// The effect of the plain reading on a character.
 enum CharAction {
     Stays,
     Goes,
@@ -35,7 +37,7 @@ enum CharAction {
 }
 
 impl Plain {
-    /// The plain reading, or `None` where it is the string itself.
+    /// Returns the plain reading, or `None` if it is the same as the string.
     pub(super) fn of(raw: &str) -> Option<Self> {
         let first = first_odd(raw)?;
         let mut made = Self {
@@ -78,7 +80,7 @@ impl Plain {
         }
     }
 
-    /// Adds text that stands for itself.
+    /// Adds text that stays unchanged.
     fn take(&mut self, raw: usize, text: &str) {
         let plain = self.text.len();
         let goes_on = self
@@ -95,7 +97,7 @@ impl Plain {
         self.text.push_str(text);
     }
 
-    /// Adds what one character of `unit` bytes becomes.
+    /// Adds the replacement of one character of `unit` bytes.
     fn put(&mut self, raw: usize, unit: usize, chars: impl Iterator<Item = char>) {
         self.runs.push(Run {
             plain: self.text.len(),
@@ -105,7 +107,7 @@ impl Plain {
         self.text.extend(chars);
     }
 
-    /// Takes back the last character of the line, as a terminal does.
+    /// Removes the last character of the line, as a terminal does.
     fn erase(&mut self) {
         match self.text.pop() {
             Some('\n') => self.text.push('\n'),
@@ -123,7 +125,7 @@ impl Plain {
         }
     }
 
-    /// The raw range that a plain range stands for.
+    /// Returns the raw range that corresponds to a plain range.
     pub(super) fn locate(&self, plain: &Range<usize>) -> Range<usize> {
         let run = |at: usize| {
             self.runs.get(
@@ -153,7 +155,7 @@ impl Plain {
     }
 }
 
-/// The reading in which control characters are dropped and no sequence is carried out.
+/// Returns the reading in which control characters are dropped and no sequence is carried out.
 pub(super) fn bare(raw: &str) -> String {
     let mut made = Plain {
         text: String::with_capacity(raw.len()),
@@ -164,7 +166,7 @@ pub(super) fn bare(raw: &str) -> String {
     made.text
 }
 
-/// Where the first character stands that the plain reading does not keep as it is.
+/// Returns the position of the first character that the plain reading changes.
 fn first_odd(raw: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -179,10 +181,10 @@ fn first_odd(raw: &str) -> Option<usize> {
     }
 }
 
-/// How many bytes from the start are printable ASCII, tabs and line feeds.
+/// Returns how many leading bytes are printable ASCII, tabs and line feeds.
 fn same_bytes(bytes: &[u8]) -> usize {
     let same = |b: &u8| matches!(b, 0x20..=0x7E | b'\n' | b'\t');
-    // Whole blocks without a branch per byte, which the compiler turns into vector code.
+    // Test whole blocks without a branch per byte, which the compiler turns into vector code.
     let blocks = bytes
         .chunks_exact(32)
         .take_while(|block| block.iter().fold(true, |all, b| all & same(b)))
@@ -205,7 +207,8 @@ fn fate(c: char, next: Option<char>) -> CharAction {
         '\u{8}' => CharAction::Backspace,
         '\u{1b}' => CharAction::Escape,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => CharAction::Goes,
-        // Letters of common scripts, which compatibility folding leaves alone: a shortcut, not a rule of its own.
+        // Letters of common scripts, which compatibility folding does not change: a shortcut, not a
+        // separate rule.
         '\u{c0}'..='\u{130}'
         | '\u{400}'..='\u{52f}'
         | '\u{4e00}'..='\u{9fff}'
@@ -224,8 +227,8 @@ fn fate(c: char, next: Option<char>) -> CharAction {
     }
 }
 
-/// Characters that leave no mark on a page: default-ignorable code points (Unicode, DerivedCoreProperties)
-/// and interlinear annotation marks.
+/// Reports whether a character leaves no mark on a page: default-ignorable code points (Unicode,
+/// DerivedCoreProperties) and interlinear annotation marks.
 pub(super) fn invisible(c: char) -> bool {
     matches!(
         c,

@@ -1,10 +1,10 @@
-//! A stranger's text on a terminal or a page.
+//! Makes untrusted text safe to display on a terminal or a page.
 
 use super::escape;
 use super::unicode::invisible;
 
-/// The text with everything that a terminal would obey, or nobody could see, as an escape that everybody can: `\u{200b}`.
-/// A line's end and a tab are `\n` and `\t`.
+/// Returns the text with all characters that a terminal would obey or nobody could see as visible
+/// escapes: `\u{200b}`. A line end and a tab become `\n` and `\t`.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -19,8 +19,8 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// The text without what is unseen: invisible characters and terminal sequences. Joiners and selectors that shape the
-/// characters beside them stay, and so do soft hyphens.
+/// Returns the text without invisible characters and terminal sequences. Joiners and selectors that
+/// shape the adjacent characters are kept, and so are soft hyphens.
 pub fn strip_invisible(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut at = 0;

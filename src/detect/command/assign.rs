@@ -8,7 +8,13 @@ use super::value::{Taint, UNKNOWN, Value};
 const MAX_ITEMS: usize = 256;
 
 impl Reader<'_> {
-    pub(super) fn set(&mut self, word: &Word, name: String, appends: bool, around: &mut CommandContext) {
+    pub(super) fn set(
+        &mut self,
+        word: &Word,
+        name: String,
+        appends: bool,
+        around: &mut CommandContext,
+    ) {
         let field = self.single(word);
         let (left, text) = field.text.split_once('=').unwrap_or((&field.text, ""));
         around.environment.push((name.clone(), text.to_owned()));

@@ -88,7 +88,8 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = FileAccess<'_>> {
         .chain(facts.runs.iter().map(|seen| (seen, FileUse::Run)));
     told.filter(move |(seen, how)| {
         !facts.standing.elsewhere
-            && (*how == FileUse::Write && !in_place || no_paths.iter().all(|other| *other != seen.path))
+            && (*how == FileUse::Write && !in_place
+                || no_paths.iter().all(|other| *other != seen.path))
     })
     .map(|(seen, how)| FileAccess {
         path: &seen.path,

@@ -12,7 +12,12 @@ const MAPFILE_VALUED: &str = "dnOsuCc";
 
 impl Reader<'_> {
     /// Sets the variables that `read` or `mapfile` names.
-    pub(super) fn read_input(&mut self, program: &str, arguments: &[Field], around: &CommandContext) {
+    pub(super) fn read_input(
+        &mut self,
+        program: &str,
+        arguments: &[Field],
+        around: &CommandContext,
+    ) {
         let lines = program != "read";
         if let Some(script) = value_of(arguments, &["-C"]).filter(|_| lines) {
             self.inner_script(&script.text, &Value::nothing());

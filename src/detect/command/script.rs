@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use super::dialect::{self, Dialect, Evidence};
 use super::facts::Facts;
+use super::file_access::{self, FileAccess};
 use super::programs::Programs;
 use super::reader::{Given, Reader};
-use super::file_access::{self, FileAccess};
 use super::traits::Traits;
-use super::written::{WrittenFiles, WrittenFile};
+use super::written::{WrittenFile, WrittenFiles};
 use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use super::env_secrets;
 use super::facts::{self, Facts};
-use super::xargs::{self, fed};
 use super::paths;
 use super::programs::Programs;
 use super::quote;
@@ -15,6 +14,7 @@ use super::simulate;
 use super::traits::Traits;
 use super::value::{Field, Taint, Value};
 use super::wrappers;
+use super::xargs::{self, fed};
 
 /// The name in rules of a program whose name cannot be determined.
 const UNKNOWN_PROGRAM: &str = "?";
@@ -303,7 +303,12 @@ impl Reader<'_> {
     }
 
     /// Reads a built-in command of the shell.
-    fn built_in(&mut self, program: &str, arguments: &[Field], around: &CommandContext) -> Option<Value> {
+    fn built_in(
+        &mut self,
+        program: &str,
+        arguments: &[Field],
+        around: &CommandContext,
+    ) -> Option<Value> {
         let operands = || arguments.iter().filter(|f| !f.text.starts_with('-'));
         match program {
             "cd" | "pushd" | "chdir" => {

@@ -1,10 +1,10 @@
 //! Searches outgoing text for data that came in.
 
+use super::compact_text::CompactText;
 use super::net::with_signs;
 use super::piece::{Found, Look, Piece, folded, pieces};
 use super::session::{FlowContext, sayable};
-use super::spec::{Spec, Destination};
-use super::compact_text::CompactText;
+use super::spec::{Destination, Spec};
 use super::traces::{From, Kept};
 use crate::detect::secret::unescape;
 use crate::detect::{Detector, Match, Place, Surface};

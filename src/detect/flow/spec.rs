@@ -57,7 +57,8 @@ impl Spec {
     pub fn usual_tool(&self) -> &'static str {
         match self {
             Self::Carries {
-                to: Destination::Outward, ..
+                to: Destination::Outward,
+                ..
             } => "send_note",
             _ => "write_note",
         }
@@ -68,7 +69,9 @@ impl Spec {
 pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let completes = table.choice("completes", &COMPLETES);
     let from = table.choice("from", &From::WORDS);
-    let to = table.choice("to", &Destination::WORDS).unwrap_or(Destination::Anywhere);
+    let to = table
+        .choice("to", &Destination::WORDS)
+        .unwrap_or(Destination::Anywhere);
     let known = Piece::WORDS.map(|(word, _)| word);
     let mut pieces = Vec::new();
     let mut good = true;

@@ -8,7 +8,7 @@ use super::start::{Start, start};
 use super::walk::{absolute, parts, walk};
 use super::{Links, commands};
 use crate::detect::command::paths::{Classes, classes, normal};
-use crate::detect::command::{FileUse, FileAccess};
+use crate::detect::command::{FileAccess, FileUse};
 use crate::detect::{AccessScope, Place};
 
 /// Maximum length of a path that is read, in bytes: eight times the limit of kernels.
@@ -338,5 +338,6 @@ fn how(place: &Place<'_>) -> FileUse {
 
 /// Reports whether an argument that is a `file:` URL stays in the roots; false if there are none.
 pub(in crate::detect) fn is_inside(text: &str, place: &Place<'_>) -> bool {
-    place.ground.is_some_and(|ground| ground.roots.is_set()) && !PathFacts::argument(text, place).outside
+    place.ground.is_some_and(|ground| ground.roots.is_set())
+        && !PathFacts::argument(text, place).outside
 }

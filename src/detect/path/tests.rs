@@ -2,7 +2,7 @@
 
 use super::judge::PathFacts;
 use super::{Links, Roots};
-use crate::detect::{Details, AccessScope, OutboundDetails, Place, ReadAs};
+use crate::detect::{AccessScope, Details, OutboundDetails, Place, ReadAs};
 
 /// Returns a number less than `below`, from a fixed sequence.
 fn pick(seed: &mut u64, below: usize) -> usize {

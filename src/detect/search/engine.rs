@@ -19,9 +19,9 @@ use super::keywords::Keywords;
 use super::literals::Branch;
 use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
-use super::word_uses::Wanted;
 use super::windows::Windows;
 use super::word_list::WordList;
+use super::word_uses::Wanted;
 use super::words::Words;
 use super::{Class, Spec, vocabulary};
 

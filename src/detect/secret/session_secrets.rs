@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
-use super::guarded_values::forms;
 use super::fingerprint::{Fingerprints, VALUE_BYTES as VALUE_MIN};
+use super::guarded_values::forms;
 
 /// The owner of a remembered secret is an increasing number times this, plus the number of the
 /// server that sent the secret.

@@ -8,7 +8,7 @@ use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
-use crate::text::{REJOINED, Reading, Text, Suspicion};
+use crate::text::{REJOINED, Reading, Suspicion, Text};
 
 /// Minimum weight of an anchor. No sum is reached without an anchor, so other phrases are only
 /// searched for around them.

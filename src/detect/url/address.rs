@@ -72,7 +72,10 @@ pub(super) fn spelt(host: &str) -> Vec<WrittenAddress> {
         // Some clients truncate an overflowing number, others refuse it.
         let value = (high << rest) | (last & ((1u128 << rest) - 1));
         let address = IpAddr::V4(Ipv4Addr::from((value & u128::from(u32::MAX)) as u32));
-        if !out.iter().any(|seen: &WrittenAddress| seen.address == address) {
+        if !out
+            .iter()
+            .any(|seen: &WrittenAddress| seen.address == address)
+        {
             out.push(WrittenAddress { address, odd: true });
         }
     }

@@ -256,6 +256,9 @@ mod tests {
         ] {
             assert_eq!(hosts.say(Some(tool), host, None), said, "{tool} {host}");
         }
-        assert_eq!(Hosts::default().say(None, "localhost", None), HostDecision::Nothing);
+        assert_eq!(
+            Hosts::default().say(None, "localhost", None),
+            HostDecision::Nothing
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::address::{self, WrittenAddress};
 use super::carried;
 use super::fold;
-use super::hosts::{HostPattern, Hosts, HostDecision};
+use super::hosts::{HostDecision, HostPattern, Hosts};
 use super::lookup::{Resolution, can_be_asked};
 use super::names;
 use super::parse::{By, Parsed, UrlHost, parse};
@@ -288,8 +288,10 @@ impl Seen {
             let meant = !named || looked_up && depth == 0 && target.by != By::Trick;
             // `metadata` is a word, and a host only where a host is required.
             let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
-            let allowed =
-                self.stands == UrlOrigin::Command && !odd && !target.odd && reach < Reach::LinkLocal;
+            let allowed = self.stands == UrlOrigin::Command
+                && !odd
+                && !target.odd
+                && reach < Reach::LinkLocal;
             if !meant
                 || word
                 || allowed && target.by == By::Trick

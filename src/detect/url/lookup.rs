@@ -73,7 +73,9 @@ impl<'l> Lookup<'l> {
             return answers
                 .0
                 .get(name)
-                .map_or(Resolution::Unresolved, |addresses| Resolution::At(addresses));
+                .map_or(Resolution::Unresolved, |addresses| {
+                    Resolution::At(addresses)
+                });
         }
         let mut wanted = self.wanted.borrow_mut();
         if !wanted.names.iter().any(|known| known == name) {
@@ -115,7 +117,8 @@ mod tests {
         let wanted = lookup.wanted();
         assert_eq!((wanted.names.len(), wanted.more), (NAMES, false));
         let lookup = Lookup::new(None);
-        (0..=NAMES).for_each(|at| assert_eq!(lookup.of(&format!("a{at}.example")), Resolution::Nothing));
+        (0..=NAMES)
+            .for_each(|at| assert_eq!(lookup.of(&format!("a{at}.example")), Resolution::Nothing));
         let wanted = lookup.wanted();
         assert_eq!((wanted.names.len(), wanted.more), (NAMES, true));
     }

@@ -2,7 +2,7 @@
 
 use super::judge::Seen;
 use super::{HostList, HostPattern, Hosts};
-use crate::detect::{Details, AccessScope, OutboundDetails, Place, ReadAs};
+use crate::detect::{AccessScope, Details, OutboundDetails, Place, ReadAs};
 use crate::reach::Reach;
 
 fn pick(seed: &mut u64, below: usize) -> usize {

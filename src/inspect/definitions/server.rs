@@ -2,7 +2,7 @@
 //! else that a model reads, and its name, title, description, site and icons. Pinned like a
 //! definition; of the latter, only the version may change freely.
 
-use super::listed::{Listed, Reader, ListedDefinition};
+use super::listed::{Listed, ListedDefinition, Reader};
 use super::{Content, Key, Kind};
 use crate::config::ChangeAction;
 use crate::inspect::tools::overlay::Patch;

@@ -13,9 +13,9 @@ use crate::rules::Library;
 
 fn files(written: &[(&str, &str)]) -> Files {
     let mut files = Files::default();
-    written
-        .iter()
-        .for_each(|(path, text)| files.add(FileEffect::new(path, Content::of(text), false).unwrap()));
+    written.iter().for_each(|(path, text)| {
+        files.add(FileEffect::new(path, Content::of(text), false).unwrap())
+    });
     files
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::overlay::{Overlays, merge};
-use super::schema::{Schema, ArgumentFault};
+use super::schema::{ArgumentFault, Schema};
 use super::{Tools, example};
 use crate::config::SchemaConfig;
 use crate::detect::{Surface, work};

@@ -53,7 +53,7 @@ async fn an_unauthenticated_connection_of_the_busiest_address_makes_room() {
     assert_eq!(limit, Some("unauthenticated_connections"));
     assert!(is_evicted(&second).await, "without an open request");
     assert!(!is_evicted(&first).await && !is_evicted(&other).await);
-    // What was evicted is counted once, whatever happens on it before it ends.
+    // An evicted connection is counted once, whatever happens on it before it ends.
     second.authenticated();
     assert_eq!(counts(&table), (3, 3));
     drop(second);

@@ -15,7 +15,7 @@ use crate::review::ConfigEdit;
 
 /// Maximum size of a request to edit the config, in bytes.
 pub(super) const BODY_BYTES: usize = 64 << 10;
-/// How often the gate is asked whether it has reloaded its config.
+/// Number of times the gate is checked for having reloaded its config.
 const CHECKS: usize = 25;
 /// Time between two of these checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -23,11 +23,11 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Serialize)]
 struct AppliedEdit {
     file: String,
-    /// Whether the running gate applies it already.
+    /// Whether the running gate already applies it.
     in_force: bool,
 }
 
-/// The refusal of a gate that has no config file.
+/// Returns the refusal of a gate that has no config file.
 pub(super) fn no_config_file() -> Response<Body> {
     refuse(
         StatusCode::CONFLICT,
@@ -35,7 +35,7 @@ pub(super) fn no_config_file() -> Response<Body> {
     )
 }
 
-/// When the console wrote something and who did, for the comment above it.
+/// Returns the date and author of a console edit, for the comment above it.
 pub(super) fn signature() -> String {
     let today = Day::after(SystemTime::now(), 0)
         .map(|day| day.written)
@@ -43,7 +43,8 @@ pub(super) fn signature() -> String {
     format!("{today}, by {WHO}")
 }
 
-/// Makes an edit of `file` and writes it; then waits until `applies` holds for the policies in force. `change` is for the log.
+/// Creates an edit of `file` and writes it; then waits until `applies` holds for the policies in
+/// force. `change` is the description for the log.
 pub(super) async fn apply(
     gate: &Gate,
     file: PathBuf,

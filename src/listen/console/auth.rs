@@ -1,4 +1,5 @@
-//! Who may use the console: links that count once, guesses that are limited for each address, sessions that end.
+//! Access to the console: links that are valid once, a limit on guesses per address, sessions that
+//! expire.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,44 +12,44 @@ use subtle::ConstantTimeEq;
 use crate::listen::failed_logins::{FailedLogins, SecretError};
 use crate::listen::token::{Token, digest, secret};
 
-/// How long a link counts.
+/// How long a link is valid.
 pub(super) const CODE: Duration = Duration::from_secs(60);
-/// Maximum number of links that count at the same time.
+/// Maximum number of links that are valid at the same time.
 const CODES: usize = 8;
-/// Maximum number of sessions; the one that was used longest ago ends for a new one.
+/// Maximum number of sessions; the least recently used one ends when another is opened.
 const SESSIONS: usize = 16;
-/// A session ends when nobody has done anything in it for so long.
+/// Time without an action of the user after which a session ends.
 const IDLE: Duration = Duration::from_secs(3600);
-/// A session ends in any case.
+/// Maximum duration of a session.
 const AGE: Duration = Duration::from_secs(12 * 3600);
 
-/// The way into the console.
+/// Logins and sessions of the console.
 pub(super) struct ConsoleAuth {
     token: Arc<Token>,
-    /// Wrong codes of links.
+    /// Invalid codes of links.
     guesses: FailedLogins,
     inside: Mutex<SessionTable>,
 }
 
 #[derive(Default)]
 struct SessionTable {
-    /// By the digest of what the browser's cookie says.
+    /// By the digest of the browser's cookie.
     sessions: HashMap<[u8; 32], Session>,
     codes: Vec<([u8; 32], Instant)>,
 }
 
 struct Session {
-    /// Digest of what the page shows besides the cookie. Cookies are the same for all ports of a host: another server there
-    /// would be sent it, but a page of its own does not know this.
+    /// Digest of what the page presents besides the cookie. Cookies are shared by all ports of a
+    /// host: another server there would receive it, but its pages do not know this secret.
     proof: [u8; 32],
     since: Instant,
     used: Instant,
 }
 
-/// What somebody shows to come in.
+/// A credential that opens a session.
 #[derive(Clone, Copy)]
 pub(super) enum Credential<'a> {
-    /// The token, in the page's form.
+    /// The token, entered in the form of the page.
     Token(&'a str),
     /// The code of a link.
     Code(&'a str),
@@ -61,12 +62,13 @@ pub(super) struct OpenedSession {
     pub(super) proof: String,
 }
 
-/// Names a session for as long as it lasts.
+/// Identifies a session while it lasts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SessionKey([u8; 32]);
 
 impl ConsoleAuth {
-    /// Of each address, `guesses` wrong codes are checked within a minute.
+    /// Creates an instance that checks at most `guesses` invalid codes of each address within a
+    /// minute.
     pub(super) fn new(token: Arc<Token>, guesses: usize) -> Self {
         Self {
             token,
@@ -75,7 +77,7 @@ impl ConsoleAuth {
         }
     }
 
-    /// Looks at what somebody shows.
+    /// Checks a credential.
     fn admits(&self, from: IpAddr, shown: Credential<'_>, now: Instant) -> Result<(), SecretError> {
         let code = match shown {
             Credential::Token(token) => return self.token.check(from, token, now),
@@ -94,7 +96,8 @@ impl ConsoleAuth {
         self.guesses.judge(from, &code, right, now)
     }
 
-    /// A code that opens one session, soon, for who has shown the token.
+    /// Returns a code that opens one session within [`CODE`], for a caller that has presented the
+    /// token.
     pub(super) fn code(&self, now: Instant) -> String {
         let code = secret();
         let mut inside = self.inside.lock();
@@ -111,7 +114,7 @@ impl ConsoleAuth {
     /// Opens a session.
     ///
     /// # Errors
-    /// As [`Guesses::judge`].
+    /// As [`FailedLogins::judge`].
     pub(super) fn open(
         &self,
         from: IpAddr,
@@ -142,7 +145,8 @@ impl ConsoleAuth {
         Ok(OpenedSession { cookie, proof })
     }
 
-    /// The session of a request that shows this. What the page does by itself, without its user, does not keep it open.
+    /// Returns the session of a request with these cookies and proof. Requests that the page makes
+    /// on its own, without its user, do not keep it open.
     pub(super) fn inner(
         &self,
         cookies: &[&str],
@@ -164,7 +168,7 @@ impl ConsoleAuth {
         })
     }
 
-    /// Whether a session lasts.
+    /// Reports whether a session is still open.
     pub(super) fn lasts(&self, inner: SessionKey, now: Instant) -> bool {
         self.inside
             .lock()

@@ -1,4 +1,5 @@
-//! Why a message was judged as it was: what `lychgate explain` tells, of a line that the page has shown.
+//! Explains why a message was judged as it was: the output of `lychgate explain` for a line that
+//! the page has shown.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::record::stores::Actor;
 use crate::review::explain::{Explanation, explain};
 use crate::review::{Entry, PolicySet};
 
-/// Explains the judgement with this id, if its line is among the last ones. Judging it again may take a while, and reading
-/// what is kept of it may wait for the disk.
+/// Explains the judgement with this id, if its line is among the recent ones. Judging the message
+/// again may take a while, and reading its stored content may block on the disk.
 pub(super) async fn answer(gate: &Arc<Gate>, id: &str) -> Response<Body> {
     match explained(gate, id).await {
         Ok(explained) => json(StatusCode::OK, &explained),
@@ -24,7 +25,7 @@ pub(super) async fn answer(gate: &Arc<Gate>, id: &str) -> Response<Body> {
     }
 }
 
-/// The same as data.
+/// Like [`answer`], but returns the data.
 pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explanation, Response<Body>> {
     let Some(audit) = id.parse().ok().map(AuditId) else {
         return Err(not_found());
@@ -51,8 +52,9 @@ pub(super) async fn explained(gate: &Arc<Gate>, id: &str) -> Result<Explanation,
     }
 }
 
-/// The message as it was kept, if it was. What cannot be opened is explained by its line, as what was not kept. Each look at
-/// what is in quarantine stands on the record first.
+/// Returns the message as it was stored, if it was. If it cannot be opened, it is explained from
+/// its line, like a message that was not stored. Each access to quarantined content is recorded
+/// first.
 fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
     let evidence = gate
         .recorder()

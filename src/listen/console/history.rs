@@ -1,4 +1,5 @@
-//! What happened before the gate was started, as far as the end of its audit log has it.
+//! Restores events from before the gate was started, as far as the end of its audit log contains
+//! them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,7 @@ use crate::review::{Entry, recent};
 /// How far back counts are restored, in seconds.
 const HOUR: u64 = 3600;
 
-/// Puts the last lines of the audit log, and the counts of the last hour, before those to come.
+/// Puts the last lines of the audit log, and the counts of the last hour, before the new ones.
 pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
     let Some(AuditTo::File(file)) = &audit.to else {
         return;
@@ -22,7 +23,7 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
             return;
         }
     };
-    // Lines about the log itself are in the log alone.
+    // Lines about the log itself are only in the log.
     let told = entries
         .iter()
         .filter(|entry| !entry.event().starts_with("log_"));
@@ -39,7 +40,7 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
     recorder.restore_hour(timed.filter(|(at, _)| (now.saturating_sub(HOUR)..=now).contains(at)));
 }
 
-/// What a line counts for.
+/// Returns what a line adds to the counts.
 fn counts(entry: &Entry) -> Option<Counts> {
     let mut counts = Counts::default();
     match &*entry.event() {

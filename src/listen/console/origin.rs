@@ -1,5 +1,5 @@
-//! Where the console is, and whether a request means it: names that lead here by a trick and pages of others are turned
-//! away, before anything else is looked at.
+//! The address of the console, and whether a request is meant for it: host names that were made to
+//! resolve here, and pages of other sites, are rejected before anything else is examined.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -11,13 +11,13 @@ use crate::config::{Admin, Listen};
 use crate::listen::admit::{Host, single_header};
 
 pub(super) struct ConsoleOrigin {
-    /// Whether the admin port is on loopback, and may be asked there without TLS.
+    /// Whether the admin port is on loopback, and may be used there without TLS.
     loopback: bool,
-    /// Where browsers reach it otherwise.
+    /// The URL at which browsers reach it otherwise.
     url: Option<String>,
 }
 
-/// Why a request is turned away.
+/// Why a request is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WrongOrigin {
     pub(super) reason: &'static str,
@@ -37,7 +37,7 @@ const FOREIGN_PAGE: WrongOrigin = WrongOrigin {
 #[derive(Serialize)]
 pub(super) struct SiteInfo {
     version: &'static str,
-    /// Where agents reach the gate.
+    /// The URL at which agents reach the gate.
     agents: String,
 }
 
@@ -73,7 +73,7 @@ impl ConsoleOrigin {
         }
     }
 
-    /// The address that the config names.
+    /// Returns the URL in the config.
     pub(super) fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
@@ -88,7 +88,7 @@ impl ConsoleOrigin {
         })
     }
 
-    /// Whether the browser speaks TLS.
+    /// Reports whether the browser uses TLS.
     pub(super) fn is_secure(&self, headers: &HeaderMap) -> bool {
         single_header(headers, &HOST)
             .ok()
@@ -96,10 +96,11 @@ impl ConsoleOrigin {
             .is_some_and(|host| self.is_at_url(host))
     }
 
-    /// Checks `Host`, `Origin` and `Sec-Fetch-Site`. The page itself may be gone to from anywhere; its data may not.
+    /// Checks `Host`, `Origin` and `Sec-Fetch-Site`. The page itself may be opened from anywhere;
+    /// its data may not.
     ///
     /// # Errors
-    /// The request does not mean the console, or a page of others sent it.
+    /// The request is not meant for the console, or a page of another site sent it.
     pub(super) fn fits(&self, headers: &HeaderMap, is_data: bool) -> Result<(), WrongOrigin> {
         let Ok(Some(host)) = single_header(headers, &HOST) else {
             return Err(FOREIGN_HOST);
@@ -119,7 +120,8 @@ impl ConsoleOrigin {
                     .is_some_and(|(by, site)| by == scheme && site == host) => {}
             _ => return Err(FOREIGN_PAGE),
         }
-        // Programs send none; browsers do, and pages cannot change it (Fetch Metadata Request Headers).
+        // Programs do not send it; browsers do, and pages cannot change it (Fetch Metadata Request
+        // Headers).
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         let own = matches!(site, None | Some(b"same-origin"));
         if own || !is_data {

@@ -1,4 +1,4 @@
-//! What the page shows of the gate itself: how it does, and the servers behind it.
+//! The page's overview of the gate itself: its state, and the upstreams behind it.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -17,10 +17,10 @@ use crate::proxy::Gate;
 use crate::record::{BUCKET_SECONDS, Reload, StatsBucket, UpstreamStats};
 use crate::upstream::Upstream;
 
-/// Maximum number of rules in the list of those that match most.
+/// Maximum number of rules in the list of the most frequent ones.
 const TOP_RULES: usize = 10;
 
-/// How the gate does.
+/// The state of the gate.
 #[derive(Serialize)]
 pub(super) struct Overview {
     version: &'static str,
@@ -54,7 +54,7 @@ struct TopRule {
     last: u64,
 }
 
-/// What is known at this moment.
+/// Returns the current state.
 pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> Overview {
     let unix = |time: SystemTime| {
         time.duration_since(UNIX_EPOCH)
@@ -100,13 +100,13 @@ pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> 
     }
 }
 
-/// A server behind the gate.
+/// An upstream of the gate.
 #[derive(Serialize)]
 pub(super) struct UpstreamView {
     name: String,
     state: &'static str,
     why: Option<String>,
-    /// The last lines that its process printed beside the protocol.
+    /// The last lines that its process printed outside of the protocol.
     printed: Vec<String>,
     policy: Option<String>,
     mode: Option<&'static str>,
@@ -115,14 +115,14 @@ pub(super) struct UpstreamView {
     login: Option<LoginView>,
 }
 
-/// The gate's logins at a server.
+/// The gate's logins at an upstream.
 #[derive(Serialize)]
 struct LoginView {
-    /// `gate`, `agent` or `user`: each has its own.
+    /// Whether the login belongs to the gate, an agent or a user: `gate`, `agent` or `user`.
     token_of: &'static str,
     owed: usize,
     kept: Vec<StoredLogin>,
-    /// Why those that are kept cannot be shown.
+    /// Why the stored logins cannot be shown.
     fault: Option<String>,
 }
 
@@ -137,7 +137,7 @@ struct StoredLogin {
     error: Option<String>,
 }
 
-/// All servers, by name.
+/// Returns all upstreams, by name.
 pub(super) async fn upstreams(front: &Frontend) -> Vec<UpstreamView> {
     let any_logins = front
         .gate
@@ -211,7 +211,8 @@ fn stored_login(account: &Account) -> StoredLogin {
     }
 }
 
-/// A link to a login at a server: for the gate, or for whom `query` names.
+/// Returns a link to a login at an upstream: for the gate, or for the agent or user that `query`
+/// names.
 pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Response<Body> {
     #[derive(Serialize)]
     struct Link {

@@ -1,4 +1,4 @@
-//! The page itself, as it is built in, and the rules that browsers keep for it.
+//! The page itself, which is built in, and the policies that browsers enforce for it.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::listen::Body;
 
-/// The page runs its own files and nothing else, talks to the gate and nobody else, and makes no markup of text.
+/// The page runs only its own files, connects only to the gate, and creates no markup from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-/// Answers to the page are data.
+/// Responses to the page are data.
 const DATA_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -42,7 +42,7 @@ files! {
     "notify.js" SCRIPT;
 }
 
-/// A file of the page, by its name; the page itself by none.
+/// Returns a file of the page by its name; the page itself for an empty name.
 pub(super) fn file(name: &str) -> Option<Response<Body>> {
     let name = if name.is_empty() { "index.html" } else { name };
     let (_, kind, text) = FILES.iter().find(|(known, _, _)| *known == name)?;
@@ -53,7 +53,7 @@ pub(super) fn file(name: &str) -> Option<Response<Body>> {
     Some(response)
 }
 
-/// Data for the page.
+/// Returns a response with data for the page.
 pub(super) fn json(status: StatusCode, data: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(data) {
         Ok(text) => json_response(status, text.into()),
@@ -61,7 +61,7 @@ pub(super) fn json(status: StatusCode, data: &impl Serialize) -> Response<Body> 
     }
 }
 
-/// Data that is JSON already.
+/// Returns a response with data that is already JSON.
 pub(super) fn json_response(status: StatusCode, text: Bytes) -> Response<Body> {
     let mut response = guarded(status, text, DATA_POLICY);
     response
@@ -70,7 +70,7 @@ pub(super) fn json_response(status: StatusCode, text: Bytes) -> Response<Body> {
     response
 }
 
-/// Says why not.
+/// Returns a refusal with its reason.
 pub(super) fn refuse(status: StatusCode, why: &str) -> Response<Body> {
     #[derive(Serialize)]
     struct Refusal<'a> {
@@ -79,7 +79,7 @@ pub(super) fn refuse(status: StatusCode, why: &str) -> Response<Body> {
     json(status, &Refusal { error: why })
 }
 
-/// Data that goes on coming.
+/// Returns a response whose data arrives over time.
 pub(super) fn flowing(body: Body) -> Response<Body> {
     let mut response = guarded(StatusCode::OK, Bytes::new(), DATA_POLICY);
     *response.body_mut() = body;
@@ -112,7 +112,7 @@ fn guarded(status: StatusCode, text: Bytes, policy: &'static str) -> Response<Bo
             HeaderName::from_static("permissions-policy"),
             "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         ),
-        // Its own requests shall name their origin, which is looked at.
+        // The page's own requests must include their origin, which is checked.
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),
@@ -161,7 +161,7 @@ mod tests {
             ] {
                 assert!(!text.contains(word), "`{word}` in {name}");
             }
-            // Where they lead to is in the binary.
+            // The files that they refer to are in the binary.
             for part in text.split("/console/").skip(1) {
                 let leads: String = part
                     .chars()
@@ -191,7 +191,7 @@ mod tests {
             page.matches("<script").count(),
             page.matches("<script type=\"module\" src=").count()
         );
-        // The page reads only members that lines have.
+        // The page reads only members that audit lines have.
         let (.., members) = FILES
             .iter()
             .find(|(name, ..)| *name == "members.js")

@@ -1,4 +1,5 @@
-//! What servers say of their tools, prompts and resources: what is pinned, what waits for approval, what agents see.
+//! The definitions of tools, prompts and resources that upstreams list: which are pinned, which
+//! wait for approval, which agents see.
 
 use std::sync::Arc;
 
@@ -14,14 +15,15 @@ use crate::message::Json;
 use crate::proxy::Gate;
 use crate::review::tool_visibility::ToolVisibility;
 
-/// Longest comparison that is shown, in lines and in bytes. One that is longer is approved where it can be read whole.
+/// Maximum length of a diff that is shown, in lines and in bytes. A longer one is approved where it
+/// can be read in full.
 const DIFF_LINES: usize = 600;
 const DIFF_BYTES: usize = 128 << 10;
 
 #[derive(Serialize)]
 struct PinsPage {
     upstreams: Vec<UpstreamPins>,
-    /// Whether pins outlast the gate.
+    /// Whether pins are kept across restarts of the gate.
     file: bool,
 }
 
@@ -29,7 +31,7 @@ struct PinsPage {
 struct UpstreamPins {
     name: String,
     policy: Option<String>,
-    /// The upstreams that have this policy, this one among them.
+    /// The upstreams that have this policy, including this one.
     shares_policy: Vec<String>,
     definitions: Vec<Definition>,
 }
@@ -41,7 +43,7 @@ struct Definition {
     waits: Option<HeldChange>,
     /// Whether the policy hides the tool from agents.
     hidden: bool,
-    /// The lines of the config that hide it, or show it.
+    /// The config lines that hide it, or show it.
     toggle: Option<String>,
     /// Whether the console can write them.
     can_toggle: bool,
@@ -51,13 +53,14 @@ struct Definition {
 struct HeldChange {
     sha256: String,
     classes: Vec<&'static str>,
-    /// Lines with `+`, `-` or a space before them.
+    /// Lines, each preceded by `+`, `-` or a space.
     diff: Vec<(char, String)>,
-    /// Lines that are not shown.
+    /// Number of lines that are not shown.
     left_out: usize,
 }
 
-/// All upstreams with what is known of them, by name. `has_config` if the gate was started with a config file.
+/// Lists all upstreams with their definitions, by name. `has_config` is set if the gate was started
+/// with a config file.
 pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
     let pinned = gate.pinned();
     let policies = gate.policies();
@@ -130,7 +133,8 @@ fn waits(old: Option<&Content>, held: &HeldDefinition) -> HeldChange {
     }
 }
 
-/// The lines of the config that hide a tool or show it; none for a name that the config would read as a pattern.
+/// Returns the config lines that hide or show a tool; `None` for a name that the config would read
+/// as a pattern.
 fn toggle(policy: &str, tool: &str, hidden: bool) -> Option<String> {
     ToolVisibility {
         policy: policy.to_owned(),
@@ -141,7 +145,7 @@ fn toggle(policy: &str, tool: &str, hidden: bool) -> Option<String> {
     .lines()
 }
 
-/// Approves what waits, if it is what the page has shown.
+/// Approves a pending change, if it is the one that the page has shown.
 pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
     let word = |name: &str| {
         read.root()

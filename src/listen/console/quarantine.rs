@@ -1,4 +1,5 @@
-//! What was taken out of answers and is kept: listed, looked at, released, deleted. All of it may wait for the disk.
+//! Quarantined content of replies: listed, shown, released, deleted. Every operation may block on
+//! the disk.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,11 +14,11 @@ use crate::protocol::AuditId;
 use crate::proxy::Gate;
 use crate::record::stores::{Actor, MessageInfo, Quarantine, State, StoreError};
 
-/// Maximum number of messages of the list.
+/// Maximum number of messages in the list.
 const LISTED: usize = 500;
-/// Longest part of a message that is shown, in bytes.
+/// Maximum length of the part of a message that is shown, in bytes.
 const SHOWN_BYTES: usize = 256 << 10;
-/// What stands on the record for whoever is at the console.
+/// The name of the console's user in records.
 pub(super) const WHO: &str = "console";
 
 #[derive(Serialize)]
@@ -49,7 +50,7 @@ struct Item {
 #[derive(Serialize)]
 struct MessageText {
     item: Item,
-    /// The strings that were taken out, if they can be found where they stood.
+    /// The strings that were removed, if they can be found at their places.
     withheld: Vec<Withheld>,
     message: String,
     is_whole: bool,
@@ -61,7 +62,7 @@ struct Withheld {
     text: String,
 }
 
-/// Everything that is there, the newest first.
+/// Lists all items, the newest first.
 pub(super) async fn list(gate: &Gate) -> Response<Body> {
     let Some(quarantine) = gate.recorder().quarantine().cloned() else {
         let listed = ItemList {
@@ -95,7 +96,7 @@ pub(super) async fn list(gate: &Gate) -> Response<Body> {
     .await
 }
 
-/// Does something with one message: `show`, `release` or `delete`.
+/// Performs an action on one message: `show`, `release` or `delete`.
 pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) -> Response<Body> {
     let (Some(quarantine), Some(audit)) = (
         gate.recorder().quarantine().cloned(),
@@ -116,7 +117,7 @@ pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) ->
         "show" => show(&quarantine, audit, by),
         "release" => Ok(match quarantine.release(audit, by)? {
             Some(release) => {
-                // The very next call gets it.
+                // The release takes effect for the very next call.
                 gate.reload_pins();
                 json(
                     StatusCode::OK,
@@ -244,7 +245,7 @@ fn not_found() -> Response<Body> {
     refuse(StatusCode::NOT_FOUND, "no such message in quarantine")
 }
 
-/// Where it may wait for the disk.
+/// Runs an operation where it may block on the disk.
 async fn off_thread(
     act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static,
 ) -> Response<Body> {

@@ -12,21 +12,21 @@ use crate::proxy::Gate;
 use crate::record::RuleHits;
 use crate::rules::{Case, Rule};
 
-/// A rule in the list. Policies may do different things about what it finds.
+/// A rule in the list. Policies may take different actions on its findings.
 #[derive(Serialize)]
 pub(super) struct RuleSummary {
     id: String,
     title: String,
     direction: &'static str,
     severity: &'static str,
-    /// What is done about what it finds, by policy.
+    /// The action on its findings, by policy.
     actions: BTreeMap<String, &'static str>,
     pack: Option<String>,
     #[serde(flatten)]
     hits: RuleHits,
 }
 
-/// All there is to know of a rule.
+/// All details of a rule.
 #[derive(Serialize)]
 struct RuleDetail {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ struct RuleDetail {
     spares: Vec<RuleCase>,
     references: Vec<String>,
     was: Vec<String>,
-    /// The rule's own table as its file has it, where the file is part of the binary.
+    /// The rule's own table in its file, if the file is part of the binary.
     source: Option<&'static str>,
 }
 
@@ -50,7 +50,7 @@ struct RuleCase {
     line: usize,
 }
 
-/// Every rule in force anywhere, by direction and name.
+/// Returns every rule in force in any policy, by direction and name.
 pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
     let hits = gate.recorder().rule_hits();
     in_force(gate)
@@ -59,7 +59,7 @@ pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
         .collect()
 }
 
-/// One of them.
+/// Returns one of them.
 pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
     let Some((rule, actions)) = in_force(gate)
         .into_iter()
@@ -128,7 +128,7 @@ fn summary(
     }
 }
 
-/// The part of a built-in file that is the rule's.
+/// Returns the part of a built-in file that belongs to the rule.
 fn source(rule: &Rule) -> Option<&'static str> {
     let (_, text) = crate::rules::BUILTIN_FILES
         .iter()
@@ -139,7 +139,7 @@ fn source(rule: &Rule) -> Option<&'static str> {
         .map(str::len)
         .sum();
     let from = text.get(start..)?;
-    // Its own first line may be the heading.
+    // The first line may be the rule's own heading.
     let end = from
         .get(1..)?
         .find("\n[[rule]]")

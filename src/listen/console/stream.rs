@@ -1,4 +1,5 @@
-//! Audit lines as they are told, for as long as the page listens and its session lasts.
+//! Streams audit lines as they are written, for as long as the page is connected and its session
+//! lasts.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,11 +17,12 @@ use super::page::{flowing, refuse};
 use crate::listen::{Body, Frontend};
 use crate::record::{TailBatch, TailReader};
 
-/// Lines that come within this time go out together.
+/// Lines that arrive within this time are sent together.
 const GATHER: Duration = Duration::from_millis(100);
-/// Where there are no lines for so long, the page hears that the stream is there; sessions are looked at as often.
+/// Time without lines after which the page receives a heartbeat; sessions are checked at the same
+/// interval.
 const BEAT: Duration = Duration::from_secs(5);
-/// Maximum number of lines from before that a page gets.
+/// Maximum number of earlier lines that a page receives.
 const BACK: usize = 1000;
 
 /// An open stream.
@@ -32,7 +34,7 @@ struct StreamSlot {
     _place: OwnedSemaphorePermit,
 }
 
-/// Opens a stream, from as many lines back as `query` says.
+/// Opens a stream that starts as many lines back as `query` specifies.
 pub(super) fn open(
     console: &Arc<Console>,
     front: &Arc<Frontend>,
@@ -58,7 +60,7 @@ pub(super) fn open(
         watch,
         _place: place,
     };
-    // So that the page knows at once that it listens.
+    // Tells the page at once that the stream is open.
     let hello = stream::iter([Ok(Bytes::from_static(b"{\"beat\":true}\n"))]);
     flowing(Body::Stream(
         hello.chain(stream::unfold(open, next)).boxed(),

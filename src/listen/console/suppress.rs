@@ -1,4 +1,5 @@
-//! Silences a false alarm from the console: adds the suppression of one passage to the config of the gate.
+//! Suppresses a false positive from the console: adds the suppression of one passage to the gate's
+//! config.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +15,9 @@ use crate::message::Json;
 use crate::proxy::{Gate, Policies};
 use crate::review::suppress::{Decision, add_suppressions};
 
-/// Writes the tables of finding number `finding` (from 1) of a line, with the `reason` and the last day `until`. `tables` is
-/// what the page showed: where the rules have changed since, nothing is written.
+/// Writes the suppression of finding number `finding` (from 1) of a line, with the `reason` and the
+/// last day `until`. `tables` is what the page has shown: if the rules have changed since, nothing
+/// is written.
 pub(super) async fn write(
     gate: &Arc<Gate>,
     config: Option<&PathBuf>,

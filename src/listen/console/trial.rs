@@ -1,4 +1,5 @@
-//! A text tried against the rules in force: judged as it would be in a message, told to nobody and kept nowhere.
+//! Tries a text against the rules in force: it is judged as it would be in a message, and neither
+//! recorded nor stored.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,9 +15,9 @@ use crate::protocol::{AgentName, AuditId, CallTarget, Caller, Context, Era, Open
 use crate::proxy::Gate;
 use crate::review::explain::{Step, readings};
 
-/// Longest body of a request, in bytes: JSON makes a text longer.
+/// Maximum length of a request body, in bytes: a text is longer in JSON.
 pub(super) const BODY_BYTES: usize = 512 << 10;
-/// Longest text that is tried, in bytes.
+/// Maximum length of a text that is tried, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
 
 #[derive(Serialize)]
@@ -26,7 +27,7 @@ struct TrialResult {
     policy: String,
     micros: f64,
     findings: Vec<TrialFinding>,
-    /// What the receiver would get, if it is not what was tried.
+    /// What the receiver would get, if it differs from the text that was tried.
     becomes: Option<String>,
     refusal: Option<String>,
     strings: usize,
@@ -43,11 +44,11 @@ struct TrialFinding {
     at: String,
     reading: &'static str,
     length: usize,
-    /// What the text looked like, from how it came to how it was found, with what matched marked.
+    /// The forms of the text, from the original to the one with the finding, with the match marked.
     steps: Vec<Step>,
 }
 
-/// Judges what a request holds: `text`, and where it stands.
+/// Judges the content of a request: `text`, at the given place.
 pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
     let word = |key: &str| {
         asked
@@ -201,7 +202,7 @@ fn trial_finding(finding: &Finding, steps: Vec<Step>) -> TrialFinding {
     }
 }
 
-/// The text in the place of the one that was tried.
+/// Returns the text that replaces the one that was tried.
 fn becomes(message: &Message, inspection: &Inspection) -> Option<String> {
     let Verdict::Rewrite(edits) = &inspection.verdict else {
         return None;

@@ -1,4 +1,4 @@
-//! Hides and shows tools from the console: sets `hidden` in the config of the gate.
+//! Hides and shows tools from the console: sets `hidden` in the gate's config.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::proxy::{Gate, Policies};
 use crate::review::tool_visibility::ToolVisibility;
 use crate::text::visible;
 
-/// The upstreams that have a policy, in order.
+/// Returns the upstreams that have a policy, in order.
 pub(super) fn upstreams_of(policies: &Policies, policy: &str) -> Vec<String> {
     let mut names: Vec<String> = policies
         .iter()
@@ -26,8 +26,8 @@ pub(super) fn upstreams_of(policies: &Policies, policy: &str) -> Vec<String> {
     names
 }
 
-/// Hides or shows a tool of an upstream. `policy` and `upstreams` are what the page showed: where they have changed since,
-/// nothing is written.
+/// Hides or shows a tool of an upstream. `policy` and `upstreams` are what the page has shown: if
+/// they have changed since, nothing is written.
 pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> Response<Body> {
     let conflict = |why: &str| refuse(StatusCode::CONFLICT, why);
     let Some(file) = config.cloned() else {
@@ -78,7 +78,7 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
     .await
 }
 
-/// The upstream and what the page showed for it.
+/// Reads the upstream, and what the page has shown for it.
 fn read(asked: &Json) -> Option<(String, ToolVisibility)> {
     let root = asked.root();
     let word = |key: &str| Some(root.get(key)?.str()?.into_owned());

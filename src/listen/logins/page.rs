@@ -1,4 +1,4 @@
-//! The pages themselves.
+//! The HTML of the login pages.
 
 use crate::oauth::{LoginPage, Principal};
 
@@ -13,7 +13,7 @@ button{font:inherit;padding:.6rem 1.2rem;border:0;border-radius:6px;background:v
 input{font:inherit;box-sizing:border-box;width:100%;padding:.5rem;margin:.4rem 0 .8rem;border:1px solid var(--line);border-radius:6px;background:var(--ground);color:var(--ink)}\
 details{margin-top:1.6rem;color:var(--soft)}summary{cursor:pointer}.soft{color:var(--soft)}";
 
-/// Asks a person to log in.
+/// Returns the page that asks a person to log in.
 pub(super) fn login(shown: &LoginPage) -> String {
     let plan = &shown.plan;
     let who = match &plan.party.principal {
@@ -52,7 +52,7 @@ pub(super) fn login(shown: &LoginPage) -> String {
     )
 }
 
-/// Says that it worked.
+/// Returns the page for a successful login.
 pub(super) fn success(upstream: &str) -> String {
     let upstream = escape(upstream);
     page(
@@ -63,7 +63,7 @@ pub(super) fn success(upstream: &str) -> String {
     )
 }
 
-/// Says that a ticket counts no more.
+/// Returns the page for a ticket that is no longer valid.
 pub(super) fn expired() -> String {
     page(
         "Nothing to do here",
@@ -71,7 +71,7 @@ pub(super) fn expired() -> String {
     )
 }
 
-/// Says what went wrong.
+/// Returns the page for a failed login.
 pub(super) fn failed(why: &str) -> String {
     let why = escape(why);
     page(
@@ -82,7 +82,7 @@ pub(super) fn failed(why: &str) -> String {
     )
 }
 
-/// A page of a title and HTML.
+/// Returns a page with a title and HTML content.
 pub(in crate::listen) fn page(title: &str, main: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 use super::{Authorizer, Plan, login_error, scopes, vault};
 use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{self, Answer, Attempt, DeviceAttempt};
-use crate::oauth::{Client, SecretText, LoginError, LoginParty, Principal};
+use crate::oauth::{Client, LoginError, LoginParty, Principal, SecretText};
 
 /// A request that has no effect, and that a server with authentication refuses.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;

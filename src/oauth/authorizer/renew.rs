@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
-use crate::oauth::discover::{DiscoverError, Discovered, DiscoveryHints, discover, server_metadata};
+use crate::oauth::discover::{
+    DiscoverError, Discovered, DiscoveryHints, discover, server_metadata,
+};
 use crate::oauth::{LoginParty, Origin, Scopes};
 
 /// Maximum number of times per hour that more scopes are requested from one principal; further

@@ -127,9 +127,14 @@ async fn where_the_challenge_says_and_nowhere_else() {
     assert_eq!(site.lines(), ["GET /elsewhere", OAUTH]);
 
     let gone = format!("{}/gone", site.origin);
-    let error = discover(&fetcher(), &mcp, &naming(gone.clone()), DiscoveryHints::default())
-        .await
-        .unwrap_err();
+    let error = discover(
+        &fetcher(),
+        &mcp,
+        &naming(gone.clone()),
+        DiscoveryHints::default(),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(
         error,
         DiscoverError::Metadata {
@@ -144,9 +149,14 @@ async fn where_the_challenge_says_and_nowhere_else() {
         "file:///etc/passwd",
         "http://login.example/",
     ] {
-        let error = discover(&fetcher(), &mcp, &naming(url.into()), DiscoveryHints::default())
-            .await
-            .unwrap_err();
+        let error = discover(
+            &fetcher(),
+            &mcp,
+            &naming(url.into()),
+            DiscoveryHints::default(),
+        )
+        .await
+        .unwrap_err();
         assert!(
             matches!(error, DiscoverError::Metadata { .. }) && !error.transient(),
             "{url}: {error}"

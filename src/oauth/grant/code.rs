@@ -16,7 +16,7 @@ use super::tokens::sendable;
 use super::wire::{OAuth, TokenClient};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, SecretText, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, Scopes, SecretText, TokenGrant};
 
 /// Maximum length of an answer, in bytes.
 const MOST_ANSWER_BYTES: usize = 32 << 10;

@@ -13,7 +13,7 @@ use super::tokens::{Seconds, Tokens, sendable};
 use super::wire::{TokenClient, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, SecretText, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, Scopes, SecretText, TokenGrant};
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Lifetime of a code if the server does not state it, and maximum lifetime that is accepted.

@@ -13,7 +13,9 @@ use super::wire::{TokenClient, read};
 use crate::config::EnterpriseConfig;
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, Scopes, TokenGrant};
+use crate::oauth::{
+    AuthorizationServer, Client, ClientAuth, Origin, Scopes, SecretText, TokenGrant,
+};
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

@@ -6,7 +6,7 @@ use super::GrantError;
 use super::wire::{TokenClient, check_up, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, SecretText, Scopes, TokenGrant};
+use crate::oauth::{AuthorizationServer, Client, Scopes, SecretText, TokenGrant};
 
 /// Obtains a new token with a refresh token (RFC 6749, section 6), for the scopes that were
 /// granted, since a renewal cannot extend them. The refresh token is kept if no new one is issued.

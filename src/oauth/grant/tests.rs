@@ -11,7 +11,7 @@ use oauth2::url::{Url, form_urlencoded};
 use super::*;
 use crate::oauth::assertion::{Keys, SignedClaims, SigningKey};
 use crate::oauth::testing::{Asked, Reply, Site, fetcher};
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, Scopes};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Origin, Scopes, SecretText};
 
 const RESOURCE: &str = "https://MCP.example:443/mcp?tenant=a%2Fb";
 const REDIRECT: &str = "http://127.0.0.1:49152/oauth/callback?x=1";

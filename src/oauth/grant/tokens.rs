@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::GrantError;
 use crate::message::Json;
 use crate::oauth::bounds;
-use crate::oauth::{SecretText, Scopes, TokenGrant, unix_now};
+use crate::oauth::{Scopes, SecretText, TokenGrant, unix_now};
 
 /// Maximum length of a token, in bytes.
 const MOST_TOKEN_BYTES: usize = 32 << 10;

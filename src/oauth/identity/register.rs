@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{IdentityError, auth_of, method_of};
 use crate::config::{Grant, LoginConfig};
 use crate::oauth::fetch::{FetchError, Fetcher, is_this_machine};
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, Origin, Scopes, bounds};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Origin, Scopes, SecretText, bounds};
 
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Maximum length of a client id and of a secret, in bytes.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::config::{Secret, VaultKey};
 use crate::oauth::{
-    AuthorizationServer, Client, ClientAuth, SecretText, LoginParty, Origin, Scopes, TokenGrant,
+    AuthorizationServer, Client, ClientAuth, LoginParty, Origin, Scopes, SecretText, TokenGrant,
     unix_now,
 };
 

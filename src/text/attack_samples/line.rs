@@ -1,20 +1,20 @@
-//! Lines of code, and the string literals in them, in whatever language.
+//! Lines of code, and the string literals in them, in any language.
 
 use std::ops::Range;
 
 use super::names::{is_output, is_regex, names_samples};
 
-/// Maximum number of bytes of a line that are read; a longer one is no code that a person wrote.
+/// Maximum length of a line that is read, in bytes; a longer one is not code written by a person.
 const LINE_BYTES: usize = 4000;
 /// Maximum number of literals that are read in a line.
 const LITERALS: usize = 64;
 /// Quotation marks of docstrings and blocks of text.
 const TRIPLE: [&str; 2] = ["\"\"\"", "'''"];
-/// What opens and closes a block comment.
+/// The marks that open and close a block comment.
 const BLOCK_COMMENTS: [(&str, &str); 2] = [("/*", "*/"), ("<!--", "-->")];
-/// What begins an assertion.
+/// Beginnings of assertions.
 const ASSERTIONS: [&str; 5] = ["expect(", "assert", "require.", "refute", "should"];
-/// Words before a condition.
+/// Words that precede a condition.
 const CONDITIONS: [&str; 8] = [
     "if", "elif", "while", "and", "or", "not", "return", "assert",
 ];
@@ -24,14 +24,14 @@ const AFTER: [&str; 9] = ["in", "nocase", "do", "and", "or", "if", "for", "as", 
 /// A line of a text.
 pub(super) struct Line<'t> {
     pub(super) text: &'t str,
-    /// Its place in the text.
+    /// Its position in the text.
     pub(super) start: usize,
     pub(super) indent: usize,
 }
 
 impl<'t> Line<'t> {
     pub(super) fn new(text: &'t str, start: usize) -> Self {
-        // A mark of a diff is not part of the line.
+        // A diff marker is not part of the line.
         let unmarked = text
             .strip_prefix(['+', '-'])
             .filter(|rest| rest.starts_with(['\t', ' ']) && !rest.starts_with(" \""));
@@ -44,12 +44,12 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// Whether it opens or closes a block of code of Markdown.
+    /// Reports whether it opens or closes a Markdown code block.
     pub(super) fn is_fence(&self) -> bool {
         self.text.trim_start().starts_with("```")
     }
 
-    /// Whether the lines indented below it are part of what it begins.
+    /// Reports whether the lines indented below it are part of what it begins.
     pub(super) fn opens(&self) -> bool {
         let text = self.text.trim_end();
         let is_statement = |head: &str| {
@@ -65,7 +65,7 @@ impl<'t> Line<'t> {
             || text.ends_with("VALUES")
     }
 
-    /// Whether it is a key of YAML whose value is below it.
+    /// Reports whether it is a YAML key whose value is below it.
     pub(super) fn is_key(&self) -> bool {
         let key = self
             .text
@@ -78,12 +78,12 @@ impl<'t> Line<'t> {
         })
     }
 
-    /// Whether it only opens a bracket.
+    /// Reports whether it only opens a bracket.
     pub(super) fn is_bracket(&self) -> bool {
         matches!(self.text.trim(), "{" | "[" | "(")
     }
 
-    /// The value of a member of YAML without quotation marks, with its place in the text.
+    /// Returns the value of a YAML entry without quotation marks, with its range in the text.
     pub(super) fn value(&self) -> Option<(Range<usize>, &'t str)> {
         let member = self.text.trim_start().trim_start_matches("- ");
         let (key, value) = member.split_once(": ")?;
@@ -97,34 +97,34 @@ pub(super) struct Literal<'t> {
     pub(super) span: Range<usize>,
     pub(super) content: &'t str,
     pub(super) is_regex: bool,
-    /// It is an element, an argument or a value, and not shown to a reader.
+    /// Whether it is an element, an argument or a value, and is not shown to a reader.
     pub(super) is_value: bool,
-    /// It is an element of a list.
+    /// Whether it is an element of a list.
     pub(super) is_element: bool,
-    /// The code asks whether it is in a text.
+    /// Whether the code checks if a text contains it.
     pub(super) is_searched_for: bool,
 }
 
-/// What a line contains.
+/// The content of a line.
 #[derive(Default)]
 pub(super) struct ReadLine<'t> {
     pub(super) found: Vec<Literal<'t>>,
-    /// The end of the first name in it that is one of samples.
+    /// The end of the first name in it that denotes samples.
     pub(super) named_at: Option<usize>,
     pub(super) is_comment: bool,
-    /// It asserts the result of the lines before it.
+    /// Whether it asserts the result of the preceding lines.
     pub(super) asserts: bool,
 }
 
 /// Reads the literals of consecutive lines.
 #[derive(Default)]
 pub(super) struct Literals {
-    /// What closes the comment or the block of text that is open.
+    /// The mark that closes the open comment or text block.
     open: Option<&'static str>,
 }
 
 impl Literals {
-    /// Whether a comment or a block of text is open.
+    /// Reports whether a comment or a text block is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -170,15 +170,16 @@ impl Literals {
 
 enum Step {
     To(usize),
-    /// The rest of the line, and the next lines up to this, are a comment or a block of text.
+    /// The rest of the line, and the following lines up to this mark, are a comment or a text
+    /// block.
     Open(&'static str),
 }
 
-/// A line that is read.
+/// A line that is being read.
 struct Scan<'l, 't> {
     line: &'l Line<'t>,
     read: ReadLine<'t>,
-    /// Up to here code has been searched for names.
+    /// The end of the code that has been searched for names.
     code: usize,
     in_comment: bool,
     /// Quotation marks that are not closed on this line.
@@ -186,7 +187,7 @@ struct Scan<'l, 't> {
 }
 
 impl<'t> Scan<'_, 't> {
-    /// Reads the character or literal at a place, where `rest` begins.
+    /// Reads the character or literal at `at`, where `rest` begins.
     fn step(&mut self, at: usize, rest: &'t str) -> Step {
         let text = self.line.text;
         let before = text.get(..at).unwrap_or_default();
@@ -201,7 +202,7 @@ impl<'t> Scan<'_, 't> {
             .into_iter()
             .map(|mark| (mark, mark))
             .chain(BLOCK_COMMENTS);
-        // In `src/*.rs` it is a pattern of names.
+        // In `src/*.rs`, it is part of a glob.
         let is_glob = before.ends_with(|c: char| c.is_alphanumeric() || c == '*');
         let mut skipped = skipped.filter(|(open, _)| {
             rest.starts_with(open) && !self.in_comment && !(*open == "/*" && is_glob)
@@ -283,7 +284,7 @@ impl<'t> Scan<'_, 't> {
         Step::To(end + 1)
     }
 
-    /// Searches the code up to a place for names.
+    /// Searches the code up to `end` for names.
     fn name(&mut self, end: usize) {
         if self.read.named_at.is_none() {
             let code = self.line.text.get(self.code..end).unwrap_or_default();
@@ -293,7 +294,7 @@ impl<'t> Scan<'_, 't> {
     }
 }
 
-/// The length of a literal, up to its closing mark on the same line.
+/// Returns the length of a literal, up to its closing mark on the same line.
 fn closing(inside: &str, mark: char) -> Option<usize> {
     let mut is_escaped = false;
     inside.char_indices().find_map(|(at, c)| {
@@ -303,7 +304,7 @@ fn closing(inside: &str, mark: char) -> Option<usize> {
     })
 }
 
-/// Whether a literal after this is an element, an argument or a value of code.
+/// Reports whether a literal after this is an element, an argument or a value of code.
 fn follows_code(before: &str) -> bool {
     let head = before.trim().trim_start_matches(['+', '-']).trim_start();
     if head.is_empty() {
@@ -315,7 +316,7 @@ fn follows_code(before: &str) -> bool {
         return !key.trim().trim_start_matches("- ").contains(' ')
             && (object.is_empty() || has_bracket);
     }
-    // In prose, a comma follows words with blanks between them.
+    // In prose, a comma follows words separated by blanks.
     let is_listed = |head: &str| {
         head.ends_with(['"', '\'', '`', ']', '}', ')']) || has_bracket || !head.contains(' ')
     };
@@ -323,7 +324,7 @@ fn follows_code(before: &str) -> bool {
         || head.strip_suffix(',').is_some_and(is_listed)
 }
 
-/// Whether code goes on after a literal.
+/// Reports whether code continues after a literal.
 fn precedes_code(after: &str) -> bool {
     let tail = after.trim_start();
     let word = tail
@@ -333,13 +334,13 @@ fn precedes_code(after: &str) -> bool {
     word.is_empty() || AFTER.contains(&word) || word == "i" && after.starts_with('i')
 }
 
-/// Whether code that ends here goes on with a condition.
+/// Reports whether code that ends here continues with a condition.
 fn asks(before: &str) -> bool {
     let last = before.split_ascii_whitespace().next_back();
     last.is_none_or(|word| CONDITIONS.contains(&word) || word.ends_with(['(', '[', ',', '=']))
 }
 
-/// Whether code asks if the literal before this is in a text: `"…" in text`.
+/// Reports whether code checks if a text contains the literal before this: `"…" in text`.
 fn searches(after: &str) -> bool {
     let Some(tail) = after
         .strip_prefix(" in ")
@@ -359,7 +360,7 @@ fn searches(after: &str) -> bool {
                 .any(|end| rest.starts_with(end)))
 }
 
-/// Whether code shows the literal after this to a reader.
+/// Reports whether code shows the literal after this to a reader.
 fn is_shown(before: &str) -> bool {
     let words = |text: &str| {
         text.rsplit(|c: char| !(c.is_alphanumeric() || "_.:!>-".contains(c)))

@@ -1,21 +1,21 @@
-//! Words that tell a sample from an instruction.
+//! Words that distinguish a sample from an instruction.
 
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use unicode_normalization::UnicodeNormalization;
 
-/// Maximum length of a sample.
+/// Maximum length of a sample, in bytes.
 const SAMPLE_BYTES: usize = 120;
-/// Maximum length of a regex, which spells out alternatives.
+/// Maximum length of a regex, which spells out alternatives, in bytes.
 const REGEX_BYTES: usize = 320;
 
-/// Maximum length of a word of a sample.
+/// Maximum length of a word of a sample, in bytes.
 const WORD_BYTES: usize = 40;
-/// Maximum length of a search phrase.
+/// Maximum length of a search phrase, in bytes.
 const PHRASE_BYTES: usize = 60;
 
-/// Beginnings of words in names of lists of attacks, of tests and of searches.
+/// Beginnings of words in the names of lists of attacks, of tests and of searches.
 const SAMPLE_NAMES: &str = "pattern phrase payload attack inject jailbreak blocklist blacklist denylist deny bann forbid suspicious \
     malicious trigger signature sample corpus case fixture test spec assert refute expect override detect guard filter classif scan \
     screen flag contains includes match regex compile positive negative bad probe canary adversar needle keyword threat fuzz yara \
@@ -121,7 +121,8 @@ fn search<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
         .ok()
 }
 
-/// The end of the first word in a piece of code that names samples. A word may be part of a name: `BAD_PHRASES`, `badPhrases`.
+/// Returns the end of the first word in a piece of code that denotes samples. A word may be part of
+/// a name: `BAD_PHRASES`, `badPhrases`.
 pub(super) fn names_samples(code: &str) -> Option<usize> {
     let begins = |at: usize| {
         let bytes = code.as_bytes();
@@ -139,7 +140,7 @@ pub(super) fn names_samples(code: &str) -> Option<usize> {
         .map(|word| word.end())
 }
 
-/// Whether a name ends a piece of code by which a string is shown to a reader.
+/// Reports whether a piece of code that ends with this name shows a string to a reader.
 pub(super) fn is_output(name: &str) -> bool {
     let name = name.trim_end_matches('!');
     let last = name.rsplit(['.', ':', '>']).next().unwrap_or(name);
@@ -153,10 +154,10 @@ pub(super) fn is_output(name: &str) -> bool {
     })
 }
 
-/// Whether a text gives its reader nothing to do beyond its own words.
+/// Reports whether a text gives its reader nothing to do beyond its own words.
 pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
     let limit = if is_regex { REGEX_BYTES } else { SAMPLE_BYTES };
-    // A regex names files and commands to find them.
+    // A regex names files and commands in order to find them.
     let names_target = |content: &str| {
         TARGET
             .as_ref()
@@ -167,7 +168,7 @@ pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
         false if content.is_ascii() => names_target(content),
         false => names_target(content) || names_target(&content.nfkc().collect::<String>()),
     };
-    // What is encoded cannot be read here.
+    // Encoded text cannot be read here.
     let is_encoded = || {
         content
             .split_ascii_whitespace()
@@ -179,14 +180,14 @@ pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
         && (is_regex || !has_identifier(content) && !is_encoded())
 }
 
-/// Whether it names a tool or another part of a program, such as `delete_all`.
+/// Reports whether a text names a tool or another part of a program, such as `delete_all`.
 fn has_identifier(content: &str) -> bool {
     content.as_bytes().windows(3).any(
         |three| matches!(three, [a, b'_', b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()),
     )
 }
 
-/// Whether an e-mail address may be in it.
+/// Reports whether a text may contain an e-mail address.
 fn has_address(content: &str) -> bool {
     content.match_indices('@').any(|(at, _)| {
         let before = content
@@ -199,7 +200,7 @@ fn has_address(content: &str) -> bool {
     })
 }
 
-/// Whether a literal is a regex.
+/// Reports whether a literal is a regex.
 pub(super) fn is_regex(content: &str) -> bool {
     if !content.contains(['\\', '(', ')', '[', '{']) {
         return false;
@@ -217,7 +218,7 @@ pub(super) fn is_regex(content: &str) -> bool {
     marks + alternatives >= MARKS.max(content.matches(' ').count() / WORDS_PER_MARK)
 }
 
-/// Whether a text is written as programs compare it, rather than as a sentence.
+/// Reports whether a text is written as programs compare it, rather than as a sentence.
 pub(super) fn is_search_phrase(content: &str) -> bool {
     let phrase = content.trim_end_matches(':');
     let is_plain =

@@ -1,5 +1,5 @@
-//! Quotations in prose that are introduced as wording (`the words "…"`, `phrases such as "…"`), and enumerations of
-//! phrases (`knows "…", "…" and "…"`).
+//! Quotations in prose that are introduced as wording (`the words "…"`, `phrases such as "…"`), and
+//! enumerations of phrases (`knows "…", "…" and "…"`).
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ const MARKS: [(char, char); 4] = [
 /// Words directly before a quotation that introduce wording.
 const INTRODUCTIONS: &str = "words phrase phrases sentence sentences string strings text texts line payload payloads quotation typing \
     typed types writes wrote written";
-/// Two words that do.
+/// Pairs of words that do.
 const PAIRS: [(&str, &str); 6] = [
     ("such", "as"),
     ("the", "form"),
@@ -25,10 +25,10 @@ const PAIRS: [(&str, &str); 6] = [
     ("strings", "like"),
     ("something", "like"),
 ];
-/// Words of a sentence that has its reader do what a quotation says.
+/// Words of a sentence that tells its reader to do what a quotation says.
 const REQUESTS: &str = "you your please must should shall now assistant follow obey execute perform do carry reply respond answer output \
     say print send repeat return run call use apply accept";
-/// How far before a quotation its sentence is read.
+/// How far before a quotation its sentence is read, in bytes.
 const SENTENCE_BYTES: usize = 160;
 /// Maximum number of quotations that are read in one line.
 const QUOTATIONS: usize = 32;
@@ -36,7 +36,7 @@ const QUOTATIONS: usize = 32;
 /// Minimum number of phrases in an enumeration.
 const ENUMERATED: usize = 3;
 
-/// The introduced and the enumerated quotations of a line.
+/// Returns the introduced and the enumerated quotations of a line.
 pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut enumerated = Vec::new();
@@ -82,7 +82,8 @@ pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the first quotation mark of a text is, where what it quotes begins, and the mark that closes it.
+/// Returns the position of the first quotation mark of a text, the position where the quoted text
+/// begins, and the closing mark.
 fn opening(text: &str) -> Option<(usize, usize, char)> {
     let mut may_open = text
         .bytes()

@@ -5,12 +5,12 @@ use std::ops::Range;
 use super::line::Line;
 use super::names::is_inert;
 
-/// Columns that hold samples.
+/// Names of columns that contain samples.
 const SAMPLE: [&str; 14] = [
     "sample", "example", "input", "prompt", "payload", "phrase", "pattern", "text", "string",
     "query", "message", "trick", "variant", "body",
 ];
-/// Columns that say what a sample is, and what became of it.
+/// Names of columns that describe a sample or its outcome.
 const VERDICT: [&str; 27] = [
     "techni",
     "trick",
@@ -41,10 +41,10 @@ const VERDICT: [&str; 27] = [
     "class",
 ];
 
-/// The table that a line may be in.
+/// The table that contains the current line, if any.
 #[derive(Default)]
 pub(super) struct Table<'t> {
-    /// What parts the cells of its rows, if it is a table of samples.
+    /// The separator of the cells of its rows, if it is a table of samples.
     rows: Option<char>,
     previous: Option<&'t str>,
 }
@@ -55,12 +55,13 @@ impl<'t> Table<'t> {
         *self = Self::default();
     }
 
-    /// Whether commas part the cells of its rows.
+    /// Reports whether the cells of its rows are separated by commas.
     pub(super) fn has_commas(&self) -> bool {
         self.rows == Some(',')
     }
 
-    /// The cells of a row that are samples. `None` for lines outside of tables of samples.
+    /// Returns the cells of a row that are samples, or `None` for lines outside of tables of
+    /// samples.
     pub(super) fn cells(&mut self, line: &Line<'t>) -> Option<Vec<Range<usize>>> {
         let text = line.text.trim();
         let previous = self.previous.replace(text);
@@ -80,7 +81,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Whether a line separates a header from rows.
+/// Reports whether a line separates a header from rows.
 fn is_rule(text: &str) -> bool {
     text.contains('-')
         && text.contains(['|', '+'])
@@ -89,7 +90,7 @@ fn is_rule(text: &str) -> bool {
             .all(|c| matches!(c, '|' | '-' | ':' | '+' | ' '))
 }
 
-/// Whether a line is a list of the names of columns.
+/// Reports whether a line is a list of column names.
 fn is_names(text: &str) -> bool {
     text.contains(',')
         && text.split(',').all(|name| {
@@ -100,7 +101,7 @@ fn is_names(text: &str) -> bool {
         })
 }
 
-/// Whether different columns hold samples and say what became of them.
+/// Reports whether different columns contain samples and describe their outcome.
 fn is_header<'h>(columns: impl Iterator<Item = &'h str>) -> bool {
     let columns: Vec<String> = columns.map(str::to_ascii_lowercase).collect();
     let find = |words: &[&str]| -> Vec<usize> {
@@ -117,7 +118,7 @@ fn is_header<'h>(columns: impl Iterator<Item = &'h str>) -> bool {
         .any(|sample| verdicts.iter().any(|verdict| verdict != sample))
 }
 
-/// The cells of a row, if nothing in it is for the reader to do.
+/// Returns the cells of a row that give a reader nothing to do.
 fn cells(line: &Line<'_>, mark: char) -> Vec<Range<usize>> {
     let mut start = 0;
     let mut found = Vec::new();

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::AttackSamples;
 
-/// Whether the first passage `ignore … rules` of a text is a sample.
+/// Reports whether the first passage `ignore … rules` of a text is a sample.
 fn is_sample(text: &str) -> bool {
     let start = text.find("ignore").unwrap();
     let end = start + text[start..].find("rules").unwrap() + "rules".len();

@@ -1,4 +1,5 @@
-//! Ways to hide a text from a person, each in several kinds of text: none of them leaves it for the agent to read.
+//! Ways to hide a text from a person, each tried in several kinds of text: none of them leaves the
+//! text readable for the agent.
 
 mod places;
 
@@ -9,7 +10,7 @@ const PAYLOAD: &str =
 const BEFORE: &str = "The release adds faster start-up and fixes two bugs.";
 const AFTER: &str = "Installation needs about ten minutes.";
 
-/// Styles of the element that holds the text.
+/// Styles of the element that contains the text.
 #[rustfmt::skip]
 const STYLES: [&str; 143] = [
     "display:none", "display : NONE ! important", "display:block;display:none", "display:none;display:hidden",
@@ -56,7 +57,7 @@ const STYLES: [&str; 143] = [
     "display&colon;none", "&#100;isplay:none",
 ];
 
-/// What stands in the head, and what around the text.
+/// The content of the head, and the markup around the text (`@@`).
 #[rustfmt::skip]
 const PLACES: [(&str, &str); 160] = [
     ("", "<div hidden>@@</div>"), ("", r#"<div hidden="until-found">@@</div>"#), ("", "<p HIDDEN=false>@@</p>"),

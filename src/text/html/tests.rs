@@ -152,7 +152,7 @@ fn a_rendered_page_keeps_code_and_its_language() {
         rendered("<code><p>a</p><p>b</p></code><code> </code><pre> </pre>"),
         "a\n\nb"
     );
-    // No end of a list, and no words split where none were.
+    // The list does not end here, and no words are split that were not before.
     assert_eq!(
         rendered("<ul><li><pre>a</pre><li>b</ul>"),
         "- ```\na\n```\n\n- b"
@@ -227,7 +227,7 @@ fn a_table_with_spans_out_of_bounds_is_written_row_by_row() {
         "| a | b |"
     );
     assert_eq!(rows("<tr><td colspan=2>a|b<td>c"), "| a\\|b | c |");
-    // What is not in a row stays.
+    // Content outside of a row is kept.
     assert!(rows("<tr><td colspan=2>a<td>b</tr>more<tr><td>c<td>d<td>e").contains("more"));
     // Cells that overlap.
     let overlapping = rows("<tr><td>a<td rowspan=2>b<tr><td colspan=2>c<td>d");
@@ -350,7 +350,7 @@ fn time(text: &str) -> Duration {
     runs.min().unwrap_or_default()
 }
 
-/// A text of a shape, as long as it is told.
+/// Generates a text of a certain shape, of the given length.
 type Shape = fn(usize) -> String;
 
 #[test]
@@ -422,7 +422,7 @@ fn hostile_input_costs_linear_time() {
         }),
     ];
     for (name, make) in shapes {
-        // Others use the machine too: what is linear shows it in one of a few tries.
+        // Other processes use the machine too: linear code shows in one of a few attempts.
         let ratio =
             || time(&make(40_000)).as_secs_f64() / time(&make(5_000)).as_secs_f64().max(0.001);
         assert!(

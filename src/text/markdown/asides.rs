@@ -1,5 +1,6 @@
-//! What else Markdown and its relatives do not show: attributes in braces (kramdown, Pandoc), words after a fence, cells
-//! beyond a table's head (GFM 4.10), phantoms and white letters of formulas.
+//! Further content that Markdown and its relatives do not display: attributes in braces (kramdown,
+//! Pandoc), words after a fence, cells beyond a table's head (GFM 4.10), phantoms and white letters
+//! of formulas.
 
 use std::ops::Range;
 
@@ -7,7 +8,8 @@ use super::PART_BYTES;
 use crate::text::presentational_attrs::prose;
 use crate::text::{Facts, holds};
 
-/// Commands of formulas that leave room for what is in the braces that follow, and show nothing there.
+/// Commands in formulas that reserve space for the content of the following braces, but do not
+/// display it.
 const PHANTOMS: [&str; 6] = [
     r"phantom{",
     r"\textcolor{white}{",
@@ -16,10 +18,10 @@ const PHANTOMS: [&str; 6] = [
     r"\color{#fff",
     r"\begin{comment}",
 ];
-/// Words after a fence from which on they are no language and no options.
+/// Minimum number of words after a fence that cannot be a language and options.
 const FENCE_WORDS: usize = 5;
 
-/// Finds them.
+/// Finds all of this content, except for words after fences.
 pub(super) fn find(text: &str, facts: &Facts, cuts: &mut Vec<(Range<usize>, &str)>) {
     if facts.has(b'{') && facts.has(b'=') && holds(text, "=\"") {
         attributes(text, cuts);
@@ -69,7 +71,7 @@ fn phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     }
 }
 
-/// Length of what stands in braces that open here.
+/// Returns the length of the braces that open here, with their content.
 fn braces(rest: &str) -> usize {
     let mut depth = 0_usize;
     for (at, b) in rest.bytes().enumerate() {
@@ -85,7 +87,7 @@ fn braces(rest: &str) -> usize {
     0
 }
 
-/// Cells of a row beyond those of the head.
+/// Finds cells of a row beyond those of the head.
 fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut columns = None;
     let mut start = 0;
@@ -115,7 +117,7 @@ fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     }
 }
 
-/// Where the bars of a row stand that part its cells.
+/// Returns the positions of the bars that separate the cells of a row.
 fn bars(row: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut code = false;
@@ -131,7 +133,7 @@ fn bars(row: &str) -> Vec<usize> {
     found
 }
 
-/// What stands after a fence besides a language and options.
+/// Finds the text after a fence other than a language and options.
 pub(super) fn fences(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut start = 0;
     let mut open = false;

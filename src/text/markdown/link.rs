@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use super::PART_BYTES;
 
-/// Deepest nesting of brackets in a target (CommonMark asks for three at least).
+/// Maximum nesting of brackets in a target (CommonMark requires at least three).
 const DEPTH: usize = 16;
 
-/// What stands after the colon of a definition.
+/// The part of a definition after its colon.
 pub(super) struct Definition {
     pub(super) target: Range<usize>,
-    /// With its quotes.
+    /// Including its quotes.
     pub(super) title: Option<Range<usize>>,
-    /// Where the line ends that it ends on.
+    /// The end of the line that it ends on.
     pub(super) end: usize,
 }
 
-/// Reads a definition from behind its colon.
+/// Reads a definition from after its colon.
 pub(super) fn definition(text: &str, at: usize) -> Option<Definition> {
     let start = space(text, at, 1);
     let target = target(text, start)?;
@@ -34,7 +34,7 @@ pub(super) fn definition(text: &str, at: usize) -> Option<Definition> {
     }
 }
 
-/// The title of a link whose round bracket opened before a place.
+/// Returns the title of a link whose parenthesis opened before `at`.
 pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
     let start = space(text, at, 1);
     let target = target(text, start).unwrap_or(start..start);
@@ -46,7 +46,8 @@ pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
         .then_some(target.end..title.end)
 }
 
-/// Past white space with so many ends of lines at most; quotes go on with their sign.
+/// Skips white space with at most `lines` line ends. In block quotes, lines continue with their
+/// `>`.
 fn space(text: &str, at: usize, lines: usize) -> usize {
     let mut end = at;
     let mut seen = 0;
@@ -94,7 +95,8 @@ fn target(text: &str, at: usize) -> Option<Range<usize>> {
     (length > 0 && length < PART_BYTES).then_some(at..at + length)
 }
 
-/// What stands in quotes or brackets that open at a place, with them; an empty line ends it before its time.
+/// Returns the range of the quotes or brackets that open at `at`, including them; `None` if an
+/// empty line comes before their end.
 fn quoted(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(at..)?;
     let close = match rest.first()? {
@@ -114,7 +116,7 @@ fn quoted(text: &str, at: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Where the line ends, if nothing more stands on it.
+/// Returns the end of the line, if nothing else is on it.
 fn line_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let blank = rest

@@ -1,7 +1,8 @@
-//! Letters moved: shifted in the alphabet (Caesar, rot13), mirrored in it (Atbash), or written backwards.
+//! Moved letters: shifted in the alphabet (Caesar, rot13), mirrored in it (Atbash), or written
+//! backwards.
 //!
-//! All shifts at once: the differences between a word's letters stay what they are. A few long words that orders are made
-//! of give the shift away.
+//! All shifts are tested at once, because the differences between a word's letters stay the same. A
+//! few long words that are typical of instructions reveal the shift.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,7 +11,7 @@ use super::tokens::Tokens;
 use super::{DecodedPart, Suspicion, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
-/// Words that give a cipher away: long enough that nothing else has their differences.
+/// Words that reveal a cipher: so long that no other word has the same differences.
 pub(super) const TELLING: [&str; 58] = [
     "ignore",
     "ignoring",
@@ -71,11 +72,11 @@ pub(super) const TELLING: [&str; 58] = [
     "include",
     "records",
 ];
-/// Letters of the shortest of them.
+/// Length of the shortest of them, in letters.
 pub(super) const TELLING_LETTERS: usize = 5;
-/// Telling words of one cipher in a region.
+/// Minimum number of telling words in the same cipher.
 const TOLD: usize = 2;
-/// Common words in what comes out.
+/// Minimum number of common words in the deciphered text.
 const WORDS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +106,7 @@ static TABLE: LazyLock<QuickMap<u64, (AlphabetOrder, u8)>> = LazyLock::new(|| {
     table
 });
 
-/// A number for the differences between letters (FNV-1a).
+/// Returns a hash of the differences between letters (FNV-1a).
 fn differences(letters: impl Iterator<Item = u8>) -> u64 {
     let mut last = None;
     letters.fold(0xcbf2_9ce4_8422_2325, |hash, letter| {
@@ -153,7 +154,8 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// How the first four letters of telling words differ in every order, one bit for each choice: nearly all words end here.
+/// How the first four letters of telling words differ in every order, one bit for each combination:
+/// nearly all words are ruled out here.
 static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
     let mut bits = Box::new([0; 1 << 10]);
     for word in TELLING {
@@ -164,10 +166,10 @@ static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
                 continue;
             };
             let differences = [apart(a, b), apart(b, c), apart(c, d)];
-            // Mirrored, letters are as far apart the other way round.
+            // Mirrored letters have the same distance in the opposite direction.
             for [first, second, third] in [differences, differences.map(|apart| (26 - apart) % 26)]
             {
-                // A shift over the end of the alphabet makes a difference smaller by 26.
+                // A shift past the end of the alphabet makes a difference smaller by 26.
                 for wraps in 0..8 {
                     let low = |apart: u8, nth: u8| {
                         usize::from(apart.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f)
@@ -184,7 +186,7 @@ static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
 });
 type StartBits = [u32; 1 << 10];
 
-/// How far one letter is behind another, round the alphabet.
+/// Returns how far `b` comes after `a` in the alphabet, cyclically.
 fn apart(a: u8, b: u8) -> u8 {
     let apart = b.wrapping_sub(a);
     if b >= a {
@@ -194,7 +196,7 @@ fn apart(a: u8, b: u8) -> u8 {
     }
 }
 
-/// Says whether letters are a telling word in some cipher.
+/// Returns a function that reports whether letters are a telling word in some cipher.
 pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
     let beginnings: &StartBits = &BEGINNINGS;
     move |letters| {
@@ -208,7 +210,7 @@ pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
     }
 }
 
-/// In which cipher letters are a telling word; as it is, a word is in none.
+/// Returns the cipher in which letters are a telling word. A telling word in plain text is in none.
 fn cipher_of(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
     let letters = || letters.iter().map(|b| (b | 0x20) - b'a');
     let (order, first) = TABLE.get(&differences(letters()))?;
@@ -216,7 +218,7 @@ fn cipher_of(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
     Some((*order, shift)).filter(|cipher| *cipher != (AlphabetOrder::Forward, 0))
 }
 
-/// Telling words, each with the cipher that it is written in.
+/// Returns the telling words, each with the cipher that it is written in.
 fn telling_words(bytes: &[u8], words: &[Range<usize>]) -> Vec<((AlphabetOrder, u8), Range<usize>)> {
     let told = |word: &Range<usize>| Some((cipher_of(bytes.get(word.clone())?)?, word.clone()));
     words.iter().filter_map(told).collect()
@@ -242,7 +244,7 @@ fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static st
         AlphabetOrder::Forward if shift == 13 => vec![("rot13", text.chars().map(moved).collect())],
         AlphabetOrder::Forward => vec![("caesar", text.chars().map(moved).collect())],
         AlphabetOrder::Mirrored => vec![("atbash", text.chars().map(moved).collect())],
-        // Of the whole, or of each word.
+        // Reversed as a whole, or word by word.
         AlphabetOrder::Backward => vec![
             ("reversed", text.chars().rev().map(moved).collect()),
             (

@@ -1,8 +1,8 @@
-//! Columns read from top to bottom: of tables (Markdown, CSV, tab-separated), and of the values that members of one name have
-//! in JSON and in lists of `name: value` lines.
+//! Columns read from top to bottom: those of tables (Markdown, CSV, tab-separated), and the values
+//! of members with the same name in JSON and in lists of `name: value` lines.
 //!
-//! A model that is given rows of a word each reads a sentence. Only short cells are joined: a long one says what it says by
-//! itself. Made only where the joined cells speak to a reader.
+//! A model that receives rows of one word each reads a sentence. Only short cells are joined: a
+//! long one is complete by itself. The reading is made only if the joined cells address a reader.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,18 +11,18 @@ use super::Facts;
 use super::source_map::MappedText;
 use super::steering_words;
 
-/// Longest cell that is joined, in bytes.
+/// Maximum length of a cell that is joined, in bytes.
 const CELL_BYTES: usize = 64;
-/// Cells from which on they are a column.
+/// Minimum number of cells in a column.
 const CELLS: usize = 3;
-/// Maximum number of columns of a table, and names of members, that are followed.
+/// Maximum number of columns of a table, and of names of members, that are followed.
 const COLUMNS: usize = 32;
-/// Longest name of a member, in bytes.
+/// Maximum length of the name of a member, in bytes.
 const NAME_BYTES: usize = 40;
-/// Signs that part the cells of a row, the likeliest first.
+/// Separators of the cells of a row, the most likely first.
 const SEPARATORS: [u8; 4] = [b'|', b'\t', b';', b','];
 
-/// The columns of `text`, one after the other; `None` if no column may address a reader.
+/// Returns the columns of `text`, one after the other; `None` if no column may address a reader.
 pub(super) fn read(text: &str, facts: &Facts) -> Option<MappedText> {
     let mut made = MappedText::default();
     if facts.has(b'\n') && facts.has_any(&SEPARATORS) {
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, facts: &Facts) -> Option<MappedText> {
     (!made.text.is_empty()).then_some(made)
 }
 
-/// Adds a column, if it speaks to a reader.
+/// Adds a column, if it addresses a reader.
 fn add(text: &str, cells: &[Range<usize>], made: &mut MappedText) {
     if cells.len() < CELLS {
         return;
@@ -51,7 +51,7 @@ fn add(text: &str, cells: &[Range<usize>], made: &mut MappedText) {
     }
 }
 
-/// Lines in a row that have the same number of the same separator.
+/// Finds tables: consecutive lines that have the same number of the same separator.
 fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
     let separators: Vec<u8> = SEPARATORS
         .into_iter()
@@ -106,14 +106,14 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 fn count(line: &str, separator: u8) -> Option<usize> {
-    // Statements and the items of lists end so.
+    // Statements and items of lists end this way.
     if line.ends_with([';', ',', '{']) {
         return None;
     }
     Some(memchr::memchr_iter(separator, line.as_bytes()).count()).filter(|count| *count > 0)
 }
 
-/// The line under the head of a Markdown table.
+/// Reports whether a line is the one below the header of a Markdown table.
 fn is_rule(line: &str) -> bool {
     line.contains("--")
         && line
@@ -131,7 +131,7 @@ fn row(text: &str, line: &Range<usize>, separator: u8, columns: &mut [Vec<Range<
     }
 }
 
-/// A cell without blanks and quotation marks around it, if it holds words and is short.
+/// Returns a cell without blanks and quotation marks around it, if it contains words and is short.
 fn trimmed(text: &str, span: Range<usize>) -> Option<Range<usize>> {
     let cell = text.get(span.clone())?;
     let left = cell.trim_start_matches([' ', '"', '\'', '`', '\t']);
@@ -141,7 +141,7 @@ fn trimmed(text: &str, span: Range<usize>) -> Option<Range<usize>> {
     short.then_some(start..start + inner.len())
 }
 
-/// `"name": "value"` in JSON, `name: value` on lines.
+/// Finds members: `"name": "value"` in JSON, `name: value` on lines.
 fn members(text: &str, made: &mut MappedText) {
     let mut columns: BTreeMap<&str, Vec<Range<usize>>> = BTreeMap::new();
     for at in memchr::memchr_iter(b':', text.as_bytes()) {
@@ -188,7 +188,8 @@ fn members(text: &str, made: &mut MappedText) {
     columns.values().for_each(|cells| add(text, cells, made));
 }
 
-/// Whether only blanks and the mark of a list item separate this place from the last line end.
+/// Reports whether only blanks and the mark of a list item separate this place from the last line
+/// end.
 fn starts_line(lead: &str) -> bool {
     let indent = lead
         .bytes()
@@ -199,7 +200,7 @@ fn starts_line(lead: &str) -> bool {
     lead.len() == indent || lead.as_bytes().get(lead.len() - indent - 1) == Some(&b'\n')
 }
 
-/// The name that a text ends with.
+/// Returns the name that a text ends with.
 fn name(before: &str) -> &str {
     let of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let length = before

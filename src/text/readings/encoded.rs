@@ -1,4 +1,5 @@
-//! Text packed into letters that mean nothing to a person: base64, base32, hex, decimal and binary numbers, ascii85, Morse.
+//! Text packed into letters that a person cannot read: base64, base32, hex, decimal and binary
+//! numbers, ascii85, Morse.
 
 use std::ops::Range;
 
@@ -9,11 +10,11 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, packed, vocabulary};
 use crate::text::facts::runs;
 
-/// Shorter runs hold too little to steer anyone.
+/// Minimum length of a packed run, in bytes; shorter ones contain too little to steer a model.
 pub(super) const PACKED_BYTES: usize = 20;
-/// Signs of Morse in a row that are no ruler of dots and dashes.
+/// Minimum length of a run of Morse signs that cannot be a ruler of dots and dashes, in bytes.
 const MORSE_BYTES: usize = 40;
-/// Words in decoded Morse.
+/// Minimum number of words in decoded Morse.
 const MORSE_WORDS: usize = 2;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -76,13 +77,13 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// Bytes as text, if people could read it.
+/// Returns bytes as text, if people could read it.
 pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
     if let Some(text) = utf16(&bytes) {
         return Some(text);
     }
     let text = String::from_utf8(bytes).or_else(|error| {
-        // The end may be cut within a character.
+        // The end may be cut off within a character.
         let valid = error.utf8_error().valid_up_to();
         let mut bytes = error.into_bytes();
         if bytes.len() - valid > 3 {
@@ -99,7 +100,7 @@ pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
     (odd == 0 && text.len() >= 8).then_some(text)
 }
 
-/// UTF-16 of either order, told by its mark or by its zeros.
+/// Decodes UTF-16 of either byte order, recognized by its byte order mark or by its zeros.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let zeros = |parity: usize| {
         bytes
@@ -137,9 +138,10 @@ pub(super) fn base64(run: &[u8]) -> Option<Vec<u8>> {
     base64_bytes(run)
 }
 
-/// The bytes of a run, whatever its letters.
+/// Decodes a run, even if its letters are all of the same case.
 pub(super) fn base64_bytes(run: &[u8]) -> Option<Vec<u8>> {
-    // A run cut off at its end, or glued to a word before it by a slash, still says most of what it holds.
+    // A run that is cut off at its end, or joined to a word before it by a slash, still contains
+    // most of its text.
     let whole = run
         .get(..run.len() - usize::from(run.len() % 4 == 1))
         .unwrap_or(run);
@@ -160,10 +162,11 @@ fn pair(pair: &[u8]) -> Option<u8> {
     u8::try_from(digit(pair.first())? * 16 + digit(pair.get(1))?).ok()
 }
 
-/// A byte as one way of writing numbers has it.
+/// Reads a byte in one notation of numbers.
 type ReadByte = fn(&str) -> Option<u8>;
 
-/// Bytes that stand apart as numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`, `01001001 01100111`.
+/// Finds bytes written as separate numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`,
+/// `01001001 01100111`.
 fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
     for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
@@ -215,7 +218,7 @@ fn binary(piece: &str) -> Option<u8> {
         .flatten()
 }
 
-/// RFC 4648, section 6.
+/// Decodes base32 (RFC 4648, section 6).
 fn base32(run: &str) -> Option<Vec<u8>> {
     let mut bits = 0u32;
     let mut count = 0;
@@ -246,7 +249,7 @@ fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, 
     ))
 }
 
-/// Ascii85 as Adobe has it.
+/// Decodes Adobe's variant of Ascii85.
 pub(super) fn ascii85(inner: &str) -> Option<Vec<u8>> {
     let mut digits: Vec<u32> = Vec::with_capacity(inner.len());
     for b in inner
@@ -263,7 +266,7 @@ pub(super) fn ascii85(inner: &str) -> Option<Vec<u8>> {
     quads(&digits)
 }
 
-/// Digits of base 85, five for four bytes; the last group may be short.
+/// Converts digits of base 85 to bytes, five digits to four bytes. The last group may be short.
 pub(super) fn quads(digits: &[u32]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len() * 4 / 5);
     for group in digits.chunks(5).filter(|group| group.len() > 1) {
@@ -280,7 +283,8 @@ pub(super) fn quads(digits: &[u32]) -> Option<Vec<u8>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// International Morse (ITU-R M.1677); letters apart by one blank, words by `/` or several.
+/// Decodes International Morse (ITU-R M.1677). Letters are separated by one blank, words by `/` or
+/// several blanks.
 fn morse(run: &str) -> Option<String> {
     const CODE: [(&str, char); 36] = [
         (".-", 'a'),

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::{DecodedPart, Facts, Suspicion, regions, vocabulary};
 
-/// So many letters that need no escape, written as one, are no accident.
+/// Minimum number of escaped letters that need no escape and cannot be an accident.
 const LETTERS: usize = 8;
-/// Words in them, from which on it is prose.
+/// Minimum number of words in them that make them prose.
 const WORDS: usize = 3;
-/// Escapes from which on a text is worth decoding.
+/// Minimum number of escapes in a text that is decoded.
 const ESCAPES: usize = 3;
 
-/// An escape at the start of a text: its length and what it stands for.
+/// Reads an escape at the start of a text. Returns its length and the code that it stands for.
 type DecodedEscape = fn(&[u8]) -> Option<(usize, u32)>;
 
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
@@ -43,7 +43,11 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
                 && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
             found.push(DecodedPart {
                 name,
-                way: if disguise { Suspicion::Disguise } else { Suspicion::Usual },
+                way: if disguise {
+                    Suspicion::Disguise
+                } else {
+                    Suspicion::Usual
+                },
                 span,
                 text: decoded,
                 words,
@@ -52,7 +56,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// The text without its escapes, and the plain letters that were written as one, with what stood between them as blanks.
+/// Returns the text with its escapes decoded, and the plain letters that were escaped, with blanks
+/// in place of other text between them.
 fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
@@ -76,7 +81,7 @@ fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
                         .filter(u8::is_ascii_alphabetic)
                         .map_or(' ', char::from),
                 );
-                // Bytes of UTF-8 come one by one from `%` and `=`, characters from the others.
+                // `%` and `=` escape single bytes of UTF-8, the others whole characters.
                 match u8::try_from(code) {
                     Ok(byte) if matches!(mark, b'%' | b'=') || byte.is_ascii() => out.push(byte),
                     _ => {
@@ -130,7 +135,7 @@ fn entity(text: &[u8]) -> Option<(usize, u32)> {
 }
 
 fn backslash(text: &[u8]) -> Option<(usize, u32)> {
-    // Escaped once more, as in a JSON text within a string.
+    // Backslashes may be escaped again, as in JSON text within a string.
     let slashes = text.iter().take(4).take_while(|b| **b == b'\\').count();
     let body = text.get(slashes..)?;
     let (length, code) = match body {

@@ -1,24 +1,28 @@
-//! What stands between the words of a text: a blank, punctuation as sentences have it, or marks that a model reads over.
+//! The gaps between the words of a text: a blank, punctuation as in sentences, or marks that a
+//! model ignores.
 //!
-//! Markup counts as a gap: tags, the targets of links, names of JSON members, the line numbers and times of subtitles.
+//! Markup counts as a gap: tags, link targets, names of JSON members, line numbers and times of
+//! subtitles.
 
 use std::ops::Range;
 
-/// Longest tag, link target, member name or character reference that is read as a part of a gap, in bytes.
+/// Maximum length of a tag, link target, member name or character reference that is read as part of
+/// a gap, in bytes.
 const PART_BYTES: usize = 200;
-/// Longest name of a JSON member.
+/// Maximum length of the name of a JSON member, in bytes.
 const NAME_BYTES: usize = 40;
 
-/// What stands between two words.
+/// The kind of a gap between two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// White space.
     Blank,
     /// The end of a paragraph.
     Paragraph,
-    /// Punctuation with white space after it, as sentences have it.
+    /// Punctuation with white space after it, as in sentences.
     Sentence,
-    /// Marks of emphasis, quotation marks or tags only, with no white space: the word may go on behind them.
+    /// Only marks of emphasis, quotation marks or tags, without white space: the word may continue
+    /// after them.
     Inline,
     /// One or more signs that join the parts of a name, an address or a path.
     Joiner,
@@ -31,7 +35,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) kind: Kind,
-    /// The last sign that ends a sentence or a clause, if white space follows it.
+    /// The last character that ends a sentence or a clause, if white space follows it.
     pub(super) ends: Option<u8>,
 }
 
@@ -85,7 +89,7 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// Bytes of a word's character at `at`; 0 where none stands there.
+/// Returns the number of bytes at `at` that belong to a word character, or 0 if there is none.
 fn of_word(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at) {
         Some(b) if b.is_ascii_alphanumeric() => 1,
@@ -102,7 +106,8 @@ fn apostrophe(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Bytes of punctuation beyond ASCII: dashes, quotation marks, bullets, ellipses; guillemets; of CJK.
+/// Returns the length of punctuation beyond ASCII: dashes, quotation marks, bullets, ellipses;
+/// guillemets; CJK punctuation.
 fn punctuation(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..).unwrap_or_default() {
         [0xe2, 0x80, 0x90..=0xaf, ..]
@@ -113,7 +118,7 @@ fn punctuation(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Where the gap that begins at `start` ends, and what it is.
+/// Returns where the gap that begins at `start` ends, and its kind.
 fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
     let (mut lines, mut blank, mut mark, mut emphasis, mut joiner) =
         (0_usize, false, false, false, false);
@@ -206,7 +211,7 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
     (at.min(end), Gap { kind, ends })
 }
 
-/// Whether white space follows, directly or after marks that close a quotation or emphasis.
+/// Reports whether white space follows, directly or after marks that close a quotation or emphasis.
 fn closes(bytes: &[u8], at: usize) -> bool {
     let closing = |b: &u8| matches!(b, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b')');
     let mut rest = bytes.get(at..).unwrap_or_default().iter().take(5);
@@ -214,7 +219,7 @@ fn closes(bytes: &[u8], at: usize) -> bool {
         .is_none_or(u8::is_ascii_whitespace)
 }
 
-/// A tag: its length.
+/// Returns the length of a tag.
 pub(super) fn tag(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
     let name = body
@@ -225,7 +230,7 @@ pub(super) fn tag(bytes: &[u8], at: usize) -> Option<usize> {
     (body.get(end) == Some(&b'>')).then_some(end + 2)
 }
 
-/// What follows the words of a link: `](target)`, `][label]`.
+/// Returns the length of what follows the words of a link: `](target)`, `][label]`.
 fn target(bytes: &[u8], at: usize) -> Option<usize> {
     let close = match bytes.get(at + 1)? {
         b'(' => b')',
@@ -240,7 +245,7 @@ fn target(bytes: &[u8], at: usize) -> Option<usize> {
     (body.get(end) == Some(&close)).then_some(end + 3)
 }
 
-/// A name of a JSON member with its colon: `"name": `.
+/// Returns the length of the name of a JSON member with its colon: `"name": `.
 fn member_name(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
     let end = body
@@ -257,7 +262,7 @@ fn member_name(bytes: &[u8], at: usize) -> Option<usize> {
         .then_some(end + blanks + 3)
 }
 
-/// A named character reference: `&nbsp;`.
+/// Returns the length of a named character reference: `&nbsp;`.
 fn entity(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at..)?.strip_prefix(b"&")?;
     let end = body
@@ -267,7 +272,8 @@ fn entity(bytes: &[u8], at: usize) -> Option<usize> {
     (end > 1 && body.get(end) == Some(&b';')).then_some(end + 2)
 }
 
-/// Digits that are no word: a line's number, a time. What follows them is a mark or a line end.
+/// Returns the number of digits that are not a word: a line number, a time. A mark or a line end
+/// follows them.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     let digits = rest

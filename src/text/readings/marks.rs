@@ -1,13 +1,15 @@
-//! Where marks stand close together in a text, by blocks of it: a cheap look before words are read.
+//! Finds the blocks of a text in which marks are close together: a cheap test before words are
+//! read.
 
 use std::ops::Range;
 
 use crate::text::blocks::{self, BLOCK, Block};
 
-/// How many marks a block that is looked at and the one before it hold at the least.
+/// Minimum number of marks in a block and the block before it together.
 const MARKS: u8 = 2;
 
-/// Blocks of a text, with those around, that hold several marks: hardly more than a look at each byte.
+/// Returns the blocks of a text that contain several marks, with those around them. Costs little
+/// more than a look at each byte.
 pub(super) fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut marked: Vec<Range<usize>> = Vec::new();
     let mut before = MarkedBlock {
@@ -28,8 +30,8 @@ pub(super) fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
     marked
 }
 
-/// Whether two blocks that follow each other have no marks but those of clauses, and no three of these close together, as clauses
-/// of one word have.
+/// Reports whether the only marks in two consecutive blocks are ends of clauses, no three of which
+/// are as close together as the ends of clauses of one word.
 fn is_prose(first: &MarkedBlock, second: &MarkedBlock) -> bool {
     let Some(ends) = first
         .clauses()
@@ -38,7 +40,7 @@ fn is_prose(first: &MarkedBlock, second: &MarkedBlock) -> bool {
     else {
         return false;
     };
-    // Those that have another one at most 32 bytes before them.
+    // Keep the ends that have another one at most 32 bytes before them.
     let close = |ends: u128| {
         ends & [1, 2, 4, 8, 16]
             .into_iter()
@@ -47,7 +49,7 @@ fn is_prose(first: &MarkedBlock, second: &MarkedBlock) -> bool {
     close(close(ends)) == 0
 }
 
-/// A block, and how many marks and capitals behind a small letter it has.
+/// A block, with its number of marks and of capitals after small letters.
 struct MarkedBlock {
     block: Block,
     marks: u8,
@@ -67,7 +69,8 @@ impl MarkedBlock {
         }
     }
 
-    /// Where clauses end, by a mark with white space after it; `None` if it has other marks.
+    /// Returns where clauses end with a mark followed by white space, or `None` if there are other
+    /// marks.
     fn clauses(&self) -> Option<u128> {
         if self.marks == 0 && !blocks::any(&self.block, is_rare) {
             return Some(0);
@@ -92,13 +95,13 @@ impl MarkedBlock {
     }
 }
 
-/// Whether a byte may be a mark although it does not count as one.
+/// Reports whether a byte may be a mark although it does not count as one.
 fn is_rare(b: u8) -> bool {
     (b == b'\'') | (b == b')') | !b.is_ascii()
 }
 
-/// Whether sentences have a byte but seldom: any sign other than an apostrophe or a closing bracket. Dashes, quotation marks and
-/// bullets beyond ASCII begin with one byte.
+/// Reports whether a byte is rare in sentences: any sign other than an apostrophe or a closing
+/// bracket. Dashes, quotation marks and bullets beyond ASCII all begin with the same byte.
 fn is_mark(b: u8) -> bool {
     let printable = b.wrapping_sub(b'!') < 94;
     printable & !b.is_ascii_alphanumeric() & (b != b'\'') & (b != b')') | (b == 0xe2)
@@ -112,7 +115,7 @@ mod tests {
     #[test]
     fn prose_with_commas_is_not_marked() {
         let prose = "A kettle that isn't full heats faster, as one would expect of it. Rinse the filter every second week with vinegar. ";
-        // Of a mark that ends a block, the block does not show what follows.
+        // For a mark at the end of a block, the block does not contain what follows.
         let bytes: usize = marked(prose.repeat(40).as_bytes())
             .iter()
             .map(Range::len)

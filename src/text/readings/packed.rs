@@ -1,5 +1,5 @@
-//! Packed text that no single run of letters gives away: base64 with other characters in it or in short lines, reversed or in
-//! rot13; UTF-7 (RFC 2152); digits of other bases.
+//! Packed text that no single run of letters reveals: base64 with other characters in it or in
+//! short lines, reversed or in rot13; UTF-7 (RFC 2152); digits of other bases.
 
 use std::ops::Range;
 
@@ -7,28 +7,34 @@ use super::encoded::{self, prose};
 use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, radix, regions};
 use crate::text::blocks::{self, BLOCK};
 
-/// Letters of base64 from which on it is decoded though other characters stand in it.
+/// Minimum number of base64 letters that are decoded although other characters are among them.
 const SCATTERED: usize = 40;
-/// Characters in a row that stand between its letters at most.
+/// Maximum number of consecutive other characters between its letters.
 const BETWEEN: usize = 3;
-/// So many letters without a capital after a small letter, or a digit, are words and no base64.
+/// Maximum number of consecutive letters without a digit or a capital after a small letter; more
+/// are words, not base64.
 const WORD_LETTERS: usize = 24;
-/// The capitals and digits in a block that is looked at; a short text is one.
+/// Minimum number of capitals and digits in a block that is examined; a short text is one block.
 const BLOCK_SIGNS: u8 = 8;
-/// Maximum number of letters per capital in a stretch that is decoded. In the base64 of text, a third of the letters are capitals.
+/// Maximum number of letters per capital in a stretch that is decoded. In the base64 of text, a
+/// third of the letters are capitals.
 const LETTERS_PER_CAPITAL: usize = 12;
-/// Places at which packed text may begin, and letters that are decoded to choose among them.
+/// Maximum number of positions at which packed text may begin, and number of letters that are
+/// decoded to choose among them.
 const STARTS: usize = 4;
 const PROBE_LETTERS: usize = 32;
-/// Letters that are decoded first. Where a run is not packed text, their bytes seldom are.
+/// Number of letters that are decoded first. If a run is not packed text, their bytes rarely are
+/// text.
 const FIRST_LETTERS: usize = 12;
-/// Minimum length of a run, in letters, for which the bytes of its first letters decide that it is not UTF-8.
+/// Minimum length of a run, in letters, for which the bytes of its first letters decide that it is
+/// not UTF-8.
 const LONG_LETTERS: usize = 64;
-/// At least one letter in so many stands for six zero bits where a run is recognized as UTF-16 without a byte order mark.
+/// Maximum number of letters for each letter that stands for six zero bits, in a run that is
+/// recognized as UTF-16 without a byte order mark.
 const LETTERS_PER_ZERO: usize = 6;
-/// Bytes of what is no text at the end: of words that stand after it.
+/// Maximum number of bytes at the end that are not text: those of words after the packed text.
 const AFTER_BYTES: usize = 12;
-/// Letters that UTF-7 packs, from which on a text is worth decoding.
+/// Minimum number of letters packed by UTF-7 in a text that is decoded.
 const UTF7_LETTERS: usize = 6;
 
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
@@ -55,7 +61,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
             continue;
         }
         let (letters, starts) = letters(stretch);
-        // Words may stand close before it, or after it.
+        // There may be words directly before it, or after it.
         let runs = starts.into_iter().filter_map(|start| letters.get(start..));
         let packed = runs.enumerate().find_map(|(nth, run)| {
             let may = nth == 0
@@ -82,7 +88,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     of_digits.for_each(|(name, span, text)| add(name, span, text));
 }
 
-/// The letters of base64 in a stretch, and which of them are the first ones after something else: of these up to [`STARTS`].
+/// Returns the base64 letters of a stretch, and which of them are the first after another
+/// character: at most [`STARTS`].
 fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
     let mut letters = Vec::with_capacity(stretch.len());
     let mut starts = Vec::with_capacity(STARTS);
@@ -100,9 +107,9 @@ fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
     (letters, starts)
 }
 
-/// Whether the first letters of a run are text, as they are or in rot13.
+/// Reports whether the first letters of a run are text, directly or in rot13.
 fn begins_as_text(letters: &[u8]) -> bool {
-    // Text in UTF-16 of so many letters has a zero among the first bytes.
+    // UTF-16 text of this many letters has a zero among its first bytes.
     let may = |first: Option<First>| {
         letters.len() < PROBE_LETTERS
             || first.is_none_or(|first| first.has_zero() || first.may_be_text())
@@ -112,7 +119,7 @@ fn begins_as_text(letters: &[u8]) -> bool {
         || may(First::turned(letters)) && is_text(&turned(letters))
 }
 
-/// The first bytes that a run says.
+/// The first bytes that a run decodes to.
 struct First([u8; FIRST_LETTERS / 4 * 3]);
 
 impl First {
@@ -120,7 +127,7 @@ impl First {
         Self::decoded(*run.first_chunk()?)
     }
 
-    /// Of a run in rot13.
+    /// Decodes the start of a run in rot13.
     fn turned(run: &[u8]) -> Option<Self> {
         Self::decoded(
             run.first_chunk::<FIRST_LETTERS>()?
@@ -128,7 +135,7 @@ impl First {
         )
     }
 
-    /// Of a reversed run.
+    /// Decodes the start of a reversed run.
     fn reversed(run: &[u8]) -> Option<Self> {
         let mut letters = *run.last_chunk()?;
         letters.reverse();
@@ -154,9 +161,10 @@ impl First {
         Some(Self(bytes))
     }
 
-    /// Whether text in UTF-8, or in UTF-16 with a byte order mark, can begin so.
+    /// Reports whether text in UTF-8, or in UTF-16 with a byte order mark, can begin with these
+    /// bytes.
     fn may_be_text(&self) -> bool {
-        // In UTF-16 any byte may follow the mark.
+        // In UTF-16, any byte may follow the byte order mark.
         if self.0.starts_with(&[0xFE, 0xFF]) || self.0.starts_with(&[0xFF, 0xFE]) {
             return true;
         }
@@ -175,13 +183,13 @@ impl First {
     }
 }
 
-/// The value of each byte as a letter of base64.
+/// The value of each byte as a base64 letter.
 const VALUES: [u8; 256] =
     radix::digits(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 /// The kind of each byte.
 const KINDS: [Kind; 256] = kinds();
 
-/// What a byte is as a letter of base64.
+/// The kind of a byte as a base64 letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Other,
@@ -211,13 +219,13 @@ const fn kinds() -> [Kind; 256] {
     kinds
 }
 
-/// The value of a letter of base64.
+/// Returns the value of a base64 letter.
 #[inline]
 fn sextet(letter: u8) -> Option<u8> {
     radix::digit(&VALUES, letter)
 }
 
-/// What a run says as base64: as it is, reversed, or in rot13.
+/// Decodes a run of base64: directly, reversed, or in rot13.
 pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
     let decode = |run: &[u8]| {
         encoded::base64(run).and_then(|mut bytes| {
@@ -268,7 +276,8 @@ fn of_base64(byte: u8) -> bool {
     sextet(byte).is_some()
 }
 
-/// The blocks of a text, with those around, that hold as many capitals and digits as base64 does.
+/// Returns the blocks of a text that contain as many capitals and digits as base64 does, with those
+/// around them.
 fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut dense: Vec<Range<usize>> = Vec::new();
     for (nth, block) in blocks::all(bytes).enumerate() {
@@ -287,7 +296,7 @@ fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
     dense
 }
 
-/// Stretches of letters as base64 has them, with a few other characters between.
+/// Returns stretches of base64 letters with a few other characters between them.
 fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let (mut start, mut end, mut letters, mut gaps, mut plain) =
@@ -326,7 +335,7 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     stretches
 }
 
-/// The lines of a text that hold letters in UTF-7, decoded.
+/// Returns the lines of a text that contain letters in UTF-7, decoded.
 fn utf7(text: &str) -> Vec<(Range<usize>, String)> {
     let places: Vec<(Range<usize>, String)> = shifts(text.as_bytes());
     let packed: usize = places.iter().map(|(place, _)| place.len() / 3).sum();
@@ -351,8 +360,9 @@ fn utf7(text: &str) -> Vec<(Range<usize>, String)> {
     decoded.collect()
 }
 
-/// The parts of a text that are UTF-7 in base64, and what they say. A run of letters is decoded from [`STARTS`] of the plus signs
-/// in it at most: each try reads the rest of it.
+/// Returns the parts of a text that are base64 of UTF-7, with their decoded text. A run of letters
+/// is decoded from at most [`STARTS`] of the plus signs in it, because each attempt reads the rest
+/// of it.
 fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
     let mut shifts = Vec::new();
     let mut run_end = 0;
@@ -381,7 +391,8 @@ fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
     shifts
 }
 
-/// A part of UTF-7 in base64, with its `+` and `-`: its length and what it says, if most of that is ASCII.
+/// Decodes a base64 part of UTF-7, including its `+` and `-`. Returns its length and its text, if
+/// most of that is ASCII.
 fn shifted(text: &[u8]) -> Option<(usize, String)> {
     let letters = text
         .iter()

@@ -1,4 +1,5 @@
-//! Bytes in digits of other bases: base58 (as Bitcoin has it), base85 in three alphabets, uuencode (POSIX).
+//! Bytes in digits of other bases: base58 (Bitcoin's alphabet), base85 in three alphabets, uuencode
+//! (POSIX).
 
 use std::ops::Range;
 
@@ -6,18 +7,19 @@ use super::encoded::{self, prose};
 use super::{DECODED_BYTES, Facts};
 use crate::text::facts::runs;
 
-/// Shortest token that may be base85, in bytes, and how many of its bytes for each sign among them.
+/// Minimum length of a token that may be base85, in bytes, and maximum number of its bytes for each
+/// sign in it.
 const BASE85_BYTES: usize = 30;
 const BASE85_PER_SIGN: usize = 12;
-/// Letters of base85 that are decoded to see whether the rest may be text.
+/// Number of base85 letters that are decoded to test whether the rest may be text.
 const PROBE_LETTERS: usize = 20;
-/// Shortest and longest run that may be base58, in bytes: keys and addresses are shorter, and decoding takes the square of the
-/// length.
+/// Minimum and maximum length of a run that may be base58, in bytes: keys and addresses are
+/// shorter, and decoding takes quadratic time.
 const BASE58_BYTES: std::ops::RangeInclusive<usize> = 45..=1024;
-/// Runs of base58 that are decoded at most.
+/// Maximum number of base58 runs that are decoded.
 const BASE58_RUNS: usize = 8;
 
-/// Without the `z` of five zeros, which are no text.
+/// Without the `z` for five zeros, which are not text.
 const ADOBE: [u8; 256] = digits(
     b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
 );
@@ -28,10 +30,10 @@ const Z85: [u8; 256] = digits(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
 );
 const BASE58: [u8; 256] = digits(b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
-/// No digit.
+/// Marks a byte that is not a digit.
 const NONE: u8 = u8::MAX;
 
-/// The value of each byte that is a digit.
+/// Returns the value of each byte that is a digit.
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -47,7 +49,7 @@ pub(super) const fn digits(alphabet: &[u8]) -> [u8; 256] {
     values
 }
 
-/// The value of a byte, if it is a digit.
+/// Returns the value of a byte, if it is a digit.
 #[inline]
 pub(super) fn digit(values: &[u8; 256], byte: u8) -> Option<u8> {
     values
@@ -58,7 +60,7 @@ pub(super) fn digit(values: &[u8; 256], byte: u8) -> Option<u8> {
 
 type Decoded = (&'static str, Range<usize>, String);
 
-/// Tokens that are text in ascii85 or base85.
+/// Returns the tokens that are text in ascii85 or base85.
 pub(super) fn base85(text: &str) -> Vec<Decoded> {
     let mut found = Vec::new();
     for span in runs(text.as_bytes(), BASE85_BYTES, |b| b.is_ascii_graphic()) {
@@ -99,7 +101,7 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
     found
 }
 
-/// Whether letters are digits of base 85 and hold no control characters.
+/// Reports whether letters are digits of base 85 that contain no control characters.
 fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
     letters.as_chunks::<5>().0.iter().all(|group| {
         let quad = group.iter().try_fold(0_u32, |sum, letter| {
@@ -113,7 +115,7 @@ fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
     })
 }
 
-/// Runs of letters and digits that are text in base58.
+/// Returns the runs of letters and digits that are text in base58.
 pub(super) fn base58(text: &str, facts: &Facts) -> Vec<Decoded> {
     let runs = facts
         .code_runs()
@@ -133,9 +135,9 @@ pub(super) fn base58(text: &str, facts: &Facts) -> Vec<Decoded> {
     decoded.collect()
 }
 
-/// The number that digits of base 58 are, as bytes.
+/// Returns the number that digits of base 58 represent, as bytes.
 fn bytes58(run: &str) -> Option<Vec<u8>> {
-    // Four bytes a limb, the lowest first.
+    // Four bytes per limb, the lowest first.
     let mut limbs: Vec<u32> = Vec::new();
     for byte in run.bytes() {
         let mut carry = u64::from(digit(&BASE58, byte)?);
@@ -157,7 +159,7 @@ fn bytes58(run: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A file in uuencode in a part of a text.
+/// Decodes a uuencoded file in a part of a text.
 pub(super) fn uuencoded(text: &str, part: Range<usize>) -> Option<Decoded> {
     let bytes = text.as_bytes().get(part.start..part.end.min(text.len()))?;
     let begin = part.start + memchr::memmem::find(bytes, b"begin ")?;

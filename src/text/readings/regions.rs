@@ -1,15 +1,16 @@
-//! Lines around places of interest.
+//! Finds the lines around places of interest.
 
 use std::ops::Range;
 
-/// How far from a place a region reaches on a line that has no end.
+/// How far a region extends from a place on a line that does not end, in bytes.
 const REACH_BYTES: usize = 600;
-/// Regions closer to each other than this are one.
+/// Maximum distance between regions that are merged, in bytes.
 const GAP_BYTES: usize = 240;
-/// A region ends here, and another begins.
+/// Maximum length of a region, in bytes; beyond it, another one begins.
 const REGION_BYTES: usize = 4 << 10;
 
-/// The lines that hold `places`, which are in order; places close to each other share a region.
+/// Returns the lines that contain `places`, which are in order. Places close to each other share a
+/// region.
 pub(super) fn around(
     text: &str,
     places: impl IntoIterator<Item = Range<usize>>,

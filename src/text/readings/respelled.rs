@@ -1,6 +1,8 @@
-//! Words in other letters than their own: scrambled inside, in Pig Latin, in the words of the spelling alphabet, cut in two.
+//! Words in letters other than their own: with scrambled inner letters, in Pig Latin, in words of
+//! the spelling alphabet, cut in two.
 //!
-//! A few words that orders are made of ([`cipher::TELLING`]) show that a text is written so: the rest of it is read then.
+//! A few words that are typical of instructions ([`cipher::TELLING`]) show that a text is written
+//! this way; only then is the rest of it read.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,26 +12,27 @@ use super::tokens::Tokens;
 use super::{DecodedPart, Facts, Suspicion, cipher, regions, vocabulary};
 use crate::text::quick::{QuickMap, QuickSet};
 
-/// Telling words in a region, from which on it is read: one alone is a slip of the pen.
+/// Minimum number of telling words in a region that is read: one alone is a typing error.
 const TOLD: usize = 2;
-/// Words of the spelling alphabet in a text, from which on letters are read in them.
+/// Minimum number of spelling-alphabet words in a text that is read as letters.
 const SPELLING_WORDS: usize = 6;
-/// Letters of the longest word that is unscrambled.
+/// Maximum length of a word that is unscrambled, in letters.
 const LONGEST: usize = 16;
-/// Common words in what comes of the spelling alphabet.
+/// Minimum number of common words in text decoded from the spelling alphabet.
 const WORDS: usize = 3;
-/// Shortest part of a word that was cut in two, and of the word.
+/// Minimum length of a part of a word that was cut in two, and of the word, in letters.
 const PART: usize = 2;
 const CUT: usize = 5;
 
-/// The words of the spelling alphabet (ICAO Annex 10), with other spellings: each stands for its first letter.
+/// The words of the spelling alphabet (ICAO Annex 10), with other spellings. Each stands for its
+/// first letter.
 const SPELLING: [&str; 29] = [
     "alfa", "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india",
     "juliett", "juliet", "kilo", "lima", "mike", "november", "oscar", "papa", "quebec", "romeo",
     "sierra", "tango", "uniform", "victor", "whiskey", "whisky", "xray", "yankee", "zulu",
 ];
 
-/// The letters of a word in the order of the alphabet, after its first and its last one.
+/// The first and the last letter of a word, followed by its other letters in alphabetical order.
 type Signature = [u8; LONGEST];
 
 static TOLD_BY: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| {
@@ -47,8 +50,8 @@ static WORDS_BY: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| 
 });
 static SPELLED: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| SPELLING.into_iter().collect());
 
-/// One bit for each length, first and last letter of telling words and of words of the spelling alphabet: most words of a text
-/// end here.
+/// One bit for each combination of length, first and last letter of telling words and of
+/// spelling-alphabet words: most words of a text are ruled out here.
 static OUTLINES: LazyLock<Box<[[u64; 11]; LONGEST + 1]>> = LazyLock::new(|| {
     let mut outlines = Box::new([[0; 11]; LONGEST + 1]);
     for word in cipher::TELLING.into_iter().chain(SPELLING) {
@@ -64,13 +67,14 @@ static OUTLINES: LazyLock<Box<[[u64; 11]; LONGEST + 1]>> = LazyLock::new(|| {
     outlines
 });
 
-/// The bit of words with these letters at their ends.
+/// Returns the bit of words with these letters at their ends.
 fn outline(first: u8, last: u8) -> usize {
     let number = |letter: u8| usize::from((letter | 0x20).wrapping_sub(b'a'));
     number(first) * 26 + number(last)
 }
 
-/// Whether a word of such a length and with these letters at its ends may be among [`OUTLINES`].
+/// Reports whether a word of this length, with these letters at its ends, may be among
+/// [`OUTLINES`].
 fn is_outlined(length: usize, first: u8, last: u8) -> bool {
     let bit = outline(first, last);
     let bits = OUTLINES
@@ -96,7 +100,7 @@ fn signature(letters: &[u8]) -> Option<Signature> {
     Some(signature)
 }
 
-/// The telling word that letters are with their inner ones in another order.
+/// Returns the telling word that has these letters with the inner ones in another order.
 fn scrambled(letters: &str) -> Option<&'static str> {
     TOLD_BY
         .get(&signature(letters.as_bytes())?)
@@ -108,7 +112,8 @@ fn spells(letters: &str) -> bool {
     SPELLED.contains(&*lower(letters))
 }
 
-/// What the letters of a word in Pig Latin may be: its beginning stands before the `ay` at the end, or a `w` or `y` does.
+/// Returns the possible originals of a word in Pig Latin: its beginning is before the `ay` at the
+/// end, or a `w` or `y` is.
 fn from_pig_latin(letters: &str) -> impl Iterator<Item = String> {
     let low = letters.to_ascii_lowercase();
     let stem = low
@@ -133,7 +138,7 @@ fn lower(letters: &str) -> Cow<'_, str> {
     }
 }
 
-/// Says whether letters are a telling word written otherwise, or one of the spelling alphabet.
+/// Reports whether letters are a respelled telling word, or a word of the spelling alphabet.
 pub(super) fn tells(letters: &[u8]) -> bool {
     let [first, .., last] = letters else {
         return false;
@@ -210,7 +215,7 @@ pub(super) fn find(text: &str, facts: &Facts, tokens: &Tokens, found: &mut Vec<D
     }
 }
 
-/// The regions around telling words with each word read otherwise that can be.
+/// Reads the regions around telling words, replacing each word that has another reading.
 fn rewritten(
     name: &'static str,
     text: &str,
@@ -248,7 +253,8 @@ fn rewritten(
     }
 }
 
-/// Letters from words of the spelling alphabet that follow each other on a line, with a blank or a hyphen between them.
+/// Reads letters from consecutive words of the spelling alphabet on a line, separated by a blank or
+/// a hyphen.
 fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<DecodedPart>) {
     let letters = |piece: &str| spells(piece.trim_end_matches(|c: char| !c.is_ascii_alphabetic()));
     // A comma or a full stop ends a word.
@@ -287,7 +293,8 @@ fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<Decode
     }
 }
 
-/// Common words that a hyphen or an underscore cuts in two parts that are not both words.
+/// Returns the common words that a hyphen or an underscore cuts into two parts that are not both
+/// words.
 fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
     let bytes = text.as_bytes();
     let letter = |b: &&u8| b.is_ascii_alphabetic();
@@ -330,7 +337,8 @@ fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
     words
 }
 
-/// The regions around `words`, each replaced by what it reads as, where there are so many in a region.
+/// Reads the regions around `words`, replacing each of them by its reading, if a region contains at
+/// least `least` of them.
 pub(super) fn replaced(
     name: &'static str,
     way: Suspicion,
@@ -366,7 +374,7 @@ pub(super) fn replaced(
     }
 }
 
-/// Whether letters in lower case are a word that orders are made of.
+/// Reports whether lower-case letters are a word that is typical of instructions.
 pub(super) fn is_telling(letters: &str) -> bool {
     TELLING.contains(letters)
 }

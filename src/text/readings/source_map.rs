@@ -1,19 +1,20 @@
-//! A text that is put together from parts of another, with a way back to the places in it.
+//! A text that is assembled from parts of another, with a mapping back to their positions.
 
 use std::ops::Range;
 
-/// A text, and which of its bytes were copied from where.
+/// A text, and the origin of each of its copied bytes.
 #[derive(Debug, Default)]
 pub(super) struct MappedText {
     pub(super) text: String,
     pub(super) map: SourceMap,
 }
 
-/// For each copied stretch of a text, where it begins in the text and in its source, in order of the text.
+/// For each copied stretch of a text, its start in the text and in its source, in the order of the
+/// text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::text) struct SourceMap {
     stretches: Vec<Stretch>,
-    /// Positions in the text between parts that do not belong together.
+    /// Positions in the text between unrelated parts.
     seams: Vec<usize>,
 }
 
@@ -44,12 +45,13 @@ impl MappedText {
         }
     }
 
-    /// Appends text that stands nowhere in the source.
+    /// Appends text that is not in the source.
     pub(super) fn insert(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Appends a part of another text that was copied from the same source; no match reaches over the seam.
+    /// Appends a part of another text that was copied from the same source. No match extends across
+    /// the seam.
     pub(super) fn append(&mut self, other: &Self, part: Range<usize>) {
         let Some(text) = other.text.get(part.clone()) else {
             return;
@@ -84,8 +86,8 @@ impl MappedText {
 }
 
 impl SourceMap {
-    /// Where in the source a range of the text stands. `None` where it is one stretch of it, which other readings show as
-    /// well, or reaches over a seam.
+    /// Returns the range of the source for a range of the text. `None` if it is within one stretch,
+    /// which other readings contain as well, or extends across a seam.
     pub(in crate::text) fn locate(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let (first, last) = self.around(range)?;
         let seam = self.seams.partition_point(|seam| *seam <= range.start);
@@ -93,13 +95,14 @@ impl SourceMap {
         (first.at < last.at && joined).then(|| Self::between(first, last, range))
     }
 
-    /// Where in the source a range of the text stands, with all that was left out of it.
+    /// Returns the range of the source for a range of the text, including everything left out of
+    /// it.
     pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let (first, last) = self.around(range)?;
         Some(Self::between(first, last, range))
     }
 
-    /// The first and the last stretch of a range.
+    /// Returns the first and the last stretch of a range.
     fn around(&self, range: &Range<usize>) -> Option<(&Stretch, &Stretch)> {
         let first = self
             .stretches

@@ -1,4 +1,4 @@
-//! Words spelt out: letters apart, words joined, digits for letters.
+//! Words spelled out: letters apart, words joined, digits for letters.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,21 +7,21 @@ use super::tokens::Tokens;
 use super::{DecodedPart, Suspicion, cipher, regions, respelled, vocabulary};
 use crate::text::facts::runs;
 
-/// Single letters in a row from which on they may be words spelt out.
+/// Minimum number of consecutive single letters that may be words spelled out.
 const SINGLE: usize = 10;
-/// Letters that stand alone after another, from which on a closer look pays.
+/// Minimum number of single letters after another in a text that is examined closely.
 const ALONE: usize = 4;
-/// Words in what comes of them.
+/// Minimum number of words in the joined letters.
 const SPELT_WORDS: usize = 2;
-/// Words with digits for letters, from which on a text is worth reading so.
+/// Minimum number of words with digits for letters in a text that is read this way.
 const LEET_WORDS: usize = 3;
-/// Tokens of letters and digits mixed, from which on they may be words cut up anew.
+/// Minimum number of tokens of mixed letters and digits that may be words split at other places.
 const CUT_UP: usize = 6;
-/// Letters in one token, from which on it may be words joined.
+/// Minimum length of a token that may be joined words, in letters.
 pub(super) const JOINED: usize = 24;
-/// Words in it.
+/// Minimum number of words in such a token.
 const JOINED_WORDS: usize = 5;
-/// A longer stretch is not split into words.
+/// Maximum length of a stretch that is split into words, in bytes.
 const SPLIT_BYTES: usize = 2 << 10;
 
 pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
@@ -32,7 +32,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
     joined(text, &tokens.long, found);
 }
 
-/// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
+/// Finds spaced-out words: `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
 fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -81,7 +81,7 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
     respelled::replaced("spaced", Suspicion::Odd, text, telling, 1, found);
 }
 
-/// Whether every other byte of eight is a sign that parts letters, and the same one.
+/// Reports whether every other one of eight bytes is the same separator of letters.
 fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
     let apart = |letters: [u8; 3], sign: u8| {
         parts(sign)
@@ -91,7 +91,7 @@ fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
     b == d && apart([a, c, e], b) || c == e && apart([b, d, f], c) || d == f && apart([c, e, g], d)
 }
 
-/// Whether a sign parts letters that are written apart.
+/// Reports whether a character separates letters that are written apart.
 fn parts(b: u8) -> bool {
     matches!(
         b,
@@ -99,7 +99,7 @@ fn parts(b: u8) -> bool {
     )
 }
 
-/// The stretch of letters that stand alone around `at`, not before `from`.
+/// Returns the stretch of single letters around `at`, not before `from`.
 fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
     let single = |at: usize| {
         let apart = |b: Option<&u8>| b.is_none_or(|b| parts(*b) || *b == b'\n');
@@ -122,10 +122,10 @@ fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Letters put together, and how many there are; wider gaps part words.
+/// Returns the joined letters and their number. Wider gaps separate words.
 fn together(run: &str) -> Option<(String, usize)> {
     let bytes = run.as_bytes();
-    // The sign between letters is the one that is met most.
+    // The sign between letters is the most frequent one.
     let sign = [
         b' ', b'\t', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+',
     ]
@@ -149,7 +149,8 @@ fn together(run: &str) -> Option<(String, usize)> {
     Some((out, letters))
 }
 
-/// `1gn0r3 4ll pr3v10u5`, also where the words are cut up anew: `1gn0 r34l lpr3 v10u`.
+/// Finds words with digits for letters: `1gn0r3 4ll pr3v10u5`, also if the words are split at other
+/// places: `1gn0 r34l lpr3 v10u`.
 fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
@@ -215,7 +216,7 @@ fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// How many of some tokens, which are in order, are in a part of a text.
+/// Returns how many of `tokens`, which are in order, are in a part of a text.
 fn count_within(tokens: &[Range<usize>], part: &Range<usize>) -> usize {
     let first = tokens.partition_point(|token| token.start < part.start);
     tokens
@@ -223,7 +224,7 @@ fn count_within(tokens: &[Range<usize>], part: &Range<usize>) -> usize {
         .saturating_sub(first)
 }
 
-/// Whether most of what a line holds is letters and digits mixed.
+/// Reports whether most of a line is mixed letters and digits.
 fn cut_up(line: &str) -> bool {
     let mixed = tokens(line)
         .filter(|span| line.get(span.clone()).is_some_and(mixes))
@@ -231,7 +232,7 @@ fn cut_up(line: &str) -> bool {
     mixed >= CUT_UP && mixed * 2 >= line.split_whitespace().count()
 }
 
-/// Tokens that hold a digit or a sign that can stand for a letter.
+/// Returns the tokens that contain a digit or a sign that can stand for a letter.
 fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let of_token = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'@' | b'$' | b'!' | b'|');
@@ -260,7 +261,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Longest token that is read as a word.
+/// Maximum length of a token that is read as a word, in bytes.
 const TOKEN_BYTES: usize = 16;
 
 fn mixes(token: &str) -> bool {
@@ -268,12 +269,12 @@ fn mixes(token: &str) -> bool {
         return false;
     }
     let token = trim_marks(token);
-    // A `$` in front names a variable, and an `@` a person.
+    // A leading `$` denotes a variable, and a leading `@` a person.
     let inner = token.trim_start_matches(['$', '@']);
     token.len() <= TOKEN_BYTES && inner.bytes().any(|byte| as_letter(byte).is_some())
 }
 
-/// Without marks that end sentences and part columns.
+/// Returns a token without marks that end sentences or separate columns.
 fn trim_marks(token: &str) -> &str {
     token.trim_matches(['!', '|'])
 }
@@ -292,7 +293,8 @@ const fn as_letter(byte: u8) -> Option<u8> {
     })
 }
 
-/// The word that a token with digits for letters reads as. Logs have thousands of such tokens: they are looked up without a copy.
+/// Returns the word that a token with digits for letters reads as. Logs contain thousands of such
+/// tokens, so they are looked up without a copy.
 fn reads_as(token: &str) -> Option<String> {
     let token = trim_marks(token).bytes();
     let mut room = [0; TOKEN_BYTES];
@@ -325,7 +327,7 @@ fn unleet(text: &str) -> String {
     out
 }
 
-/// `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
+/// Finds joined words: `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
 fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
     let runs = |token: &Range<usize>| {
         let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
@@ -354,8 +356,12 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
         let (text, covered) = vocabulary::split(&lower);
         let words = vocabulary::words_in(&text);
         if enough(covered) && words >= JOINED_WORDS {
-            // Names in programs are joined so, too: with capitals.
-            let way = if capitals > 1 { Suspicion::Usual } else { Suspicion::Odd };
+            // Names in programs are also joined, but with capitals.
+            let way = if capitals > 1 {
+                Suspicion::Usual
+            } else {
+                Suspicion::Odd
+            };
             found.push(DecodedPart {
                 name: "joined",
                 way,

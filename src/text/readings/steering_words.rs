@@ -1,4 +1,5 @@
-//! A cheap look whether a text may say something to its reader: whether a further reading of it is worth judging.
+//! A cheap test whether a text may address its reader, and thus whether a further reading of it is
+//! worth judging.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,7 +8,8 @@ use super::gaps;
 use crate::text::blocks::{self, BLOCK, Block};
 use crate::text::quick::QuickMap;
 
-/// Words that orders to a model are made of, those that speak to somebody, and those that count only beside them.
+/// Words that are typical of orders to a model, words that address someone, and words that count
+/// only next to those.
 const STRONG: &str = "ignore ignoring disregard forget override bypass instruction instructions instructed directive directives \
     previous prior prompt prompts assistant assistants llm chatbot reveal secret secrets secretly guidelines restrictions \
     administrator credentials password passwords jailbreak confidential unrestricted obey comply \
@@ -17,16 +19,17 @@ const ADDRESSING: &str = "you your yourself must ai vous vos dein deine sie uste
 const WEAK: &str = "all any every everything before earlier above system user users tell send forward email reply answer respond \
     response execute run call invoke delete transfer now never always important immediately do not don't tool rules orders \
     message messages data customer key keys token tokens account url task tasks without instead only from";
-/// Points of each, and how many make a spot, of which one word has more than a weak one.
+/// Points for each of these kinds, and the minimum number of points of a spot, in which at least
+/// one word has more points than a weak one.
 const STRONG_POINTS: u8 = 3;
 const ADDRESSING_POINTS: u8 = 2;
 const WEAK_POINTS: u8 = 1;
 const POINTS: u8 = 6;
-/// So many words in a row are looked at together.
+/// Number of consecutive words that are scored together.
 const REACH: usize = 12;
 /// Maximum number of pieces of a word that marks divide; more are not joined.
 const PIECES: usize = 16;
-/// Longest word that is looked up, in bytes.
+/// Maximum length of a word that is looked up, in bytes.
 const WORD_BYTES: usize = 16;
 
 static WORDS: LazyLock<QuickMap<&'static [u8], u8>> = LazyLock::new(|| {
@@ -45,7 +48,8 @@ static WORDS: LazyLock<QuickMap<&'static [u8], u8>> = LazyLock::new(|| {
         .collect()
 });
 
-/// By some letters of a word, a bit for each length that one of the words has: nearly all others end here.
+/// For some letters of a word, one bit for each length of the words above: nearly all other words
+/// are ruled out here.
 static LENGTHS: LazyLock<Box<Lengths>> = LazyLock::new(|| {
     let mut lengths = Box::new([0; PLACES]);
     for word in WORDS.keys() {
@@ -60,13 +64,14 @@ static LENGTHS: LazyLock<Box<Lengths>> = LazyLock::new(|| {
 const PLACES: usize = 1 << 10;
 type Lengths = [u32; PLACES];
 
-/// The place in [`LENGTHS`] of words with these letters, in either case. Other bytes share the places of letters.
+/// Returns the index in [`LENGTHS`] of words with these letters, in either case. Other bytes share
+/// the indexes of letters.
 fn place(first: u8, second: u8, last: u8) -> usize {
     let low = |byte: u8| (byte & 0x1f) as usize;
     (low(first) << 5 | low(second)) ^ low(last) << 3
 }
 
-/// The points of a word.
+/// Returns the points of a word.
 #[inline]
 fn points(word: &[u8]) -> u8 {
     match word {
@@ -90,7 +95,7 @@ fn looked_up(word: &[u8]) -> u8 {
         .unwrap_or(0)
 }
 
-/// The latest words that have points, and the spots that they have made.
+/// The latest words with points, and the spots found so far.
 #[derive(Default)]
 struct RecentWords {
     words: [ScoredWord; REACH],
@@ -98,7 +103,7 @@ struct RecentWords {
     spots: Vec<Range<usize>>,
 }
 
-/// A word with points: the how manieth word it is, and where it begins.
+/// A word with points: its number among the words, and its start.
 #[derive(Clone, Copy, Default)]
 struct ScoredWord {
     points: u8,
@@ -107,7 +112,7 @@ struct ScoredWord {
 }
 
 impl RecentWords {
-    /// Notes the points of the word at hand.
+    /// Records the points of the current word.
     fn score(&mut self, points: u8, span: Range<usize>) {
         if points == 0 {
             return;
@@ -137,13 +142,14 @@ impl RecentWords {
     }
 }
 
-/// Where words stand close together that speak to a reader: ranges from the first to the last of them, in order. Words are
-/// also read over marks within them, and apart where a capital follows a small letter.
+/// Returns where words that address a reader are close together: ranges from the first to the last
+/// of them, in order. Words are also read across marks within them, and split where a capital
+/// follows a small letter.
 pub(super) fn spots(text: &str) -> Vec<Range<usize>> {
     spots_in(text, 0..text.len())
 }
 
-/// The same in a part of a text.
+/// Like [`spots`], for a part of a text.
 pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
@@ -169,20 +175,22 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     words.finish(end)
 }
 
-/// The pieces of words in a block: letters, apart where a capital follows a small letter.
+/// The pieces of words in a block: letters, split where a capital follows a small letter.
 struct Pieces {
     block: Block,
     starts: u64,
-    /// The bytes after them.
+    /// The bytes after each piece.
     ends: u64,
-    /// Whether one of them may go on behind another.
+    /// Whether one of them may continue another.
     joins: bool,
-    /// Where the next block begins, which is behind a tag or the last whole piece: 0 where one has no end here.
+    /// Where the next block begins: after a tag or after the last whole piece; 0 if a piece does
+    /// not end in this block.
     next: usize,
 }
 
 impl Pieces {
-    /// `tag` says how long a tag is that begins at a place.
+    /// Splits the block at the start of `rest` into pieces. `tag` returns the length of the tag
+    /// that begins at a position.
     #[inline]
     fn of(rest: &[u8], tag: impl Fn(usize) -> Option<usize>) -> Self {
         let block = blocks::first(rest);
@@ -200,7 +208,8 @@ impl Pieces {
         let mut next = BLOCK;
         if joins {
             let apostrophes = blocks::mask(&block, |byte| byte == b'\'');
-            // Those before the first letter do not belong to the word: adding to the lowest bit of a run clears it.
+            // Those before the first letter do not belong to the word: adding to the lowest bit of
+            // a run clears it.
             let leading = apostrophes & !((letters | apostrophes) << 1);
             letters |= apostrophes & apostrophes.wrapping_add(leading);
             for sign in blocks::bits(blocks::mask(&block, |byte| byte == b'<')) {
@@ -228,7 +237,7 @@ impl Pieces {
         }
     }
 
-    /// Whether the piece of so many bytes that starts at a bit may have points.
+    /// Reports whether the piece of `bytes` bytes that starts at a bit may have points.
     #[inline]
     fn may_score(&self, start: u32, bytes: u32, lengths: &Lengths) -> bool {
         let byte = |at: u32| self.block.get(at as usize).copied().unwrap_or(0);
@@ -241,17 +250,18 @@ impl Pieces {
     }
 }
 
-/// Puts words together whose pieces marks of emphasis and tags divide, and gives them to [`RecentWords`].
+/// Joins words whose pieces are divided by marks of emphasis and tags, and passes them to
+/// [`RecentWords`].
 struct Words<'t> {
     bytes: &'t [u8],
     latest: RecentWords,
     last: Range<usize>,
-    /// Of a word that has several, with the last.
+    /// The pieces of a word that has several, including the last.
     pieces: Vec<Range<usize>>,
 }
 
 impl<'t> Words<'t> {
-    /// Adds the pieces of a block that begins at a place.
+    /// Adds the pieces of a block that begins at `at`.
     #[inline]
     fn take(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
         let spans = blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends));
@@ -289,13 +299,13 @@ impl<'t> Words<'t> {
         self.last = piece;
     }
 
-    /// Notes the points of a piece.
+    /// Records the points of a piece.
     fn score(&mut self, piece: Range<usize>) {
         let points = points(self.bytes.get(piece.clone()).unwrap_or_default());
         self.latest.score(points, piece);
     }
 
-    /// Ends the last word, or makes the piece that follows a part of it.
+    /// Ends the last word, or makes the following piece a part of it.
     fn go_on(&mut self, piece: &Range<usize>) {
         if self.last.is_empty() {
             return;
@@ -309,7 +319,8 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// Where the word of the last piece ends; `None` where nothing but marks and tags is before `until`.
+    /// Returns where the word of the last piece ends, or `None` if there are only marks and tags
+    /// before `until`.
     fn word_end(&self, until: usize) -> Option<usize> {
         let mut at = self.last.end;
         if at < until && self.pieces.len() > PIECES {
@@ -349,14 +360,14 @@ impl<'t> Words<'t> {
         points(&word)
     }
 
-    /// The spots of a text that ends here.
+    /// Returns the spots of a text that ends here.
     fn finish(mut self, end: usize) -> Vec<Range<usize>> {
         self.end(self.word_end(end).unwrap_or(end));
         self.latest.spots
     }
 }
 
-/// Whether a capital follows a small letter in a block.
+/// Reports whether a capital follows a small letter in a block.
 #[inline]
 fn humped(block: &Block) -> bool {
     let pairs = block.iter().zip(blocks::followers(block));
@@ -365,12 +376,13 @@ fn humped(block: &Block) -> bool {
     })
 }
 
-/// Whether a sign of emphasis or quotation stands within words.
+/// Reports whether a byte is a sign of emphasis or quotation that may be within words.
 const fn is_mark(byte: u8) -> bool {
     matches!(byte, b'*' | b'_' | b'~' | b'`' | b'"')
 }
 
-/// How many bytes a piece of a word has at the start of `rest`: letters, apart where a capital follows a small letter.
+/// Returns the length of the piece of a word at the start of `rest`: letters, split where a capital
+/// follows a small letter.
 fn piece(rest: &[u8]) -> usize {
     let letters = |b: u8| b.is_ascii_alphanumeric() || !b.is_ascii();
     let mut before = b' ';

@@ -1,4 +1,4 @@
-//! Letters replaced by other signs: rot47, Braille, stars in the place of vowels.
+//! Letters replaced by other signs: rot47, Braille, stars in place of vowels.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,19 +8,19 @@ use super::{DecodedPart, Facts, Suspicion, regions, respelled, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 use crate::text::quick::QuickMap;
 
-/// Characters of a block that small letters become in rot47, from which on it is decoded.
+/// Minimum number of characters in a block that are small letters in rot47, for it to be decoded.
 const ROT47_SIGNS: u8 = 28;
-/// Common words in what comes of rot47 and Braille.
+/// Minimum number of common words in text decoded from rot47 or Braille.
 const WORDS: usize = 4;
-/// Letters of Braille from which on they are no progress bar.
+/// Minimum number of Braille letters that cannot be a progress bar.
 const BRAILLE_LETTERS: usize = 12;
-/// Words with stars in them from which on a text is read without.
+/// Minimum number of words with stars in a text that is read without stars.
 const STARRED_WORDS: usize = 3;
-/// Longest word with stars that is looked up, in bytes.
+/// Maximum length of a word with stars that is looked up, in bytes.
 const STARRED_BYTES: usize = 16;
 
 pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
-    // `o`, `n` and `i`, of which every sentence has some.
+    // `o`, `n` and `i` in rot47, which occur in every sentence.
     if facts.has(b'@') && facts.has(b'?') && facts.has(b':') {
         rot47(text, found);
     }
@@ -32,7 +32,8 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// The visible ASCII characters moved by half their number, so that letters become digits, signs and capitals.
+/// Decodes rot47: the visible ASCII characters are shifted by half their number, so that letters
+/// become digits, signs and capitals.
 fn rot47(text: &str, found: &mut Vec<DecodedPart>) {
     let of_small_letter = |byte: u8| byte.wrapping_sub(b'2') <= b'K' - b'2';
     let dense = blocks::all(text.as_bytes())
@@ -80,13 +81,13 @@ fn add(
     }
 }
 
-/// In [`BRAILLE`], a pattern that says how the next is read: as a capital or a number.
+/// A pattern in [`BRAILLE`] that determines how the next one is read: as a capital or a number.
 const MARK: char = '\0';
 
 /// Uncontracted English Braille: a letter or sign for each pattern of six dots (U+2800 to U+283F).
 const BRAILLE: &[u8; 64] = b" a,b'k;l cif/msp e:h o!r djg ntq\0   -u?v     x    .  z    w \0y  ";
 
-/// The first two bytes of the patterns of six dots.
+/// The first two bytes of six-dot patterns in UTF-8.
 const BRAILLE_LEAD: [u8; 2] = [0xe2, 0xa0];
 
 fn braille(text: &str, found: &mut Vec<DecodedPart>) {
@@ -110,7 +111,7 @@ fn braille(text: &str, found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// By their letters with a star for each vowel, the common words.
+/// The common words, by their letters with a star for each vowel.
 static STARRED: LazyLock<QuickMap<String, Vec<&'static str>>> = LazyLock::new(|| {
     let mut starred: QuickMap<String, Vec<&'static str>> = QuickMap::default();
     for word in vocabulary::all().filter(|word| word.len() >= 3) {
@@ -131,7 +132,7 @@ fn without_vowels(word: &str) -> String {
         .collect()
 }
 
-/// `Ign*re all pr*v***s instr*ct**ns`.
+/// Finds words with stars for vowels: `Ign*re all pr*v***s instr*ct**ns`.
 fn starred(text: &str, found: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
     let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
@@ -169,7 +170,7 @@ fn starred(text: &str, found: &mut Vec<DecodedPart>) {
     }
 }
 
-/// The first common word that letters with stars for vowels may be.
+/// Returns the first common word that letters with stars for vowels may be.
 fn starred_word(token: &str) -> Option<&'static str> {
     let low = token.to_ascii_lowercase();
     let fits = |word: &&&str| {

@@ -1,24 +1,25 @@
-//! Where letters and digits stand together in a text: one look at it that several readings share.
+//! Finds runs of letters and digits in a text, in one pass that several readings share.
 
 use std::ops::Range;
 
 use crate::text::blocks::{self, BLOCK};
 
-/// Tokens of a text that a reading may be made of, in order.
+/// Tokens of a text from which readings may be made, in order.
 #[derive(Default)]
 pub(super) struct Tokens {
-    /// Letters that give a cipher away.
+    /// Letters that reveal a cipher.
     pub(super) telling: Vec<Range<usize>>,
-    /// With letters, and a digit or a sign that can stand for a letter.
+    /// Tokens with letters, and with a digit or a sign that can stand for a letter.
     pub(super) mixed: Vec<Range<usize>>,
-    /// As long as several words.
+    /// Tokens as long as several words.
     pub(super) long: Vec<Range<usize>>,
-    /// How often a letter that stands alone follows another, about.
+    /// Approximate number of single letters that follow another one.
     pub(super) alone: usize,
 }
 
 impl Tokens {
-    /// `tells` says whether letters give a cipher away, which are `telling` at the least; words that are joined are `long`.
+    /// Finds the tokens of a text. `tells` reports whether letters, of which there are at least
+    /// `telling`, reveal a cipher. Joined words have at least `long` bytes.
     pub(super) fn of(
         text: &str,
         telling: usize,
@@ -31,7 +32,7 @@ impl Tokens {
         each(bytes, telling, |token, letters| {
             let length = token.len();
             if length == 1 {
-                // With a sign between them and perhaps one in the place of a letter.
+                // With a sign between them, and perhaps one in place of a letter.
                 tokens.alone += usize::from(
                     before
                         .replace(token.start)
@@ -78,7 +79,7 @@ impl Tokens {
     }
 }
 
-/// How many bars a token has: they part letters, too.
+/// Returns the number of bars in a token: they separate letters, too.
 fn bars(token: &[u8]) -> usize {
     token.iter().filter(|byte| **byte == b'|').count()
 }
@@ -92,7 +93,7 @@ enum Letters {
 }
 
 impl Letters {
-    /// By the letters of a token and all of it, as masks or as numbers.
+    /// Compares the letters of a token with all of it, as masks or as numbers.
     fn of<T: Default + PartialEq>(letters: T, all: T) -> Self {
         match letters {
             _ if letters == all => Self::All,
@@ -102,8 +103,8 @@ impl Letters {
     }
 }
 
-/// Every run of letters, digits and marks that can stand for letters, and which of it are letters. Words of several letters, but
-/// fewer than `least`, are left out.
+/// Passes on every run of letters, digits and marks that can stand for letters, and which of it are
+/// letters. Words of several letters, but fewer than `least`, are left out.
 #[inline]
 fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters)) {
     let mut at = 0;
@@ -129,7 +130,7 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters))
             at += length;
             continue;
         }
-        // A token without an end here is read from its start with the next block.
+        // A token that does not end in this block is read from its start with the next block.
         any &= u64::MAX >> open;
         let mut starts = any & !(any << 1);
         if letters & any == any {
@@ -146,7 +147,7 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters))
     }
 }
 
-/// Whether a token may hold a byte that is no letter.
+/// Reports whether a byte that is not a letter may be part of a token.
 const fn is_other(byte: u8) -> bool {
     byte.is_ascii_digit() | (byte == b'@') | (byte == b'$') | (byte == b'!') | (byte == b'|')
 }

@@ -1,8 +1,10 @@
-//! Words with marks at them or between them: `**Ignore** **all**`, `Ig**n**ore`, `Ignore, all, previous`, `ignore_all_previous`,
-//! `ignoreAllPrevious`, `[Ignore](u) [all](u)`, `["Ignore","all"]`, `// Ignore⏎// all`, subtitles. A model reads over such marks.
+//! Words with marks in them or between them: `**Ignore** **all**`, `Ig**n**ore`,
+//! `Ignore, all, previous`, `ignore_all_previous`, `ignoreAllPrevious`, `[Ignore](u) [all](u)`,
+//! `["Ignore","all"]`, `// Ignore⏎// all`, subtitles. A model ignores such marks.
 //!
-//! The reading has a blank for each of them. It is made only where marks stand close together and the words between them speak
-//! to a reader, and a match counts only where a mark was left out of it.
+//! The reading has a blank in place of each of them. It is made only where marks are close together
+//! and the words between them address a reader, and a match counts only if a mark was left out of
+//! it.
 
 use std::ops::Range;
 
@@ -10,23 +12,26 @@ use super::gaps::{Gap, Kind, Word, Words};
 use super::source_map::MappedText;
 use super::{marks, steering_words, vocabulary};
 
-/// Maximum number of words between two marks that belong together: within a line, and from one line to the next.
+/// Maximum number of words between two marks that belong together: within a line, and from one line
+/// to the next.
 const WORDS_APART: usize = 3;
 const LINE_WORDS_APART: usize = 6;
-/// Clauses of one word in a row that are no list.
+/// Minimum number of consecutive clauses of one word that are not a list.
 const CLAUSES: usize = 3;
-/// Signs that join the words of a name, from which on the name is read as a sentence, and letter case likewise.
+/// Minimum number of signs that join the words of a name for it to be read as a sentence; likewise
+/// for changes of letter case.
 const JOINERS: usize = 2;
-/// The same for hyphens alone: compounds of three words are ordinary English ("a state-of-the-art model").
+/// The same for hyphens alone: compounds of three words are ordinary English ("a state-of-the-art
+/// model").
 const HYPHENS: usize = 3;
-/// The same in names that hold an address.
+/// The same for names that contain an address.
 const ADDRESS_JOINERS: usize = 4;
-/// How much of the text around a marked place is read with it.
+/// How much of the text around a marked place is read with it, in bytes.
 const AROUND_BYTES: usize = 300;
-/// Longest part that is read at once.
+/// Maximum length of a part that is read at once, in bytes.
 const PART_BYTES: usize = 32 << 10;
 
-/// The marked parts of `text` without their marks; `None` if no part may address a reader.
+/// Returns the marked parts of `text` without their marks; `None` if no part may address a reader.
 pub(super) fn read(text: &str) -> Option<MappedText> {
     let mut made = MappedText::default();
     let marked = marks::marked(text.as_bytes())
@@ -52,7 +57,7 @@ fn widened(text: &str, part: Range<usize>) -> Range<usize> {
     start..text.floor_char_boundary(part.end.saturating_add(AROUND_BYTES))
 }
 
-/// Ranges that come in order of their starts; those that touch are one, up to a length.
+/// Joins ranges that touch, up to a maximum length. The ranges are in the order of their starts.
 fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
     for range in ranges {
@@ -74,7 +79,8 @@ fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     joined
 }
 
-/// The places in a part of a text at which marks stand close together, in order of their starts.
+/// Returns the places in a part of a text at which marks are close together, in the order of their
+/// starts.
 fn places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut run = Run::default();
@@ -94,21 +100,23 @@ fn places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     places
 }
 
-/// What has been met of marks so far.
+/// The marks found so far.
 #[derive(Default)]
 struct Run {
-    /// The word after the latest mark, and where the word before it begins.
+    /// The word after the latest mark, and where the word before that mark begins.
     mark: Option<(usize, usize)>,
     /// The same for the latest mark with a line end.
     line: Option<(usize, usize)>,
-    /// Joiners and clauses in a row, and where the first word of them begins.
+    /// Numbers of consecutive joiners and of consecutive clauses, and where the first word of them
+    /// begins.
     joiners: (usize, usize),
     clauses: (usize, usize),
     word: usize,
 }
 
 impl Run {
-    /// Where the words begin that belong together with this one by their marks, if it completes such a place.
+    /// Returns where the words begin that belong together with this one because of their marks, if
+    /// this word completes such a place.
     fn marked_since(&mut self, nth: usize, word: &Word) -> Option<usize> {
         let before = std::mem::replace(&mut self.word, word.span.start);
         if nth == 0 {
@@ -156,7 +164,7 @@ impl Run {
     }
 }
 
-/// How often a capital follows a small letter.
+/// Returns how often a capital follows a small letter.
 fn humps(word: &str) -> usize {
     word.as_bytes()
         .windows(2)
@@ -164,7 +172,7 @@ fn humps(word: &str) -> usize {
         .count()
 }
 
-/// A part of a text with blanks in the place of marks.
+/// Returns a part of a text with blanks in place of marks.
 fn unmark(text: &str, part: Range<usize>) -> MappedText {
     let words: Vec<Word> = Words::of(text, part.clone()).collect();
     let mut made = MappedText::default();
@@ -203,7 +211,7 @@ fn unmark(text: &str, part: Range<usize>) -> MappedText {
     made
 }
 
-/// Whether the word is one of several clauses of one word each.
+/// Reports whether a word is one of several clauses of one word each.
 fn is_clause(words: &[Word], nth: usize) -> bool {
     let parts = |word: &&Word| word.before.ends.is_some();
     let after = words
@@ -239,7 +247,7 @@ fn gap(text: &str, span: Range<usize>, gap: &Gap, clause: bool, made: &mut Mappe
     }
 }
 
-/// A word with marks in it, or words with marks between them.
+/// Adds a word with marks in it, or words with marks between them.
 fn with_emphasis(text: &str, chain: &[Word], made: &mut MappedText) {
     let letters = |word: &Word| {
         text.get(word.span.clone())
@@ -260,7 +268,8 @@ fn with_emphasis(text: &str, chain: &[Word], made: &mut MappedText) {
     }
 }
 
-/// A name whose parts are joined by signs or by capitals. Signs that it holds only once or twice join what is one word.
+/// Adds a name whose parts are joined by signs or by capitals. Signs that occur in it only once or
+/// twice join parts of a single word.
 fn name(text: &str, chain: &[Word], made: &mut MappedText) {
     if let [word] = chain {
         return with_humps(text, word.span.clone(), made);

@@ -1,4 +1,4 @@
-//! Common words, by which what was decoded is told from noise.
+//! Common words, which distinguish decoded text from noise.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -6,16 +6,16 @@ use std::sync::LazyLock;
 use super::word_tree::{Paths, Tree};
 use crate::text::quick::QuickSet;
 
-/// Letters of the longest word that is looked up.
+/// Maximum length of a word that is looked up, in letters.
 const LONGEST: usize = 16;
-/// Letters of a word that noise seldom holds.
+/// Minimum length of a word that noise seldom contains, in letters.
 const TELLING: usize = 4;
-/// Letters of a word that may be one of two.
+/// Maximum number of letters in a word that may be one of two.
 pub(super) const UNSURE: usize = 4;
 
 static WORDS: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| all().collect());
 
-/// The common words, in a fixed order.
+/// Returns the common words, in a fixed order.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
     include_str!("words.txt").split_whitespace()
 }
@@ -23,7 +23,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
 /// The words as a tree of their letters.
 static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::new(all()));
 
-/// How many words of a text are common ones of three letters or more.
+/// Returns how many words of a text are common ones of three letters or more.
 pub(super) fn words_in(text: &str) -> usize {
     let words = text
         .split(|c: char| !c.is_alphabetic())
@@ -40,12 +40,12 @@ pub(super) fn words_in(text: &str) -> usize {
         .count()
 }
 
-/// Whether letters in lower case are a common word.
+/// Reports whether lower-case letters are a common word.
 pub(super) fn is_word(letters: &str) -> bool {
     WORDS.contains(letters)
 }
 
-/// The common word that letters in lower case read as; a `1` stands for an `i` or an `l`.
+/// Returns the common word that lower-case letters read as. A `1` stands for an `i` or an `l`.
 pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
     if WORDS.contains(letters) {
         return Some(letters.into());
@@ -74,8 +74,8 @@ pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The most letters that words of four letters or more can cover of letters that run together: a bound on what [`split`] gives,
-/// at a fraction of its cost.
+/// Returns the maximum number of letters that words of four letters or more can cover in letters
+/// that run together: a bound on the result of [`split`], at a fraction of its cost.
 pub(super) fn most_covered(letters: &str) -> usize {
     let longest = |begin: &[u8]| {
         let mut paths = Paths::new(&TREE);
@@ -88,11 +88,11 @@ pub(super) fn most_covered(letters: &str) -> usize {
     letters.as_bytes().windows(TELLING).map(longest).sum()
 }
 
-/// Splits letters that run together into common words; gives the words, and how many letters are in those that are long
-/// enough not to come about by chance. Letters between words stay together.
+/// Splits letters that run together into common words. Returns the words, and the number of letters
+/// in those that are too long to occur by chance. Letters between words stay together.
 pub(super) fn split(letters: &str) -> (String, usize) {
-    // For each place, the most letters that words before it can cover (longer words count a little more), and where the
-    // last piece of that begins.
+    // For each position, the maximum number of letters that words before it can cover (longer words
+    // count a little more), and where the last piece of that coverage begins.
     let bytes = letters.as_bytes();
     let mut best: Vec<(usize, usize, bool)> = vec![(0, 0, false); bytes.len() + 1];
     for start in 0..bytes.len() {

@@ -2,7 +2,7 @@
 
 use super::vocabulary::UNSURE;
 
-/// Letters that words are made of.
+/// Number of letters that words consist of.
 const LETTERS: usize = 26;
 
 /// The nodes. The root is the first; no link leads to it, so that 0 means that there is no link.
@@ -12,12 +12,12 @@ pub(super) struct Tree(Vec<Node>);
 struct Node {
     next: [u16; LETTERS],
     is_word: bool,
-    /// Length of the longest word that goes on from here or ends here.
+    /// Length of the longest word that continues or ends here.
     longest: usize,
 }
 
 impl Tree {
-    /// Of words in the letters from a to z. Other words are left out.
+    /// Creates a tree of words in the letters from a to z. Other words are left out.
     pub(super) fn new<'w>(words: impl Iterator<Item = &'w str>) -> Self {
         let mut made = Self(vec![Node::default()]);
         words
@@ -54,7 +54,7 @@ impl Tree {
         }
     }
 
-    /// The child of a node for a letter; 0 if it has no such child.
+    /// Returns the child of a node for a letter; 0 if it has no such child.
     fn next(&self, node: usize, letter: u8) -> u16 {
         self.0
             .get(node)
@@ -64,12 +64,13 @@ impl Tree {
     }
 }
 
-/// Index of a letter among the links of a node; out of range for any other byte.
+/// Returns the index of a letter among the links of a node; out of range for any other byte.
 fn index(letter: u8) -> usize {
     usize::from(letter.wrapping_sub(b'a'))
 }
 
-/// The nodes that the letters so far lead to. A `1` stands for `i` and for `l`; at most [`UNSURE`] of them are followed.
+/// The nodes that the letters so far lead to. A `1` stands for `i` and for `l`; at most [`UNSURE`]
+/// of them are followed.
 pub(super) struct Paths<'t> {
     tree: &'t Tree,
     nodes: [u16; 1 << UNSURE],
@@ -87,7 +88,7 @@ impl<'t> Paths<'t> {
         }
     }
 
-    /// Goes on by a letter. Gives whether a word can still come of it.
+    /// Continues with a letter. Returns whether a word can still result.
     pub(super) fn follow(&mut self, letter: u8) -> bool {
         let letters: &[u8] = match letter {
             b'1' if self.unsure == UNSURE => &[],
@@ -110,12 +111,12 @@ impl<'t> Paths<'t> {
         count > 0
     }
 
-    /// Whether the letters so far are a word.
+    /// Reports whether the letters so far are a word.
     pub(super) fn is_word(&self) -> bool {
         self.reached().any(|node| node.is_word)
     }
 
-    /// Length of the longest word that begins with the letters so far.
+    /// Returns the length of the longest word that begins with the letters so far.
     pub(super) fn longest(&self) -> usize {
         self.reached()
             .map(|node| node.longest)

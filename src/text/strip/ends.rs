@@ -1,4 +1,4 @@
-//! Which elements a tag opens or ends besides its own (WHATWG HTML, 13.2.6).
+//! Elements that a tag opens or ends besides its own (WHATWG HTML, 13.2.6).
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::Reader;
 use crate::text::element::{Kind, Mark, OpenElement, formats, hash, is_special, kind, of_head};
 use crate::text::presentational_attrs::look;
 
-/// Longest name of an element whose content nobody sees, in bytes.
+/// Maximum length of the name of an element whose content is not displayed, in bytes.
 const NAME_BYTES: usize = 16;
 
-/// Where the last end tag of each name stands.
+/// Returns the position of the last end tag of each name.
 pub(super) fn last_ends(text: &str) -> HashMap<u64, usize> {
     let ends = memchr::memmem::find_iter(text.as_bytes(), b"</").filter_map(|at| {
         let name = text.get(at + 2..)?;
@@ -25,7 +25,7 @@ pub(super) fn last_ends(text: &str) -> HashMap<u64, usize> {
 }
 
 impl Reader {
-    /// Opens what a page leaves out, where styles may speak of it.
+    /// Opens elements that a page omits, if styles may refer to them.
     pub(super) fn begin(&mut self, name: &str) {
         let body = !of_head(name) && name != "body";
         for (implied, wanted) in [("html", name != "html"), ("body", body)] {
@@ -60,7 +60,7 @@ impl Reader {
         );
     }
 
-    /// Ends what an element ends by beginning (WHATWG HTML, 13.1.2.4 and 13.2.6).
+    /// Ends the elements that a start tag implicitly ends (WHATWG HTML, 13.1.2.4 and 13.2.6).
     pub(super) fn imply_ends(&mut self, name: &str, kind: Kind) {
         let state = self.tree.state();
         let leaves_svg = matches!(kind, Kind::Block)
@@ -181,7 +181,7 @@ impl Reader {
                 | "math"
                 | "head"
         );
-        // What follows the end of the body belongs to it.
+        // Content after the end of the body belongs to the body.
         let stays = matches!(name, "body" | "html")
             || (!of_table && self.tree.bounded(at))
             || (!of_table

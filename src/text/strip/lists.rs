@@ -1,8 +1,8 @@
-//! Lists of a page: numbers and indentation of their items.
+//! Lists of a page: the numbers and the indentation of their items.
 
 use super::Reader;
 
-/// Nested lists that are indented.
+/// Maximum depth of nested lists that are indented.
 const INDENTS: usize = 6;
 
 impl Reader {
@@ -18,7 +18,7 @@ impl Reader {
             .push((self.tree.depth(), ordered.then_some(before)));
     }
 
-    /// What an item of the innermost open list begins with.
+    /// Returns the mark with which an item of the innermost open list begins.
     pub(super) fn item_mark(&mut self) -> String {
         self.drop_closed_lists();
         let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(INDENTS));

@@ -1,20 +1,22 @@
-//! Marks of a rendered page: fences and backticks around code, strike-outs, sub- and superscripts, the title. An element is
-//! marked where it ends, when it is known whether its text is on one line; of elements within each other that would get the
-//! same mark, the outermost does, so that the cost stays linear.
+//! Marks of a rendered page: fences and backticks around code, strike-through, subscripts and
+//! superscripts, the title. An element is marked when it ends, because only then is it known
+//! whether its text is on one line. Of nested elements that would get the same mark, only the
+//! outermost does, so that the cost stays linear.
 
 use super::Reader;
 use crate::text::element::{Mark, State, hash};
 use crate::text::render::Point;
 
-/// Longest sub- or superscript that is marked, in bytes: a longer one is a text in small letters.
+/// Maximum length of a subscript or superscript that is marked, in bytes; a longer one is text in
+/// small letters.
 const SCRIPT_BYTES: usize = 16;
-/// Longest title that is written, in bytes.
+/// Maximum length of a title that is written, in bytes.
 const TITLE_BYTES: usize = 200;
-/// Longest name of a language of code, in bytes.
+/// Maximum length of the name of a programming language, in bytes.
 const LANGUAGE_BYTES: usize = 20;
 /// Superscripts that are read as a part of their word.
 const ORDINALS: [&str; 6] = ["st", "nd", "rd", "th", "TM", "SM"];
-/// Signs that have a form above or below the line.
+/// Characters that have a form above or below the line.
 const SIGNS: [char; 15] = [
     '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '=', '(', ')',
 ];
@@ -26,7 +28,8 @@ const BELOW: [char; 15] = [
 ];
 
 impl Reader {
-    /// How an element of a page that shows is marked; notes in `state` what is not marked again within it.
+    /// Returns how a visible element of a page is marked, and records in `state` what is not marked
+    /// again within it.
     pub(super) fn mark(&mut self, name: &str, state: &mut State) -> Mark {
         if self.verbatim {
             return Mark::None;
@@ -63,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// Writes the mark of an element that ends.
+    /// Writes the mark of an element when it ends.
     pub(super) fn finish_mark(&mut self, mark: Mark) {
         match mark {
             Mark::None => {}
@@ -116,8 +119,8 @@ impl Reader {
         self.lines.end(2);
     }
 
-    /// Writes the title of a page as its first line. A person sees it at the edge of the window, if at all: it is judged as
-    /// hidden, too.
+    /// Writes the title of a page as its first line. A person sees it at most at the edge of the
+    /// window, so it is also judged as hidden.
     pub(super) fn title(&mut self, title: &str) {
         let of_head = self
             .tree
@@ -137,7 +140,7 @@ impl Reader {
     }
 }
 
-/// The language that the classes of code name: `language-rust`, `lang-js`.
+/// Returns the language named by the classes of code: `language-rust`, `lang-js`.
 fn language(classes: &str) -> String {
     let mut classes = classes.split_ascii_whitespace();
     let named = classes.find_map(|class| {
@@ -152,9 +155,9 @@ fn language(classes: &str) -> String {
         .to_owned()
 }
 
-/// A text above or below the line; `None` where it stays as it is.
+/// Returns a text as superscript or subscript, or `None` if it stays unchanged.
 fn script(text: &str, above: bool) -> Option<String> {
-    // A footnote that is a link has a mark already.
+    // A footnote that is a link already has a mark.
     if text.len() > SCRIPT_BYTES
         || text.contains(['[', '`', '~', '^'])
         || (above && ORDINALS.contains(&text))
@@ -178,7 +181,7 @@ fn script(text: &str, above: bool) -> Option<String> {
     )
 }
 
-/// The length of the longest run of backticks.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

@@ -1,11 +1,11 @@
-//! Keeps what Markdown shows as code from being read as markup.
+//! Masks text that Markdown shows as code, so that it is not read as markup.
 
 use std::ops::Range;
 
-/// Replace `<` and `&` in code that Markdown shows as it is. Control characters without a use, one byte long, so that every
-/// other byte keeps its place.
+/// Replacements for `<` and `&` in code that Markdown shows verbatim: control characters without a
+/// use, one byte long, so that every other byte keeps its position.
 const MASKS: [(char, char); 2] = [('<', '\u{1}'), ('&', '\u{2}')];
-/// Puts masks on what is code; `None` where there is nothing to put them on.
+/// Masks the code in a text; returns `None` if there is nothing to mask.
 pub(super) fn put_on(text: &str, code: &[Range<usize>]) -> Option<String> {
     if code.is_empty() || MASKS.iter().any(|(_, mask)| text.contains(*mask)) {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn put_on(text: &str, code: &[Range<usize>]) -> Option<String> {
     Some(out)
 }
 
-/// Takes them off again.
+/// Removes the masks.
 pub(super) fn take_off(text: &mut String) {
     for (c, mask) in MASKS {
         *text = text.replace(mask, c.encode_utf8(&mut [0; 4]));

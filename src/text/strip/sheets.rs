@@ -1,15 +1,15 @@
-//! The style sheets of a page, which are read before the page is.
+//! The style sheets of a page, which are read before the page.
 
 use crate::text::element::Tag;
 use crate::text::style::Sheet;
 use crate::text::tokens::{Event, Mode, run};
 
-/// Reads those of a page, wherever they stand in it.
+/// Reads the style sheets of a page, wherever they are in it.
 pub(super) fn add_all(text: &str, fragment: bool, sheet: &mut Sheet) {
     let mode = Mode::of(fragment);
     let mut tag = Tag::default();
     let mut css: Option<String> = None;
-    // What templates hold is of no effect.
+    // Style sheets in templates have no effect.
     let mut templates = 0_usize;
     run(text, &mode, |event| match event {
         Event::OpenStartTag(name) => tag.open(name),
@@ -43,13 +43,14 @@ pub(super) fn add_all(text: &str, fragment: bool, sheet: &mut Sheet) {
         }
         Event::Comment(_) => {}
     });
-    // In a text that is not a page, a tag without its end tag is a word.
+    // In a text that is not a page, a tag without its end tag is just a word.
     if let Some(css) = css.filter(|_| !fragment) {
         sheet.add(&css, &tag.media);
     }
 }
 
-/// Reads one that stands in the address of a link; notes that there is one from elsewhere.
+/// Reads a style sheet that is contained in the URL of a link. If the link leads elsewhere, records
+/// that there is an external one.
 pub(super) fn add_linked(tag: &Tag, sheet: &mut Sheet) {
     if tag.rel.contains("stylesheet") && !tag.rel.contains("alternate") {
         match crate::text::data::text(&tag.href) {

@@ -1,21 +1,22 @@
-//! Tables with cells that span columns or rows, laid out by html2text within bounds, as rows of Markdown whose columns are
-//! aligned. The only file that uses the crate.
+//! Tables with cells that span columns or rows. html2text lays them out, within limits, as rows of
+//! Markdown with aligned columns. This is the only file that uses the crate.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// html2text is super-linear in the rows of a table: most cells of a page that it gets, and what a table counts besides its cells.
+/// html2text is super-linear in the rows of a table: maximum number of cells of a page that are
+/// passed to it, and the number of cells that each table counts in addition to its own.
 const CELLS: usize = 600;
 const TABLE_CELLS: usize = 16;
-/// Maximum number of columns, most of them or of rows that a cell spans, and the longest text of a cell, in bytes: html2text
-/// breaks longer ones into lines and mixes those of one cell with those of the next.
+/// Maximum number of columns, of columns or rows that a cell spans, and of bytes in a cell:
+/// html2text breaks longer texts into lines and mixes the lines of one cell with those of the next.
 const COLUMNS: usize = 8;
 const SPAN: usize = 20;
 const CELL_BYTES: usize = 24;
-/// What html2text gets for a blank at both ends of a cell: it drops blanks.
+/// Replaces a blank at both ends of a cell in the input of html2text, which drops blanks.
 const BLANK: char = '␣';
-/// Width that every row within these bounds fits, in characters.
+/// Width that fits every row within these limits, in characters.
 const WIDTH: usize = COLUMNS * (CELL_BYTES + 3);
-/// How much longer a table may become than its plain rows: so many times, and so many bytes.
+/// Maximum growth of a table over its plain rows: a factor, and a number of bytes.
 const TIMES: usize = 3;
 const MORE_BYTES: usize = 256;
 
@@ -26,21 +27,21 @@ pub(super) struct Cell {
     pub(super) down: usize,
 }
 
-/// A table within the bounds.
+/// A table within the limits.
 #[derive(Default)]
 pub(super) struct Grid {
     rows: Vec<Vec<Cell>>,
     cells: usize,
-    /// For how many more rows the cells above reach into each column.
+    /// For each column, the number of further rows that the cells above extend into.
     hanging: [usize; COLUMNS],
     spans: bool,
-    /// Rows with cells, and those of them that head the table.
+    /// Number of rows with cells, and of header rows among them.
     written: usize,
     heads: usize,
 }
 
 impl Grid {
-    /// Adds a row; whether the table is still within the bounds.
+    /// Adds a row. Returns whether the table is still within the limits.
     pub(super) fn add(&mut self, row: Vec<Cell>, head: bool) -> bool {
         self.cells += row.len() + 1;
         let mut column = 0;
@@ -76,8 +77,8 @@ impl Grid {
         self.cells <= CELLS
     }
 
-    /// The table in place of its plain rows of so many bytes, where it has spans and `spent` of the page's cells leaves it
-    /// enough.
+    /// Returns the table that replaces its plain rows of `bytes` bytes, if it has spans and enough
+    /// of the page's cells are left after `spent`.
     pub(super) fn lay_out(&self, bytes: usize, spent: &mut usize) -> Option<String> {
         if !self.spans || *spent + self.cells + TABLE_CELLS > CELLS {
             return None;
@@ -85,14 +86,15 @@ impl Grid {
         *spent += self.cells + TABLE_CELLS;
         let config = html2text::config::plain();
         let markup = self.markup();
-        // A panic in a foreign crate costs no more than the layout.
+        // A panic in a third-party crate costs only the layout.
         let drawn = catch_unwind(AssertUnwindSafe(|| {
             config.string_from_read(markup.as_bytes(), WIDTH).ok()
         }))
         .ok()
         .flatten()?;
         let table = self.rows_of(&drawn);
-        // What is judged and shown is what the page says, in its order.
+        // The result must contain the text of the page, in its order, as that is what is judged and
+        // shown.
         let mut rest = table.as_str();
         for cell in self.rows.iter().flatten() {
             rest = rest.split_once(&cell.text)?.1;
@@ -119,8 +121,8 @@ impl Grid {
         markup
     }
 
-    /// What html2text drew, without the borders but the one under the heads, in the signs of Markdown: the readings of tables
-    /// know those.
+    /// Converts the output of html2text to Markdown, which the readings of tables understand: drops
+    /// the borders except for the one under the header.
     fn rows_of(&self, drawn: &str) -> String {
         let mut table = String::with_capacity(drawn.len());
         let mut rows = 0;

@@ -1,5 +1,6 @@
-//! Tables of a page as tables of Markdown. A row whose cells hold lists, code, headings or tables stays as it is laid out: pages
-//! place their parts with tables. A table whose cells span columns or rows is laid out as a whole where it ends.
+//! Tables of a page as Markdown tables. A row whose cells contain lists, code, headings or tables
+//! keeps its layout: pages use tables to place their parts. A table whose cells span columns or
+//! rows is laid out as a whole when it ends.
 
 use std::ops::Range;
 
@@ -8,33 +9,34 @@ use super::spans::{Cell, Grid};
 use crate::text::element::Mark;
 use crate::text::render::Point;
 
-/// Longest row with line breaks in its cells that is written on one line, in bytes: longer ones are columns of a page.
+/// Maximum length of a row with line breaks in its cells that is written on one line, in bytes;
+/// longer ones are columns of a page.
 const ROW_BYTES: usize = 1000;
 
-/// A table that is open.
+/// An open table.
 #[derive(Default)]
 pub(super) struct Table {
     rows: usize,
-    /// Rows that were written as rows of Markdown.
+    /// Number of rows that were written as Markdown rows.
     written: usize,
     /// Its cells, as long as they may be laid out together.
     grid: Option<Grid>,
-    /// Where its first row begins and its last one ended.
+    /// Where its first row begins and its last row ended.
     start: Option<Point>,
     end: usize,
 }
 
-/// A row that is open.
+/// An open row.
 pub(super) struct Row {
     start: Point,
     cells: Vec<Range<usize>>,
-    /// How many columns and rows each of them spans.
+    /// The number of columns and rows that each cell spans.
     spans: Vec<(usize, usize)>,
-    /// Cells that head a column or a row.
+    /// Number of cells that are headers of a column or a row.
     headers: usize,
-    /// It stands in the head of its table.
+    /// Whether the row is in the head of its table.
     head: bool,
-    /// It holds more than text.
+    /// Whether the row contains more than text.
     layout: bool,
 }
 
@@ -43,7 +45,7 @@ impl Row {
         self.head || self.headers == self.cells.len()
     }
 
-    /// The lines of a cell.
+    /// Returns the lines of a cell.
     fn parts<'w>(&self, cell: &Range<usize>, written: &'w str) -> impl Iterator<Item = &'w str> {
         let range =
             cell.start.saturating_sub(self.start.at)..cell.end.saturating_sub(self.start.at);
@@ -55,7 +57,7 @@ impl Row {
             .filter(|part| !part.is_empty())
     }
 
-    /// A table with this row, if it is within its bounds.
+    /// Returns the table with this row added, if it is within the limits.
     fn add_to(&self, mut grid: Grid, written: &str) -> Option<Grid> {
         let cells = self.cells.iter().zip(&self.spans);
         let cells = cells.map(|(cell, &(across, down))| {
@@ -102,7 +104,7 @@ impl Reader {
         if table.start.is_none() {
             table.start = Some(start);
         } else if start.at > table.end + 1 {
-            // Text between the rows, which a layout of the cells would lose.
+            // There is text between the rows, which a layout of the cells would lose.
             table.grid = None;
         }
         self.rows.push(Row {
@@ -137,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// Notes that a row holds more than text.
+    /// Records that a row contains more than text.
     pub(super) fn lay_out_row(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             row.layout = true;
@@ -157,7 +159,8 @@ impl Reader {
             .filter(|_| !row.layout && !long)
             .and_then(|grid| row.add_to(grid, written));
         table.end = self.lines.len();
-        // A single cell stands between the rows of a table as a heading does, or holds a part of the page.
+        // A single cell between the rows of a table serves as a heading, or contains a part of the
+        // page.
         let cells = if table.written > 0 { 1 } else { 2 };
         if row.layout || long || written.is_empty() || row.cells.len() < cells {
             return;

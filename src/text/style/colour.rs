@@ -1,4 +1,4 @@
-//! Colours as CSS writes them (CSS Color 4 and 5).
+//! Colours in CSS notation (CSS Color 4 and 5).
 
 use super::space::{gamma, hsl, lightness, oklab, to_hsl, to_oklab};
 use super::value::{arguments, length, list, number, words};
@@ -7,21 +7,22 @@ use super::value::{arguments, length, list, number, words};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Colour(pub(super) [f32; 4]);
 
-/// Letters whose every channel is as close to the ground as this are not told from it.
+/// Maximum difference in every channel at which letters cannot be distinguished from the
+/// background.
 const NEAR: f32 = 26.0 / 255.0;
 /// Units of the channels of a colour.
 const UNITS: [&str; 5] = ["%", "deg", "turn", "rad", "grad"];
-/// Deepest mixture of colours that is read.
+/// Maximum depth of nested colour functions that are read.
 const DEPTH: usize = 3;
 
 impl Colour {
-    /// What a page is before anyone paints it.
+    /// The colour of a page before anything is painted.
     pub(crate) const WHITE: Self = Self([1.0; 4]);
-    /// What letters are before anyone paints them.
+    /// The colour of letters before any declaration.
     pub(crate) const BLACK: Self = Self([0.0, 0.0, 0.0, 1.0]);
     pub(crate) const CLEAR: Self = Self([0.0; 4]);
 
-    /// Whether letters of this colour cannot be told from the ground.
+    /// Reports whether letters of this colour cannot be distinguished from the background.
     pub(crate) fn melts_into(self, ground: Self) -> bool {
         let [r, g, b, _] = self.over(ground).0;
         let [r2, g2, b2, _] = ground.0;
@@ -30,7 +31,7 @@ impl Colour {
             .all(|(x, y)| (x - y).abs() <= NEAR)
     }
 
-    /// This colour painted over another.
+    /// Returns this colour painted over another.
     pub(crate) fn over(self, ground: Self) -> Self {
         let ([r, g, b, a], [r2, g2, b2, a2]) = (self.0, ground.0);
         let mix = |x: f32, y: f32| x * a + y * (1.0 - a);
@@ -41,7 +42,7 @@ impl Colour {
         self.0[3]
     }
 
-    /// How light it is, from 0 to 1.
+    /// Returns how light the colour is, from 0 to 1.
     pub(super) fn light(self) -> f32 {
         let [r, g, b, _] = self.0;
         0.3 * r + 0.59 * g + 0.11 * b
@@ -53,18 +54,19 @@ impl Colour {
     }
 }
 
-/// What a value says of a colour.
+/// The colour that a value specifies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Paint {
     Is(Colour),
-    /// That of the letters.
+    /// The colour of the letters.
     Current,
     Inherit,
-    /// A colour, but none that is known here.
+    /// A colour that is not known here.
     Unknown,
 }
 
-/// Reads a colour, already lower case. `None` where it is none: browsers pass over such a declaration.
+/// Reads a colour, which is already in lower case. Returns `None` if it is not one: browsers ignore
+/// such a declaration.
 pub(crate) fn paint(value: &str) -> Option<Paint> {
     read(value.trim(), DEPTH)
 }
@@ -215,7 +217,7 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
     Some(Paint::Is(Colour([r, g, b, alpha])))
 }
 
-/// A colour made of the channels of another (CSS Color 5, 4).
+/// Returns a colour made from the channels of another (CSS Color 5, 4).
 fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
     let (origin, rest) = relative.trim().split_at(words(relative).first()?.len());
     let Some(Paint::Is(Colour([r, g, b, alpha]))) = read(origin, depth) else {
@@ -235,7 +237,7 @@ fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
         ],
         "oklab" => &[("l", ok_light), ("a", ok_a), ("b", ok_b)],
         "oklch" => &[("l", ok_light), ("c", ok_a.hypot(ok_b)), ("h", degrees)],
-        // Close enough: the scales differ.
+        // Close enough, although the scales differ.
         "lab" => &[
             ("l", ok_light * 100.0),
             ("a", ok_a * 312.0),
@@ -281,7 +283,7 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
         (colour, share)
     };
     let (x, y) = match (one(first), one(second)) {
-        // Of what is unknown nothing is left.
+        // Nothing is left of an unknown colour with a share of zero.
         ((_, Some(0.0)), (Some(known), _)) | ((Some(known), _), (_, Some(0.0))) => {
             return Some(known);
         }
@@ -290,7 +292,7 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
     };
     let ((x, p), (y, q)) = (x, y);
     let p = p.or(q.map(|q| 1.0 - q)).unwrap_or(0.5).clamp(0.0, 1.0);
-    // Channels weigh by opacity, as premultiplied colours do.
+    // Channels are weighted by opacity, as in premultiplied colours.
     let alpha = x.alpha() * p + y.alpha() * (1.0 - p);
     let share = if alpha > 0.0 {
         x.alpha() * p / alpha
@@ -307,7 +309,7 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
     ])))
 }
 
-/// An angle as a part of a whole turn.
+/// Returns an angle as a fraction of a full turn.
 fn turn((n, unit): &(f32, &str)) -> f32 {
     let turns = match *unit {
         "turn" => *n,

@@ -1,4 +1,4 @@
-//! Declarations: which of them bear on being seen, and what they say.
+//! Declarations that affect visibility, and their values.
 
 use super::colour::{Paint, paint};
 use super::hides;
@@ -6,7 +6,7 @@ use super::scan::{decode, until};
 use super::shorthand::{font_size, line_height, shorthand};
 use super::value::{Length, length, number, words};
 
-/// What one declaration says, as far as it matters here.
+/// The effect of one declaration, as far as it matters for visibility.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Declaration {
     /// `display`, and whether it is `none`.
@@ -17,51 +17,51 @@ pub(crate) enum Declaration {
     FontSize(Length),
     Zoom(f32),
     LineHeight(Length),
-    /// A property by itself takes the element from sight, or is set to what does not.
+    /// A property that can hide the element by itself, and whether its value does.
     Vanish(HidingProperty, bool),
     Colour(Paint),
-    /// The colour of the letters' faces alone; `None` takes it from the other.
+    /// The fill colour of the letters; with `None`, the text colour applies.
     Fill(Option<Paint>),
-    /// The lines around letters; `None` where there are none.
+    /// The outline of the letters; `None` if there is none.
     Stroke(Option<Paint>),
     Ground(Paint),
-    /// An image behind: `None` there is none, or a plain one of a colour.
+    /// A background image: `None` if there is none, otherwise its colour, if it is a plain one.
     Image(Option<Paint>),
-    /// The background is cut to the letters.
+    /// Whether the background is clipped to the letters.
     ClipText(bool),
     Scheme(bool),
-    /// Whether `left` and its like count, and whether they are of the screen.
+    /// Whether `left` and similar properties apply, and whether they are relative to the screen.
     Position(bool, bool),
     Shift(Side, Option<Length>),
     Margin(Side, Length),
     Indent(Length),
     Translate(Length, Length),
-    /// Whether what does not fit is cut off, and whether that is for good.
+    /// Whether content that does not fit is cut off, and whether it cannot be scrolled into view.
     Overflow(bool, bool),
-    /// Whether its box keeps its size whatever is in it.
+    /// Whether the box keeps its size regardless of its content.
     Contained(bool),
     /// The padding at the top.
     Pad(Length),
-    /// Padding is a part of the size.
+    /// Whether padding is part of the size.
     BorderBox(bool),
-    /// What `transform`, or `scale`, leaves of the size.
+    /// How much of the size `transform` (if the flag is set) or `scale` leaves.
     Grow(bool, f32),
-    /// Its back is to the front.
+    /// Whether the back is turned to the front.
     Turned(bool),
-    /// Its back is not seen.
+    /// Whether the back is invisible.
     OneSided(bool),
-    /// Width and height of what it shows, in its own unit.
+    /// Width and height of the area that it shows, in its own units.
     View(f32, f32),
-    /// Words about its animation.
+    /// Words of its animation declarations.
     Animation(Box<str>),
     Size(Measure, Option<Length>),
     ZIndex(i32),
     Blend(Blend),
-    /// `all`: everything as if nothing had been said.
+    /// `all`: resets all properties.
     All,
     /// A custom property.
     Custom(Box<str>, Box<str>),
-    /// A declaration whose value is only known with custom properties.
+    /// A declaration whose value depends on custom properties.
     Late(Box<str>, Box<str>),
 }
 
@@ -103,33 +103,33 @@ pub(crate) enum Measure {
     Columns,
 }
 
-/// How an element's colours are mixed with what lies behind it.
+/// How an element's colours are blended with those behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Blend {
     #[default]
     Normal,
-    /// What is light behind stays.
+    /// Light colours behind it remain.
     Lighter,
-    /// What is dark behind stays.
+    /// Dark colours behind it remain.
     Darker,
-    /// What is black changes nothing.
+    /// Black changes nothing.
     Difference,
 }
 
-/// Declarations of one block, the important ones apart.
+/// The declarations of one block, with the important ones separate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Block {
     pub(super) normal: Vec<Declaration>,
     pub(super) important: Vec<Declaration>,
 }
 
-/// Longest value that is read, in bytes.
+/// Maximum length of a value that is read, in bytes.
 const VALUE_BYTES: usize = 4096;
 /// Maximum number of declarations of a block that count.
 const MOST: usize = 4000;
 
 impl Block {
-    /// Reads what a `style` attribute holds.
+    /// Reads the content of a `style` attribute.
     pub(crate) fn read(text: &str) -> Self {
         let mut block = Self::default();
         let mut rest = text;
@@ -172,7 +172,7 @@ impl Block {
     }
 }
 
-/// Whether browsers know a property, as far as it is known here.
+/// Reports whether browsers support a property, as far as this is known here.
 pub(super) fn is_known_property(name: &str) -> bool {
     name.starts_with("--")
         || KNOWN.binary_search(&name).is_ok()
@@ -187,7 +187,8 @@ pub(super) fn is_known_property(name: &str) -> bool {
         )
 }
 
-/// Reads a declaration, in lower case, as what it says; nothing where it says nothing that matters or is none.
+/// Reads a declaration, which is in lower case, and adds its effects: none if it is invalid or does
+/// not matter here.
 pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declaration>) {
     if let Some(custom) = name.strip_prefix("--") {
         to.push(Declaration::Custom(custom.into(), value.into()));
@@ -210,7 +211,7 @@ pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declaration>) {
     }
 }
 
-/// Properties that are read, sorted: all others cost no more than a look at their names.
+/// Properties that are read, sorted. All others cost no more than a look at their names.
 #[rustfmt::skip]
 const KNOWN: [&str; 104] = [
     "-ms-transform", "-webkit-animation", "-webkit-animation-fill-mode", "-webkit-animation-name",
@@ -358,7 +359,7 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "backface-visibility" | "-webkit-backface-visibility" => {
             Some(D::OneSided(value == "hidden"))
         }
-        // An image in the place of what is in the element.
+        // An image in place of the content of the element.
         "content" => vanish(HidingProperty::Replaced, value.contains("url(")),
         "font-family" => vanish(HidingProperty::Font, value.contains("blank")),
         _ if name.starts_with("animation-")
@@ -409,7 +410,7 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
     }
 }
 
-/// The first track of a grid, where it is one of nothing.
+/// Returns the size of the first track of a grid, if it is a length or zero.
 fn track(value: &str) -> Option<Length> {
     let first = words(value).first().copied()?;
     if first == "0fr" {

@@ -1,12 +1,12 @@
-//! Whether a value of a property by itself takes an element from sight.
+//! Whether the value of a property hides an element by itself.
 
 use super::colour::{Colour, Paint, paint};
 use super::value::{Length, functions, length, list, number, words};
 
-/// An image placed so far off covers nothing.
+/// Position at which an image covers nothing, in pixels.
 const FAR_OFF: f32 = -1000.0;
 
-/// Whether a word is one of `display`: a declaration with any other is passed over.
+/// Reports whether a word is a value of `display`: a declaration with any other is ignored.
 pub(super) fn displays(word: &str) -> bool {
     matches!(
         word,
@@ -32,7 +32,7 @@ pub(super) fn displays(word: &str) -> bool {
         .any(|start| word.starts_with(start))
 }
 
-/// A number or a share, which may have to be calculated.
+/// Reads a number or a percentage, which may have to be calculated.
 pub(super) fn share(value: &str) -> Option<f32> {
     match number(value.trim()) {
         Some((n, "%")) => Some(n / 100.0),
@@ -41,7 +41,7 @@ pub(super) fn share(value: &str) -> Option<f32> {
     }
 }
 
-/// `filter`: nothing of it is left, or nothing distinguishable.
+/// Reports whether a `filter` leaves nothing of the element, or nothing distinguishable.
 pub(super) fn filter(value: &str) -> bool {
     let mut white = false;
     functions(value).into_iter().any(|(name, inner)| {
@@ -52,7 +52,7 @@ pub(super) fn filter(value: &str) -> bool {
                 white = share().is_some_and(|n| n <= 0.02);
                 false
             }
-            // Letters made white; on the page's own ground.
+            // Letters become white, on the page's own background.
             "invert" => white && share().is_none_or(|n| n >= 0.98),
             "contrast" => share().is_some_and(|n| n <= 0.03),
             "blur" => length(inner).is_some_and(|radius| radius.px(16.0, 0.0) >= 8.0),
@@ -61,11 +61,11 @@ pub(super) fn filter(value: &str) -> bool {
     })
 }
 
-/// `transform`: the element is turned or scaled to nothing.
+/// Reports whether a `transform` turns or scales the element to nothing.
 pub(super) fn transform(value: &str) -> bool {
     let mut depth = f32::MAX;
     functions(value).into_iter().any(|(name, inner)| {
-        // SVG leaves the commas out.
+        // SVG omits the commas.
         let parts = if inner.contains(',') {
             list(inner, ',')
         } else {
@@ -95,17 +95,17 @@ pub(super) fn transform(value: &str) -> bool {
                 depth = length(inner).map_or(depth, |depth| depth.px(16.0, 0.0));
                 false
             }
-            // Behind the eye.
+            // Behind the eye of the viewer.
             "translatez" => length(inner).is_some_and(|z| z.px(16.0, 0.0) >= depth),
             _ => false,
         }
     })
 }
 
-/// `rotate`: turned edge-on.
+/// Reports whether a `rotate` turns the element edge-on.
 pub(super) fn rotate(value: &str) -> bool {
     let parts = words(value);
-    // An axis in numbers is a tilted one, but for `0 0 1`.
+    // An axis given in numbers is a tilted one, except for `0 0 1`.
     let numbers: Vec<f32> = parts
         .iter()
         .filter_map(|part| number(part))
@@ -119,7 +119,7 @@ pub(super) fn rotate(value: &str) -> bool {
             .any(|part| number(part).is_some() && edge_on(part))
 }
 
-/// Whether a `transform` turns the back to the front.
+/// Reports whether a `transform` turns the back to the front.
 pub(super) fn is_turned_away(value: &str) -> bool {
     functions(value).into_iter().any(|(name, inner)| {
         let degrees = degrees(inner.rsplit(',').next().unwrap_or_default())
@@ -129,7 +129,7 @@ pub(super) fn is_turned_away(value: &str) -> bool {
     })
 }
 
-/// Whether an angle is a right one, or nearly.
+/// Reports whether an angle is a right angle, or nearly one.
 fn edge_on(angle: &str) -> bool {
     degrees(angle).is_some_and(|degrees| (degrees.rem_euclid(180.0) - 90.0).abs() < 1.0)
 }
@@ -144,7 +144,7 @@ fn degrees(angle: &str) -> Option<f32> {
     })
 }
 
-/// How much of its size the functions of a `transform` leave, and the single numbers of `scale`.
+/// Returns how much of the size the scale functions of a `transform` leave.
 pub(super) fn scale_factor(value: &str) -> f32 {
     functions(value)
         .into_iter()
@@ -153,7 +153,7 @@ pub(super) fn scale_factor(value: &str) -> f32 {
         .fold(1.0, |left, by| left * by.abs())
 }
 
-/// Whether any of the factors leaves next to nothing.
+/// Reports whether any of the factors leaves almost nothing.
 pub(super) fn scale(parts: &[&str]) -> bool {
     parts
         .iter()
@@ -161,7 +161,7 @@ pub(super) fn scale(parts: &[&str]) -> bool {
         .any(|part| share(part).is_some_and(|n| n.abs() < 0.05))
 }
 
-/// `clip`: a rectangle without area.
+/// Reports whether a `clip` is a rectangle without area.
 pub(super) fn clip(value: &str) -> bool {
     let functions = functions(value);
     let Some(("rect", inner)) = functions.first() else {
@@ -175,7 +175,7 @@ pub(super) fn clip(value: &str) -> bool {
     let none =
         |from: Option<Option<f32>>, to: Option<Option<f32>>| match (from.flatten(), to.flatten()) {
             (from, Some(to)) => to - from.unwrap_or(0.0) <= 2.0,
-            // From far out on, `auto` leaves nothing either.
+            // If the first edge is far out, `auto` leaves nothing either.
             (Some(from), None) => from >= 1000.0,
             (None, None) => false,
         };
@@ -183,7 +183,7 @@ pub(super) fn clip(value: &str) -> bool {
     none(at(0), at(2)) || none(at(3), at(1))
 }
 
-/// `clip-path`: a shape without area.
+/// Reports whether a `clip-path` is a shape without area.
 pub(super) fn clip_path(value: &str) -> bool {
     const WHOLE: f32 = 300.0;
     let px = |length: Length| length.px(16.0, WHOLE);
@@ -247,7 +247,7 @@ pub(super) fn clip_path(value: &str) -> bool {
     })
 }
 
-/// Whether a polygon encloses nothing of a box of a size.
+/// Reports whether a polygon encloses nothing of a box of a given size.
 fn flat(inner: &str, whole: f32) -> bool {
     let mut points = Vec::new();
     for point in list(inner, ',') {
@@ -268,7 +268,7 @@ fn flat(inner: &str, whole: f32) -> bool {
         .zip(next)
         .map(|((x, y), (x2, y2))| x * y2 - x2 * y)
         .sum();
-    // Or it lies wholly outside the box.
+    // Or it is entirely outside the box.
     area.abs() < 4.0
         || points.iter().all(|(x, _)| *x < 0.0)
         || points.iter().all(|(_, y)| *y < 0.0)
@@ -276,9 +276,9 @@ fn flat(inner: &str, whole: f32) -> bool {
         || points.iter().all(|(_, y)| *y >= whole)
 }
 
-/// `mask`: nothing of it shows through.
+/// Reports whether a `mask` lets nothing show through.
 pub(super) fn mask(value: &str) -> bool {
-    // An image that cannot be had masks all, and one that can be had is not seen here.
+    // An image that cannot be loaded masks everything, and one that can be loaded is not seen here.
     if value.contains("url(") && !value.contains("url(#") {
         return true;
     }
@@ -303,7 +303,7 @@ pub(super) fn mask(value: &str) -> bool {
             .all(|stop| matches!(stop, Paint::Is(colour) if colour.alpha() < 0.1))
 }
 
-/// An image behind the letters, as a plain colour where it is one.
+/// Returns an image behind the letters as a plain colour, if it is one.
 pub(super) fn gradient(value: &str) -> Paint {
     let stops = stops(value);
     match stops.as_slice() {
@@ -322,7 +322,7 @@ fn near(a: Colour, b: Colour) -> bool {
     a.0.iter().zip(b.0).all(|(x, y)| (x - y).abs() < 0.05)
 }
 
-/// The colours of all gradients in a value; empty where there is another image as well.
+/// Returns the colours of all gradients in a value; empty if there is another image as well.
 fn stops(value: &str) -> Vec<Paint> {
     let mut found = Vec::new();
     for (name, inner) in list(value, ',').into_iter().flat_map(functions) {

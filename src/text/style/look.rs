@@ -1,17 +1,17 @@
-//! What all declarations for one element come to, and what it then inherits and shows.
+//! The combined effect of all declarations for one element, and what it then inherits and shows.
 
 use super::colour::{Colour, Paint};
 use super::declare::{Blend, Block, Declaration, Measure, Side};
 use super::value::{Length, SCREEN};
 
-/// What holds for an element by itself; `None` where nothing was said.
+/// The style of an element by itself; `None` for properties that were not set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnStyle {
     pub(crate) gone: bool,
     pub(crate) colour: Option<Paint>,
     pub(crate) ground: Option<Paint>,
     none: bool,
-    /// By the bits of [`super::declare::HidingProperty`].
+    /// One bit for each [`super::declare::HidingProperty`].
     vanish: u16,
     visibility: Option<Option<bool>>,
     opacity: Option<f32>,
@@ -35,27 +35,27 @@ pub(crate) struct OwnStyle {
     contained: bool,
     pad: Length,
     border_box: bool,
-    /// By `transform` and by `scale`.
+    /// The factors of `transform` and of `scale`.
     grow: [Option<f32>; 2],
     turned: bool,
     one_sided: bool,
     view: Option<(f32, f32)>,
     pub(super) animation: Option<Box<str>>,
-    /// Width, height, their most, rows, columns.
+    /// Width, height, maximum width and height, rows, columns.
     size: [Option<Length>; 6],
     behind: bool,
     blend: Blend,
 }
 
-/// What an element passes on to what is in it.
+/// The style that an element passes on to its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InheritedStyle {
     pub(crate) gone: bool,
     pub(crate) colour: Option<Colour>,
     pub(crate) ground: Colour,
-    /// The ground may be painted by something that is not known here.
+    /// Whether the background may be painted by something that is not known here.
     pub(crate) unsure: bool,
-    /// The colour was given, not left to what is not known here.
+    /// Whether the text colour was set, rather than left to something that is not known here.
     pub(crate) told: bool,
     invisible: bool,
     font: f32,
@@ -64,28 +64,29 @@ pub(crate) struct InheritedStyle {
     x: f32,
     y: f32,
     fill: Option<Option<Colour>>,
-    /// What is drawn around letters; unknown inside.
+    /// The outline of the letters; the inner `None` is an unknown colour.
     stroke: Option<Option<Colour>>,
-    /// How much of its size is left.
+    /// How much of the size is left.
     scale: f32,
-    /// How far to the right and down something shows yet, in pixels.
+    /// How far to the right and down content is still visible, in pixels.
     room: (f32, f32),
 }
 
-/// Letters no larger than this, in pixels, are no letters to a person.
+/// Maximum font size at which a person cannot read letters, in pixels.
 const TINY: f32 = 3.0;
-/// A box no larger than this, in pixels, holds no letter.
+/// Maximum size of a box that has no room for a letter, in pixels.
 const FLAT: f32 = 3.0;
-/// As much of an element shows at least, or nobody sees it.
+/// Maximum opacity at which nobody sees an element.
 const FAINT: f32 = 0.12;
-/// How far left or above the screen something is gone, in pixels; and how far to the right.
+/// Positions at which content is out of sight, in pixels: to the left of or above the screen, and
+/// to the right of it.
 const FAR: f32 = -400.0;
 const FAR_RIGHT: f32 = 2500.0;
-/// What an element that says nothing of its size is taken to measure, in pixels.
+/// Assumed size of an element that does not set one, in pixels.
 const BOX: (f32, f32) = (400.0, 200.0);
 
 impl InheritedStyle {
-    /// A page's, before anything is said.
+    /// The style of a page before any declaration.
     pub(crate) const START: Self = Self {
         gone: false,
         colour: Some(Colour::BLACK),
@@ -104,7 +105,7 @@ impl InheritedStyle {
         room: (f32::MAX, f32::MAX),
     };
 
-    /// Whether a person does not see text that stands here.
+    /// Reports whether a person does not see text with this style.
     pub(crate) fn hides(&self) -> bool {
         self.gone
             || self.invisible
@@ -117,7 +118,7 @@ impl InheritedStyle {
             || (!self.unsure && self.melts())
     }
 
-    /// Whether that depends on what is not known here.
+    /// Reports whether that depends on something that is not known here.
     pub(crate) fn doubtful(&self) -> bool {
         self.unsure && self.told && self.melts()
     }
@@ -131,7 +132,8 @@ impl InheritedStyle {
 }
 
 impl OwnStyle {
-    /// Applies a declaration. Where it is not sure that it holds, only if it takes something from sight.
+    /// Applies a declaration. If it is not certain to apply, it counts only if it can hide
+    /// something.
     pub(super) fn apply(&mut self, declared: &Declaration, sure: bool) {
         use Declaration as D;
         if !sure && !hides(declared) {
@@ -184,7 +186,7 @@ impl OwnStyle {
         }
     }
 
-    /// Applies declarations that anything else is stronger than.
+    /// Applies declarations that all others override.
     pub(crate) fn hint(&mut self, declarations: &str) {
         Block::read(declarations)
             .normal
@@ -192,7 +194,7 @@ impl OwnStyle {
             .for_each(|declared| self.apply(declared, true));
     }
 
-    /// What an element of this look shows within another.
+    /// Returns the style of an element with this look within another.
     pub(crate) fn within(&self, parent: &InheritedStyle) -> InheritedStyle {
         let mut seen = *parent;
         seen.font = self
@@ -233,7 +235,7 @@ impl OwnStyle {
 
     fn paint(&self, seen: &mut InheritedStyle, parent: &InheritedStyle) {
         if let Some(dark) = self.dark.filter(|_| !parent.told) {
-            // The screen itself follows the scheme.
+            // The screen itself follows the colour scheme.
             (seen.ground, seen.colour) = if dark {
                 (Colour([0.07, 0.07, 0.07, 1.0]), Some(Colour::WHITE))
             } else {
@@ -293,7 +295,7 @@ impl OwnStyle {
                     seen.unsure && colour.alpha() < 0.9,
                 )
             }
-            // Behind an image that does not load stands the colour that is given with it.
+            // Behind an image that does not load is the colour that is specified with it.
             Some(None) => {
                 seen.unsure |= !matches!(ground, Some(Some(colour)) if colour.alpha() > 0.9)
             }
@@ -323,7 +325,7 @@ impl OwnStyle {
             (Some(top), _) => {
                 let far = top.px(em, height);
                 seen.gone |= self.fixed && far >= 2.0 * height;
-                // Further down is only further to go.
+                // Further down only means further to scroll.
                 seen.y += far.min(height);
             }
             (None, Some(bottom)) => {
@@ -357,12 +359,13 @@ impl OwnStyle {
             reach(left, wide) + margin_left.px(em, wide) + x.px(em, own(Measure::Width, wide, 0.0)),
             reach(top, high) + margin_top.px(em, high) + y.px(em, own(Measure::Height, high, 0.0)),
         );
-        // From below and from the right as well.
+        // Likewise from below and from the right.
         seen.gone |=
             self.fixed && (reach(bottom, height) >= height || reach(right, width) >= width);
     }
 
-    /// What lies outside a box that cuts it off is gone; `x` and `y` are how far into its parent's the element begins.
+    /// Hides what is outside a box that cuts it off. `x` and `y` are the offsets of the element in
+    /// its parent's box.
     fn shut_in(&self, seen: &mut InheritedStyle, x: f32, y: f32) {
         let em = seen.font;
         let own = |measures: [Measure; 2], whole: f32| {
@@ -384,7 +387,7 @@ impl OwnStyle {
         }
         if let Some((width, height)) = self.view {
             seen.gone |= width <= 0.0 || height <= 0.0;
-            // Letters may be set to end at the edge.
+            // Letters may be positioned to end at the edge.
             seen.room = (1.25 * width, 1.25 * height);
         } else if self.cuts {
             let width = own([Measure::Width, Measure::MaxWidth], SCREEN.0);
@@ -404,7 +407,7 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
     }
 }
 
-/// Whether a declaration can take something from sight.
+/// Reports whether a declaration can hide something.
 pub(super) fn hides(declared: &Declaration) -> bool {
     match *declared {
         Declaration::Display(hides) | Declaration::Vanish(_, hides) => hides,

@@ -1,8 +1,8 @@
-//! Media queries (Media Queries 4), asked of a common screen.
+//! Media queries (Media Queries 4), evaluated for a common screen.
 
 use super::value::{SCREEN, length, list};
 
-/// Whether a list of queries holds; `None` where that is not known.
+/// Reports whether a list of queries holds, or `None` if that is not known.
 pub(super) fn holds(queries: &str) -> Option<bool> {
     let mut unknown = false;
     for query in list(queries, ',') {

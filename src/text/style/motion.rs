@@ -1,4 +1,4 @@
-//! Animations, as far as they leave an element hidden (CSS Animations 1).
+//! Animations that leave an element hidden (CSS Animations 1).
 
 use std::collections::HashMap;
 
@@ -9,26 +9,26 @@ use super::value::{list, number, words};
 
 /// Maximum number of animations of a page that are kept.
 const MOST: usize = 1000;
-/// Who looks at a page does not wait so long, in seconds.
+/// How long a person waits for a page, in seconds.
 const PATIENCE: f32 = 20.0;
 
-/// The animations of a page's style sheets, by their names as numbers.
+/// The animations in a page's style sheets, by their names as numbers.
 #[derive(Debug, Default)]
 pub(super) struct Motions {
     known: HashMap<u64, Frames>,
 }
 
-/// What an animation begins and ends with.
+/// The first and the last frame of an animation.
 #[derive(Debug, Default)]
 struct Frames {
     first: Block,
     last: Block,
-    /// Some frame between hides nothing.
+    /// Whether a frame in between hides nothing.
     shows: bool,
 }
 
 impl Motions {
-    /// Reads the frames of one.
+    /// Reads the frames of an animation.
     pub(super) fn add(&mut self, name: u64, text: &str) {
         let mut frames = Frames::default();
         let mut rest = text;
@@ -53,7 +53,8 @@ impl Motions {
         }
     }
 
-    /// What an animation leaves an element with, from the words of its declarations, and whether that is sure.
+    /// Returns the declarations that an animation leaves an element with, and whether that is
+    /// certain. `said` contains the words of its animation declarations.
     pub(super) fn of(
         &self,
         said: &str,

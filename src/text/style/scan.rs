@@ -1,7 +1,7 @@
-//! Cuts CSS into pieces where CSS itself would (CSS Syntax 3), without reading them.
+//! Splits CSS into pieces where CSS itself would (CSS Syntax 3), without interpreting them.
 
-/// Finds the first of `ends` in `text` outside strings, brackets and comments: its place and itself. In what is nested in
-/// braces none is looked for, unless `{` is one of them.
+/// Finds the first of `ends` in `text` outside of strings, brackets and comments. Returns its
+/// position and which one it is. Nested braces are not searched, unless `{` is one of them.
 pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -28,14 +28,14 @@ pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
     None
 }
 
-/// Length of the comment that starts at a place.
+/// Returns the length of the comment that starts at `at`.
 fn comment(text: &str, at: usize) -> usize {
     text.get(at + 2..)
         .and_then(|rest| rest.find("*/"))
         .map_or(text.len() - at, |end| end + 4)
 }
 
-/// Length of the string that starts at a place; a line's end ends it too.
+/// Returns the length of the string that starts at `at`. A line end also ends it.
 fn string(bytes: &[u8], at: usize) -> usize {
     let quote = bytes.get(at);
     let mut end = at + 1;
@@ -51,8 +51,8 @@ fn string(bytes: &[u8], at: usize) -> usize {
     (end + 1).min(bytes.len()) - at
 }
 
-/// Lower case but for custom names (`--Name`), without comments, with escapes undone (CSS Syntax 3, 4.3.7). What is given was
-/// cut already.
+/// Returns a text in lower case, except for custom names (`--Name`), without comments and with
+/// escapes decoded (CSS Syntax 3, 4.3.7). The text must already be split into pieces.
 pub(super) fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut custom = false;

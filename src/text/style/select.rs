@@ -1,5 +1,5 @@
-//! Selectors (Selectors 4), and whether they match an open element. What cannot be known while a page is read from its
-//! start matches perhaps.
+//! Selectors (Selectors 4), and whether they match an open element. A selector that cannot be
+//! decided while a page is read from its start yields [`Matches::Perhaps`].
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -12,19 +12,20 @@ pub(super) enum Matches {
     Yes,
 }
 
-/// An open element, as selectors ask for it.
+/// An open element, as far as selectors refer to it.
 #[derive(Clone, Debug)]
 struct Element {
     name: u64,
     id: Option<u64>,
     classes: Range<usize>,
     attributes: Range<usize>,
-    /// Which child of its parent it is, from 1.
+    /// Its position among the children of its parent, from 1.
     place: usize,
     children: usize,
 }
 
-/// The open elements of a page. Names are kept as numbers under a key of this process: two that clash cannot be made.
+/// The open elements of a page. Names are stored as numbers under a key of this process, so that
+/// nobody can construct two that collide.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     key: RandomState,
@@ -66,7 +67,8 @@ impl Tree {
         });
     }
 
-    /// Closes all elements but the first so many; where fewer are open, the others are ones that no rule asks for.
+    /// Closes all elements except for the first `to`. If fewer are open, the missing ones are those
+    /// that no rule refers to.
     pub(super) fn close(&mut self, to: usize) {
         let classes = self.classes.len();
         let attributes = self.attributes.len();
@@ -89,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// What rules for the innermost element may be kept under.
+    /// Returns the keys under which rules for the innermost element may be stored.
     pub(super) fn keys(&self) -> impl Iterator<Item = u64> + '_ {
         self.stack.last().into_iter().flat_map(|element| {
             let classes = self
@@ -110,11 +112,11 @@ pub(super) enum Simple {
     Id(u64),
     Class(u64),
     Attribute(String, Test, String),
-    /// None of these compounds.
+    /// None of these compounds matches.
     Not(Vec<Vec<Self>>),
-    /// Any of them.
+    /// Any of these compounds matches.
     Any(Vec<Vec<Self>>),
-    /// Each `step` children from one on.
+    /// Every child at a given step, starting with a given one.
     Nth(usize, usize),
     Root,
     Never,
@@ -136,7 +138,7 @@ pub(super) enum Test {
 pub(super) enum Combinator {
     Within,
     Child,
-    /// Beside: what stood before is no longer known.
+    /// A sibling: the preceding elements are no longer known.
     Beside,
 }
 
@@ -145,12 +147,12 @@ pub(super) enum Combinator {
 pub(super) struct Selector {
     pub(super) compounds: Vec<(Combinator, Vec<Simple>)>,
     pub(super) specificity: u32,
-    /// A class, id or name that an element must have for it to match.
+    /// A class, id or name that an element must have for the selector to match.
     pub(super) key: Option<u64>,
 }
 
 impl Selector {
-    /// Whether it matches the innermost element. Each step is counted as work.
+    /// Returns whether the selector matches the innermost element. Each step is counted as work.
     pub(super) fn matches(&self, tree: &Tree, work: &mut usize) -> Matches {
         let Some(last) = tree.stack.len().checked_sub(1) else {
             return Matches::No;
@@ -158,7 +160,7 @@ impl Selector {
         self.from(0, last, tree, work)
     }
 
-    /// As deep as the selector has compounds, which are few.
+    /// Recurses as deep as the selector has compounds, which are few.
     fn from(&self, nth: usize, at: usize, tree: &Tree, work: &mut usize) -> Matches {
         let Some((combinator, compound)) = self.compounds.get(nth) else {
             return Matches::Yes;

@@ -1,12 +1,13 @@
-//! Reads selectors.
+//! Parses selectors.
 
 use super::select::{Combinator, Selector, Simple, Test, Tree};
 
-/// Maximum number of compounds of a selector; longer ones match perhaps.
+/// Maximum number of compounds of a selector; longer ones count as `Perhaps`.
 const COMPOUNDS: usize = 12;
 
 impl Selector {
-    /// Reads a selector; `None` where it is for something else than an element, or a state that pages do not begin with.
+    /// Reads a selector. Returns `None` if it selects something other than an element, or a state
+    /// that pages do not start in.
     pub(super) fn read(text: &str, tree: &Tree) -> Option<Self> {
         let mut reader = Reader {
             rest: text,
@@ -34,7 +35,7 @@ impl Selector {
                 Some(_) => (Combinator::Beside, usize::MAX),
             };
             if sign == usize::MAX || compounds.len() > COMPOUNDS {
-                // What cannot be read, or goes on for too long, holds perhaps.
+                // A selector that cannot be read, or is too long, counts as `Perhaps`.
                 if let Some((_, last)) = compounds.last_mut() {
                     last.push(Simple::Perhaps);
                 }
@@ -45,7 +46,8 @@ impl Selector {
         }
         let specificity =
             (reader.ids.min(255) << 16) | (reader.classes.min(255) << 8) | reader.names.min(255);
-        // How a compound hangs on the one before it is kept with the later one; read from the end.
+        // The combinator between two compounds is stored with the later one, since they are read
+        // from the end.
         compounds.reverse();
         let key = compounds.first().and_then(|(_, compound)| {
             let of = |wanted: fn(&Simple) -> Option<u64>| compound.iter().find_map(wanted);
@@ -92,7 +94,7 @@ struct Reader<'s, 't> {
 }
 
 impl Reader<'_, '_> {
-    /// Passes over white space and comments.
+    /// Skips white space and comments. Returns whether there were any.
     fn space(&mut self) -> bool {
         let before = self.rest.len();
         loop {
@@ -109,7 +111,7 @@ impl Reader<'_, '_> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
-    /// A name with its escapes undone, in lower case.
+    /// Reads a name, decodes its escapes and converts it to lower case.
     fn name(&mut self) -> String {
         let bytes = self.rest.as_bytes();
         let mut end = 0;
@@ -176,7 +178,7 @@ impl Reader<'_, '_> {
         found
     }
 
-    /// What stands in brackets that begin here.
+    /// Returns the content of the brackets that open here.
     fn bracketed(&mut self, close: u8) -> String {
         self.skip(1);
         let end = super::scan::until(self.rest, &[close]).map_or(self.rest.len(), |(at, _)| at);
@@ -261,7 +263,7 @@ impl Reader<'_, '_> {
             let end = super::scan::until(rest, b",").map_or(rest.len(), |(at, _)| at);
             let part = rest.get(..end).unwrap_or_default().trim();
             rest = rest.get(end + 1..).unwrap_or_default();
-            // Brackets in brackets, and what is not one compound, are not followed.
+            // Nested brackets, and anything other than a single compound, are not followed.
             let mut reader = Reader {
                 rest: part,
                 tree: self.tree,

@@ -1,4 +1,5 @@
-//! Style sheets of a page, and what they and an element's own style say of it.
+//! The style sheets of a page, and the style that they and an element's own style attribute give
+//! it.
 
 use std::collections::HashMap;
 
@@ -13,28 +14,30 @@ use crate::text::cut;
 
 /// Maximum number of rules of a page that are kept.
 const RULES: usize = 20_000;
-/// Deepest nesting of blocks that is read.
+/// Maximum depth of nested blocks that are read.
 const DEPTH: usize = 32;
-/// Maximum number of selectors that a nested rule may come to, and their length in bytes.
+/// Maximum number of selectors that a nested rule may expand to, and their maximum length in bytes.
 const SELECTORS: usize = 256;
 const SELECTOR_BYTES: usize = 1000;
-/// Maximum number of layers that are distinguished, and the place of rules outside all of them.
+/// Maximum number of layers that are distinguished, and the position of rules outside all of them.
 const LAYERS: usize = 120;
 const UNLAYERED: u64 = 127;
-/// Maximum number of style sheets that others take in.
+/// Maximum number of style sheets that others import.
 const IMPORTS: usize = 8;
-/// Steps of matching that a page may cost, for each of its bytes, and besides.
+/// Maximum number of matching steps for a page: a number for each of its bytes, plus a fixed
+/// number.
 const STEPS_PER_BYTE: usize = 20;
 const STEPS: usize = 200_000;
 
 /// The style sheets of a page, and its open elements.
 #[derive(Debug)]
 pub(crate) struct Sheet {
-    /// A limit was hit: what hides can no longer be told from what shows.
+    /// Whether a limit was reached: hidden content can no longer be distinguished from visible
+    /// content.
     pub(crate) exhausted: bool,
-    /// A selector asks for attributes.
+    /// Whether a selector refers to attributes.
     pub(crate) wants_attributes: bool,
-    /// Styles are taken from elsewhere.
+    /// Whether styles are loaded from elsewhere.
     pub(crate) linked: bool,
     tree: Tree,
     vars: Vars,
@@ -58,16 +61,16 @@ struct Rule {
 
 /// A block that is being read.
 struct OpenBlock {
-    /// Selectors of the rule, or of the rule around; empty outside rules.
+    /// The selectors of the rule, or of the enclosing rule; empty outside of rules.
     selectors: Vec<String>,
     block: Block,
     sure: bool,
-    /// The layer around, and its place in the order of layers.
+    /// The enclosing layer, and its position in the order of layers.
     layer: Option<(String, u64)>,
 }
 
 impl Sheet {
-    /// For a page of so many bytes.
+    /// Creates an instance for a page of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
             exhausted: false,
@@ -86,7 +89,7 @@ impl Sheet {
         }
     }
 
-    /// Whether the page has any styles of its own.
+    /// Reports whether the page has any styles of its own.
     pub(crate) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
     }
@@ -180,7 +183,7 @@ impl Sheet {
         }
     }
 
-    /// A style sheet that stands in its own address; any other is not known here.
+    /// Imports a style sheet that is contained in its own URL. Any other is not known here.
     fn import(&mut self, from: &str) {
         let from = from.trim();
         let inner = from
@@ -207,7 +210,8 @@ impl Sheet {
         }
     }
 
-    /// Custom properties may have a value before anything sets them (CSS Properties and Values, 2).
+    /// Registers a custom property, which may have a value before anything sets it (CSS Properties
+    /// and Values, 2).
     fn register(&mut self, name: &str, block: &str) {
         for declared in Block::read(&block.replace("initial-value", "--initial-value")).normal {
             if let (Declaration::Custom(known, value), Some(name)) =
@@ -219,7 +223,8 @@ impl Sheet {
         }
     }
 
-    /// A layer by its full name, and its place in their order: that in which they are first named.
+    /// Returns a layer's full name and its position in the order of layers, which is the order in
+    /// which they are first named.
     fn layer(&mut self, name: &str, around: Option<&(String, u64)>) -> (String, u64) {
         let name = if name.trim().is_empty() {
             format!("#{}", self.layers.len())
@@ -243,7 +248,7 @@ impl Sheet {
         (full, at as u64)
     }
 
-    /// Begins a block; `None` for those that are passed over.
+    /// Begins a block; returns `None` for blocks that are skipped.
     fn enter(
         &mut self,
         prelude: &str,
@@ -347,8 +352,8 @@ impl Sheet {
         }
     }
 
-    /// Opens an element that so many others are open around: what the sheets and its own style say of it. `look` is how it
-    /// looks without them.
+    /// Opens an element that is nested in `depth` others. Returns the style that the sheets and its
+    /// own style give it; `look` is its style without them.
     pub(crate) fn open(
         &mut self,
         depth: usize,
@@ -395,7 +400,7 @@ impl Sheet {
         let mut said: Vec<(&Declaration, bool)> = Vec::new();
         for important in [false, true] {
             if important && !self.layers.is_empty() {
-                // Layers weigh the other way round.
+                // For important declarations, the order of layers is reversed.
                 found.sort_unstable_by_key(|(rank, ..)| rank ^ (UNLAYERED << 56));
             }
             let blocks = found
@@ -446,7 +451,7 @@ impl Sheet {
         look
     }
 
-    /// Opens an element that nothing is said of.
+    /// Opens an element that no style applies to.
     pub(crate) fn pass(&mut self, depth: usize) {
         self.vars.close(depth);
     }
@@ -457,7 +462,7 @@ impl Sheet {
     }
 }
 
-/// Whether a condition on what browsers know holds; `None` where that is not known here.
+/// Reports whether a condition on what browsers support holds, or `None` if that is not known here.
 fn supports(condition: &str) -> Option<bool> {
     let plain = !condition.contains("not") && !condition.contains("selector(");
     let known = |part: &str| {
@@ -472,7 +477,7 @@ fn supports(condition: &str) -> Option<bool> {
     .then_some(true)
 }
 
-/// What follows a block whose opening brace was read.
+/// Returns the text after a block whose opening brace was read.
 fn skip_block(text: &str) -> &str {
     until(text, b"}")
         .and_then(|(at, _)| text.get(at + 1..))

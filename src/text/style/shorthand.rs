@@ -1,4 +1,4 @@
-//! Properties that set several at once, and those with lists of their own.
+//! Properties that set several others at once, and those with lists of their own.
 
 use super::Colour;
 use super::colour::{Paint, paint};
@@ -6,7 +6,7 @@ use super::declare::{Declaration, HidingProperty, Measure, Side};
 use super::hides;
 use super::value::{Length, functions, length, list, number, words};
 
-/// Reads one as the declarations that it amounts to; nothing where it is none of them.
+/// Reads such a property as the equivalent declarations; adds nothing for any other property.
 pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
     let sides = |parts: &[&str]| -> Option<[Option<Length>; 4]> {
         let read = |at: usize| parts.get(at).map(|part| length(part));
@@ -89,7 +89,7 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
             let mut x = Length::default();
             let mut y = Length::default();
             for (name, inner) in functions(value) {
-                // SVG leaves the commas out.
+                // SVG omits the commas.
                 let parts = if inner.contains(',') {
                     list(inner, ',')
                 } else {
@@ -186,7 +186,7 @@ pub(super) fn font_size(value: &str) -> Option<Length> {
 }
 
 pub(super) fn line_height(value: &str) -> Option<Length> {
-    // A number is a share of the size of the letters.
+    // A number is a multiple of the font size.
     match number(value) {
         Some((n, "")) => Some(Length {
             em: n,

@@ -1,6 +1,7 @@
-//! Channels of one space of colours as those of another (CSS Color 4, 17 and 18); red, green and blue from 0 to 1.
+//! Converts the channels of colours between colour spaces (CSS Color 4, 17 and 18). Red, green and
+//! blue are from 0 to 1.
 
-/// Hue in degrees, saturation and lightness.
+/// Returns hue in degrees, saturation and lightness.
 pub(super) fn to_hsl([r, g, b]: [f32; 3]) -> (f32, f32, f32) {
     let most = r.max(g).max(b);
     let least = r.min(g).min(b);
@@ -49,7 +50,7 @@ pub(super) fn hsl(hue: f32, saturation: f32, light: f32) -> [f32; 3] {
     })
 }
 
-/// The lightness of CIE Lab as that of Oklab, close enough to compare colours.
+/// Converts the lightness of CIE Lab to that of Oklab, closely enough to compare colours.
 pub(super) fn lightness(light: f32) -> f32 {
     let y = if light > 0.08 {
         ((light + 0.16) / 1.16).powi(3)

@@ -1,18 +1,18 @@
 //! Values of CSS declarations: lengths with their arithmetic, functions, lists.
 
-/// What a screen is taken to measure, in pixels.
+/// Assumed size of the screen, in pixels.
 pub(super) const SCREEN: (f32, f32) = (1280.0, 800.0);
-/// Deepest nesting of functions in a value that is calculated.
+/// Maximum nesting of functions in a calculated value.
 const DEPTH: usize = 4;
-/// Maximum number of terms of a value that are calculated.
+/// Maximum number of terms in a calculated value.
 const TERMS: usize = 64;
 
-/// A length before it is known to what it relates.
+/// A length before the sizes that it relates to are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Length {
     pub(super) px: f32,
     pub(super) em: f32,
-    /// Parts of a hundred of what it relates to.
+    /// Percentage of the size that it relates to.
     pub(super) percent: f32,
 }
 
@@ -24,7 +24,7 @@ impl Length {
         }
     }
 
-    /// In pixels, where `em` is the size of the letters and `whole` what percentages are of.
+    /// Returns the length in pixels. `em` is the font size, and percentages are of `whole`.
     pub(super) fn px(self, em: f32, whole: f32) -> f32 {
         self.px + self.em * em + self.percent / 100.0 * whole
     }
@@ -46,7 +46,7 @@ impl Length {
     }
 }
 
-/// The number at the start of a value, and what follows it.
+/// Returns the number at the start of a value, and the rest of the value.
 pub(super) fn number(value: &str) -> Option<(f32, &str)> {
     let bytes = value.as_bytes();
     let mut end = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
@@ -71,7 +71,8 @@ pub(super) fn number(value: &str) -> Option<(f32, &str)> {
     Some((parsed.clamp(-1e9, 1e9), value.get(end..)?))
 }
 
-/// Reads one length; `None` for anything else. A bare number counts as pixels, as it does in attributes.
+/// Reads one length; returns `None` for anything else. A bare number counts as pixels, as in
+/// attributes.
 pub(super) fn length(value: &str) -> Option<Length> {
     calculated(value.trim(), DEPTH)
 }
@@ -207,7 +208,7 @@ fn sum(value: &str, depth: usize) -> Option<Length> {
     Some(total.add(term?, sign))
 }
 
-/// `a*b` and `a/b` without spaces around the sign, outside brackets.
+/// Splits `a*b` and `a/b` without spaces around the sign, outside of brackets.
 fn split_signs(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -232,12 +233,12 @@ fn split_signs(word: &str) -> Vec<&str> {
     parts
 }
 
-/// Parts of a value between `mark`s that stand outside brackets and strings.
+/// Returns the parts of a value between `mark`s outside of brackets and strings.
 pub(super) fn list(value: &str, mark: char) -> Vec<&str> {
     split(value, |c| c == mark)
 }
 
-/// Words of a value, which white space parts outside brackets and strings.
+/// Returns the words of a value, separated by white space outside of brackets and strings.
 pub(super) fn words(value: &str) -> Vec<&str> {
     split(value, |c| c.is_ascii_whitespace())
         .into_iter()
@@ -245,7 +246,8 @@ pub(super) fn words(value: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Arguments of a function, parted by any sign that colours use outside brackets.
+/// Returns the arguments of a function, separated by any of the separators in colours, outside of
+/// brackets.
 pub(super) fn arguments(value: &str) -> Vec<&str> {
     split(value, |c| matches!(c, ',' | '/' | ' ' | '\t' | '\n'))
         .into_iter()
@@ -276,13 +278,13 @@ fn split(value: &str, mark: impl Fn(char) -> bool) -> Vec<&str> {
     parts
 }
 
-/// The functions of a value, in order: name and what stands in the brackets.
+/// Returns the functions of a value, in order: the name, and the content of the brackets.
 pub(super) fn functions(value: &str) -> Vec<(&str, &str)> {
     let call = |word| {
         let (name, inner) = str::split_once(word, '(')?;
         Some((name, inner.strip_suffix(')').unwrap_or(inner)))
     };
-    // `a(1)b(2)` is two functions as well.
+    // `a(1)b(2)` also contains two functions.
     words(value)
         .into_iter()
         .flat_map(|word| {

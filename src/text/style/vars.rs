@@ -1,29 +1,29 @@
-//! Custom properties (CSS Variables 1): inherited, looked up when a value names them.
+//! Custom properties (CSS Variables 1): inherited, and looked up when a value refers to them.
 
 use std::collections::HashMap;
 
-/// Maximum number of custom properties that are put in for each other in one value.
+/// Maximum number of substitutions of custom properties in one value.
 const PUT_IN: usize = 16;
-/// Longest value that comes of it, in bytes.
+/// Maximum length of the resulting value, in bytes.
 const VALUE_BYTES: usize = 4096;
 
 /// The custom properties of a page's open elements.
 #[derive(Debug, Default)]
 pub(super) struct Vars {
     scopes: Vec<Scope>,
-    /// What registered ones are where nothing sets them.
+    /// The values of registered properties where nothing sets them.
     initial: HashMap<Box<str>, Box<str>>,
 }
 
 #[derive(Debug)]
 struct Scope {
-    /// How many elements were open outside the one that has them.
+    /// Number of elements that are open outside of the one that sets them.
     depth: usize,
     values: HashMap<Box<str>, Box<str>>,
 }
 
 impl Vars {
-    /// Notes one for the element at a depth of the stack.
+    /// Sets a property for the element at a depth of the stack.
     pub(super) fn set(&mut self, depth: usize, name: &str, value: &str) {
         if self.scopes.last().is_none_or(|scope| scope.depth != depth) {
             self.scopes.push(Scope {
@@ -36,12 +36,12 @@ impl Vars {
         }
     }
 
-    /// Notes what one is where nothing sets it.
+    /// Sets the value that a property has where nothing sets it.
     pub(super) fn register(&mut self, name: &str, value: &str) {
         self.initial.insert(name.into(), value.into());
     }
 
-    /// Forgets those of elements that are closed.
+    /// Removes the properties of elements that are closed.
     pub(super) fn close(&mut self, depth: usize) {
         while self.scopes.last().is_some_and(|scope| scope.depth >= depth) {
             self.scopes.pop();
@@ -56,11 +56,12 @@ impl Vars {
         set.or_else(|| self.initial.get(name)).map(AsRef::as_ref)
     }
 
-    /// A value with its `var(…)` put in; `None` where one has neither a value nor a stand-in.
+    /// Returns a value with its `var(…)` substituted; `None` if one has neither a value nor a
+    /// fallback.
     pub(super) fn resolve(&self, value: &str, work: &mut usize) -> Option<String> {
         let mut text = value.to_owned();
         for _ in 0..PUT_IN {
-            // The innermost is the last to begin.
+            // The innermost one begins last.
             let Some(start) = text.rfind("var(") else {
                 return Some(text);
             };
@@ -72,7 +73,7 @@ impl Vars {
                 .split_once(',')
                 .map_or((call, None), |(name, other)| (name, Some(other)));
             let name = name.trim().strip_prefix("--")?;
-            // What names itself has no value.
+            // A property that refers to itself has no value.
             let put = self
                 .get(name, work)
                 .filter(|found| !found.contains(&format!("var(--{name}")))
@@ -87,7 +88,7 @@ impl Vars {
     }
 }
 
-/// Where the bracket closes that was open before a text.
+/// Returns the position of the bracket that closes one opened before the text.
 fn close(inner: &str) -> Option<usize> {
     let mut depth = 1_usize;
     for (at, b) in inner.bytes().enumerate() {

@@ -1,5 +1,5 @@
-//! Entities in text and attribute values (13.2.5.72). The common ones are read here, all others by html5gum, which has the
-//! table.
+//! Decodes entities in text and attribute values (13.2.5.72). The common ones are decoded here, all
+//! others by html5gum, which has the table.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -8,10 +8,10 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use memchr::memchr;
 
-/// Longest name of an entity, in bytes, and more than the longest number that means anything.
+/// Maximum length of an entity's name, in bytes; longer than any valid number.
 const NAME_BYTES: usize = 40;
 
-/// A text with its entities read.
+/// Returns a text with its entities decoded.
 pub(super) fn read(text: &str, in_value: bool) -> Cow<'_, str> {
     if memchr(b'&', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str, in_value: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Length of what may be an entity, with its semicolon; a sign that is none is one.
+/// Returns the length of a possible entity, including its semicolon; 1 for an ampersand alone.
 fn length(rest: &str) -> usize {
     let name = rest
         .bytes()
@@ -66,7 +66,8 @@ fn common(entity: &str) -> Option<char> {
     }
 }
 
-/// One that is read with the table; what follows it tells in a value whether it is one.
+/// Decodes an entity with the table. In an attribute value, the character after it decides whether
+/// it is an entity.
 fn named_entity(rest: &str, length: usize, in_value: bool, out: &mut String) {
     let next = rest
         .as_bytes()

@@ -1,8 +1,8 @@
-//! Where content ends in which no tags are read but the one that ends it.
+//! Finds the end of content in which the only tag is the one that ends it.
 
 use memchr::memchr;
 
-/// Where the end tag of an element stands.
+/// Returns the position of the end tag of an element.
 pub(super) fn end(text: &str, name: &str) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -14,7 +14,8 @@ pub(super) fn end(text: &str, name: &str) -> Option<usize> {
     }
 }
 
-/// Where a script ends: one that stands in a comment within it may hold another (13.2.5.15 and on).
+/// Returns the position where a script ends. In a comment, it may contain another script (13.2.5.15
+/// and following).
 pub(super) fn script_end(text: &str) -> Option<usize> {
     let mut from = 0;
     let mut comment = false;
@@ -31,7 +32,7 @@ pub(super) fn script_end(text: &str) -> Option<usize> {
             (comment, inner) = (false, false);
         } else if here.starts_with(b"<!--") && !comment {
             comment = true;
-            // Its own dashes may end it.
+            // Its own dashes may end the comment.
             from = at + 2;
         } else if is_tag(text, at, "/", "script") {
             if !inner {

@@ -35,7 +35,7 @@ fn own_tokens(text: &str) -> String {
     flat(parts)
 }
 
-/// The same by a tokenizer that follows the standard state by state.
+/// Like [`own_tokens`], but with a tokenizer that follows the standard state by state.
 fn reference_tokens(text: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::Secrets;
 use crate::detect::secret::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
 use crate::detect::secret::check::belongs_together;
-use crate::detect::secret::context::{Assignment, Link, given, is_given_secret, is_secret, name_around};
+use crate::detect::secret::context::{
+    Assignment, Link, given, is_given_secret, is_secret, name_around,
+};
 use crate::detect::secret::decode;
 use crate::detect::secret::escape;
 use crate::detect::secret::mirror;

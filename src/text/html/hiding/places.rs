@@ -1,4 +1,5 @@
-//! Ways to hide a text that a list written without knowing the code had, and it had not.
+//! Further ways to hide a text, from a list that was written without knowledge of the code: those
+//! that were missing.
 
 #[rustfmt::skip]
 pub(super) const PLACES: [(&str, &str); 91] = [

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The spots by a look at each byte, one after the other.
+/// Finds the spots byte by byte.
 fn by_bytes(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
