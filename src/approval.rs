@@ -368,7 +368,7 @@ impl Approvals {
         let envelope = message.single()?;
         self.seal.seal(
             "login",
-            &CallDigest::of(context, message, envelope),
+            &CallDigest::new(context, message, envelope),
             context,
             message,
             envelope,

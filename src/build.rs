@@ -68,7 +68,7 @@ mod rules {
 
 use detect::prepared::{Use, Writer, hash};
 use detect::search::{self, Branch, Keywords, Vocabulary, Words};
-use detect::secret::begin::Begin;
+use detect::secret::begin::ShapeStart;
 use document::prepared::Texts;
 use rules::{content, fragments};
 
@@ -361,7 +361,7 @@ fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
     } else {
         Use::Shape
     };
-    if let Ok(begin) = Begin::new(source, used) {
+    if let Ok(begin) = ShapeStart::new(source, used) {
         let mut record = Writer::default();
         begin.write(&mut record);
         prepared.insert(hash(used, source), record.0);

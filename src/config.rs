@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::document::Fault;
-use crate::inspect::Unread;
+use crate::inspect::SkipReason;
 
 mod access;
 mod agents;
@@ -170,7 +170,7 @@ pub struct PolicyConfig {
     pub own: OwnConfig,
     /// Reasons for which content that was not inspected causes its message to be blocked
     /// (`block_uninspected`).
-    pub block_uninspected: Vec<Unread>,
+    pub block_uninspected: Vec<SkipReason>,
     /// Whether secrets are redacted from results (`redact_results`; its other values switch packs
     /// on).
     pub redact_secrets: bool,

@@ -129,7 +129,7 @@ pub fn read_edited<T>(
     edit: impl FnOnce(&mut DeTable<'_>, &mut dyn FnMut(&Range<usize>, String, String)),
     read: impl FnOnce(&Table<'_>) -> Option<T>,
 ) -> Result<T, Vec<Fault>> {
-    let source = Source::new(file, Positions::of(text));
+    let source = Source::new(file, Positions::new(text));
     let mut root = match DeTable::parse(text) {
         Ok(root) => root,
         Err(error) => {

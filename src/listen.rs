@@ -248,7 +248,7 @@ async fn connect(
     }
     let mut draining = front.draining.clone();
     let version = tokio::select! {
-        version = Version::of(&stream) => version,
+        version = Version::peek(&stream) => version,
         () = drained(&mut draining) => return,
         () = connection.idle(limits.request_read) => return front.gate.record(Event::Limit { name: "request_read_seconds" }),
     };
@@ -275,7 +275,7 @@ async fn connect_tls(
     match tokio::time::timeout(limits.request_read, handshake).await {
         Ok(Ok(FirstBytes::Tls(stream))) => {
             let (_, session) = stream.get_ref();
-            connection.names = CertificateNames::of(session.peer_certificates());
+            connection.names = CertificateNames::from_chain(session.peer_certificates());
             let version = Version::of_protocol(session.alpn_protocol());
             connection.rest();
             handle(&front, version, stream, connection, server).await;

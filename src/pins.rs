@@ -115,8 +115,8 @@ impl PinStore {
     }
 
     /// Returns the pins of one upstream.
-    pub(crate) fn of(&self, upstream: &str) -> Arc<Pins> {
-        self.now.load().of(self.pinned_as(upstream))
+    pub(crate) fn for_upstream(&self, upstream: &str) -> Arc<Pins> {
+        self.now.load().for_upstream(self.pinned_as(upstream))
     }
 
     /// Returns the names of the tools of all upstreams.
@@ -168,7 +168,7 @@ impl PinStore {
         for key in &listed.gone {
             if changing.gone.insert((upstream.into(), key.clone())) {
                 let old = before
-                    .of(upstream)
+                    .for_upstream(upstream)
                     .get(key)
                     .and_then(|pin| pin.content.clone());
                 let classes = vec![ChangeClass::Gone];
@@ -314,7 +314,7 @@ fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
 fn visible(before: &Lock, after: &Lock) -> VisibleChanges {
     let mut out = VisibleChanges::new();
     for (upstream, old) in before.iter() {
-        let new = after.of(upstream);
+        let new = after.for_upstream(upstream);
         for (key, pin) in old.iter() {
             let now = new.get(key);
             let same = now.is_some_and(|now| {

@@ -48,7 +48,7 @@ const METADATA: [&str; 5] = [
 
 /// Returns where an address leads; `None` for the public Internet and for the ranges reserved for
 /// documentation (RFC 6890, RFC 8190).
-pub fn of(address: IpAddr) -> Option<Reach> {
+pub fn reach(address: IpAddr) -> Option<Reach> {
     if METADATA.iter().any(|known| known.parse() == Ok(address)) {
         return Some(Reach::Metadata);
     }
@@ -167,7 +167,7 @@ mod tests {
             ("fe80::5efe:c0a8:101", Some(Reach::LinkLocal)),
             ("2a00::5efe:c0a8:101", Some(Reach::Private)),
         ] {
-            assert_eq!(of(address.parse().unwrap()), expected, "{address}");
+            assert_eq!(reach(address.parse().unwrap()), expected, "{address}");
         }
     }
 }

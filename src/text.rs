@@ -79,13 +79,13 @@ impl<'m> Text<'m> {
 
     /// Returns the facts about [`Text::raw`].
     pub fn raw_facts(&self) -> &Facts {
-        self.raw_facts.get_or_init(|| Facts::of(&self.raw))
+        self.raw_facts.get_or_init(|| Facts::new(&self.raw))
     }
 
     /// Returns the facts about [`Text::plain`].
     pub fn plain_facts(&self) -> &Facts {
         match self.changed_plain() {
-            Some(made) => self.plain_facts.get_or_init(|| Facts::of(&made.text)),
+            Some(made) => self.plain_facts.get_or_init(|| Facts::new(&made.text)),
             None => self.raw_facts(),
         }
     }
@@ -123,7 +123,7 @@ impl<'m> Text<'m> {
     /// for all other text.
     pub fn page(&self) -> Option<&Page> {
         self.page
-            .get_or_init(|| Page::of(&self.raw, self.raw_facts()).map(Box::new))
+            .get_or_init(|| Page::parse(&self.raw, self.raw_facts()).map(Box::new))
             .as_deref()
     }
 
@@ -177,7 +177,7 @@ impl<'m> Text<'m> {
     /// text for them on first use.
     pub fn is_attack_sample(&self, span: &Range<usize>) -> bool {
         self.attack_samples
-            .get_or_init(|| Box::new(AttackSamples::of(&self.raw)))
+            .get_or_init(|| Box::new(AttackSamples::new(&self.raw)))
             .contains(&self.raw, span)
     }
 
@@ -202,7 +202,7 @@ impl<'m> Text<'m> {
             if self.raw_facts().is_printable_ascii() {
                 None
             } else {
-                unicode::Plain::of(&self.raw)
+                unicode::Plain::from_raw(&self.raw)
             }
         };
         self.plain.get_or_init(made).as_ref()

@@ -59,7 +59,7 @@ impl ApprovalRequest {
                     .map(|trace| Arc::new(trace.outlived())),
                 ..context.clone()
             },
-            digest: CallDigest::of(context, message, envelope),
+            digest: CallDigest::new(context, message, envelope),
             tool: render::line(&tool, 256),
             name: tool.into(),
             rules: question.rules.clone(),

@@ -16,7 +16,7 @@ const ASIDE: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 impl CallDigest {
     /// Computes the digest of a request.
-    pub(crate) fn of(context: &Context, message: &Message, envelope: &Envelope) -> Self {
+    pub(crate) fn new(context: &Context, message: &Message, envelope: &Envelope) -> Self {
         let mut hash = Sha256::new();
         let holder = context.holder().to_string();
         for part in [
@@ -156,7 +156,7 @@ mod tests {
         let upstream = UpstreamName("u".into());
         let context = Context::new(agent, upstream, Era::Legacy);
         let message = Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap();
-        CallDigest::of(&context, &message, message.single().unwrap())
+        CallDigest::new(&context, &message, message.single().unwrap())
     }
 
     fn call(params: &str) -> String {

@@ -89,7 +89,7 @@ impl RefusalLoop {
             }
             let call = lately
                 .calls
-                .get_mut(&CallDigest::of(context, message, envelope))
+                .get_mut(&CallDigest::new(context, message, envelope))
                 .filter(|call| &*call.rules == rules);
             let Some(call) = call else { return Ok(None) };
             if self.count(&mut call.times, now, false) < self.most {
@@ -137,7 +137,7 @@ impl RefusalLoop {
         let Some(envelope) = message.single().filter(|envelope| envelope.is_request()) else {
             return;
         };
-        let digest = CallDigest::of(context, message, envelope);
+        let digest = CallDigest::new(context, message, envelope);
         self.note_refusal(
             context,
             &tool(message, envelope),

@@ -192,7 +192,7 @@ mod tests {
     fn made(seal: &StateKey, message: &Message) -> String {
         let context = context("a");
         let envelope = message.single().unwrap();
-        let digest = CallDigest::of(&context, message, envelope);
+        let digest = CallDigest::new(&context, message, envelope);
         seal.seal("q1", &digest, &context, message, envelope)
             .unwrap()
     }
@@ -263,7 +263,7 @@ mod tests {
             r#","requestState":"{}""#,
             "x".repeat(CARRIED_BYTES)
         ));
-        let digest = CallDigest::of(&context("a"), &long, long.single().unwrap());
+        let digest = CallDigest::new(&context("a"), &long, long.single().unwrap());
         assert!(
             seal.seal("q", &digest, &context("a"), &long, long.single().unwrap())
                 .is_none()

@@ -220,7 +220,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
         let report = check(&Args {
-            config: ConfigArg::of(path),
+            config: ConfigArg::new(path),
         });
         report
             .map(shown)

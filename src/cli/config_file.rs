@@ -24,7 +24,7 @@ pub(super) struct ConfigArg {
 
 impl ConfigArg {
     #[cfg(test)]
-    pub(super) fn of(file: impl Into<PathBuf>) -> Self {
+    pub(super) fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: Some(file.into()),
         }
@@ -232,7 +232,7 @@ mod tests {
         search.variable = Some("from-variable.toml".into());
         assert_eq!(search.find(&none).unwrap(), Path::new("from-variable.toml"));
         assert_eq!(
-            search.find(&ConfigArg::of("named.toml")).unwrap(),
+            search.find(&ConfigArg::new("named.toml")).unwrap(),
             Path::new("named.toml")
         );
     }

@@ -61,33 +61,33 @@ pub(super) fn run(args: &Args) -> ExitCode {
     match shown {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(1),
-        Ok(Err(Stopped::Faults(faults))) => {
+        Ok(Err(DemoError::Faults(faults))) => {
             print_faults(&faults);
             ExitCode::from(2)
         }
         // A closed pipe (`| head`) is not an error.
-        Ok(Err(Stopped::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Ok(Err(DemoError::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Ok(Err(Stopped::Io(error))) | Err(error) => {
+        Ok(Err(DemoError::Io(error))) | Err(error) => {
             eprintln!("the demo failed: {error}");
             ExitCode::from(2)
         }
     }
 }
 
-enum Stopped {
+enum DemoError {
     Faults(Vec<Fault>),
     Io(io::Error),
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for DemoError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
+async fn demo(&Args { once, oauth }: &Args) -> Result<bool, DemoError> {
     let mut screen = Screen::new();
     let sample = sample::start(oauth.then_some(oauth::ACCESS)).await?;
     let folder = folder()?;
@@ -96,7 +96,7 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, Stopped> {
     if oauth {
         oauth::configure(&mut config, &folder);
     }
-    let running = app::start(config, None).await.map_err(Stopped::Faults)?;
+    let running = app::start(config, None).await.map_err(DemoError::Faults)?;
     let gate = format!("http://{}/mcp/sample", running.address);
     let metrics = running
         .admin
@@ -190,7 +190,7 @@ async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bo
     let mut well = true;
     for stop in tour::stops() {
         let seen = stop.visit(&mut agent, gate, sample).await?;
-        screen.seen(&seen)?;
+        screen.outcome(&seen)?;
         well &= seen.as_promised;
     }
     Ok(well)

@@ -310,7 +310,7 @@ impl Judge {
         let inspection =
             policy.inspect(self.direction, &message, &context, AuditId::make(), &known);
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;
-        let text = self.given(&message, &inspection, at, &limits)?;
+        let text = self.received(&message, &inspection, at, &limits)?;
         let flagged = inspection
             .findings
             .iter()
@@ -332,7 +332,7 @@ impl Judge {
     }
 
     /// Returns what the receiver gets as a JSON value: the text, or the entire message.
-    fn given(
+    fn received(
         &self,
         message: &Message,
         inspection: &Inspection,

@@ -159,9 +159,9 @@ fn list(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
         write!(
             out,
             "{digest}  {}  {} {}",
-            shown(upstream),
+            printable(upstream),
             key.kind.name(),
-            shown(&key.name)
+            printable(&key.name)
         )?;
         match &pin.held {
             Some(held) => writeln!(out, "  waits: {}", words(&held.classes))?,
@@ -200,9 +200,9 @@ fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
         writeln!(
             out,
             "{} {} {}: {}",
-            shown(upstream),
+            printable(upstream),
             key.kind.name(),
-            shown(&key.name),
+            printable(&key.name),
             words(&held.classes)
         )?;
         let old = pin
@@ -293,9 +293,9 @@ fn tell(
         writeln!(
             out,
             "{} {} {}: {what}",
-            shown(upstream),
+            printable(upstream),
             kind.name(),
-            shown(name)
+            printable(name)
         )?;
     }
     if done.is_empty() {
@@ -320,7 +320,7 @@ fn short(digest: &str) -> String {
 }
 
 /// Escapes a name from a server for display on a terminal.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn printable(name: &str) -> String {
     name.chars()
         .flat_map(|c| {
             if c.is_alphanumeric() || (' '..='~').contains(&c) {

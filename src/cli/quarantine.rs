@@ -25,7 +25,7 @@ use crate::seal::state_folder;
 
 use super::confirm::require_terminal;
 use super::exit::Exit;
-use super::pins::shown as visible;
+use super::pins::printable as visible;
 
 /// Maximum length of a reason, in bytes.
 const REASON_BYTES: usize = 500;
@@ -161,7 +161,7 @@ impl Args {
                     ));
                 }
                 // The access is recorded before the content is shown.
-                quarantine.shown(&kept, by(None))?;
+                quarantine.note_shown(&kept, by(None))?;
                 match (raw, json) {
                     (true, _) => out.write_all(&kept.message)?,
                     (_, true) => show_json(&kept, out)?,

@@ -145,7 +145,7 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     let mut shown_at = Instant::now();
     let shows = io::stderr().is_terminal();
     let stores = review_args::stores(&config)?;
-    let mut evidence = EvidenceReader::of(&stores)?;
+    let mut evidence = EvidenceReader::open(&stores)?;
     // Loading rules runs their test cases, so arguments and the log are checked first.
     let current = review_args::judges(&config, &args.policy).map_err(fault_text)?;
     let candidate = candidate(args, &config, err)?;
@@ -193,7 +193,7 @@ fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
         .flatten()
         .filter(|entry| entry.event() == "judged");
     let found = named.one_of(judged.filter_map(|entry| review_args::id(&entry)))?;
-    found.map(|id| id.0).ok_or_else(|| unknown(named.shown()))
+    found.map(|id| id.0).ok_or_else(|| unknown(named.display()))
 }
 
 fn unknown(id: &str) -> String {

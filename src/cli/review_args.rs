@@ -92,7 +92,7 @@ pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, Str
             if let (Some(quarantine), Some(kept)) = (&stores.quarantine, &held) {
                 let by = super::quarantine::by(Some("explain".to_owned()));
                 quarantine
-                    .shown(kept, by)
+                    .note_shown(kept, by)
                     .map_err(|error| error.to_string())?;
             }
             held
@@ -111,7 +111,7 @@ pub(super) struct EvidenceReader<'s> {
 
 impl<'s> EvidenceReader<'s> {
     /// Reads from the oldest message on.
-    pub(super) fn of(stores: &'s Stores) -> Result<Self, String> {
+    pub(super) fn open(stores: &'s Stores) -> Result<Self, String> {
         let records = stores
             .evidence
             .as_ref()

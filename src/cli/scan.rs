@@ -212,7 +212,7 @@ impl Args {
         let names = Arc::new(names(&all, &lock));
         let servers = all.into_iter().map(|(target, said)| {
             let looked = said.map(|said| {
-                let pins = lock.of(&target.pinned_as);
+                let pins = lock.for_upstream(&target.pinned_as);
                 let items = judge::judge(
                     &target.policy,
                     &said.pages,

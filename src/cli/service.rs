@@ -153,7 +153,7 @@ impl Host<'_> {
             writeln!(self.err, "{why}\n  hint: start the gate by hand: {by_hand}")?;
             return Ok(2);
         }
-        let (file, found) = self.found()?;
+        let (file, found) = self.installed_file()?;
         if found
             .as_ref()
             .is_some_and(|text| !text.contains(unit::MARK))
@@ -186,7 +186,7 @@ impl Host<'_> {
     }
 
     fn uninstall(&mut self, dry_run: bool, yes: bool) -> io::Result<u8> {
-        let (file, found) = self.found()?;
+        let (file, found) = self.installed_file()?;
         let Some(text) = found else {
             writeln!(
                 self.err,
@@ -224,7 +224,7 @@ impl Host<'_> {
     }
 
     fn status(&mut self) -> io::Result<u8> {
-        let (file, found) = self.found()?;
+        let (file, found) = self.installed_file()?;
         let Some(text) = found else {
             writeln!(
                 self.out,
@@ -282,7 +282,7 @@ impl Host<'_> {
     }
 
     /// Returns the path of the service's file, and its contents if it exists.
-    fn found(&self) -> io::Result<(PathBuf, Option<String>)> {
+    fn installed_file(&self) -> io::Result<(PathBuf, Option<String>)> {
         let file = self.manager.file(&self.home, &self.config);
         match fs::read_to_string(&file) {
             Ok(text) => Ok((file, Some(text))),

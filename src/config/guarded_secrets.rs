@@ -1,11 +1,11 @@
 //! The operator's own secrets: fingerprints of values that must never leave.
 
-use crate::detect::secret::Own;
+use crate::detect::secret::GuardedValues;
 
 /// `[[policy.NAME.secret]]`: the secrets that a policy guards. The values were erased from memory
 /// after the file was read.
 #[derive(Clone, Debug, Default)]
 pub struct OwnConfig {
     /// Fingerprints of the values and of their encoded forms.
-    pub guarded: Own,
+    pub guarded: GuardedValues,
 }

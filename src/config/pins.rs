@@ -174,7 +174,7 @@ impl Default for ChangesConfig {
 
 impl ChangesConfig {
     /// Returns the action for a change of this class.
-    pub fn of(&self, class: ChangeClass) -> ChangeAction {
+    pub fn action(&self, class: ChangeClass) -> ChangeAction {
         self.0
             .iter()
             .find(|(known, _)| *known == class)
@@ -191,7 +191,7 @@ impl ChangesConfig {
     pub fn of_all(&self, classes: &[ChangeClass]) -> ChangeAction {
         classes
             .iter()
-            .map(|class| self.of(*class))
+            .map(|class| self.action(*class))
             .max()
             .unwrap_or(ChangeAction::Pass)
     }

@@ -13,13 +13,13 @@ mod number;
 mod piece;
 mod session;
 mod spec;
-mod traces;
+mod taint_store;
 mod words;
 
 pub use piece::Piece;
-pub use session::{DataLabels, FlowContext, Learnt, Session, Source};
+pub use session::{DataLabels, FlowContext, FlowUpdate, Session, Source};
 pub use spec::{Destination, Spec};
-pub use traces::{From, TaintLimits, Traces};
+pub use taint_store::{TaintLimits, TaintReason, TaintStore};
 
 use super::{Detector, Kind};
 use crate::document::Table;

@@ -2,7 +2,7 @@
 //! happens then.
 
 use super::path::{GateFiles, Roots};
-use super::secret::Own;
+use super::secret::GuardedValues;
 use super::url::Hosts;
 
 /// What calls may reach: one value per upstream, or per line of `lychgate inspect --jsonl`.
@@ -13,7 +13,7 @@ pub struct AccessScope {
     /// Hosts that URLs may or may not name.
     pub hosts: Hosts,
     /// Values that must never be sent.
-    pub own: Own,
+    pub own: GuardedValues,
     /// The gate's own files.
     pub gate: GateFiles,
 }

@@ -90,7 +90,7 @@ pub struct Place<'a> {
     /// The hosts and paths that the call may reach; `None` if nothing is known of it.
     pub ground: Option<&'a AccessScope>,
     /// The secrets that the session has seen, with their sources.
-    pub seen: Option<&'a secret::Seen<'a>>,
+    pub seen: Option<&'a secret::SessionSecrets<'a>>,
     /// What came in to the agent before, and what the policy says of the tool; `None` if nobody keeps it.
     pub flow: Option<flow::FlowContext<'a>>,
     /// The remaining work of the message; `None` if a text is judged by itself.

@@ -28,9 +28,9 @@ mod spec;
 
 pub(super) use escape::unescape;
 pub use fingerprint::{Fingerprints, fingerprint};
-pub use guarded_values::Own;
+pub use guarded_values::GuardedValues;
 pub(super) use guarded_values::forms;
-pub use session_secrets::{SecretUpdate, Seen, UPSTREAMS, remember};
+pub use session_secrets::{SecretUpdate, SessionSecrets, UPSTREAMS, remember};
 pub use shape::Shape;
 pub use spec::Spec;
 

@@ -27,7 +27,7 @@ use std::collections::HashSet;
 use super::{Detector, Kind, Match, Place, ReadAs};
 use crate::document::Table;
 use crate::text::Text;
-use judge::Seen;
+use judge::UrlFacts;
 
 /// Maximum number of distinct URLs of one script that are judged; a script with more is too much to
 /// read.
@@ -63,10 +63,10 @@ struct Urls {
 impl Detector for Urls {
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
         match place.outbound().read_as {
-            ReadAs::Url => self.judge(&Seen::argument(text.raw(), place), found),
+            ReadAs::Url => self.judge(&UrlFacts::argument(text.raw(), place), found),
             // A tool that takes paths often accepts addresses too.
             ReadAs::Path if text.raw().contains(':') => {
-                self.judge(&Seen::path(text.raw(), place), found)
+                self.judge(&UrlFacts::path(text.raw(), place), found)
             }
             ReadAs::Shell | ReadAs::Code(_) => {
                 let mut known = HashSet::new();
@@ -77,10 +77,10 @@ impl Detector for Urls {
                     .flat_map(|script| script.urls())
                 {
                     if known.len() == URLS {
-                        return self.judge(&Seen::too_many(), found);
+                        return self.judge(&UrlFacts::too_many(), found);
                     }
                     if known.insert(url) {
-                        self.judge(&Seen::command(url, place), found);
+                        self.judge(&UrlFacts::command(url, place), found);
                     }
                 }
             }
@@ -90,7 +90,7 @@ impl Detector for Urls {
 }
 
 impl Urls {
-    fn judge(&self, seen: &Seen, found: &mut Vec<Match>) {
+    fn judge(&self, seen: &UrlFacts, found: &mut Vec<Match>) {
         for (rule, spec) in &self.rules {
             if found.iter().any(|hit| hit.rule == *rule) {
                 continue;

@@ -55,12 +55,12 @@ impl Default for WorkLimits {
 pub struct Budget {
     unpacked: Cell<usize>,
     judged: Cell<usize>,
-    exceeded: Cell<Exceeded>,
+    exceeded: Cell<ExceededLimits>,
 }
 
 /// The limits of a [`Budget`] that were exceeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Exceeded {
+struct ExceededLimits {
     unpacked: bool,
     judged: bool,
 }
@@ -93,7 +93,7 @@ impl Budget {
 
     /// Records that data was left packed because of this budget.
     pub fn refuse_unpacking(&self) {
-        self.exceeded.set(Exceeded {
+        self.exceeded.set(ExceededLimits {
             unpacked: true,
             ..self.exceeded.get()
         });
@@ -105,7 +105,7 @@ impl Budget {
         let left = self.judged.get().checked_sub(bytes);
         match left {
             Some(left) => self.judged.set(left),
-            None => self.exceeded.set(Exceeded {
+            None => self.exceeded.set(ExceededLimits {
                 judged: true,
                 ..self.exceeded.get()
             }),
@@ -115,7 +115,7 @@ impl Budget {
 
     /// Returns the limits that were exceeded, by their names in the config.
     pub fn exceeded(&self) -> impl Iterator<Item = &'static str> {
-        let Exceeded { unpacked, judged } = self.exceeded.get();
+        let ExceededLimits { unpacked, judged } = self.exceeded.get();
         [(unpacked, UNPACKED), (judged, JUDGED)]
             .into_iter()
             .filter_map(|(exceeded, name)| exceeded.then_some(name))

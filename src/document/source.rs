@@ -17,7 +17,7 @@ pub(super) enum Positions<'t> {
 }
 
 impl<'t> Positions<'t> {
-    pub(super) fn of(text: &'t str) -> Self {
+    pub(super) fn new(text: &'t str) -> Self {
         Self::Bytes(
             text,
             text.bytes()

@@ -29,7 +29,7 @@ const LISTS: [(&str, &str, &str, ItemKind); 4] = [
 
 /// An item that a caller requests and may not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Barred {
+pub struct DeniedItem {
     /// The index in a batch of the message that requests it.
     pub item: usize,
     pub thing: ItemKind,
@@ -40,7 +40,7 @@ pub struct Barred {
 }
 
 /// Returns the items that a message requests and its caller may not use.
-pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) -> Vec<Barred> {
+pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) -> Vec<DeniedItem> {
     let Some(access) = &context.caller.access else {
         return Vec::new();
     };
@@ -49,11 +49,11 @@ pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) 
         let (thing, name) = asked_for(message, envelope)?;
         let hint = || {
             tools
-                .of(&name)
+                .definition(&name)
                 .map_or_else(|| pinned(pins, &name), |known| known.only_reads)
         };
         let why = access.thing(thing, &context.upstream, &name, hint).err()?;
-        Some(Barred {
+        Some(DeniedItem {
             item,
             thing,
             name,
@@ -175,7 +175,7 @@ mod tests {
             ..table
         };
         let caller = Caller {
-            access: Access::of(&[Arc::new(table)], &agent, None, &[]),
+            access: Access::for_caller(&[Arc::new(table)], &agent, None, &[]),
             ..Caller::default()
         };
         let asked = OpenRequest {

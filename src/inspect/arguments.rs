@@ -127,7 +127,7 @@ pub(super) fn place_arguments<'m>(
         )
         .ok()
     });
-    let readers = readers.of(tool, definition);
+    let readers = readers.for_tool(tool, definition);
     if let Some(json) = opened {
         // Some clients send the arguments as a JSON string, and some servers accept that.
         let root = Frame::root(json.root(), scope);
@@ -289,7 +289,7 @@ impl<'m> Units<'m> {
                 (None, ..) => {
                     (child.head, child.pinned) = (
                         readers
-                            .said(&child.argument)
+                            .head(&child.argument)
                             .map_or(named, |said| named.with(said)),
                         false,
                     );

@@ -14,7 +14,7 @@ use miniz_oxide::inflate::{DecompressError, TINFLStatus};
 
 pub(super) use in_text::in_text;
 
-use super::Unread;
+use super::SkipReason;
 use crate::detect::work::Budget;
 use crate::message::{Path, Step, Value};
 
@@ -41,12 +41,12 @@ pub(super) struct Contents {
     /// The texts in the block.
     pub(super) texts: Vec<String>,
     /// Why some of it was not read; `None` if all of it is text.
-    pub(super) unread: Option<Unread>,
+    pub(super) unread: Option<SkipReason>,
     bytes: usize,
 }
 
 impl Contents {
-    fn of(kind: &'static str, unread: Unread) -> Self {
+    fn unread(kind: &'static str, unread: SkipReason) -> Self {
         Self {
             kind,
             unread: Some(unread),
@@ -64,7 +64,7 @@ impl Contents {
         if fits {
             self.texts.push(text.to_owned());
         } else {
-            self.unread = Some(Unread::TooMuchText);
+            self.unread = Some(SkipReason::TooMuchText);
         }
         fits
     }
@@ -173,18 +173,18 @@ fn unpack(
     budget: &Budget,
     most: usize,
     inflate: impl FnOnce(usize) -> Result<Vec<u8>, DecompressError>,
-) -> (Vec<u8>, Option<Unread>) {
+) -> (Vec<u8>, Option<SkipReason>) {
     let room = budget.unpacked_left().min(most);
     let (bytes, incomplete) = match inflate(room) {
         Ok(bytes) => (bytes, None),
         Err(error) if error.status == TINFLStatus::HasMoreOutput && room < most => {
             budget.refuse_unpacking();
-            (error.output, Some(Unread::OverBudget))
+            (error.output, Some(SkipReason::OverBudget))
         }
         Err(error) if error.status == TINFLStatus::HasMoreOutput => {
-            (error.output, Some(Unread::TooLong))
+            (error.output, Some(SkipReason::TooLong))
         }
-        Err(error) => (error.output, Some(Unread::Undecodable)),
+        Err(error) => (error.output, Some(SkipReason::Undecodable)),
     };
     budget.spend_unpacked(bytes.len());
     (bytes, incomplete)
@@ -252,7 +252,9 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
         [b'P', b'K', 3 | 5, 4 | 6, ..] => archive::zip(bytes, budget),
         [0x1F, 0x8B, 8, ..] => archive::gzip(bytes, budget),
         [0x78, 0x01 | 0x9C | 0xDA, ..] => archive::zlib(bytes, budget),
-        [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => Contents::of("program", Unread::Binary),
+        [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => {
+            Contents::unread("program", SkipReason::Binary)
+        }
         _ => text(bytes),
     }
 }
@@ -355,12 +357,12 @@ pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents
             continue;
         };
         if length > room || found.len() >= DATA_ADDRESSES {
-            found.push((declared, Contents::of("", Unread::DataAddress)));
+            found.push((declared, Contents::unread("", SkipReason::DataAddress)));
             break;
         }
         room -= length;
         let contents = data.get(..length).and_then(decoded).map_or_else(
-            || Contents::of("", Unread::DataAddress),
+            || Contents::unread("", SkipReason::DataAddress),
             |bytes| open(&bytes, budget),
         );
         found.push((declared, contents));

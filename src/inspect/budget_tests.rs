@@ -81,7 +81,7 @@ fn over_budget(inspection: &Inspection) -> usize {
         .coverage
         .uninspected
         .iter()
-        .filter(|part| part.reason == Unread::OverBudget)
+        .filter(|part| part.reason == SkipReason::OverBudget)
         .count()
 }
 
@@ -145,10 +145,10 @@ fn what_is_within_the_budget_is_judged_and_the_policy_can_block_the_rest() {
         )
     };
     assert!(matches!(
-        block(Unread::Encrypted).verdict,
+        block(SkipReason::Encrypted).verdict,
         Verdict::Rewrite(_)
     ));
-    let Verdict::Block(refusals) = block(Unread::OverBudget).verdict else {
+    let Verdict::Block(refusals) = block(SkipReason::OverBudget).verdict else {
         panic!("it is not blocked")
     };
     assert_eq!(refusals[0].rule.as_str(), "uninspected");

@@ -11,7 +11,7 @@ use crate::message::Role;
 use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
-use super::finding::{Detail, Own};
+use super::finding::{Detail, GateFinding};
 use super::rewrite::{MARK, Outcome, WithheldPassages, without_notices};
 use super::string::{Judge, Site};
 use super::wrap::{WARNING, wrapped};
@@ -152,7 +152,7 @@ impl Classifier<'_> {
     /// it.
     pub(super) fn failed(&self, item: usize, inspection: &mut Inspection) -> Option<Refusal> {
         let failure = *self.said?.scores.as_ref().err()?;
-        let own = Own {
+        let own = GateFinding {
             rule: FAILED,
             title: "The external classifier could not be asked",
             severity: Severity::Medium,
@@ -243,7 +243,7 @@ impl Classifier<'_> {
             at: (site.at)(),
             item: judge.item,
             reading: RULE,
-            evidence: Evidence::of(left),
+            evidence: Evidence::new(left),
             detail: Some(Detail::Score {
                 score,
                 by: said.by(),

@@ -63,7 +63,7 @@ impl Confirm {
         else {
             return question;
         };
-        let Some((name, title, why)) = self.of(&tool, known) else {
+        let Some((name, title, why)) = self.reason(&tool, known) else {
             return question;
         };
         let own = RuleId::new(name);
@@ -101,7 +101,7 @@ impl Confirm {
         })
     }
 
-    fn of(
+    fn reason(
         &self,
         tool: &str,
         known: &InspectContext,
@@ -111,7 +111,12 @@ impl Confirm {
             .iter()
             .find(|(glob, _)| glob_fits(glob, tool))
             .map(|(_, ask)| *ask);
-        let definition = || known.tools.as_ref().and_then(|tools| tools.of(tool));
+        let definition = || {
+            known
+                .tools
+                .as_ref()
+                .and_then(|tools| tools.definition(tool))
+        };
         match said {
             Some(AskTool::Never) => None,
             Some(AskTool::Always) => Some((
@@ -279,7 +284,7 @@ mod tests {
         let confirm = Confirm::new(&config);
         let asked = |tool: &str| {
             confirm
-                .of(tool, &InspectContext::default())
+                .reason(tool, &InspectContext::default())
                 .map(|(name, ..)| name)
         };
         assert_eq!(asked("send_mail"), Some(EVERY_USE));

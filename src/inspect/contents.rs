@@ -7,7 +7,7 @@ use crate::text::Text;
 use super::binary::Contents;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
-use super::{Coverage, Evidence, Finding, Uninspected, Unread};
+use super::{Coverage, Evidence, Finding, SkipReason, Uninspected};
 
 /// Number of times that markup is judged: as it is written and, again, as the visible and the
 /// hidden text of a page.
@@ -36,7 +36,7 @@ impl Judge<'_, '_> {
                 at: (site.at)(),
                 item: self.item,
                 reading: contents.kind,
-                evidence: Evidence::of(declared),
+                evidence: Evidence::new(declared),
                 detail: None,
                 argument: None,
                 private: false,
@@ -87,7 +87,7 @@ impl Judge<'_, '_> {
         if skipped > 0 {
             coverage.uninspected.push(Uninspected {
                 at: (site.at)(),
-                reason: Unread::OverBudget,
+                reason: SkipReason::OverBudget,
                 bytes: skipped,
             });
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::caps::Paging;
 use super::classify::Classified;
-use super::cross_block::Heard;
+use super::cross_block::StreamTail;
 use super::definitions::Pins;
 use super::memory::Memory;
 use super::tools::Tools;
+use super::truncate::Paging;
 use crate::detect::shadow::Names;
 use crate::detect::url::Answers;
 use crate::detect::work::WorkLimits;
@@ -31,7 +31,7 @@ pub struct InspectContext {
     /// The scores of the external classifier, once it has been called.
     pub classified: Option<Arc<Classified>>,
     /// The last texts of the same stream that the agent received.
-    pub heard: Heard,
+    pub heard: StreamTail,
     /// Whether findings contain the text in which they were found, for explaining them.
     pub trace: bool,
     /// Limits on the work that the message can cause beyond its own bytes.

@@ -26,9 +26,9 @@ const HEARD_BYTES: usize = 2 * SEAM_BYTES;
 /// The last texts that an agent received on a stream, oldest first, which the next text may
 /// continue. Limited in size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard(Vec<Box<str>>);
+pub struct StreamTail(Vec<Box<str>>);
 
-impl Heard {
+impl StreamTail {
     /// Adds a text that the agent receives.
     pub(super) fn add(&mut self, text: &str) {
         let tail =
@@ -68,7 +68,7 @@ struct Part {
 
 impl CrossBlockText {
     /// Creates a list that begins with the texts received before.
-    pub(super) fn after(heard: &Heard) -> Self {
+    pub(super) fn after(heard: &StreamTail) -> Self {
         let parts = heard.0.iter().map(|text| Part {
             text: text.to_string(),
             span: None,
@@ -200,7 +200,7 @@ fn judge_pieces(
             Some(rules) => {
                 let text = edit
                     .as_ref()
-                    .map_or_else(|| said(bytes, at), |edit| edit.with.clone());
+                    .map_or_else(|| whole_text(bytes, at), |edit| edit.with.clone());
                 wrapped(&text, rules, judge.audit)
             }
             None => None,
@@ -239,7 +239,7 @@ pub(super) fn judge_rows(
 }
 
 /// Returns the whole text of the string that has the given span between its quotes.
-fn said(bytes: &Bytes, at: &Range<usize>) -> String {
+fn whole_text(bytes: &Bytes, at: &Range<usize>) -> String {
     let quoted = bytes.slice(at.start.saturating_sub(1)..bytes.len().min(at.end + 1));
     let json = Json::parse(
         quoted,
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_was_heard_is_bounded_and_the_last_of_it() {
-        let mut heard = Heard::default();
+        let mut heard = StreamTail::default();
         (0..1000).for_each(|_| heard.add("x"));
         assert_eq!(heard.0.len(), HEARD);
         heard.add(&"ä".repeat(HEARD_BYTES));
@@ -272,6 +272,6 @@ mod tests {
             heard.0.len()
         );
         heard.clear();
-        assert_eq!(heard, Heard::default());
+        assert_eq!(heard, StreamTail::default());
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<FileE
     for written in units.written(tool) {
         learnt.extend(FileEffect::new(
             written.path,
-            Content::of(written.text),
+            Content::new(written.text),
             written.adds,
         ));
         learnt.truncate(LEARNT);

@@ -91,7 +91,7 @@ pub struct Evidence {
 }
 
 /// The gate's own reason for refusing a message, which is not from a rule but is reported like one.
-pub(super) struct Own {
+pub(super) struct GateFinding {
     /// Used instead of a rule id.
     pub(super) rule: &'static str,
     pub(super) title: &'static str,
@@ -102,7 +102,7 @@ pub(super) struct Own {
     pub(super) reading: &'static str,
 }
 
-impl Own {
+impl GateFinding {
     /// Returns the finding, with the action that is taken on what was `found`.
     pub(super) fn finding(&self, action: Action, found: &str) -> Finding {
         Finding {
@@ -114,7 +114,7 @@ impl Own {
             at: self.at.clone(),
             item: self.item,
             reading: self.reading,
-            evidence: Evidence::of(found),
+            evidence: Evidence::new(found),
             detail: None,
             argument: None,
             private: false,
@@ -153,7 +153,7 @@ impl Detail {
 
 impl Evidence {
     /// Returns the evidence for a text that matched.
-    pub(super) fn of(matched: &str) -> Self {
+    pub(super) fn new(matched: &str) -> Self {
         let digest = Sha256::digest(matched.as_bytes());
         Self {
             sha256: digest.iter().take(16).map(|b| format!("{b:02x}")).collect(),

@@ -34,7 +34,7 @@ pub(super) struct Rare<'p> {
 
 impl<'p> Hit<'p> {
     /// Creates a hit for a visible match.
-    pub(super) fn of(found: Match, rare: Option<Box<Rare<'p>>>) -> Self {
+    pub(super) fn new(found: Match, rare: Option<Box<Rare<'p>>>) -> Self {
         let rule = u32::try_from(found.rule).unwrap_or(u32::MAX);
         Self {
             rule,
@@ -62,7 +62,7 @@ pub(super) fn evidence(rule: &Rule, matched: &str) -> Evidence {
     if secret {
         Evidence::of_secret(matched)
     } else {
-        Evidence::of(matched)
+        Evidence::new(matched)
     }
 }
 

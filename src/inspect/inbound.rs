@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::detect::flow::{DataLabels, FlowContext, Session};
-use crate::detect::secret::Seen;
+use crate::detect::secret::SessionSecrets;
 use crate::detect::shadow::{KnownTools, Names};
 use crate::detect::work::Budget;
 use crate::detect::{Details, InboundDetails, Place, Surface};
@@ -17,19 +17,18 @@ use crate::text::Text;
 
 use super::binary;
 use super::blocks;
-use super::caps::Paging;
 use super::classify::Classifier;
-use super::cross_block::{CrossBlockText, Heard, judge_rows};
-use super::finding::Own;
+use super::cross_block::{CrossBlockText, StreamTail, judge_rows};
+use super::finding::GateFinding;
 use super::instruction_files::may_hold_file;
 use super::numbered_parts::NumberedParts;
 use super::ordered_commands::OrderedCommands;
 use super::result_size::{broken_digests, quarter_tokens};
 use super::rewrite::{Outcome, field_value};
-use super::shorten::counted;
 use super::string::{Judge, Site};
 use super::tools::Tools;
-use super::{Inspection, Policy, Refusal, Uninspected, Unread, surface};
+use super::truncate::{Paging, counted};
+use super::{Inspection, Policy, Refusal, SkipReason, Uninspected, surface};
 
 /// One message of a body, on its way to an agent.
 pub(super) struct Inbound<'a> {
@@ -39,7 +38,7 @@ pub(super) struct Inbound<'a> {
     pub(super) item: usize,
     pub(super) context: &'a Context,
     pub(super) audit: AuditId,
-    pub(super) seen: Option<&'a Seen<'a>>,
+    pub(super) seen: Option<&'a SessionSecrets<'a>>,
     /// The server's tools, as far as they are known.
     pub(super) tools: Option<&'a Tools>,
     pub(super) flow: Option<&'a Session<'a>>,
@@ -49,7 +48,7 @@ pub(super) struct Inbound<'a> {
     /// The external classifier, if one is configured.
     pub(super) classifier: Option<Classifier<'a>>,
     /// The last texts that the agent received on the same stream.
-    pub(super) heard: &'a Heard,
+    pub(super) heard: &'a StreamTail,
     /// Whether findings contain the text in which they were found.
     pub(super) trace: bool,
     /// The remaining work of the message.
@@ -107,7 +106,7 @@ impl Inbound<'_> {
         let delivery = &mut inspection.delivery;
         let open = &mut inspection.unclassified;
         let is_result = self.envelope.kind == MessageKind::Result;
-        let rendering = self.policy.pages.of(asked);
+        let rendering = self.policy.pages.for_request(asked);
         let ordered = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
         let instructs = self.policy.instruction_files.is_answer_to(asked);
         self.message.value(self.envelope).walk(|path, value, role| {
@@ -257,7 +256,7 @@ impl Inbound<'_> {
             if text.is_read_in_part() {
                 coverage.uninspected.push(Uninspected {
                     at: at(),
-                    reason: Unread::TooMuchText,
+                    reason: SkipReason::TooMuchText,
                     bytes: text.raw().len(),
                 });
             }
@@ -432,8 +431,11 @@ impl Inbound<'_> {
             return None;
         }
         let tools = self.tools.filter(|tools| !tools.is_stale())?;
-        tools.of(tool?)?.fit(structured, &mut inside).err()?;
-        let own = Own {
+        tools
+            .definition(tool?)?
+            .fit(structured, &mut inside)
+            .err()?;
+        let own = GateFinding {
             rule: "output-schema",
             title: "What is left of the answer does not fit the tool's output schema",
             severity: Severity::Medium,
@@ -455,7 +457,7 @@ impl Inbound<'_> {
 
     /// Returns the data flow context of a tool's response.
     fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> FlowContext<'s> {
-        let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.of(tool)));
+        let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.definition(tool)));
         let guessed = definition.map_or_else(DataLabels::default, |definition| definition.sides());
         self.policy.flow.here(session, tool, guessed)
     }

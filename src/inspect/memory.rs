@@ -9,7 +9,7 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use super::files::{FileEffect, Files};
-use crate::detect::flow::{self, Traces};
+use crate::detect::flow::{self, TaintStore};
 use crate::detect::secret::{self, Fingerprints};
 
 /// Range of lengths, in bytes, of the end of an argument that is stored: it may be one piece of a
@@ -37,7 +37,7 @@ pub struct Memory {
     /// Files that the session's calls have written.
     pub files: Arc<Files>,
     /// Traces of what the agent received, whichever upstream sent it.
-    pub traces: Arc<Traces>,
+    pub traces: Arc<TaintStore>,
     /// The names of the agent's upstreams, indexed by their numbers.
     pub upstreams: Arc<[Box<str>]>,
     /// The current time.
@@ -63,7 +63,7 @@ impl fmt::Debug for Piece {
 
 /// The state that a message adds.
 #[derive(Clone, Debug, Default)]
-pub struct Learnt {
+pub struct SessionUpdate {
     /// Secrets that were received.
     pub secrets: secret::SecretUpdate,
     /// Ends of arguments that are sent.
@@ -71,7 +71,7 @@ pub struct Learnt {
     /// Files that the message writes.
     pub files: Vec<FileEffect>,
     /// Pieces of what was received, and of what the agent sent.
-    pub flow: flow::Learnt,
+    pub flow: flow::FlowUpdate,
 }
 
 impl Memory {
@@ -144,7 +144,7 @@ impl Memory {
     }
 }
 
-impl Learnt {
+impl SessionUpdate {
     /// Stores the end of an argument, if it may be a piece of a secret.
     pub(super) fn keep(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
         let before = memory.accumulated(tool, argument);
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn only_ends_that_may_be_pieces_are_kept() {
-        let mut learnt = Learnt::default();
+        let mut learnt = SessionUpdate::default();
         let none = Memory::default();
         learnt.keep(&none, "say", "text", "the first half is ghp_q8Zt4vNp2rKx7w");
         learnt.keep(&none, "say", "text", "just words");
@@ -289,7 +289,7 @@ mod tests {
                 .is_empty(),
             "a call that is repeated"
         );
-        let mut again = Learnt::default();
+        let mut again = SessionUpdate::default();
         again.keep(&memory, "say", "text", "ghp_q8Zt4vNp2rKx7w");
         assert!(again.is_empty());
     }
@@ -303,7 +303,7 @@ mod tests {
         ] {
             let mut memory = Memory::default();
             for letter in "AKIA2E0A8F3B".chars() {
-                let mut learnt = Learnt::default();
+                let mut learnt = SessionUpdate::default();
                 learnt.keep(&memory, "say", "text", &format!("{before}{letter}{after}"));
                 let kept = memory
                     .pieces
@@ -336,7 +336,7 @@ mod tests {
         let mut memory = Memory::default();
         let mut most = 0;
         for number in 0..1_000 {
-            let mut learnt = Learnt::default();
+            let mut learnt = SessionUpdate::default();
             learnt.keep(&memory, "say", "text", &format!("a{:02}", number % 100));
             memory.pieces = learnt
                 .pieces
@@ -361,7 +361,7 @@ mod tests {
     fn an_option_that_stays_the_same_is_no_secret_by_the_letter() {
         let mut memory = Memory::default();
         for _ in 0..10 {
-            let mut learnt = Learnt::default();
+            let mut learnt = SessionUpdate::default();
             learnt.keep(&memory, "fetch", "format", "text");
             if let Some(piece) = learnt.pieces.pop() {
                 memory.pieces = Arc::new([piece]);

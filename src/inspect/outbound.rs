@@ -2,7 +2,7 @@
 
 use crate::detect::command::Script;
 use crate::detect::flow::{DataLabels, FlowContext, Session};
-use crate::detect::secret::Seen;
+use crate::detect::secret::SessionSecrets;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;
 use crate::detect::{Details, OutboundDetails, Place, ReadAs, Surface};
@@ -13,7 +13,7 @@ use crate::text::Text;
 use super::arguments::place_arguments;
 use super::files;
 use super::string::{Judge, Site};
-use super::{Coverage, InspectContext, Inspection, Policy, Uninspected, Unread, surface};
+use super::{Coverage, InspectContext, Inspection, Policy, SkipReason, Uninspected, surface};
 
 /// One message of a body, on its way to a server.
 pub(super) struct Outbound<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Outbound<'a> {
     pub(super) item: usize,
     pub(super) audit: AuditId,
     pub(super) known: &'a InspectContext,
-    pub(super) seen: Option<&'a Seen<'a>>,
+    pub(super) seen: Option<&'a SessionSecrets<'a>>,
     pub(super) lookup: Option<&'a Lookup<'a>>,
     pub(super) flow: Option<&'a Session<'a>>,
     /// The remaining work of the message.
@@ -55,9 +55,12 @@ impl Outbound<'_> {
             trace: self.known.trace,
         };
         let coverage = &mut inspection.coverage;
-        let definition = tool
-            .as_deref()
-            .and_then(|tool| self.known.tools.as_ref().and_then(|tools| tools.of(tool)));
+        let definition = tool.as_deref().and_then(|tool| {
+            self.known
+                .tools
+                .as_ref()
+                .and_then(|tools| tools.definition(tool))
+        });
         let guessed = definition
             .as_ref()
             .map_or_else(DataLabels::default, |definition| definition.sides());
@@ -154,7 +157,7 @@ impl Outbound<'_> {
                 let at = prefix.clone() + &placed.pointer(unit);
                 coverage.uninspected.push(Uninspected {
                     at,
-                    reason: Unread::Links,
+                    reason: SkipReason::Links,
                     bytes: unit.text.len(),
                 });
             }

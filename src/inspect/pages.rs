@@ -60,7 +60,7 @@ impl Pages {
     }
 
     /// Returns what is rendered of the response to a request.
-    pub(super) fn of(&self, asked: Option<&OpenRequest>) -> Rendering {
+    pub(super) fn for_request(&self, asked: Option<&OpenRequest>) -> Rendering {
         let tool = asked.and_then(|asked| asked.tool.as_deref());
         let named =
             tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
@@ -190,7 +190,7 @@ mod tests {
         };
         let of = |config: &PolicyConfig, tool, target| {
             Pages::new(config)
-                .of(Some(&asked(tool, target)))
+                .for_request(Some(&asked(tool, target)))
                 .within(None)
         };
         assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Pages);

@@ -10,7 +10,7 @@ use crate::config::{
     ToolLimits,
 };
 use crate::detect::flow::{DataLabels, Session};
-use crate::detect::secret::Seen;
+use crate::detect::secret::SessionSecrets;
 use crate::detect::url::Lookup;
 use crate::detect::work::Budget;
 use crate::detect::{AccessScope, Place, Surface};
@@ -20,7 +20,6 @@ use crate::protocol::{AuditId, Context};
 use crate::rules::{Find, Library, RuleSet};
 use crate::text::{Text, glob_fits};
 
-use super::caps::Caps;
 use super::classify::{self, Classifier, Unclassified};
 use super::confirm::Confirm;
 use super::consequence::{question, refusal};
@@ -29,7 +28,7 @@ use super::definitions::{self, HeldCalls, Listed};
 use super::ground;
 use super::inbound::Inbound;
 use super::instruction_files::InstructionFileSettings;
-use super::memory::{Learnt, Memory};
+use super::memory::{Memory, SessionUpdate};
 use super::outbound::Outbound;
 use super::pages::Pages;
 use super::read_only::ReadOnly;
@@ -38,8 +37,9 @@ use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::contract::Contract;
 use super::tools::overlay::Overlays;
+use super::truncate::Caps;
 use super::{
-    Coverage, Finding, Inspection, Mode, Refusal, Suppressions, Unread, Verdict, skip_reason,
+    Coverage, Finding, Inspection, Mode, Refusal, SkipReason, Suppressions, Verdict, skip_reason,
 };
 
 /// The policy by which one upstream's traffic is judged. Immutable: a reload creates a new one.
@@ -85,7 +85,7 @@ pub struct Policy {
     /// The external classifier for what servers send.
     classifier: Option<Arc<ClassifierConfig>>,
     /// Reasons for not inspecting content that block its message.
-    blocked: Vec<Unread>,
+    blocked: Vec<SkipReason>,
 }
 
 /// The result of judging a text that is not a message.
@@ -98,7 +98,7 @@ pub struct TextInspection {
     /// How much was inspected.
     pub coverage: Coverage,
     /// The state that the text adds for later messages.
-    pub learnt: Learnt,
+    pub learnt: SessionUpdate,
 }
 
 /// The decision about a text that is not a message.
@@ -252,7 +252,7 @@ impl Policy {
     /// Returns whether another policy shows lists of tools in the same way, as far as the
     /// operator's changes are concerned.
     pub fn shows_tools_like(&self, other: &Self) -> bool {
-        self.mode == other.mode && self.overlays.shown() == other.overlays.shown()
+        self.mode == other.mode && self.overlays.visible() == other.overlays.visible()
     }
 
     /// Returns whether another policy handles changed definitions in the same way.
@@ -261,7 +261,7 @@ impl Policy {
     }
 
     /// Returns the bytes of a list of tools as shown to agents; `None` if it is unchanged.
-    pub fn shown(&self, message: &Message, context: &Context) -> Option<Bytes> {
+    pub fn visible_list(&self, message: &Message, context: &Context) -> Option<Bytes> {
         if self.mode == Mode::Observe {
             None
         } else {
@@ -299,7 +299,7 @@ impl Policy {
         let seen = known
             .memory
             .as_ref()
-            .map(|memory| Seen::new(&memory.prints, memory.from));
+            .map(|memory| SessionSecrets::new(&memory.prints, memory.from));
         let flow = known
             .memory
             .as_ref()
@@ -402,7 +402,7 @@ impl Policy {
         inspection.limits_hit = budget.exceeded().collect();
         inspection.coverage.readings = std::mem::take(&mut inspection.readings);
         inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
-        inspection.learnt.secrets = seen.map(Seen::learnt).unwrap_or_default();
+        inspection.learnt.secrets = seen.map(SessionSecrets::learnt).unwrap_or_default();
         inspection.learnt.flow = flow.map(Session::learnt).unwrap_or_default();
         inspection
             .findings
@@ -475,9 +475,9 @@ impl Policy {
             (None, Outcome::Replace(text) | Outcome::Withhold(text)) => TextVerdict::Rewrite(text),
             (None, Outcome::Keep) => TextVerdict::Pass,
         };
-        let learnt = Learnt {
+        let learnt = SessionUpdate {
             flow: session.map(Session::learnt).unwrap_or_default(),
-            ..Learnt::default()
+            ..SessionUpdate::default()
         };
         TextInspection {
             verdict,

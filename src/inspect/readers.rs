@@ -56,7 +56,7 @@ impl Readers {
     }
 
     /// Returns the settings for one tool.
-    pub(super) fn of<'p>(
+    pub(super) fn for_tool<'p>(
         &'p self,
         tool: &str,
         definition: Option<&'p Definition>,
@@ -82,8 +82,8 @@ impl ToolReaders<'_> {
     }
 
     /// Returns how an argument is read, if the tool's definition indicates it.
-    pub(super) fn said(&self, argument: &str) -> Option<Head> {
-        self.definition.and_then(|tool| tool.said(argument))
+    pub(super) fn head(&self, argument: &str) -> Option<Head> {
+        self.definition.and_then(|tool| tool.reader_of(argument))
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
             ("fetch_it", "x", Some(Head::Url)),
         ] {
             assert_eq!(
-                readers.of(tool, None).kind(argument),
+                readers.for_tool(tool, None).kind(argument),
                 kind,
                 "{tool}.{argument}"
             );

@@ -5,16 +5,21 @@ use crate::message::Message;
 use crate::text::Text;
 
 use super::Policy;
-use super::memory::{Learnt, Memory};
+use super::memory::{Memory, SessionUpdate};
 
 impl Policy {
     /// Returns the state that a response of this tool adds if it was withheld before and is now
     /// released to its agent: everything that could have been withheld of it, as pieces of
     /// quarantined text, to be [forgotten](crate::detect::flow::Traces::release), and otherwise
     /// what any response adds.
-    pub fn released(&self, message: &Message, tool: Option<&str>, memory: &Memory) -> Learnt {
+    pub fn released(
+        &self,
+        message: &Message,
+        tool: Option<&str>,
+        memory: &Memory,
+    ) -> SessionUpdate {
         if !self.follows {
-            return Learnt::default();
+            return SessionUpdate::default();
         }
         let session = memory.session();
         let here = self.flow.here(&session, tool, DataLabels::default());
@@ -28,9 +33,9 @@ impl Policy {
                 here.came_in(&text);
             });
         }
-        Learnt {
+        SessionUpdate {
             flow: session.learnt(),
-            ..Learnt::default()
+            ..SessionUpdate::default()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The size of a response on its way to the agent, and the text that is cut off and stored.
 
-use super::caps::Rest;
+use super::truncate::Rest;
 use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind};
 
 /// What happens to a response in addition to its findings.

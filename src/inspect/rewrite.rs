@@ -92,7 +92,7 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
 /// Prefix of the line that reports withheld content.
 pub(super) const NOTICE: &str = "[lychgate withheld ";
 
-fn of(surface: Surface) -> &'static str {
+fn subject(surface: Surface) -> &'static str {
     match surface {
         Surface::Content | Surface::Structured => "this tool's output",
         Surface::Definition => "this description",
@@ -115,7 +115,7 @@ impl WithheldPassages<'_> {
         } else {
             ("passages", "they read")
         };
-        let what = format!("{} {passages} of {}", self.passages, of(surface));
+        let what = format!("{} {passages} of {}", self.passages, subject(surface));
         format!(
             "{NOTICE}{what} because {they} like instructions to the model: {}, quarantine {audit}]\n",
             self.named()
@@ -126,7 +126,7 @@ impl WithheldPassages<'_> {
     pub(super) fn block_notice(&self, surface: Surface, audit: AuditId) -> String {
         format!(
             "{NOTICE}a block of {} as a whole: {}, quarantine {audit}]\n",
-            of(surface),
+            subject(surface),
             self.named()
         )
     }

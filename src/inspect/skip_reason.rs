@@ -4,13 +4,13 @@ use crate::detect::Surface;
 use crate::message::Message;
 use crate::rules::{Action, Severity};
 
-use super::finding::Own;
+use super::finding::GateFinding;
 use super::{Coverage, Inspection, Refusal, Uninspected};
 
 /// The reason why a part of a message was not inspected: a label of metrics, and a word in the
 /// audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unread {
+pub enum SkipReason {
     /// Image, audio or compiled data, from which no text can be read.
     Binary,
     /// Data that is not encoded as declared.
@@ -49,7 +49,7 @@ pub enum Unread {
     SchemaInvalid,
 }
 
-impl Unread {
+impl SkipReason {
     /// All reasons with their words.
     pub const WORDS: [(&'static str, Self); 18] = [
         ("binary", Self::Binary),
@@ -84,7 +84,7 @@ impl Unread {
 /// Returns the refusal of an item of which a part was not inspected for one of the `blocked`
 /// reasons. Parts before `from` belong to other items.
 pub(super) fn refuse(
-    blocked: &[Unread],
+    blocked: &[SkipReason],
     item: usize,
     from: usize,
     inspection: &mut Inspection,
@@ -95,7 +95,7 @@ pub(super) fn refuse(
         .get(from..)
         .unwrap_or_default();
     let part = parts.iter().find(|part| blocked.contains(&part.reason))?;
-    let own = Own {
+    let own = GateFinding {
         rule: "uninspected",
         title: "Content could not be inspected",
         severity: Severity::Medium,
@@ -122,7 +122,10 @@ pub(super) fn note_over_budget(
     coverage: &mut Coverage,
 ) {
     let parts = coverage.uninspected.get(from..).unwrap_or_default();
-    if parts.iter().all(|part| part.reason != Unread::OverBudget) {
+    if parts
+        .iter()
+        .all(|part| part.reason != SkipReason::OverBudget)
+    {
         let at = if message.is_batch() {
             format!("/{item}")
         } else {
@@ -130,7 +133,7 @@ pub(super) fn note_over_budget(
         };
         coverage.uninspected.push(Uninspected {
             at,
-            reason: Unread::OverBudget,
+            reason: SkipReason::OverBudget,
             bytes: 0,
         });
     }
@@ -143,8 +146,11 @@ mod tests {
     #[test]
     fn every_reason_has_a_word_of_its_own() {
         // The last variant: the table contains all variants before it.
-        assert_eq!(Unread::SchemaInvalid as usize + 1, Unread::WORDS.len());
-        for (place, (word, reason)) in Unread::WORDS.iter().enumerate() {
+        assert_eq!(
+            SkipReason::SchemaInvalid as usize + 1,
+            SkipReason::WORDS.len()
+        );
+        for (place, (word, reason)) in SkipReason::WORDS.iter().enumerate() {
             assert_eq!((*reason as usize, reason.name()), (place, *word));
         }
     }

@@ -271,7 +271,7 @@ impl<'p> Judge<'p, '_> {
                 folded = text.folded_page();
             }
             if strips {
-                shown = folded.as_ref().unwrap_or(page).shown();
+                shown = folded.as_ref().unwrap_or(page).visible_text();
                 base = &shown;
                 let visible = Text::new(base);
                 self.rules.scan(&visible, place, matches);
@@ -308,7 +308,7 @@ impl<'p> Judge<'p, '_> {
         });
         match (self.rewrite(base, place, site, hits, false), notice) {
             (Outcome::Keep, Some(notice)) => page.map_or(Outcome::Keep, |page| {
-                Outcome::Replace(format!("{notice}{}", page.shown()))
+                Outcome::Replace(format!("{notice}{}", page.visible_text()))
             }),
             (Outcome::Replace(left), Some(notice)) => Outcome::Replace(format!("{notice}{left}")),
             (outcome, _) => outcome,
@@ -400,7 +400,7 @@ impl<'p> Judge<'p, '_> {
                     )
                 };
                 self.suppressions
-                    .of(rule, place, reading, self.audit, (site.at, &evidence))
+                    .find(rule, place, reading, self.audit, (site.at, &evidence))
             });
         let rare = suppressed.map(|suppressed| {
             Box::new(Rare {
@@ -408,7 +408,7 @@ impl<'p> Judge<'p, '_> {
                 ..Rare::default()
             })
         });
-        Hit::of(
+        Hit::new(
             Match {
                 rule,
                 span,

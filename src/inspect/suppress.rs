@@ -121,7 +121,7 @@ impl Suppressions {
     /// Returns the suppression of a match of `rule` at `place`, if there is one. A finding that
     /// there was too much to inspect is never suppressed: its content is unknown. The current time
     /// is taken from `audit`.
-    pub(super) fn of(
+    pub(super) fn find(
         &self,
         rule: &Rule,
         place: &Place<'_>,

@@ -340,7 +340,7 @@ fn binary_blocks_are_said_to_be_uninspected() {
         inspection.coverage.uninspected,
         [Uninspected {
             at: "/result/content/0/data".into(),
-            reason: Unread::Binary,
+            reason: SkipReason::Binary,
             bytes: 12
         }]
     );

@@ -22,7 +22,7 @@ use crate::detect::flow::DataLabels;
 use crate::message::{Message, Value};
 use crate::protocol::Context;
 
-use super::Unread;
+use super::SkipReason;
 use super::arguments::Head;
 use schema::Schema;
 
@@ -52,10 +52,10 @@ pub struct Definition {
     /// The `inputSchema` as written, if there is one.
     schema: Option<Box<str>>,
     /// The `inputSchema`, compiled when a call first needs it.
-    compiled: OnceLock<Option<Result<Schema, Unread>>>,
+    compiled: OnceLock<Option<Result<Schema, SkipReason>>>,
     /// The `outputSchema`, stored in the same way.
     output: Option<Box<str>>,
-    compiled_output: OnceLock<Option<Result<Schema, Unread>>>,
+    compiled_output: OnceLock<Option<Result<Schema, SkipReason>>>,
     /// How each argument is read, by names joined by dots, as far as the definition indicates it.
     said: HashMap<Box<str>, Head>,
     /// Whether its description says that it runs commands.
@@ -69,7 +69,7 @@ pub struct Definition {
 
 impl Tools {
     /// Returns the definition of a tool, if a list contained it.
-    pub fn of(&self, tool: &str) -> Option<Arc<Definition>> {
+    pub fn definition(&self, tool: &str) -> Option<Arc<Definition>> {
         self.0.read().tools.get(tool).cloned()
     }
 
@@ -172,7 +172,7 @@ pub(super) fn only_reads(tool: Value<'_>) -> Option<bool> {
 
 impl Definition {
     /// Returns how an argument is read, if the definition indicates it.
-    pub(super) fn said(&self, argument: &str) -> Option<Head> {
+    pub(super) fn reader_of(&self, argument: &str) -> Option<Head> {
         self.said.get(argument).copied()
     }
 
@@ -199,7 +199,7 @@ impl Definition {
 
     /// Returns the input schema, or why there is none to validate with; `None` if the server
     /// provided none.
-    fn compiled(&self) -> Option<&Result<Schema, Unread>> {
+    fn compiled(&self) -> Option<&Result<Schema, SkipReason>> {
         self.compiled
             .get_or_init(|| self.schema.as_deref().map(Schema::compile))
             .as_ref()

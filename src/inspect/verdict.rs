@@ -10,10 +10,10 @@ use crate::rules::{RuleId, Severity};
 
 use super::Finding;
 use super::classify::{Classified, Unclassified};
-use super::cross_block::Heard;
-use super::memory::Learnt;
+use super::cross_block::StreamTail;
+use super::memory::SessionUpdate;
 use super::result_size::ResultSize;
-use super::skip_reason::Unread;
+use super::skip_reason::SkipReason;
 
 /// Whether verdicts are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -132,7 +132,7 @@ impl Coverage {
 pub struct Uninspected {
     /// The place, as a JSON pointer.
     pub at: String,
-    pub reason: Unread,
+    pub reason: SkipReason,
     /// Number of bytes.
     pub bytes: usize,
 }
@@ -152,7 +152,7 @@ pub struct Inspection {
     /// What happens to a response in addition to its findings.
     pub delivery: ResultSize,
     /// The state that the message adds, if it is forwarded.
-    pub learnt: Learnt,
+    pub learnt: SessionUpdate,
     /// Names of hosts that should be resolved, after which the message is judged again with the
     /// addresses: see [`Policy::to_resolve`](super::Policy::to_resolve).
     pub wanted: UnresolvedNames,
@@ -164,7 +164,7 @@ pub struct Inspection {
     /// Limits of the message's work budget that were exceeded, by their names in the config.
     pub limits_hit: Vec<&'static str>,
     /// The last texts of the message's stream, once it has been forwarded.
-    pub heard: Heard,
+    pub heard: StreamTail,
 }
 
 impl Question {

@@ -21,7 +21,7 @@ pub(super) struct CertificateNames {
 
 impl CertificateNames {
     /// Returns the names in the first certificate of a chain.
-    pub(super) fn of(chain: Option<&[CertificateDer<'_>]>) -> Self {
+    pub(super) fn from_chain(chain: Option<&[CertificateDer<'_>]>) -> Self {
         let Some(first) = chain.and_then(<[_]>::first) else {
             return Self::default();
         };
@@ -129,7 +129,7 @@ mod tests {
             .iter()
             .for_each(|name| params.distinguished_name.push(DnType::CommonName, *name));
         let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        let names = CertificateNames::of(Some(&[made.der().clone()]));
+        let names = CertificateNames::from_chain(Some(&[made.der().clone()]));
         assert!(names.shown);
         names.names
     }
@@ -144,11 +144,14 @@ mod tests {
         );
         assert_eq!(names(&[], &["ann"]), ["cn:ann"]);
         assert_eq!(names(&[], &[]), [""; 0]);
-        assert_eq!(CertificateNames::of(None), CertificateNames::default());
-        assert!(!CertificateNames::of(None).have("cn:ann"));
+        assert_eq!(
+            CertificateNames::from_chain(None),
+            CertificateNames::default()
+        );
+        assert!(!CertificateNames::from_chain(None).have("cn:ann"));
         let broken = CertificateDer::from(vec![1, 2, 3]);
         assert_eq!(
-            CertificateNames::of(Some(&[broken])),
+            CertificateNames::from_chain(Some(&[broken])),
             CertificateNames {
                 shown: true,
                 names: vec![]

@@ -59,7 +59,7 @@ impl Version {
     ///
     /// # Errors
     /// The connection failed.
-    pub(super) async fn of(stream: &TcpStream) -> io::Result<Self> {
+    pub(super) async fn peek(stream: &TcpStream) -> io::Result<Self> {
         let mut first = [0; PREFACE.len()];
         let mut pause = Duration::from_millis(1);
         loop {
@@ -358,7 +358,7 @@ mod tests {
                 }
                 client.shutdown().await.unwrap();
             };
-            let (found, ()) = tokio::join!(Version::of(&server), write);
+            let (found, ()) = tokio::join!(Version::peek(&server), write);
             assert_eq!(found.unwrap(), version, "{pieces:?}");
             let mut unread = String::new();
             server.read_to_string(&mut unread).await.unwrap();
@@ -368,7 +368,7 @@ mod tests {
             TcpStream::connect(address).await.unwrap(),
             listener.accept().await.unwrap().0,
         );
-        let waits = tokio::time::timeout(Duration::from_millis(20), Version::of(&silent.1));
+        let waits = tokio::time::timeout(Duration::from_millis(20), Version::peek(&silent.1));
         assert!(waits.await.is_err(), "nothing says the version yet");
     }
 

@@ -362,7 +362,7 @@ impl Authorizer {
         let mine = held.clone();
         let who = who.clone();
         let work = async move {
-            let ending = RenewalGuard::of(mine, own.shared.renewing.clone());
+            let ending = RenewalGuard::new(mine, own.shared.renewing.clone());
             own.renew(ending.held(), &who, used, refusal).await
         };
         let task = tokio::spawn(work);

@@ -26,7 +26,7 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The authorization server that issues tokens for a server, and the resource that the tokens are
 /// for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Discovered {
+pub struct Discovery {
     /// The resource that tokens are for: as in the resource's metadata, or the server's URL without
     /// its query.
     pub resource: String,
@@ -66,7 +66,7 @@ pub async fn discover(
     mcp_url: &str,
     challenge: &Challenge,
     expected: DiscoveryHints<'_>,
-) -> Result<Discovered, DiscoverError> {
+) -> Result<Discovery, DiscoverError> {
     let mcp = UrlParts::read(mcp_url).ok_or(DiscoverError::Url)?;
     match resource_metadata(fetcher, &mcp, challenge).await? {
         Some((url, metadata)) => {
@@ -88,7 +88,7 @@ pub async fn discover(
         }
         None => {
             let server = without_metadata(fetcher, &mcp, expected.issuer).await?;
-            Ok(Discovered {
+            Ok(Discovery {
                 resource: mcp.without_query(),
                 server,
                 scopes: Scopes::default(),
@@ -146,7 +146,7 @@ async fn by_metadata(
     fetcher: &Fetcher,
     metadata: ResourceMetadata,
     preferred: Option<&str>,
-) -> Result<Discovered, DiscoverError> {
+) -> Result<Discovery, DiscoverError> {
     let ResourceMetadata {
         resource,
         authorization_servers,
@@ -169,7 +169,7 @@ async fn by_metadata(
     for issuer in known.into_iter().chain(others).take(SERVERS) {
         match server_metadata(fetcher, issuer).await {
             Ok(server) => {
-                return Ok(Discovered {
+                return Ok(Discovery {
                     resource,
                     server,
                     scopes,

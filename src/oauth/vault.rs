@@ -250,7 +250,7 @@ impl Vault {
         let inner = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&inner)).await;
         done.unwrap_or_else(|_| {
-            Err(VaultError::of(self.path())(io::Error::other(
+            Err(VaultError::at(self.path())(io::Error::other(
                 "what used it was ended",
             )))
         })
@@ -316,7 +316,7 @@ impl Inner {
         let keys = self.keys_to_write()?;
         let first = keys.seals(self.keys.sources())?;
         let file =
-            seal::seal(first, name, account).map_err(VaultError::of(&self.folder.file(name)))?;
+            seal::seal(first, name, account).map_err(VaultError::at(&self.folder.file(name)))?;
         self.folder.write(name, &file)
     }
 

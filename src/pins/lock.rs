@@ -81,7 +81,7 @@ impl Lock {
     }
 
     /// Returns the pins of one upstream.
-    pub fn of(&self, upstream: &str) -> Arc<Pins> {
+    pub fn for_upstream(&self, upstream: &str) -> Arc<Pins> {
         self.0.get(upstream).cloned().unwrap_or_default()
     }
 

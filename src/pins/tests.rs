@@ -54,7 +54,7 @@ fn processes_that_share_a_file_agree() {
         0
     );
     assert_eq!(
-        two.of("up").get(&key()).unwrap().content,
+        two.for_upstream("up").get(&key()).unwrap().content,
         Some(content("old"))
     );
     assert_eq!(
@@ -66,7 +66,7 @@ fn processes_that_share_a_file_agree() {
     assert_eq!(one.reload().unwrap().unwrap(), [("up".into(), Kind::Tool)]);
     assert_eq!(one.reload().unwrap(), None, "it is read once");
     assert_eq!(
-        one.of("up")
+        one.for_upstream("up")
             .get(&key())
             .unwrap()
             .held
@@ -119,7 +119,7 @@ fn what_is_broken_is_neither_used_nor_written_over() {
         "it holds in memory"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "[[pin]\n");
-    assert!(store.of("up").get(&key()).unwrap().held.is_some());
+    assert!(store.for_upstream("up").get(&key()).unwrap().held.is_some());
     assert!(PinStore::open(Some(&path)).is_err());
 }
 
@@ -145,5 +145,5 @@ fn what_is_gone_is_told_once_and_stays_pinned() {
         },
     );
     assert_eq!(store.keep("up", &gone).became.len(), 1, "it was back");
-    assert!(store.of("up").get(&key()).is_some());
+    assert!(store.for_upstream("up").get(&key()).is_some());
 }

@@ -43,7 +43,7 @@ impl ItemKind {
         }
     }
 
-    fn of<T>(self, lists: &Lists<T>) -> &T {
+    fn list<T>(self, lists: &Lists<T>) -> &T {
         match self {
             Self::Tool => &lists.tools,
             Self::Prompt => &lists.prompts,
@@ -82,7 +82,7 @@ impl fmt::Display for DenialReason {
 impl Access {
     /// Returns the access rights of one caller; `None` if there are no tables, and so no
     /// restrictions.
-    pub fn of(
+    pub fn for_caller(
         tables: &[Arc<AccessConfig>],
         agent: &AgentName,
         user: Option<&str>,
@@ -159,8 +159,8 @@ impl Access {
         let full = format!("{upstream}/{name}");
         self.may(
             &full,
-            |lists| thing.of(lists),
-            |lists| thing.of(lists).as_ref(),
+            |lists| thing.list(lists),
+            |lists| thing.list(lists).as_ref(),
         )?;
         if thing != ItemKind::Tool {
             return Ok(());
@@ -230,7 +230,7 @@ mod tests {
     fn access(tables: &[AccessConfig], agent: &str, user: Option<&str>, groups: &[&str]) -> Access {
         let tables: Vec<_> = tables.iter().cloned().map(Arc::new).collect();
         let groups: Vec<Box<str>> = groups.iter().map(|group| (*group).into()).collect();
-        (*Access::of(&tables, &AgentName(agent.into()), user, &groups).unwrap()).clone()
+        (*Access::for_caller(&tables, &AgentName(agent.into()), user, &groups).unwrap()).clone()
     }
 
     fn tool(access: &Access, full: &str, hint: Option<bool>) -> bool {
@@ -304,7 +304,7 @@ mod tests {
             nobody.upstream(&UpstreamName("github".into())),
             Err(DenialReason::Nobody)
         );
-        assert!(Access::of(&[], &AgentName("x".into()), None, &[]).is_none());
+        assert!(Access::for_caller(&[], &AgentName("x".into()), None, &[]).is_none());
     }
 
     #[test]

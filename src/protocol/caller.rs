@@ -25,7 +25,7 @@ impl Caller {
         groups: &[Box<str>],
         tables: &[Arc<AccessConfig>],
     ) -> Self {
-        let access = Access::of(tables, agent, user.as_deref(), groups);
+        let access = Access::for_caller(tables, agent, user.as_deref(), groups);
         Self { user, access }
     }
 }

@@ -159,7 +159,7 @@ impl Reservation {
     /// Attaches the reservation to the body, which holds it from now on.
     pub fn attach(mut self, body: Bytes) -> Bytes {
         self.shrink(body.len());
-        Bytes::from_owner(Attached {
+        Bytes::from_owner(ReservedBytes {
             body,
             _reservation: self,
         })
@@ -172,12 +172,12 @@ impl Drop for Reservation {
     }
 }
 
-struct Attached {
+struct ReservedBytes {
     body: Bytes,
     _reservation: Reservation,
 }
 
-impl AsRef<[u8]> for Attached {
+impl AsRef<[u8]> for ReservedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }

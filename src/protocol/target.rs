@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::message::{Json, ReadLimits};
 
-    fn of(method: &str, params: &str) -> CallTarget {
+    fn parse(method: &str, params: &str) -> CallTarget {
         let json = Json::parse(
             Bytes::copy_from_slice(params.as_bytes()),
             &ReadLimits::default(),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn of_call(arguments: &str) -> CallTarget {
-        of(
+        parse(
             "tools/call",
             &format!(r#"{{"name":"fetch","arguments":{arguments}}}"#),
         )
@@ -144,11 +144,11 @@ mod tests {
         );
         assert_eq!(of_call(r#"{"query":"AGENTS.md"}"#), CallTarget::Other);
         assert_eq!(
-            of("resources/read", r#"{"uri":"file:///srv/app/AGENTS.md"}"#),
+            parse("resources/read", r#"{"uri":"file:///srv/app/AGENTS.md"}"#),
             CallTarget::InstructionFile
         );
         assert_eq!(
-            of("resources/read", r#"{"uri":"https://a.example/AGENTS.md"}"#),
+            parse("resources/read", r#"{"uri":"https://a.example/AGENTS.md"}"#),
             CallTarget::Other
         );
     }

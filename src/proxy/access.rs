@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use super::Gate;
 use super::upstreams::UpstreamState;
-use crate::inspect::access::{self, Barred};
+use crate::inspect::access::{self, DeniedItem};
 use crate::inspect::definitions::{Kind, Pins};
 use crate::inspect::tools::Tools;
 use crate::message::Message;
@@ -29,7 +29,7 @@ pub(super) fn check_access(
     if barred.is_empty() {
         return Ok(None);
     }
-    for Barred {
+    for DeniedItem {
         thing, name, why, ..
     } in &barred
     {
@@ -86,7 +86,7 @@ impl Gate {
         if context.caller.access.is_none() {
             return Ok(None);
         }
-        let pins = self.pins.of(&upstream.name.0);
+        let pins = self.pins.for_upstream(&upstream.name.0);
         check_access(message, context, (&upstream.tools, &pins), &self.recorder)
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::detect::flow::{TaintLimits, Traces};
+use crate::detect::flow::{TaintLimits, TaintStore};
 use crate::detect::secret::{Fingerprints, UPSTREAMS, remember};
 use crate::inspect::memory::Memory;
 use crate::protocol::UpstreamName;
@@ -23,7 +23,7 @@ pub(super) struct AgentMemory {
     /// The owners in `prints`, oldest first.
     owners: VecDeque<usize>,
     next: usize,
-    traces: Arc<Traces>,
+    traces: Arc<TaintStore>,
 }
 
 impl AgentMemory {
@@ -35,7 +35,7 @@ impl AgentMemory {
             prints: Arc::default(),
             owners: VecDeque::new(),
             next: 0,
-            traces: Arc::new(Traces::new(flow)),
+            traces: Arc::new(TaintStore::new(flow)),
         }
     }
 
@@ -69,7 +69,7 @@ impl AgentMemory {
         }
     }
 
-    pub(super) fn traces(&self) -> Arc<Traces> {
+    pub(super) fn traces(&self) -> Arc<TaintStore> {
         self.traces.clone()
     }
 

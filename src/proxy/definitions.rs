@@ -32,7 +32,7 @@ impl ServedList {
     ///
     /// # Errors
     /// Fails if the result would be longer than a message may be, or if it cannot be recorded.
-    pub(super) fn of(
+    pub(super) fn new(
         policy: &Policy,
         told: &Message,
         context: &Context,
@@ -44,7 +44,7 @@ impl ServedList {
         let read = |bytes| Message::parse(bytes, &limits.read).map_err(CallError::NotMcp);
         let pinned = listed.shown.take().map(read).transpose()?;
         let said = pinned.as_ref().unwrap_or(told);
-        let overlaid = match policy.shown(said, context) {
+        let overlaid = match policy.visible_list(said, context) {
             Some(bytes) => {
                 let told_bytes = said.bytes().len();
                 let shown_bytes = bytes.len();
@@ -176,7 +176,7 @@ fn record_held(
     recorder
         .record(Event::Held {
             upstream,
-            count: store.of(name).held(),
+            count: store.for_upstream(name).held(),
         })
         .map_err(CallError::Audit)
 }
@@ -191,9 +191,9 @@ impl Gate {
         context: &Context,
         upstream: &UpstreamState,
     ) -> Result<ServedList, CallError> {
-        let pins = self.pins.of(&upstream.name.0);
+        let pins = self.pins.for_upstream(&upstream.name.0);
         if told.bytes().len() <= INLINE_WORK {
-            return ServedList::of(policy, told, context, &pins, &self.limits, &self.recorder);
+            return ServedList::new(policy, told, context, &pins, &self.limits, &self.recorder);
         }
         let policy = policy.clone();
         let told = told.clone();
@@ -202,7 +202,7 @@ impl Gate {
         let recorder = self.recorder.clone();
         let _permits = self.judging_permits(upstream).await?;
         let shown = tokio::task::spawn_blocking(move || {
-            ServedList::of(&policy, &told, &context, &pins, &limits, &recorder)
+            ServedList::new(&policy, &told, &context, &pins, &limits, &recorder)
         });
         shown
             .await
@@ -275,7 +275,7 @@ impl Gate {
         for upstream in self.upstreams.names() {
             self.record(Event::Held {
                 upstream: &upstream,
-                count: self.pins.of(&upstream.0).held(),
+                count: self.pins.for_upstream(&upstream.0).held(),
             });
         }
     }
@@ -288,7 +288,7 @@ impl Gate {
                 self.changed.notify(upstream, Kind::Tool);
             } else if before.is_some_and(|before| !before.holds_like(policy)) {
                 self.pins
-                    .of(&upstream.0)
+                    .for_upstream(&upstream.0)
                     .held_kinds()
                     .into_iter()
                     .for_each(|kind| self.changed.notify(upstream, kind));

@@ -158,7 +158,7 @@ impl Gate {
             tools: Some(upstream.tools.clone()),
             memory: subject.policy.has_rules().then(|| session.memory()),
             paging: open.and_then(|open| self.pages.paging(links(open))),
-            pins: Some(self.pins.of(&upstream.name.0)),
+            pins: Some(self.pins.for_upstream(&upstream.name.0)),
             names: Some((self.pins.names(), upstream.pinned_as.clone())),
             heard: open.map(|open| open.tail().clone()).unwrap_or_default(),
             work: self.limits.work,

@@ -119,7 +119,7 @@ pub(super) struct Subscription {
 
 impl Subscription {
     /// Returns the subscription that a message opens, if it opens one.
-    pub(super) fn of(message: &Message) -> Option<Self> {
+    pub(super) fn parse(message: &Message) -> Option<Self> {
         let envelope = message
             .single()
             .filter(|envelope| envelope.method() == Some("subscriptions/listen"))?;
@@ -185,10 +185,10 @@ pub(super) enum Listening {
 
 impl Listening {
     /// Returns the purpose of a call's stream.
-    pub(super) fn of(call: &Call) -> Option<Self> {
+    pub(super) fn for_call(call: &Call) -> Option<Self> {
         match (&call.ask, call.context.era) {
             (CallKind::Listen, Era::Legacy) => Some(Self::Session),
-            (CallKind::Send(message), Era::Modern) => Subscription::of(message).map(Self::To),
+            (CallKind::Send(message), Era::Modern) => Subscription::parse(message).map(Self::To),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::list_changed::Listening;
 use super::route::OpenCall;
-use crate::inspect::Heard;
+use crate::inspect::StreamTail;
 use crate::inspect::definitions::Kind;
 use crate::message::{Envelope, Message, same_id};
 
@@ -20,7 +20,7 @@ pub(super) struct OpenCalls {
     open: Mutex<VecDeque<OpenRequest>>,
     /// The last texts on the stream: the agent reads them one after the other, whichever call they
     /// belong to.
-    pub(super) tail: Mutex<Heard>,
+    pub(super) tail: Mutex<StreamTail>,
 }
 
 /// A request without an answer.

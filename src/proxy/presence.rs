@@ -42,7 +42,7 @@ pub(super) struct Client {
 impl Client {
     /// Reads it from `initialize` (until 2025-11-25), or from the `_meta` of a request
     /// (2026-07-28).
-    fn of(message: &Message) -> Option<Self> {
+    fn parse(message: &Message) -> Option<Self> {
         let envelope = message.single()?;
         let params = message.body(envelope)?;
         let info = match envelope.method() {
@@ -65,7 +65,7 @@ impl Presence {
     /// Records a call.
     pub(super) fn note(&mut self, call: &Call, now: SystemTime) {
         if let CallKind::Send(message) = &call.ask
-            && let Some(client) = Client::of(message)
+            && let Some(client) = Client::parse(message)
         {
             self.client = Some(client);
         }
@@ -111,7 +111,7 @@ pub struct ConnectedClient {
 }
 
 impl ConnectedClient {
-    fn of(session: &Session) -> Option<Self> {
+    fn for_session(session: &Session) -> Option<Self> {
         let state = session.state();
         let Presence { client, seen } = &state.presence;
         let seen = seen.as_ref()?;
@@ -149,7 +149,7 @@ impl Gate {
             .sessions
             .live()
             .iter()
-            .filter_map(|session| ConnectedClient::of(session))
+            .filter_map(|session| ConnectedClient::for_session(session))
             .collect();
         present.sort_by_key(|one| std::cmp::Reverse(one.last));
         present.truncate(LISTED);

@@ -65,7 +65,7 @@ impl PendingReleases {
             };
             // Recorded before it is forgotten: an event may be recorded twice, but is never lost.
             match recorder.record(Event::Quarantine(&told)) {
-                Ok(()) => quarantine.told(&note)?,
+                Ok(()) => quarantine.remove_note(&note)?,
                 Err(error) => tracing::error!(%error, "cannot write the audit log"),
             }
         }
@@ -88,7 +88,7 @@ impl PendingReleases {
             return None;
         }
         let envelope = message.single().filter(|envelope| envelope.is_request())?;
-        let call = CallDigest::of(context, message, envelope).hex();
+        let call = CallDigest::new(context, message, envelope).hex();
         let same = |release: &&Arc<Release>| {
             release.about.call.as_deref() == Some(&*call)
                 && release.about.era == context.era.name()

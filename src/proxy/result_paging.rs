@@ -218,7 +218,7 @@ pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
 
 /// Returns the end offsets of the pages of a text.
 fn ends(rest: &Rest) -> Vec<usize> {
-    let portions = Portions::of(&rest.text);
+    let portions = Portions::new(&rest.text);
     let mut ends = Vec::new();
     let mut from = 0;
     while from < rest.text.len() {

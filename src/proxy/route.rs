@@ -9,7 +9,7 @@ use super::list_changed::Listening;
 use super::session::{Permit, Session};
 use super::upstreams::UpstreamState;
 use crate::approval::{ApprovalRequest, CallDigest};
-use crate::inspect::{Heard, Policy};
+use crate::inspect::{Policy, StreamTail};
 use crate::message::Message;
 use crate::protocol::{Call, CallError, CallKind, Context};
 
@@ -32,7 +32,7 @@ pub(super) struct OpenCall {
     /// The stream that the call opens, if it opens one on which changes are announced.
     pub(super) listens: Option<Listening>,
     /// The last texts of the reply so far.
-    tail: Mutex<Heard>,
+    tail: Mutex<StreamTail>,
     /// The concurrency slots of the call, held until the reply has ended or is no longer needed.
     permit: Mutex<Permit>,
 }
@@ -44,7 +44,7 @@ impl OpenCall {
         permit: Permit,
         approved: Option<Box<ApprovalRequest>>,
     ) -> Self {
-        let listens = Listening::of(&call);
+        let listens = Listening::for_call(&call);
         let tail = Mutex::default();
         let permit = Mutex::new(permit);
         Self {
@@ -88,11 +88,11 @@ impl OpenCall {
     pub(super) fn digest(&self) -> Option<CallDigest> {
         let message = self.sent()?;
         let envelope = message.single().filter(|envelope| envelope.is_request())?;
-        Some(CallDigest::of(self.context(), message, envelope))
+        Some(CallDigest::new(self.context(), message, envelope))
     }
 
     /// Returns the last texts that the agent received on the stream of the reply.
-    pub(super) fn tail(&self) -> MutexGuard<'_, Heard> {
+    pub(super) fn tail(&self) -> MutexGuard<'_, StreamTail> {
         let tail = self
             .route
             .upstream

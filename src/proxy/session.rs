@@ -13,7 +13,7 @@ use super::agent_memory::AgentMemory;
 use super::presence::Presence;
 use crate::approval::ElicitationSupport;
 use crate::inspect::files::{FileEffect, Files};
-use crate::inspect::memory::{Learnt, Memory, Piece};
+use crate::inspect::memory::{Memory, Piece, SessionUpdate};
 use crate::message::{Direction, Envelope, Message, same_id};
 use crate::protocol::{
     Call, CallError, Context, Era, Holder, OpenRequest, SessionId, UpstreamName, headers,
@@ -271,7 +271,11 @@ impl Session {
     }
 
     /// Stores the state that a judged message adds. Returns the limits that were reached, by name.
-    pub(super) fn remember(&self, direction: Direction, learnt: Learnt) -> Vec<&'static str> {
+    pub(super) fn remember(
+        &self,
+        direction: Direction,
+        learnt: SessionUpdate,
+    ) -> Vec<&'static str> {
         if learnt.is_empty() {
             return Vec::new();
         }
@@ -294,7 +298,7 @@ impl Session {
 
     /// Stores the state of an answer that was withheld and is now delivered to its agent. Returns
     /// the limits that were reached.
-    pub(super) fn release(&self, mut learnt: Learnt) -> Vec<&'static str> {
+    pub(super) fn release(&self, mut learnt: SessionUpdate) -> Vec<&'static str> {
         let traces = self.agent.memory().traces();
         traces.release(&learnt.flow, self.from);
         learnt.flow.unwithheld();

@@ -54,8 +54,8 @@ impl Head {
             SEQ
         };
         let seq = self.seq.saturating_add(1);
-        let seq_digits = Decimal::of(seq);
-        let prev_digits = Hex::of(&self.sha);
+        let seq_digits = Decimal::new(seq);
+        let prev_digits = Hex::new(&self.sha);
         for part in [
             open,
             key,
@@ -82,7 +82,7 @@ impl Head {
 
 impl Link {
     /// Returns the link of a line, given without its line feed; `None` if it has none.
-    pub(super) fn of(line: &[u8]) -> Option<Self> {
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let rest = line.strip_suffix(b"\"}")?;
         let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
         let rest = rest.strip_suffix(b"\"")?.strip_suffix(PREV.as_bytes())?;
@@ -146,8 +146,8 @@ mod tests {
             seq: 1,
             sha: sha(lines[0].as_bytes()),
         };
-        assert!(first.leads_to(&Link::of(lines[1].as_bytes()).unwrap()));
-        assert!(Head::default().leads_to(&Link::of(lines[0].as_bytes()).unwrap()));
+        assert!(first.leads_to(&Link::parse(lines[1].as_bytes()).unwrap()));
+        assert!(Head::default().leads_to(&Link::parse(lines[0].as_bytes()).unwrap()));
         assert_eq!(
             head,
             Head {
@@ -172,7 +172,7 @@ mod tests {
             format!(r#"{{"a":1,"seq":1,"prev":"{digest}"}} "#),
             format!(r#"{{"a":1,"seq":1,"prev":"{}"}}"#, digest.get(1..).unwrap()),
         ] {
-            assert_eq!(Link::of(line.as_bytes()), None, "{line}");
+            assert_eq!(Link::parse(line.as_bytes()), None, "{line}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    pub(super) fn of(number: u64) -> Self {
+    pub(super) fn new(number: u64) -> Self {
         let mut decimal = Self {
             digits: [b'0'; DECIMALS],
             from: DECIMALS,
@@ -42,7 +42,7 @@ impl Decimal {
 pub(super) struct Hex([u8; 64]);
 
 impl Hex {
-    pub(super) fn of(sha: &Sha) -> Self {
+    pub(super) fn new(sha: &Sha) -> Self {
         let digit = |nibble: u8| {
             if nibble < 10 {
                 b'0' + nibble
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn digits_are_those_of_fmt() {
         for number in [0, 7, 10, 999, 1000, 1_234_567_890, u64::MAX - 1, u64::MAX] {
-            assert_eq!(Decimal::of(number).as_str(), number.to_string());
+            assert_eq!(Decimal::new(number).as_str(), number.to_string());
         }
         let sha: Sha = std::array::from_fn(|n| u8::try_from(n * 8 + n % 3).unwrap());
         let expected: String = sha.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(Hex::of(&sha).as_str(), expected);
-        assert_eq!(Hex::of(&[0xff; 32]).as_str(), "f".repeat(64));
+        assert_eq!(Hex::new(&sha).as_str(), expected);
+        assert_eq!(Hex::new(&[0xff; 32]).as_str(), "f".repeat(64));
     }
 }

@@ -76,11 +76,11 @@ impl ExportCounters {
         let counters = Self(made.counters(table::EXPORTED)?);
         ["logs", "traces", "metrics"]
             .into_iter()
-            .for_each(|signal| drop(counters.of(signal)));
+            .for_each(|signal| drop(counters.for_signal(signal)));
         Ok(counters)
     }
 
-    fn of(&self, signal: &str) -> ExportCounts {
+    fn for_signal(&self, signal: &str) -> ExportCounts {
         let count = |outcome| self.0.with(&[signal, outcome]);
         let accepted = count("accepted");
         let rejected = count("rejected");
@@ -101,7 +101,7 @@ impl Recorder {
 
     /// Returns the counters for the records of one signal that are exported to a collector.
     pub fn export_counts(&self, signal: &'static str) -> ExportCounts {
-        self.metrics.exports.of(signal)
+        self.metrics.exports.for_signal(signal)
     }
 
     /// Sets the exporters. Must be called once, at startup.

@@ -9,7 +9,7 @@ use prometheus::proto::MetricFamily;
 use prometheus::{Counter, Encoder, Error, Gauge, IntCounter, IntGauge, Registry, TextEncoder};
 
 use crate::config::{Limits, Suppression};
-use crate::detect::{flow::From, work};
+use crate::detect::{flow::TaintReason, work};
 use crate::inspect::{Finding, Mode};
 use crate::message::Direction;
 use crate::protocol::{Side, UpstreamName};
@@ -64,7 +64,7 @@ impl Recorder {
 
     /// Counts an event stream to an agent for as long as the returned value exists.
     pub fn open_stream(&self) -> OpenStream {
-        OpenStream::of(self.metrics.streams())
+        OpenStream::new(self.metrics.streams())
     }
 
     /// Sets whether an upstream is up.
@@ -138,7 +138,7 @@ impl Metrics {
             injections: made.counters(table::INJECTIONS)?,
             injected_messages: made.counters(table::INJECTED_MESSAGES)?,
             commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
-            inspect: ByDirection::of(&made.histograms(table::INSPECT)?),
+            inspect: ByDirection::new(&made.histograms(table::INSPECT)?),
             upstream: made.histograms(table::UPSTREAM)?,
             of_upstreams: UpstreamSeries::default(),
             flow_pieces: made.counters(table::FLOW_PIECES)?,
@@ -248,7 +248,7 @@ impl Metrics {
 
     /// Counts pieces of a body that are remembered: as quarantined, as untrusted and as private.
     pub(super) fn remembered(&self, upstream: &UpstreamName, counts: [usize; 3]) {
-        for ((from, _), count) in From::WORDS
+        for ((from, _), count) in TaintReason::WORDS
             .iter()
             .zip(counts)
             .filter(|(_, count)| *count > 0)
@@ -283,7 +283,7 @@ impl Metrics {
                 .for_each(|seconds| self.upstream.with(&[&upstream.0]).observe(seconds));
         }
         for finding in &item.findings {
-            self.found(upstream, direction, finding, mode, || item.tool_of(finding));
+            self.find_series(upstream, direction, finding, mode, || item.tool_of(finding));
         }
         if let Some(first) = item
             .findings
@@ -315,7 +315,7 @@ impl Metrics {
             .with(&[&upstream.0, Direction::Inbound.name(), done])
             .inc();
         for finding in findings {
-            self.found(upstream, Direction::Inbound, finding, mode, || None);
+            self.find_series(upstream, Direction::Inbound, finding, mode, || None);
         }
         if findings
             .iter()
@@ -325,7 +325,7 @@ impl Metrics {
         }
     }
 
-    fn found<'t>(
+    fn find_series<'t>(
         &self,
         upstream: &UpstreamName,
         direction: Direction,

@@ -25,11 +25,11 @@ impl NotificationCounters {
         let counters = Self(made.counters(table::NOTIFICATIONS)?);
         ["command", "webhook"]
             .into_iter()
-            .for_each(|way| drop(counters.of(way)));
+            .for_each(|way| drop(counters.for_channel(way)));
         Ok(counters)
     }
 
-    fn of(&self, way: &str) -> NotificationCounts {
+    fn for_channel(&self, way: &str) -> NotificationCounts {
         let count = |outcome| self.0.with(&[way, outcome]);
         NotificationCounts {
             sent: count("sent"),
@@ -42,6 +42,6 @@ impl NotificationCounters {
 impl Recorder {
     /// Returns the counters for notifications by `command` or `webhook`.
     pub fn notification_counts(&self, way: &str) -> NotificationCounts {
-        self.metrics.notifications.of(way)
+        self.metrics.notifications.for_channel(way)
     }
 }

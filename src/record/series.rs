@@ -22,7 +22,7 @@ const VERDICTS: [(Direction, [&str; 3]); 2] = [
 pub(super) struct ByDirection([Histogram; 2]);
 
 impl ByDirection {
-    pub(super) fn of(all: &Histograms) -> Self {
+    pub(super) fn new(all: &Histograms) -> Self {
         Self(
             [Direction::Outbound, Direction::Inbound]
                 .map(|direction| all.with(&[direction.name()])),

@@ -4,7 +4,7 @@
 pub struct OpenStream(prometheus::IntGauge);
 
 impl OpenStream {
-    pub(super) fn of(gauge: &prometheus::IntGauge) -> Self {
+    pub(super) fn new(gauge: &prometheus::IntGauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }

@@ -6,8 +6,8 @@ use super::label::Values::{Fixed, Given, Named};
 use super::label::words;
 use super::retention::QUARANTINE_OUTCOMES;
 use crate::config::ChangeClass;
-use crate::detect::flow::From;
-use crate::inspect::Unread;
+use crate::detect::flow::TaintReason;
+use crate::inspect::SkipReason;
 
 pub use super::label::{GIVEN_SERIES, Label, OTHER, Values};
 
@@ -90,8 +90,8 @@ const SURFACES: Values = Fixed(&[
     "other",
 ]);
 const CHANGES: Values = Fixed(&words(ChangeClass::WORDS));
-const UNREAD: Values = Fixed(&words(Unread::WORDS));
-const ORIGINS: Values = Fixed(&words(From::WORDS));
+const UNREAD: Values = Fixed(&words(SkipReason::WORDS));
+const ORIGINS: Values = Fixed(&words(TaintReason::WORDS));
 
 macro_rules! metrics {
     ($($id:ident = $kind:expr, $name:literal [$($label:ident: $values:expr),*] $help:literal $look:literal;)*) => {

@@ -9,7 +9,7 @@ use crate::config::{AuditTo, ChangeClass, Keeps, PolicyConfig, Suppression};
 use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{
-    Coverage, Evidence, Finding, Inspection, Refusal, Uninspected, Unread, Verdict,
+    Coverage, Evidence, Finding, Inspection, Refusal, SkipReason, Uninspected, Verdict,
 };
 use crate::message::{Edit, Message, ReadLimits};
 use crate::protocol::{
@@ -231,7 +231,7 @@ fn lines_of_every_event() {
         );
         quarantined.coverage.uninspected = vec![Uninspected {
             at: "/1/result/icon".into(),
-            reason: Unread::Binary,
+            reason: SkipReason::Binary,
             bytes: 9,
         }];
         judge(

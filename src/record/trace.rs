@@ -44,7 +44,7 @@ impl Recorder {
         let TraceHeaders {
             parent,
             carrier: linked,
-        } = TraceHeaders::of(headers, message);
+        } = TraceHeaders::extract(headers, message);
         let outlets = self.exporters.get();
         let (id, to) = match (&parent, outlets) {
             (Some(parent), Some(outlets)) => (

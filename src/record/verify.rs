@@ -120,7 +120,7 @@ fn first_seq(path: &Path) -> io::Result<Option<u64>> {
     loop {
         match lines.next() {
             Ok(Some(files::Piece::Whole(line))) => {
-                if let Some(link) = Link::of(&line) {
+                if let Some(link) = Link::parse(&line) {
                     return Ok(Some(link.seq));
                 }
             }

@@ -156,13 +156,13 @@ pub fn explain(
     judges: &PolicySet,
 ) -> Result<Explanation, Limitation> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
-    let policy = judges.of(&upstream).ok_or(Limitation::NoPolicy)?;
+    let policy = judges.policy(&upstream).ok_or(Limitation::NoPolicy)?;
     let direction = match entry.get(member::direction).as_deref() {
         Some("outbound") => Direction::Outbound,
         Some("inbound") => Direction::Inbound,
         _ => return Err(Limitation::NoMessage),
     };
-    let rebuilt = RecordedMessage::of(entry, whole);
+    let rebuilt = RecordedMessage::from_entry(entry, whole);
     let again = rebuilt
         .as_ref()
         .ok()

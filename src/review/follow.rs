@@ -67,7 +67,7 @@ impl Follow {
                 }
             }
             if let Some(path) = self.between.pop_front() {
-                self.reading = Entries::of(&path).ok();
+                self.reading = Entries::read_file(&path).ok();
                 continue;
             }
             match self.step() {
@@ -122,8 +122,8 @@ impl Follow {
         let id = live.id;
         let leaving = live.leaving;
         match std::fs::metadata(&self.path) {
-            Ok(now) if of(&now) == id && now.len() < live.position => self.open = None,
-            Ok(now) if of(&now) == id => return Ok(Step::Nothing),
+            Ok(now) if file_identity(&now) == id && now.len() < live.position => self.open = None,
+            Ok(now) if file_identity(&now) == id => return Ok(Step::Nothing),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             // The file was moved away. The writer may have written to it once more before noticing,
             // so it is read to its end again.
@@ -145,7 +145,7 @@ enum Step {
 
 impl LiveFile {
     fn new(file: File) -> io::Result<Self> {
-        let id = of(&file.metadata()?);
+        let id = file_identity(&file.metadata()?);
         let reader = BufReader::with_capacity(64 << 10, file);
         Ok(Self {
             reader,
@@ -186,7 +186,7 @@ impl LiveFile {
 }
 
 /// Returns the identity of a file, independent of its name.
-pub(super) fn of(file: &Metadata) -> (u64, u64) {
+pub(super) fn file_identity(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 

@@ -52,7 +52,7 @@ impl AuditIds {
     }
 
     /// Returns the id as it was given, safe to display.
-    pub fn shown(&self) -> &str {
+    pub fn display(&self) -> &str {
         &self.given
     }
 

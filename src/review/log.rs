@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use flate2::read::MultiGzDecoder;
 
 use super::entry::{Entry, LINE_BYTES};
-use super::follow::of;
+use super::follow::file_identity;
 use crate::record::verify::{Chain, Continuity, LogPart};
 
 /// Maximum size of one decompressed file, in bytes.
@@ -97,7 +97,9 @@ impl Log {
     /// empty if it is not one of them.
     pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
         let rotated = self.rotated()?;
-        let is = |part: &LogPart| std::fs::metadata(&part.path).is_ok_and(|file| of(&file) == id);
+        let is = |part: &LogPart| {
+            std::fs::metadata(&part.path).is_ok_and(|file| file_identity(&file) == id)
+        };
         let after = rotated
             .iter()
             .rposition(is)
@@ -147,7 +149,7 @@ impl Log {
     }
 
     fn rotated(&self) -> io::Result<Vec<LogPart>> {
-        let mut parts = LogPart::of(&self.path)?;
+        let mut parts = LogPart::list(&self.path)?;
         parts.retain(|part| self.since.is_none_or(|since| part.until >= since));
         Ok(parts)
     }
@@ -158,7 +160,7 @@ impl Entries {
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn read_file(path: &Path) -> io::Result<Self> {
         Ok(Self {
             open: open(path)?,
             done: true,

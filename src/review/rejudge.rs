@@ -27,7 +27,7 @@ pub struct PolicySet {
 
 impl PolicySet {
     /// Returns the policy for an upstream.
-    pub fn of(&self, upstream: &str) -> Option<Arc<Policy>> {
+    pub fn policy(&self, upstream: &str) -> Option<Arc<Policy>> {
         let other = || {
             self.other
                 .as_ref()
@@ -94,7 +94,7 @@ pub(super) struct NewJudgement {
 
 impl RecordedMessage {
     /// Builds the message from the stored evidence, or else from its line.
-    pub(super) fn of(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Limitation> {
+    pub(super) fn from_entry(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Limitation> {
         let direction = match entry.get(member::direction).as_deref() {
             Some("outbound") => Direction::Outbound,
             Some("inbound") => Direction::Inbound,

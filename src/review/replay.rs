@@ -176,10 +176,10 @@ impl<'j> Replay<'j> {
 
     fn judge(&mut self, entry: &Entry, whole: Option<&Bytes>) -> Result<(), Limitation> {
         let upstream = entry.get(member::upstream).unwrap_or_default();
-        let current = self.current.of(&upstream);
-        let candidate = self.candidate.of(&upstream);
+        let current = self.current.policy(&upstream);
+        let candidate = self.candidate.policy(&upstream);
         let (current, candidate) = current.zip(candidate).ok_or(Limitation::NoPolicy)?;
-        let rebuilt = RecordedMessage::of(entry, whole)?;
+        let rebuilt = RecordedMessage::from_entry(entry, whole)?;
         // A masked or truncated message cannot be judged: finding nothing in it would prove
         // nothing.
         if let Some(lacks) = rebuilt.lacks {

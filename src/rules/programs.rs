@@ -176,7 +176,7 @@ mod tests {
                 let others = entries
                     .iter()
                     .filter(|other| other.table.id != entry.table.id);
-                let others = Programs::of(others.map(|entry| &entry.table));
+                let others = Programs::from_tables(others.map(|entry| &entry.table));
                 hits(entry, &rules, Programs::builtin()) == hits(entry, &rules, &others)
             })
             .map(|entry| format!("{}:{} `{}`", entry.file, entry.line, entry.table.id))

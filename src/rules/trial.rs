@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use crate::config::FlowConfig;
 use crate::detect::command::{Programs, Script};
-use crate::detect::flow::{self, DataLabels, Session, TaintLimits, Traces};
+use crate::detect::flow::{self, DataLabels, Session, TaintLimits, TaintStore};
 use crate::detect::path::{GateFiles, Links, Roots};
-use crate::detect::secret::{Fingerprints, Own, Seen, remember};
+use crate::detect::secret::{Fingerprints, GuardedValues, SessionSecrets, remember};
 use crate::detect::signal::OrderedCommands;
 use crate::detect::url::{Answers, HostList, HostPattern, Hosts, Lookup};
 use crate::detect::{
@@ -35,7 +35,7 @@ static GROUND: LazyLock<AccessScope> = LazyLock::new(|| {
             ..HostList::default()
         },
     );
-    let mut own = Own::default();
+    let mut own = GuardedValues::default();
     own.guard("an-own-secret-of-a-case");
     let gate = GateFiles::new(&["/srv/gate/own.toml".into()], &["/srv/gate/state".into()]);
     AccessScope {
@@ -80,8 +80,8 @@ static SENT: LazyLock<Fingerprints> = LazyLock::new(|| {
 /// The content that was received earlier, in cases; the call goes to server 0. From server 1:
 /// quarantined content, and content that is untrusted or private. From server 0: quarantined
 /// content, content that it also returned openly, and untrusted content.
-static CAME: LazyLock<Traces> = LazyLock::new(|| {
-    let traces = Traces::new(TaintLimits::default());
+static CAME: LazyLock<TaintStore> = LazyLock::new(|| {
+    let traces = TaintStore::new(TaintLimits::default());
     let came = |server: usize, flow: FlowConfig, withheld: &str, given: &str| {
         let session = Session::new(&traces, server);
         session.withheld(withheld);
@@ -357,7 +357,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         ..FlowConfig::default()
     };
     let flow = flow.here(&session, Some(&tool), DataLabels::default());
-    let seen = Seen::new(&SENT, 0);
+    let seen = SessionSecrets::new(&SENT, 0);
     let lookup = Lookup::new(Some(&NAMES));
     let caught_as = |read_as: ReadAs| {
         let script = Script::new(&case.text, read_as);

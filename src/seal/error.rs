@@ -29,7 +29,7 @@ pub enum SealError {
 
 impl SealError {
     /// Returns a function that turns an I/O error at this path into a [`SealError`].
-    pub fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io {
             path: path.to_owned(),
             error,

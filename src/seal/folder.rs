@@ -50,7 +50,7 @@ impl SealedFolder {
     /// Fails if other users could access the folder, or on an I/O error.
     pub fn create(&self) -> Result<(), SealError> {
         if !self.exists()? {
-            let failed = |error| SealError::of(&self.0)(error);
+            let failed = |error| SealError::at(&self.0)(error);
             if let Some(above) = self
                 .0
                 .parent()
@@ -82,7 +82,7 @@ impl SealedFolder {
             {
                 return Ok(false);
             }
-            Err(error) => return Err(SealError::of(&self.0)(error)),
+            Err(error) => return Err(SealError::at(&self.0)(error)),
         };
         if meta.mode() & 0o077 != 0 {
             return Err(SealError::Open {
@@ -105,12 +105,12 @@ impl SealedFolder {
         let open = match OpenOptions::new().read(true).open(&path) {
             Ok(open) => open,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(SealError::of(&path)(error)),
+            Err(error) => return Err(SealError::at(&path)(error)),
         };
         let mut bytes = vec![];
         open.take(most)
             .read_to_end(&mut bytes)
-            .map_err(SealError::of(&path))?;
+            .map_err(SealError::at(&path))?;
         Ok(Some(bytes))
     }
 
@@ -128,7 +128,7 @@ impl SealedFolder {
         self.write_new(&new, &path, bytes).map_err(|error| {
             // If it stays, it is removed later.
             fs::remove_file(&new).unwrap_or_default();
-            SealError::of(&path)(error)
+            SealError::at(&path)(error)
         })
     }
 
@@ -142,7 +142,7 @@ impl SealedFolder {
         let path = self.0.join(file);
         self.create_file(&path)
             .and_then(|file| self.sync().map(|()| file))
-            .map_err(SealError::of(&path))
+            .map_err(SealError::at(&path))
     }
 
     /// Moves a file to another folder, which must exist. If several processes try, only the one
@@ -153,9 +153,9 @@ impl SealedFolder {
     pub fn hand_over(&self, file: &str, to: &Self, name: &str) -> Result<bool, SealError> {
         let path = self.0.join(file);
         match fs::rename(&path, to.0.join(name)) {
-            Ok(()) => to.sync().map_err(SealError::of(&to.0)).map(|()| true),
+            Ok(()) => to.sync().map_err(SealError::at(&to.0)).map(|()| true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(SealError::of(&path)(error)),
+            Err(error) => Err(SealError::at(&path)(error)),
         }
     }
 
@@ -170,9 +170,9 @@ impl SealedFolder {
         let path = self.0.join(file);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            removed => removed.map_err(SealError::of(&path))?,
+            removed => removed.map_err(SealError::at(&path))?,
         }
-        self.sync().map_err(SealError::of(&self.0))?;
+        self.sync().map_err(SealError::at(&self.0))?;
         Ok(true)
     }
 
@@ -186,8 +186,8 @@ impl SealedFolder {
         if !self.exists()? {
             return Ok(out);
         }
-        for entry in fs::read_dir(&self.0).map_err(SealError::of(&self.0))? {
-            let entry = entry.map_err(SealError::of(&self.0))?;
+        for entry in fs::read_dir(&self.0).map_err(SealError::at(&self.0))? {
+            let entry = entry.map_err(SealError::at(&self.0))?;
             let (Ok(name), Ok(meta)) = (entry.file_name().into_string(), entry.metadata()) else {
                 continue;
             };

@@ -209,9 +209,9 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     let file = match OpenOptions::new().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(SealError::of(path)(error)),
+        Err(error) => return Err(SealError::at(path)(error)),
     };
-    let meta = file.metadata().map_err(SealError::of(path))?;
+    let meta = file.metadata().map_err(SealError::at(path))?;
     if others_read(&meta) {
         return Err(SealError::Open {
             path: path.to_owned(),
@@ -221,7 +221,7 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES as usize));
     file.take(FILE_BYTES)
         .read_to_end(&mut bytes)
-        .map_err(SealError::of(path))?;
+        .map_err(SealError::at(path))?;
     let raw: Option<[u8; KEY_BYTES]> = bytes.as_slice().try_into().ok();
     let key = raw
         .map(Zeroizing::new)

@@ -49,7 +49,7 @@ pub(super) struct AttackSamples {
 impl AttackSamples {
     /// Finds the samples of a text. Strings of JSON are data rather than code, and are judged one
     /// by one.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let trimmed = text.trim();
         let is_json = trimmed.starts_with('{') && trimmed.ends_with('}')
             || trimmed.starts_with('[') && trimmed.ends_with(']');

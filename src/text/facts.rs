@@ -21,7 +21,7 @@ const NON_ASCII: u64 = 1 << 35;
 
 impl Facts {
     /// Collects the facts about a text in one pass.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         Self {
             kinds: kinds(text.as_bytes()),
             code_runs: code_runs(text.as_bytes(), CODE_RUN).collect(),
@@ -163,7 +163,7 @@ mod tests {
         let all: Vec<char> = ('\0'..='\u{ff}').collect();
         for c in &all {
             let lead = "ab ".repeat(usize::from(*c as u8) % 5 * 9);
-            let facts = Facts::of(&format!("{lead}{c}{lead}"));
+            let facts = Facts::new(&format!("{lead}{c}{lead}"));
             for sign in all
                 .iter()
                 .filter(|c| c.is_ascii_punctuation() || matches!(c, '\t' | '\n'))

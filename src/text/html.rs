@@ -33,7 +33,7 @@ const GROUP_BYTES: usize = 4096;
 
 impl Page {
     /// Reads a text as HTML; returns `None` if it contains none.
-    pub(super) fn of(text: &str, facts: &Facts) -> Option<Self> {
+    pub(super) fn parse(text: &str, facts: &Facts) -> Option<Self> {
         Self::read(text, facts, true, true)
     }
 
@@ -125,7 +125,7 @@ impl Page {
 
     /// Returns the text that a person would see, with nothing in it that could be read as markup
     /// again.
-    pub fn shown(&self) -> Cow<'_, str> {
+    pub fn visible_text(&self) -> Cow<'_, str> {
         if self.whole {
             Cow::Borrowed(&self.visible)
         } else {
@@ -208,7 +208,7 @@ fn only_tags(text: &str) -> bool {
 /// Escapes the tags that a text shows, so that a later reader, such as another gate or a viewer,
 /// does not take them for markup.
 fn escape_tags(text: String) -> String {
-    let facts = Facts::of(&text);
+    let facts = Facts::new(&text);
     if !facts.has(b'<') {
         return text;
     }

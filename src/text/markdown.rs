@@ -208,7 +208,7 @@ mod tests {
         let mut left = String::new();
         let mut taken = String::new();
         let mut at = 0;
-        for (range, stand_in) in hidden(text, &Facts::of(text), code) {
+        for (range, stand_in) in hidden(text, &Facts::new(text), code) {
             left.push_str(&text[at..range.start]);
             left.push_str(stand_in);
             taken.push_str(&text[range.clone()]);

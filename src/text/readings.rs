@@ -117,7 +117,7 @@ pub(super) fn read(text: &str, facts: &Facts) -> Readings {
         for reading in fresh {
             add(
                 &reading.text,
-                &Facts::of(&reading.text),
+                &Facts::new(&reading.text),
                 Some(&reading),
                 &mut made,
                 &mut left,
@@ -137,7 +137,7 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
     if text.len() >= TOKENS_BYTES {
         let ciphers = cipher::teller();
         let tells = |letters: &[u8]| ciphers(letters) || respelled::tells(letters);
-        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, tells);
+        let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, tells);
         spelled::find(text, &tokens, &mut found);
         cipher::find(text, &tokens, &mut found);
         respelled::find(text, facts, &tokens, &mut found);
@@ -157,12 +157,12 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
                 found.way.max(outer.way),
             ),
         };
-        let text = Plain::of(&found.text).map_or(found.text, |plain| plain.text);
+        let text = Plain::from_raw(&found.text).map_or(found.text, |plain| plain.text);
         if let Some(known) = all.iter_mut().find(|known| known.text == text) {
             made.repeats += usize::from(made.repeats < REPEATS && known.repeat(span));
             continue;
         }
-        if let Some(page) = Page::of(&text, &Facts::of(&text)) {
+        if let Some(page) = Page::parse(&text, &Facts::new(&text)) {
             let path = interned(&format!("{path} → html"));
             for text in [page.visible, page.hidden] {
                 all.push(Reading {
@@ -259,7 +259,7 @@ impl Reading {
 
 /// Reports whether a text addresses its reader across marks between words, or down its columns.
 pub(super) fn is_rejoined(text: &str) -> bool {
-    unmarked::read(text).is_some() || columns::read(text, &Facts::of(text)).is_some()
+    unmarked::read(text).is_some() || columns::read(text, &Facts::new(text)).is_some()
 }
 
 /// A part of a text, decoded in one way.

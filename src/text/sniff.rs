@@ -484,8 +484,8 @@ fn spans(line: &str, start: usize, found: &mut Vec<Range<usize>>) {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Option<Shape> {
-        shape(text, &code(text, &Facts::of(text)))
+    fn detect(text: &str) -> Option<Shape> {
+        shape(text, &code(text, &Facts::new(text)))
     }
 
     #[test]
@@ -502,7 +502,7 @@ mod tests {
             "x <- y; 1 <2; <name@example.test>",
             "import React from 'react';\nexport default () => {\n  return (<div className=\"a\"><p>x</p><b>y</b></div>);\n};\n",
         ] {
-            assert_eq!(of(text), None, "{text}");
+            assert_eq!(detect(text), None, "{text}");
         }
     }
 
@@ -515,7 +515,7 @@ mod tests {
             "<p>one <b>two</b>",
             "\n<ul><li>x</li></ul>\n",
         ] {
-            assert!(of(text).is_some(), "{text}");
+            assert!(detect(text).is_some(), "{text}");
         }
         for text in [
             "# Title\n\n<p align=\"center\"><img src=x></p>\n\ntext",
@@ -523,15 +523,15 @@ mod tests {
             "a <span style=\"color:red\">b</span>",
             "a <script>x</script> b",
         ] {
-            assert_eq!(of(text), Some(Shape::Fragment), "{text}");
+            assert_eq!(detect(text), Some(Shape::Fragment), "{text}");
         }
-        assert_eq!(of("<div>a</div>"), Some(Shape::Document));
+        assert_eq!(detect("<div>a</div>"), Some(Shape::Document));
     }
 
     #[test]
     fn a_fence_in_a_comment_is_none() {
         let text = "<!--\n```\n-->\n<p hidden>x</p>\n";
-        assert_eq!(code(text, &Facts::of(text)), Vec::<Range<usize>>::new());
-        assert!(of(text).is_some());
+        assert_eq!(code(text, &Facts::new(text)), Vec::<Range<usize>>::new());
+        assert!(detect(text).is_some());
     }
 }

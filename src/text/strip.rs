@@ -60,7 +60,7 @@ pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool
     if ahead {
         sheets::add_all(text, fragment, &mut sheet);
     }
-    let mode = Mode::of(fragment);
+    let mode = Mode::new(fragment);
     let mut reader = Reader::new(text, shape, sheet, unfold);
     reader.ahead = ahead;
     run(text, &mode, |event| reader.take(event, &mode));

@@ -48,7 +48,7 @@ pub(super) struct Mode {
 
 impl Mode {
     /// Creates the mode for a page or, if `fragment` is set, for a text with tags in it.
-    pub(super) fn of(fragment: bool) -> Self {
+    pub(super) fn new(fragment: bool) -> Self {
         Self {
             fragment,
             ..Self::default()

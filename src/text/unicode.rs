@@ -38,7 +38,7 @@ enum CharAction {
 
 impl Plain {
     /// Returns the plain reading, or `None` if it is the same as the string.
-    pub(super) fn of(raw: &str) -> Option<Self> {
+    pub(super) fn from_raw(raw: &str) -> Option<Self> {
         let first = first_odd(raw)?;
         let mut made = Self {
             text: String::with_capacity(raw.len()),

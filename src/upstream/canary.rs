@@ -265,8 +265,8 @@ impl Canary {
     /// Returns the server's answer to it.
     pub fn answer(&self) -> String {
         let result = match self.way {
-            CanaryPayload::Argument { .. } => said("received"),
-            CanaryPayload::Answer { text, .. } => said(&text()),
+            CanaryPayload::Argument { .. } => message_text("received"),
+            CanaryPayload::Answer { text, .. } => message_text(&text()),
             CanaryPayload::Description { tool, text, .. } => format!(
                 r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{{"name":"{tool}","description":{},"inputSchema":{{"type":"object","properties":{{"a":{{"type":"number"}},"b":{{"type":"number"}}}}}}}}]}}"#,
                 quote(&text())
@@ -286,7 +286,7 @@ impl Canary {
     }
 }
 
-fn said(text: &str) -> String {
+fn message_text(text: &str) -> String {
     format!(
         r#"{{"resultType":"complete","content":[{{"type":"text","text":{}}}],"isError":false}}"#,
         quote(text)

@@ -150,7 +150,7 @@ impl Http {
             };
         }
         headers.remove(header::CONTENT_ENCODING);
-        let kind = ContentKind::of(&headers);
+        let kind = ContentKind::from_headers(&headers);
         let ended = body.is_end_stream() && kind != ContentKind::Events;
         if ended || matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(empty(status, headers));
@@ -237,7 +237,7 @@ pub(super) enum ContentKind {
 }
 
 impl ContentKind {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let value = headers
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok())

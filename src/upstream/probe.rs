@@ -91,8 +91,8 @@ async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
     let asked = async {
         let response = client.exchange(sent, None).await?;
         let (head, body) = response.into_parts();
-        let streams =
-            head.status.is_success() && ContentKind::of(&head.headers) == ContentKind::Events;
+        let streams = head.status.is_success()
+            && ContentKind::from_headers(&head.headers) == ContentKind::Events;
         // A stream may send nothing for a long time.
         let read = if streams {
             Bytes::new()
@@ -130,7 +130,7 @@ impl ProbeReply {
     /// server may send back.
     fn judge(&self, peer: &str, posted: bool, is_own: impl Fn(&str) -> bool) -> ProbeResult {
         let status = self.status.as_u16();
-        let kind = ContentKind::of(&self.headers);
+        let kind = ContentKind::from_headers(&self.headers);
         if status == 401 {
             return ProbeResult::AuthRequired;
         }

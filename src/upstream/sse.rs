@@ -147,7 +147,7 @@ impl Sse {
         let mut timer = Timer::new(sleep);
         let response = self.client.send_as(context, sent, time, &mut timer).await?;
         if response.status() != StatusCode::OK
-            || ContentKind::of(response.headers()) != ContentKind::Events
+            || ContentKind::from_headers(response.headers()) != ContentKind::Events
         {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }

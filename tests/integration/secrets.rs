@@ -4,7 +4,7 @@
 use super::harness::{Setup, call, json, log, raw};
 use super::servers::{Server, json_reply};
 use super::wrap::Wrapped;
-use lychgate::detect::secret::Own;
+use lychgate::detect::secret::GuardedValues;
 
 /// Random, never issued.
 const KEY: &str = "glpat-q8Zt4vNp2rKx7wDf9yGj";
@@ -19,8 +19,8 @@ async fn server(text: &'static str) -> Server {
     .await
 }
 
-fn guarded() -> Own {
-    let mut own = Own::default();
+fn guarded() -> GuardedValues {
+    let mut own = GuardedValues::default();
     assert!(own.guard(OWN));
     own
 }

@@ -68,7 +68,7 @@ pub(super) fn run(
             &format!(
                 "`{}` contains no line with the id `{}`",
                 path.display(),
-                named.shown()
+                named.display()
             ),
             hint,
         ));

@@ -90,7 +90,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
         let kind = text(member::kind::NAME);
         parts.push(format!("{} {kind}", text(member::method::NAME)));
         parts.extend(what);
-        parts.push(found(entry));
+        parts.push(finding_text(entry));
         if !text(member::would::NAME).is_empty() && text(member::would::NAME) != word {
             parts.push(format!("(would {})", text(member::would::NAME)));
         }
@@ -122,7 +122,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
 }
 
 /// Lists the rules that have findings, each once.
-fn found(entry: &Entry) -> String {
+fn finding_text(entry: &Entry) -> String {
     let mut rules: Vec<String> = Vec::new();
     for found in entry.findings() {
         let rule = terminal_safe(&found.text(finding::rule)).into_owned();

@@ -107,7 +107,7 @@ fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry
         }
         let mut last = VecDeque::new();
         // `audit verify` reports unreadable lines.
-        Entries::of(&file)?
+        Entries::read_file(&file)?
             .flatten()
             .for_each(|entry| keep(&mut last, entry, filter, missing));
         last.append(&mut found);

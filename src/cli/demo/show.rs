@@ -72,7 +72,7 @@ impl Screen {
     }
 
     /// Writes the outcome of a call.
-    pub(super) fn seen(&mut self, seen: &TourResult) -> io::Result<()> {
+    pub(super) fn outcome(&mut self, seen: &TourResult) -> io::Result<()> {
         let (look, mark, word) = match &seen.became {
             Outcome::Passed => (TextStyle::Green, "✓", "passed"),
             Outcome::Refused(_) => (TextStyle::Red, "✗", "refused"),

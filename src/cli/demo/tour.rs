@@ -138,12 +138,12 @@ impl TourCall {
                 self.tool, got.status
             )));
         }
-        let text = said(&got.body);
+        let text = message_text(&got.body);
         let became = match (reached, got.body == sent.body) {
             (false, _) => Outcome::Refused(text),
             (true, true) => Outcome::Passed,
             (true, false) => Outcome::Cleaned {
-                sent: said(&sent.body),
+                sent: message_text(&sent.body),
                 got: text,
             },
         };
@@ -174,7 +174,7 @@ impl TourCall {
     }
 }
 
-fn said(body: &[u8]) -> String {
+fn message_text(body: &[u8]) -> String {
     let read: Value = serde_json::from_slice(body).unwrap_or_default();
     read.pointer("/result/content/0/text")
         .and_then(Value::as_str)

@@ -14,8 +14,8 @@ const HIDDEN: &str = "…";
 
 /// Returns a unified diff of a file, with the values of variables, headers and secrets omitted.
 pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
-    let old = shown(format, old);
-    let new = shown(format, new);
+    let old = masked(format, old);
+    let new = masked(format, new);
     let name = path.display().to_string();
     let text = TextDiff::from_lines(&old, &new)
         .unified_diff()
@@ -78,7 +78,7 @@ pub(super) fn tells(word: &str) -> bool {
     named || has_password || drawn
 }
 
-fn shown(format: Format, text: &str) -> String {
+fn masked(format: Format, text: &str) -> String {
     let private: Vec<Range<usize>> = match format {
         Format::Json { .. } | Format::OpenCode => super::jsonc::private(text),
         Format::Toml { .. } => super::toml::private(text),

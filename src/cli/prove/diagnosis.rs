@@ -30,7 +30,7 @@ impl<'c> Diagnosis<'c> {
     }
 
     /// Explains the outcome of a canary at an upstream.
-    pub(super) fn of(
+    pub(super) fn diagnose(
         &mut self,
         canary: &Canary,
         became: Outcome,

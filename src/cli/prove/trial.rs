@@ -151,7 +151,7 @@ pub(super) async fn prove(
                 because = if became == Outcome::Untried {
                     said
                 } else {
-                    why.of(canary, became, (name, &judged), &said)
+                    why.diagnose(canary, became, (name, &judged), &said)
                 };
                 if became == Outcome::Missed
                     && args.allow_observe
@@ -234,7 +234,7 @@ async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answ
 
 /// Returns the outcome of a canary, and the gate's response.
 fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
-    let said = said(&answer.body);
+    let said = message_text(&answer.body);
     let received = answer
         .headers
         .get(RECEIVED)
@@ -275,7 +275,7 @@ fn refused(said: &str) -> bool {
 }
 
 /// Returns all strings in a response.
-fn said(body: &[u8]) -> String {
+fn message_text(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
     };

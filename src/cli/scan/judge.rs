@@ -107,7 +107,7 @@ pub(super) fn judge(
                 .copied()
                 .unwrap_or(0);
             if let Some(item) = items.get_mut(index) {
-                item.found.push(found(policy, finding, place));
+                item.found.push(scan_finding(policy, finding, place));
             }
         }
         changes(policy, page, pins, limits, &mut items, &at);
@@ -147,7 +147,7 @@ fn entries(page: &ReplyPage) -> Vec<(Kind, String, String)> {
         .collect()
 }
 
-fn found(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
+fn scan_finding(policy: &Policy, finding: &Finding, place: &str) -> ScanFinding {
     let rule = policy
         .rules(Direction::Inbound)
         .rules()

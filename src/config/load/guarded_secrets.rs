@@ -6,7 +6,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::config::OwnConfig;
-use crate::detect::secret::Own;
+use crate::detect::secret::GuardedValues;
 use crate::document::Table;
 
 use super::values::{Reader, check_name};
@@ -81,7 +81,7 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
             Ok(value) if !made.guarded.guard(value.trim()) => {
                 let message = format!(
                     "the secret in {from} is shorter than {} bytes",
-                    Own::LEAST_BYTES
+                    GuardedValues::LEAST_BYTES
                 );
                 table.fault_at(
                     &place,

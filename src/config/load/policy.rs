@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{InstructionFiles, Keeps, Override, PolicyConfig, RenderPages};
 use crate::document::{Located, Table, suggest};
-use crate::inspect::Unread;
+use crate::inspect::SkipReason;
 use crate::rules::Action;
 
 use super::classifier::classifier;
@@ -122,13 +122,13 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
 }
 
 /// Reads the reasons for which uninspected content causes its message to be blocked.
-fn block_uninspected(policy: &Table<'_>) -> Vec<Unread> {
+fn block_uninspected(policy: &Table<'_>) -> Vec<SkipReason> {
     let reason = |written: Located<String>| {
-        let known = Unread::WORDS
+        let known = SkipReason::WORDS
             .iter()
             .find(|(word, _)| *word == written.value);
         if known.is_none() {
-            let hint = suggest(&written.value, &Unread::WORDS.map(|(word, _)| word));
+            let hint = suggest(&written.value, &SkipReason::WORDS.map(|(word, _)| word));
             policy.fault_at(
                 &written.place,
                 format!("`block_uninspected` contains `{}`", written.value),

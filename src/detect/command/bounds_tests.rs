@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::facts::Behaviour;
-use super::reader::{Given, Reader};
+use super::reader::{Reader, ScriptContext};
 
 /// Pieces that make a text slow to read if they are repeated.
 const PIECES: [&str; 44] = [
@@ -101,7 +101,7 @@ fn inputs_made_to_exhaust_end_in_time() {
         .chain(made())
     {
         let start = Instant::now();
-        let read = Reader::read(&text, Given::default());
+        let read = Reader::read(&text, ScriptContext::default());
         let what: String = text.chars().take(24).collect();
         // Generous, because the build is unoptimized and the machine may be busy: the next bound is
         // the one that matters.
@@ -124,7 +124,7 @@ fn inputs_made_to_exhaust_end_in_time() {
 fn twice_as_much_takes_twice_as_long() {
     for piece in PIECES {
         let steps = |times: usize| {
-            let read = Reader::read(&piece.repeat(times), Given::default());
+            let read = Reader::read(&piece.repeat(times), ScriptContext::default());
             (!is_unread(&read)).then(|| read.steps())
         };
         for times in [20, 100, 400] {
@@ -149,7 +149,7 @@ fn a_limit_that_is_hit_is_told() {
     let tcl = tcl.map(|script| format!("tclsh <<'E'\n{script}E\n"));
     for text in many.into_iter().chain(tcl).chain(["{a,b}".repeat(200)]) {
         assert!(
-            is_unread(&Reader::read(&text, Given::default())),
+            is_unread(&Reader::read(&text, ScriptContext::default())),
             "{:?}",
             text.get(..20)
         );
@@ -166,7 +166,7 @@ fn scripts_that_people_write_are_read_to_their_end() {
         "Some words of a long document that is written to a file.\n".repeat(1_000)
     );
     for text in [line.repeat(150), log, document] {
-        let read = Reader::read(&text, Given::default());
+        let read = Reader::read(&text, ScriptContext::default());
         assert!(
             !is_unread(&read),
             "{} bytes, {} steps",

@@ -211,7 +211,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     words.remove(0);
                     self.starts = true;
                     if self.endless {
-                        self.reader.facts.push(Facts::of(Behaviour::ForkBomb));
+                        self.reader.facts.push(Facts::new(Behaviour::ForkBomb));
                     }
                     while words.first().is_some_and(|word| {
                         word.text.starts_with('/')
@@ -229,7 +229,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                         .map(|word| word.text.trim_start_matches(':').to_ascii_lowercase())
                         .unwrap_or_default();
                     if self.starts && self.labels.contains(&label) {
-                        self.reader.facts.push(Facts::of(Behaviour::ForkBomb));
+                        self.reader.facts.push(Facts::new(Behaviour::ForkBomb));
                     }
                     return;
                 }

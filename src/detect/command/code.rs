@@ -18,7 +18,7 @@ const MAX_FRAMES: usize = 128;
 impl Reader<'_> {
     /// Reads code of the language that `program` runs.
     pub(super) fn code(&mut self, program: &str, text: &str, taint: Taint) {
-        let language = Language::of(program);
+        let language = Language::of_program(program);
         let deletes_in_walk = language == Language::Compiled && compiled::deletes_in_walk(text);
         let mut flow = Flow {
             taint,
@@ -43,7 +43,7 @@ impl Reader<'_> {
             });
         }
         if flow.connects && flow.shells {
-            self.facts.push(Facts::of(Behaviour::ReverseShell));
+            self.facts.push(Facts::new(Behaviour::ReverseShell));
         }
     }
 

@@ -187,7 +187,7 @@ impl Reader<'_> {
                     Term::list(vec!["-H".to_owned(), format!("Authorization: {item}")])
                 });
                 let words: Vec<Term> = given.first().cloned().into_iter().chain(headers).collect();
-                self.told(&["curl"], &words.iter().collect::<Vec<_>>());
+                self.report_command(&["curl"], &words.iter().collect::<Vec<_>>());
             }
             return Term {
                 taint: taint | Taint::DOWNLOAD,
@@ -276,7 +276,7 @@ impl Reader<'_> {
             }
         }
         if name.starts_with("sh.") && language == Language::Python {
-            self.told(&[last], &given.iter().collect::<Vec<_>>());
+            self.report_command(&[last], &given.iter().collect::<Vec<_>>());
         }
         Term {
             taint,
@@ -364,13 +364,13 @@ impl Reader<'_> {
             && !script.contains(" -c");
         let out =
             if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-                if dialect::of(&script).dialect == Dialect::Windows {
+                if dialect::evidence(&script).dialect == Dialect::Windows {
                     self.windows(&script);
                 }
                 self.inner_script(&script, &Value::nothing())
             } else {
                 let joined = words.join(" ");
-                if dialect::of(&joined).dialect == Dialect::Windows {
+                if dialect::evidence(&joined).dialect == Dialect::Windows {
                     self.windows(&joined);
                 }
                 let fields: Vec<Field> = words
@@ -432,7 +432,7 @@ impl Reader<'_> {
                 } else {
                     "1"
                 };
-                self.told(&["kill", "-9", target], &[]);
+                self.report_command(&["kill", "-9", target], &[]);
                 return Some(Term::default());
             }
             "chmod" | "chmodSync" | "lchmod" | "fchmod" => {
@@ -442,7 +442,7 @@ impl Reader<'_> {
                     .copied()
                     .filter(|term| term.first().starts_with(['/', '~', '.']))
                     .collect();
-                self.told(&["chmod", &mode], &paths);
+                self.report_command(&["chmod", &mode], &paths);
                 return Some(Term::default());
             }
             "chown" | "chownSync" => {
@@ -451,7 +451,7 @@ impl Reader<'_> {
                     .copied()
                     .filter(|term| term.first().starts_with(['/', '~']))
                     .collect();
-                self.told(&["chown", "1000"], &paths);
+                self.report_command(&["chown", "1000"], &paths);
                 return Some(Term::default());
             }
             _ if DELETE_TREE.contains(&last) => &["rm", "-r", "-f"],
@@ -514,7 +514,7 @@ impl Reader<'_> {
                 }
             })
             .collect();
-        let out = self.told(words, &paths.iter().collect::<Vec<_>>());
+        let out = self.report_command(words, &paths.iter().collect::<Vec<_>>());
         if writes_whole {
             // `tee` has emptied the file.
             self.keep_written(last, callee, given);
@@ -575,7 +575,7 @@ impl Reader<'_> {
 
     /// Reports a command that consists of known words and the items of terms, and returns its
     /// output.
-    pub(super) fn told(&mut self, words: &[&str], terms: &[&Term]) -> Value {
+    pub(super) fn report_command(&mut self, words: &[&str], terms: &[&Term]) -> Value {
         let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
         for term in terms {
             fields.extend(term.items.iter().take(64).map(|item| Field {

@@ -26,7 +26,7 @@ pub(super) enum Language {
 
 impl Language {
     /// Returns the language that an interpreter runs.
-    pub(super) fn of(program: &str) -> Self {
+    pub(super) fn of_program(program: &str) -> Self {
         let base = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         match base {
             "python" | "pypy" | "ipython" | "py" => Self::Python,

@@ -351,7 +351,7 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
     ];
     let any = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     if any(&CONNECTS) && any(&SHELLS) {
-        reader.facts.push(Facts::of(Behaviour::ReverseShell));
+        reader.facts.push(Facts::new(Behaviour::ReverseShell));
     }
     let loops = any(&[
         "while",
@@ -374,13 +374,13 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
         ]) && !any(&["accept", "wait", "join("]);
     let bounded = any(&["range(", "i <", "i<", "cpus()", "isMaster", "isPrimary"]);
     if forks && loops && !bounded && text.len() < 600 {
-        reader.facts.push(Facts::of(Behaviour::ForkBomb));
+        reader.facts.push(Facts::new(Behaviour::ForkBomb));
     }
     if any(&["process_iter", "psutil.pids"])
         && any(&[".kill(", ".terminate("])
         && !any(&["name()", "['name']", "info["])
     {
-        reader.told(&["kill", "-9", "-1"], &[]);
+        reader.report_command(&["kill", "-9", "-1"], &[]);
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Evidence {
 }
 
 /// Collects the evidence in `text`, in linear time.
-pub(super) fn of(text: &str) -> Evidence {
+pub(super) fn evidence(text: &str) -> Evidence {
     let (tokens, unclosed) = lex::lex(text);
     let mut names = Vec::new();
     let starts_command = starts_windows_command(&tokens, &mut names);
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn dialect(text: &str) -> Dialect {
-        of(text).dialect
+        evidence(text).dialect
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
             ("FOO.exe", ""),
             ("echo 'x", ""),
         ] {
-            assert_eq!(of(text).names.join(" "), names, "{text}");
+            assert_eq!(evidence(text).names.join(" "), names, "{text}");
         }
     }
 

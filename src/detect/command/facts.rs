@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
+use super::cwd::Location;
 use super::known::Program;
 use super::options;
 use super::path_match::{self, Classes};
 use super::paths;
 use super::spec::Kinds;
-use super::standing::Location;
 use super::traits::Traits;
 use super::value::{Field, Taint};
 
@@ -86,7 +86,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(behaviour: Behaviour) -> Self {
+    pub(super) fn new(behaviour: Behaviour) -> Self {
         Self {
             behaviour: Some(behaviour),
             ..Self::default()

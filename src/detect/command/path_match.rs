@@ -218,7 +218,7 @@ impl Table {
     }
 
     /// Returns the patterns that may match a path, except those whose first component is a glob.
-    fn of(&self, path: &str) -> impl Iterator<Item = &(Vec<Part>, Classes)> {
+    fn candidates(&self, path: &str) -> impl Iterator<Item = &(Vec<Part>, Classes)> {
         let first = path.split('/').next().unwrap_or(path);
         let pairs = pair(path).and_then(|pair| self.pairs.get(pair));
         self.named.get(first).into_iter().chain(pairs).flatten()
@@ -276,7 +276,7 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
     let absolute = path.starts_with(['/', '~']) || path.get(1..2) == Some(":");
     let path = path.trim_start_matches('/');
     if absolute {
-        for (pattern, class) in ROOTED.of(path).chain(&ROOTED.globs) {
+        for (pattern, class) in ROOTED.candidates(path).chain(&ROOTED.globs) {
             if !found.meets(*class) && fits(pattern, path) {
                 found = found.join(*class);
             }
@@ -285,7 +285,7 @@ pub(in crate::detect) fn classes(path: &str) -> Classes {
     let depth = 1 + path.bytes().filter(|b| *b == b'/').count();
     for (start, end) in ends(path).enumerate() {
         let first = end.split('/').next().unwrap_or(end);
-        for (tail, class) in ANYWHERE.of(end) {
+        for (tail, class) in ANYWHERE.candidates(end) {
             if fits(tail, end) {
                 found = found.join(*class);
             }

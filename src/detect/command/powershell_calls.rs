@@ -89,7 +89,7 @@ impl Session<'_, '_> {
                 let kind = kind
                     .map(|field| field.text.to_ascii_lowercase())
                     .unwrap_or_default();
-                self.made(&kind);
+                self.note_object(&kind);
                 let rest: Vec<String> = operands(&given)
                     .skip(1)
                     .map(|field| field.text.clone())
@@ -232,7 +232,7 @@ impl Session<'_, '_> {
     }
 
     /// Records the capabilities of an object of this kind.
-    fn made(&mut self, kind: &str) {
+    fn note_object(&mut self, kind: &str) {
         self.connects |= kind.ends_with("tcpclient")
             || kind.ends_with("tcplistener")
             || kind.ends_with("udpclient");
@@ -334,7 +334,7 @@ impl Session<'_, '_> {
                 return self.evaluate(&text, taint);
             }
             "new" => {
-                self.made(&kind);
+                self.note_object(&kind);
                 return Term {
                     name: kind,
                     items: arguments.iter().flat_map(|t| t.items.clone()).collect(),
@@ -415,7 +415,7 @@ impl Session<'_, '_> {
     /// Adds the facts about the session as a whole.
     pub(super) fn conclude(self) {
         if self.connects && self.runs_unknown {
-            self.reader.facts.push(Facts::of(Behaviour::ReverseShell));
+            self.reader.facts.push(Facts::new(Behaviour::ReverseShell));
         }
     }
 }

@@ -63,7 +63,7 @@ static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
     tables.flatten().collect()
 });
 static BUILTIN_PROGRAMS: LazyLock<Arc<Programs>> =
-    LazyLock::new(|| Arc::new(Programs::of(BUILTIN.iter())));
+    LazyLock::new(|| Arc::new(Programs::from_tables(BUILTIN.iter())));
 
 /// A `[[program]]` table: programs with properties in common, and these properties.
 #[derive(Clone, Debug)]
@@ -118,11 +118,11 @@ impl Programs {
         let kept = BUILTIN
             .iter()
             .filter(|table| own.iter().all(|other| other.id != table.id));
-        Self::of(kept.chain(own.iter().copied()))
+        Self::from_tables(kept.chain(own.iter().copied()))
     }
 
     /// Returns the data of these tables only.
-    pub fn of<'t>(tables: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
+    pub fn from_tables<'t>(tables: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
         let mut by_name: QuickMap<String, Program> = QuickMap::default();
         let mut runners: Vec<String> = Vec::new();
         for table in tables {

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::clean;
+use super::cwd::Location;
 use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
 use super::lex::{self, Flow, Token, Word};
 use super::programs::Programs;
 use super::script::Reading;
-use super::standing::Location;
 use super::value::{Field, Taint, Value};
 use super::words::{assignment, keyword};
-use super::written::{FileState, WrittenFiles};
+use super::written_files::{FileState, WrittenFiles};
 
 /// Maximum depth of scripts within scripts and groups within groups: scripts written by hand are
 /// not nested deeper.
@@ -39,7 +39,7 @@ pub(super) struct Reader<'w> {
     /// See [`Reading`], as for the next field.
     pub(super) scripts: Vec<String>,
     pub(super) texts: Vec<String>,
-    pub(super) given: Given<'w>,
+    pub(super) given: ScriptContext<'w>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
     pub(super) files: HashMap<String, FileState>,
@@ -62,7 +62,7 @@ pub(super) struct Reader<'w> {
 
 /// Data that is known before the text is read.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Given<'w> {
+pub(super) struct ScriptContext<'w> {
     /// Files that earlier calls wrote.
     pub(super) written: Option<&'w dyn WrittenFiles>,
     /// Data about programs; that of the built-in tables if `None`.
@@ -93,14 +93,14 @@ impl CommandContext {
 
 impl<'w> Reader<'w> {
     /// Reads a whole argument, given the files that earlier calls wrote.
-    pub(super) fn read(text: &str, given: Given<'w>) -> Self {
+    pub(super) fn read(text: &str, given: ScriptContext<'w>) -> Self {
         let mut reader = Self::after(given);
         reader.script(text, &Value::nothing());
         reader
     }
 
     /// Creates a reader that has not read anything yet.
-    pub(super) fn after(given: Given<'w>) -> Self {
+    pub(super) fn after(given: ScriptContext<'w>) -> Self {
         let session = given
             .written
             .and_then(|written| written.folder())
@@ -147,7 +147,7 @@ impl<'w> Reader<'w> {
     pub(super) fn give_up(&mut self) {
         if !self.spent {
             self.spent = true;
-            self.facts.push(Facts::of(Behaviour::Unreadable));
+            self.facts.push(Facts::new(Behaviour::Unreadable));
         }
     }
 
@@ -222,7 +222,7 @@ impl<'w> Reader<'w> {
         let (tokens, unclosed) = lex::lex(text);
         self.spend_steps(tokens.len());
         if unclosed {
-            self.facts.push(Facts::of(Behaviour::Unparsable));
+            self.facts.push(Facts::new(Behaviour::Unparsable));
         }
         let out = self.list(&tokens, input);
         self.come_up();
@@ -325,7 +325,7 @@ impl<'w> Reader<'w> {
     ) -> Option<Value> {
         if self.inside.iter().any(|inside| inside == name) {
             if around.piped || around.background {
-                self.facts.push(Facts::of(Behaviour::ForkBomb));
+                self.facts.push(Facts::new(Behaviour::ForkBomb));
             }
             return None;
         }

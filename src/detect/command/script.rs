@@ -10,9 +10,9 @@ use super::dialect::{self, Dialect, Evidence};
 use super::facts::Facts;
 use super::file_access::{self, FileAccess};
 use super::programs::Programs;
-use super::reader::{Given, Reader};
+use super::reader::{Reader, ScriptContext};
 use super::traits::Traits;
-use super::written::{WrittenFile, WrittenFiles};
+use super::written_files::{WrittenFile, WrittenFiles};
 use super::{clean, sql_clients};
 use crate::detect::ReadAs;
 use crate::text::quick::QuickSet;
@@ -145,8 +145,8 @@ impl<'t> Script<'t> {
         self.all_facts().flat_map(sql_clients::sql)
     }
 
-    fn given(&self) -> Given<'t> {
-        Given {
+    fn context(&self) -> ScriptContext<'t> {
+        ScriptContext {
             written: self.written,
             programs: Some(self.programs),
         }
@@ -163,9 +163,9 @@ impl<'t> Script<'t> {
             }
             let read = |text: Cow<'_, str>| match self.read_as {
                 ReadAs::Code(language) => {
-                    Reader::read_code(language, &text, self.given()).reading()
+                    Reader::read_code(language, &text, self.context()).reading()
                 }
-                _ => Reader::read(&text, self.given()).reading(),
+                _ => Reader::read(&text, self.context()).reading(),
             };
             clean::readings(self.raw).map(read).collect()
         })
@@ -179,7 +179,7 @@ impl<'t> Script<'t> {
                 return vec![Reader::unread().reading()];
             }
             clean::readings(self.raw)
-                .map(|text| Reader::read_windows(&text, self.given()).reading())
+                .map(|text| Reader::read_windows(&text, self.context()).reading())
                 .collect()
         })
     }
@@ -208,7 +208,7 @@ impl<'t> Script<'t> {
             if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
                 return all;
             }
-            for one in clean::readings(self.raw).map(|text| dialect::of(&text)) {
+            for one in clean::readings(self.raw).map(|text| dialect::evidence(&text)) {
                 all.names.extend(one.names);
                 if all.dialect == Dialect::Posix || one.dialect == Dialect::Windows {
                     all.dialect = one.dialect;

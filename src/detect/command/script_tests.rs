@@ -74,7 +74,7 @@ impl WrittenFiles for Files {
 
 #[test]
 fn what_an_earlier_call_wrote_is_run() {
-    let files = Files([("x.sh", Content::of("shred /dev/sda"))].into());
+    let files = Files([("x.sh", Content::new("shred /dev/sda"))].into());
     for text in ["bash x.sh", "sh < x.sh", ". x.sh", "cat x.sh | sh"] {
         let script = script(text).after(&files);
         assert!(

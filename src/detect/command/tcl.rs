@@ -189,7 +189,7 @@ impl Reader<'_> {
             .filter(|word| !word.text.starts_with('-'))
             .map(|word| Term::text(word.text.clone()));
         let paths: Vec<Term> = paths.collect();
-        self.told(words, &paths.iter().collect::<Vec<_>>());
+        self.report_command(words, &paths.iter().collect::<Vec<_>>());
     }
 
     fn tcl_shell(&mut self, line: &str) {

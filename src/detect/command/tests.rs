@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::reader::{Given, Reader};
+use super::reader::{Reader, ScriptContext};
 
 fn lines(text: &str) -> Vec<String> {
     super::clean::readings(text)
-        .flat_map(|reading| Reader::read(&reading, Given::default()).facts)
+        .flat_map(|reading| Reader::read(&reading, ScriptContext::default()).facts)
         .map(|facts| facts.line())
         .collect()
 }

@@ -219,7 +219,7 @@ impl Reader<'_> {
             self.interpret(runs, &mut facts, arguments, &around.input);
         }
         if !self.hand_over(&mut facts, arguments, &around) && interpreter.is_none() {
-            self.given(&facts, arguments, &around);
+            self.unknown_wrapper(&facts, arguments, &around);
         }
         self.run_text_file(&mut facts, arguments, &around.input);
         let connects =

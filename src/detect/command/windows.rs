@@ -7,7 +7,7 @@ use super::cmd_exe::Prompt;
 use super::facts::Facts;
 use super::known::Interprets;
 use super::powershell::Session;
-use super::reader::{Given, Reader};
+use super::reader::{Reader, ScriptContext};
 use super::simulate;
 use super::value::{Field, Taint, Value};
 pub(super) use super::windows_names::variable;
@@ -57,14 +57,14 @@ fn is_slash_flag(text: &str) -> bool {
 
 impl<'w> Reader<'w> {
     /// Reads a whole argument as PowerShell and cmd.exe would.
-    pub(super) fn read_windows(text: &str, given: Given<'w>) -> Self {
+    pub(super) fn read_windows(text: &str, given: ScriptContext<'w>) -> Self {
         let mut reader = Self::after(given);
         reader.windows(text);
         reader
     }
 
     /// Reads code in a language that the tool specifies.
-    pub(super) fn read_code(language: Language, text: &str, given: Given<'w>) -> Self {
+    pub(super) fn read_code(language: Language, text: &str, given: ScriptContext<'w>) -> Self {
         let mut reader = Self::after(given);
         match language {
             Language::PowerShell => reader.windows(text),

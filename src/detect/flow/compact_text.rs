@@ -14,12 +14,12 @@ impl CompactText {
     /// everything else.
     pub(super) fn both(text: &str) -> [Self; 2] {
         [
-            Self::of(text, |c, take| take(c)),
-            Self::of(text, |c, take| c.to_lowercase().for_each(take)),
+            Self::new(text, |c, take| take(c)),
+            Self::new(text, |c, take| c.to_lowercase().for_each(take)),
         ]
     }
 
-    fn of(text: &str, write: impl Fn(char, &mut dyn FnMut(char))) -> Self {
+    fn new(text: &str, write: impl Fn(char, &mut dyn FnMut(char))) -> Self {
         let mut made = Self {
             text: String::with_capacity(text.len()),
             places: Vec::with_capacity(text.len()),

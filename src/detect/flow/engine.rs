@@ -2,10 +2,10 @@
 
 use super::compact_text::CompactText;
 use super::net::with_signs;
-use super::piece::{Found, Look, Piece, folded, pieces};
+use super::piece::{FoundPiece, Look, Piece, folded, pieces};
 use super::session::{FlowContext, sayable};
 use super::spec::{Destination, Spec};
-use super::traces::{From, Kept};
+use super::taint_store::{TaintReason, TaintState};
 use crate::detect::secret::unescape;
 use crate::detect::{Detector, Match, Place, Surface};
 use crate::message::{Direction, Role};
@@ -22,7 +22,7 @@ const SCHEMA_ASKS: usize = 64;
 /// All flow rules of a set.
 #[derive(Debug)]
 pub(super) struct Flows {
-    carries: Vec<(usize, From, Destination, Vec<Piece>)>,
+    carries: Vec<(usize, TaintReason, Destination, Vec<Piece>)>,
     completes: Vec<(usize, bool)>,
 }
 
@@ -49,7 +49,7 @@ impl Detector for Flows {
         };
         let plain = text.plain();
         let lower = folded(plain);
-        let empty = here.session.traces.look(Kept::is_empty);
+        let empty = here.session.traces.look(TaintState::is_empty);
         let says = sayable(plain);
         if empty && !says {
             return;
@@ -71,7 +71,7 @@ impl Detector for Flows {
                 (false, _) => Look::Compare,
             };
             pieces(&lower, look, &mut |piece| {
-                if says && kept.of(piece.hash).is_none() {
+                if says && kept.label(piece.hash).is_none() {
                     here.session.note_said(piece.hash);
                 }
                 if !empty {
@@ -165,7 +165,7 @@ impl Search<'_, '_> {
     /// Compares another reading of the string, or of the part of it at `span`.
     fn through(
         &mut self,
-        kept: &Kept,
+        kept: &TaintState,
         text: &str,
         reading: &'static str,
         span: Option<std::ops::Range<usize>>,
@@ -176,7 +176,7 @@ impl Search<'_, '_> {
     }
 
     /// Searches for quarantined pieces that are inside words, split by white space, or encoded.
-    fn squeezed(&mut self, kept: &Kept, plain: &str, text: &Text<'_>) {
+    fn squeezed(&mut self, kept: &TaintState, plain: &str, text: &Text<'_>) {
         for squeezed in CompactText::both(plain) {
             kept.prints().find(squeezed.text.as_bytes(), |span, owner| {
                 let Some(((hash, piece), encoded)) = kept.owner(owner) else {
@@ -194,7 +194,7 @@ impl Search<'_, '_> {
                     .filter(|_| !encoded)
                     .unwrap_or_default()
                     .to_lowercase();
-                let piece = Found {
+                let piece = FoundPiece {
                     piece,
                     hash,
                     text: &written,
@@ -223,18 +223,18 @@ impl Search<'_, '_> {
     /// Adds a match for each rule that a piece matches.
     fn weigh(
         &mut self,
-        kept: &Kept,
-        piece: &Found<'_>,
+        kept: &TaintState,
+        piece: &FoundPiece<'_>,
         reading: &'static str,
         span: Option<std::ops::Range<usize>>,
     ) {
-        let Some(mark) = kept.of(piece.hash) else {
+        let Some(mark) = kept.label(piece.hash) else {
             return;
         };
         let server = self.here.session.server;
         let outward = self.here.declared.outward;
         for (rule, from, to, wanted) in &self.flows.carries {
-            let servers = mark.of(*from);
+            let servers = mark.servers(*from);
             if servers.is_empty() || !wanted.is_empty() && !wanted.contains(&piece.piece) {
                 continue;
             }
@@ -251,7 +251,7 @@ impl Search<'_, '_> {
             }
             // A piece that the same server sent openly may go back to it: for example, an agent
             // opens a result that a search returned.
-            let opened = *from == From::Quarantined
+            let opened = *from == TaintReason::Quarantined
                 && piece.piece.is_reference()
                 && !self.here.declared.untrusted
                 && kept.is_clean(piece.hash, server);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-use super::piece::{Found, Look, Piece, offset, tell};
+use super::piece::{FoundPiece, Look, Piece, offset, tell};
 
 /// Maximum length of a URL that is examined, in bytes.
 const URL_BYTES: usize = 512;
@@ -39,7 +39,12 @@ pub(super) fn is_common(text: &str) -> bool {
 }
 
 /// Passes the URLs with a scheme to `take`. Returns whether there is anything that looks like one.
-pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) -> bool {
+pub(super) fn urls(
+    run: &str,
+    start: usize,
+    look: Look,
+    take: &mut dyn FnMut(FoundPiece<'_>),
+) -> bool {
     let mut any = false;
     let mut rest = run;
     while let Some((before, after)) = rest.split_once("://") {
@@ -57,7 +62,7 @@ pub(super) fn urls(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fou
 }
 
 /// Passes a URL, given without its scheme, to `take`.
-fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
     let authority = text.get(..end).unwrap_or_default();
     let from = authority.rfind('@').map_or(0, |at| at + 1);
@@ -103,7 +108,7 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
 }
 
 /// Passes e-mail addresses to `take`.
-pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let bytes = run.as_bytes();
     for sign in memchr::memchr_iter(b'@', bytes) {
         let local = |byte: &&u8| {
@@ -147,7 +152,7 @@ pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMu
 }
 
 /// Passes hosts without a scheme, with the path that follows them, to `take`.
-pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     for part in
         run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/' | '_')))
     {
@@ -216,7 +221,7 @@ pub(super) fn with_signs(text: &str) -> Option<String> {
 }
 
 /// Passes a host to `take`, by its name; for comparison, also by its suffixes.
-fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let name = name.strip_prefix("www.").unwrap_or(name);
     let span = at..at + name.len();
     let ends = name

@@ -1,6 +1,6 @@
 //! Numbers of accounts, cards and telephones, however their digits are grouped; and IBANs.
 
-use super::piece::{Found, Piece, tell};
+use super::piece::{FoundPiece, Piece, tell};
 
 /// Minimum number of digits of an ungrouped number, and of a grouped one.
 const DIGITS: usize = 6;
@@ -13,7 +13,7 @@ const GROUPS: usize = 12;
 const GROUP: usize = 5;
 
 /// Passes the numbers of a text to `take`, digits only.
-pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn numbers(text: &str, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     let before = |at: usize| at.checked_sub(1).map_or(b' ', byte);
@@ -39,7 +39,7 @@ pub(super) fn numbers(text: &str, take: &mut dyn FnMut(Found<'_>)) {
 
 /// Reads a number that begins with the digits from `at` to `end`, and passes it to `take`. Returns
 /// the offset at which to continue.
-fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) -> usize {
+fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_>)) -> usize {
     let bytes = text.as_bytes();
     let mut groups: Vec<std::ops::Range<usize>> = std::iter::once(at..end).collect();
     let mut last = end;
@@ -133,7 +133,7 @@ fn is_plain(digits: &str) -> bool {
 
 /// Reads an IBAN in groups of four (ISO 13616) that begins with two letters and the digits at `at`,
 /// and passes it to `take`.
-fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(Found<'_>)) {
+fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(2).filter(|_| end == at + 2) else {
         return;

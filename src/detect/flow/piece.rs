@@ -56,7 +56,7 @@ impl Piece {
 }
 
 /// A piece that was found.
-pub(super) struct Found<'t> {
+pub(super) struct FoundPiece<'t> {
     pub(super) piece: Piece,
     pub(super) hash: u64,
     /// In the form in which it is compared: without scheme, white space and the like.
@@ -105,7 +105,7 @@ pub(super) fn folded(text: &str) -> Cow<'_, str> {
 }
 
 /// Passes every piece of a text that was [`folded`] to `take`, in linear time.
-pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let bytes = text.as_bytes();
     let mut start = 0;
     let mut seen = 0;
@@ -197,7 +197,7 @@ fn run(
     seen: u8,
     digits: usize,
     look: Look,
-    take: &mut dyn FnMut(Found<'_>),
+    take: &mut dyn FnMut(FoundPiece<'_>),
 ) {
     let dot = seen & DOT != 0;
     let slash = seen & SLASH != 0;
@@ -222,7 +222,7 @@ fn may_hold_token(length: usize, digits: usize) -> bool {
 }
 
 /// Passes runs of letters and digits that are not words to `take`.
-fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
+fn tokens(run: &str, start: usize, take: &mut dyn FnMut(FoundPiece<'_>)) {
     for part in run.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))) {
         let token = part.trim_matches(['-', '_']);
         let digits = token.bytes().filter(u8::is_ascii_digit).count();
@@ -238,7 +238,7 @@ fn tokens(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
 
 /// Passes paths to `take`: absolute ones, those from a drive or a home folder, and relative ones of
 /// three parts or more that contain more than letters.
-fn paths(run: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
+fn paths(run: &str, start: usize, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let is_drive = |part: &str| matches!(part.as_bytes(), [letter] if letter.is_ascii_alphabetic());
     let mut drive = None;
     for part in run.split(['=', ',', ':']) {
@@ -291,9 +291,14 @@ pub(super) fn offset(text: &str, part: &str) -> usize {
 }
 
 /// Passes one piece to `take`.
-pub(super) fn tell(piece: Piece, text: &str, span: Range<usize>, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn tell(
+    piece: Piece,
+    text: &str,
+    span: Range<usize>,
+    take: &mut dyn FnMut(FoundPiece<'_>),
+) {
     let text = crate::text::cut(text, PIECE_BYTES);
-    take(Found {
+    take(FoundPiece {
         piece,
         hash: piece.hash(text),
         text,

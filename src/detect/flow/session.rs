@@ -12,7 +12,7 @@ use crate::text::{Text, cut};
 use super::hash::Hashes;
 use super::net::with_signs;
 use super::piece::{Look, Piece, folded, pieces};
-use super::traces::{ReceivedData, Servers, Traces};
+use super::taint_store::{ReceivedData, Servers, TaintStore};
 
 /// Maximum number of pieces taken from one message, for each kind of data.
 const PIECES: usize = 65_536;
@@ -52,7 +52,7 @@ pub struct FlowContext<'a> {
 
 /// The state of an agent's session with one server, and the additions of the current message.
 pub struct Session<'s> {
-    pub(super) traces: &'s Traces,
+    pub(super) traces: &'s TaintStore,
     pub(super) server: usize,
     /// The names of the servers, by their numbers, and the current time.
     known: (&'s [Box<str>], Option<Instant>),
@@ -74,7 +74,7 @@ const SOURCES: usize = 64;
 
 #[derive(Default)]
 struct Learning {
-    learnt: Learnt,
+    learnt: FlowUpdate,
     /// Bytes of text from which pieces were taken: of text that the agent gets, and of withheld
     /// text. They are counted separately, so that a large amount of the former cannot keep the
     /// latter from being remembered.
@@ -86,7 +86,7 @@ struct Learning {
 
 /// The additions of a message. Wiped when dropped; `Debug` does not show the content.
 #[derive(Clone, Default)]
-pub struct Learnt {
+pub struct FlowUpdate {
     pub(super) quarantined: Vec<QuarantinedPiece>,
     pub(super) untrusted: Vec<u64>,
     pub(super) private: Vec<u64>,
@@ -119,7 +119,7 @@ impl QuarantinedPiece {
     }
 }
 
-impl fmt::Debug for Learnt {
+impl fmt::Debug for FlowUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [quarantined, untrusted, private] = self.counts();
         write!(
@@ -135,7 +135,7 @@ impl fmt::Debug for Session<'_> {
     }
 }
 
-impl Learnt {
+impl FlowUpdate {
     /// Reports whether there are no additions.
     pub fn is_empty(&self) -> bool {
         self.counts() == [0; 3]
@@ -167,7 +167,7 @@ impl Learnt {
 
 impl<'s> Session<'s> {
     /// Creates the view that the server of this number has of the session.
-    pub fn new(traces: &'s Traces, server: usize) -> Self {
+    pub fn new(traces: &'s TaintStore, server: usize) -> Self {
         let known: (&[Box<str>], _) = (&[], None);
         Self {
             traces,
@@ -187,7 +187,7 @@ impl<'s> Session<'s> {
     }
 
     /// Returns the additions of the message.
-    pub fn learnt(self) -> Learnt {
+    pub fn learnt(self) -> FlowUpdate {
         self.learnt.into_inner().learnt
     }
 
@@ -327,7 +327,7 @@ impl Learning {
 
     /// Adds to the untrusted, private, clean or own pieces, by the number of the list.
     fn add(&mut self, list: usize, hash: u64) {
-        let Learnt {
+        let FlowUpdate {
             untrusted,
             private,
             clean,
@@ -359,7 +359,7 @@ impl Learning {
     fn hold(&mut self, plain: &str, text: &str) {
         let same = text.len() == plain.len();
         pieces(text, Look::All, &mut |found| {
-            let Learnt {
+            let FlowUpdate {
                 quarantined, cut, ..
             } = &mut self.learnt;
             let [.., seen] = &mut self.seen;
@@ -387,7 +387,7 @@ impl Learning {
     /// Records the pieces of a trusted server's text with which it may be called again. Once
     /// something was quarantined, all of them; before that, only those that cost next to nothing to
     /// find.
-    fn openly(&mut self, raw: &str, traces: &Traces) {
+    fn openly(&mut self, raw: &str, traces: &TaintStore) {
         let all = !self.learnt.quarantined.is_empty() || traces.look(|kept| kept.has_quarantined());
         let id = || raw.len() <= ID_BYTES && !raw.bytes().any(|byte| byte.is_ascii_whitespace());
         if raw.len() > SAID_BYTES * 16

@@ -1,7 +1,7 @@
 //! Parses `find.flow`.
 
 use super::piece::Piece;
-use super::traces::From;
+use super::taint_store::TaintReason;
 use crate::document::{Table, suggest};
 
 /// The conditions of a rule of this kind.
@@ -10,7 +10,7 @@ pub enum Spec {
     /// A piece of data that came in is part of the data that goes out.
     Carries {
         /// The kind of data as which it came in.
-        from: From,
+        from: TaintReason,
         /// Where it goes.
         to: Destination,
         /// The kinds of pieces; all if empty.
@@ -68,7 +68,7 @@ impl Spec {
 /// Reads a `find.flow` table.
 pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let completes = table.choice("completes", &COMPLETES);
-    let from = table.choice("from", &From::WORDS);
+    let from = table.choice("from", &TaintReason::WORDS);
     let to = table
         .choice("to", &Destination::WORDS)
         .unwrap_or(Destination::Anywhere);

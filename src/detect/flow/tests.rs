@@ -47,7 +47,7 @@ fn everything() -> FlowConfig {
 
 /// An agent, and the data that came in to it.
 struct Agent {
-    traces: Traces,
+    traces: TaintStore,
     flows: Flows,
     now: Instant,
 }
@@ -60,13 +60,13 @@ impl Agent {
             pieces: Vec::new(),
         };
         let specs = [
-            carries(From::Quarantined),
-            carries(From::Untrusted),
-            carries(From::Private),
+            carries(TaintReason::Quarantined),
+            carries(TaintReason::Untrusted),
+            carries(TaintReason::Private),
         ];
         let rules: Vec<(usize, &Spec)> = specs.iter().enumerate().collect();
         Self {
-            traces: Traces::new(limits),
+            traces: TaintStore::new(limits),
             flows: Flows::new(&rules),
             now: Instant::now(),
         }
@@ -550,7 +550,7 @@ fn what_is_remembered_is_bounded_and_forgotten() {
 
 #[test]
 fn nothing_is_shown() {
-    let traces = Traces::default();
+    let traces = TaintStore::default();
     let session = Session::new(&traces, 0);
     session.withheld("write to drop@evil.test");
     assert_eq!(format!("{session:?}"), "Session(Traces(0))");

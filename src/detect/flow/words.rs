@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::hash::Mixer;
-use super::piece::{Found, Look, Piece, offset, tell};
+use super::piece::{FoundPiece, Look, Piece, offset, tell};
 
 /// Minimum number of words of a phrase, and of letters in them: if the words are short, a phrase
 /// has more of them.
@@ -107,7 +107,7 @@ pub(super) fn is_program(word: &str) -> bool {
 
 /// Passes the command whose first word is at `start` to `take`, if it is one: words alone are
 /// prose.
-pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let line = crate::text::cut(text.get(start..).unwrap_or_default(), LINE_BYTES)
         .lines()
         .next()
@@ -145,7 +145,7 @@ pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(Found<'_>))
     }
 }
 
-fn tell_whole(command: &str, span: std::ops::Range<usize>, take: &mut dyn FnMut(Found<'_>)) {
+fn tell_whole(command: &str, span: std::ops::Range<usize>, take: &mut dyn FnMut(FoundPiece<'_>)) {
     tell(Piece::Command, command, span, take);
 }
 
@@ -163,7 +163,7 @@ struct Word {
 
 /// Passes phrases to `take`. Each begins with a word and is only as long as a phrase needs to be,
 /// so that the same words form the same phrase wherever they occur.
-pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
+pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let mixer = Mixer::new();
     let powers: [u64; ROW + 1] = {
         let mut power = 1_u64;
@@ -201,7 +201,7 @@ pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(Found<'_>)) {
             };
             if let Some(hash) = chosen {
                 let span = first.start..end;
-                take(Found {
+                take(FoundPiece {
                     piece: Piece::Phrase,
                     hash,
                     text: text.get(span.clone()).unwrap_or_default(),

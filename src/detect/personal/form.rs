@@ -74,7 +74,7 @@ impl Form {
             return Some((span, on));
         }
         let start = from + bytes.get(from..)?.iter().position(u8::is_ascii_digit)?;
-        let run = Run::of(bytes, start);
+        let run = Run::new(bytes, start);
         let span = match self {
             Self::Phone => phone(text, &run),
             Self::Card => card(bytes, &run),
@@ -96,7 +96,7 @@ struct Run {
 }
 
 impl Run {
-    fn of(bytes: &[u8], start: usize) -> Self {
+    fn new(bytes: &[u8], start: usize) -> Self {
         let mut run = Self {
             start,
             end: start,

@@ -47,7 +47,7 @@ pub(super) struct Automaton {
 
 /// A match, and the index of its regex among those of the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct RegexMatch {
     pub(super) span: Range<usize>,
     pub(super) source: usize,
 }
@@ -200,7 +200,7 @@ impl Compiled {
         text: &[u8],
         part: Range<usize>,
         anchored: bool,
-    ) -> Option<Found> {
+    ) -> Option<RegexMatch> {
         let anchor = if anchored {
             Anchored::Yes
         } else {
@@ -222,7 +222,7 @@ impl Compiled {
             .copied()
             .unwrap_or_default();
         if anchored {
-            return Some(Found {
+            return Some(RegexMatch {
                 span: part.start..end.offset(),
                 source,
             });
@@ -236,7 +236,7 @@ impl Compiled {
         match with_cache(self.backward_id, backward, |cache| {
             backward.try_search_rev(cache, &back)
         }) {
-            Ok(Some(start)) => Some(Found {
+            Ok(Some(start)) => Some(RegexMatch {
                 span: start.offset()..end.offset(),
                 source,
             }),
@@ -252,7 +252,7 @@ impl Compiled {
         self.backward.get_or_init(made).as_ref()
     }
 
-    fn simulate(&self, input: &Input<'_>) -> Option<Found> {
+    fn simulate(&self, input: &Input<'_>) -> Option<RegexMatch> {
         // Two slots for each regex: the start and the end of its match.
         let machine = PikeVM::new_from_nfa(self.nfa.clone()).ok()?;
         let found = SIMULATION.with_borrow_mut(|kept| {
@@ -265,7 +265,7 @@ impl Compiled {
             .get(found.pattern().as_usize())
             .copied()
             .unwrap_or_default();
-        Some(Found {
+        Some(RegexMatch {
             span: found.range(),
             source,
         })

@@ -21,7 +21,7 @@ use super::look::{Cost, Look, Near, Run};
 use super::scan::{Candidate, Room, Scan};
 use super::windows::Windows;
 use super::word_list::WordList;
-use super::word_uses::Wanted;
+use super::word_uses::WordUses;
 use super::words::Words;
 use super::{Class, Spec, vocabulary};
 
@@ -135,7 +135,7 @@ impl Engine {
             units: Vec::new(),
             rules: Vec::new(),
         };
-        let mut wanted = Wanted::new(vocabulary, shared.map_or(0, Words::len));
+        let mut wanted = WordUses::new(vocabulary, shared.map_or(0, Words::len));
         for ((phrase, keywords), branches) in phrases.iter().zip(&keywords).zip(&branches) {
             made.add(phrase, branches, keywords, &mut wanted);
         }
@@ -152,7 +152,7 @@ impl Engine {
         phrase: &Phrase<'_>,
         branches: &'w [(usize, Branch)],
         keywords: &'w Keywords,
-        wanted: &mut Wanted<'w>,
+        wanted: &mut WordUses<'w>,
     ) {
         let Phrase {
             number,
@@ -236,7 +236,7 @@ impl Engine {
                 if about.begins_word && within_word(folded, start) {
                     continue;
                 }
-                candidates.of(about.class).push(Candidate {
+                candidates.of_class(about.class).push(Candidate {
                     used: *used,
                     start: index(start),
                 });
@@ -252,7 +252,7 @@ impl Engine {
         // Candidates of the other class are not sorted here: most texts have no region in which
         // they are searched for.
         for class in [Class::Pattern, Class::Anchor] {
-            self.order(candidates.of(class));
+            self.order(candidates.of_class(class));
         }
         candidates.release_unused();
         scan
@@ -408,7 +408,7 @@ impl Engine {
         let relative = |at: usize| at.saturating_sub(region.start);
         for of_use in candidates.chunk_by(|a, b| a.used == b.used) {
             let mut windows = Windows::default();
-            for Chance { used, from, word } in of_use
+            for MatchCandidate { used, from, word } in of_use
                 .iter()
                 .filter_map(|candidate| self.chance(folded, candidate, region))
             {
@@ -432,18 +432,22 @@ impl Engine {
         folded: &Folded,
         candidate: &Candidate,
         region: &Range<usize>,
-    ) -> Option<Chance<'_>> {
+    ) -> Option<MatchCandidate<'_>> {
         let used = self.uses.get(candidate.used as usize)?;
         let start = candidate.start as usize;
         let word = folded.place(start)..folded.end(start + used.longest as usize);
         // Counted in the folded text, where each run of white space is one blank.
         let from = folded.place(start.saturating_sub(used.back as usize));
-        (word.start < region.end && word.end > region.start).then_some(Chance { used, from, word })
+        (word.start < region.end && word.end > region.start).then_some(MatchCandidate {
+            used,
+            from,
+            word,
+        })
     }
 }
 
 /// A place in a text where the regexes of a unit could match.
-struct Chance<'e> {
+struct MatchCandidate<'e> {
     used: &'e Use,
     /// Earliest start of a match that contains the word.
     from: usize,

@@ -93,7 +93,7 @@ impl Entry {
 
     /// Reads an entry that [`Entry::bytes`] has written.
     #[inline]
-    pub(super) fn of(bytes: &[u8; ENTRY_BYTES]) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Self {
         let [
             k0,
             k1,
@@ -168,7 +168,7 @@ impl Shapes {
 
     /// Reads shapes that [`Shapes::bytes`] has written.
     #[inline]
-    pub(super) fn of(bytes: [u8; 2]) -> Self {
+    pub(super) fn from_bytes(bytes: [u8; 2]) -> Self {
         Self(u16::from_le_bytes(bytes))
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::automaton::{Automaton, Compiled, Found};
+use super::automaton::{Automaton, Compiled, RegexMatch};
 use super::engine::Rule;
 use super::windows::{Windows, whole_characters, widen};
 use super::word_list::WordList;
@@ -118,7 +118,7 @@ struct Cursor {
     automaton: Arc<Automaton>,
     compiled: Option<Arc<Compiled>>,
     places: Places,
-    found: Option<Found>,
+    found: Option<RegexMatch>,
 }
 
 /// Places where a match can be; the next one is last.
@@ -132,7 +132,7 @@ enum Places {
 impl Cursor {
     /// Returns the cursors of a unit: matches that begin at known places are not searched for
     /// between these places.
-    fn of(run: Run) -> impl Iterator<Item = Self> {
+    fn for_run(run: Run) -> impl Iterator<Item = Self> {
         let Run {
             automaton,
             mut starts,
@@ -166,21 +166,21 @@ impl Look<'_> {
         budget: &mut usize,
         mut tell: impl FnMut(Option<Range<usize>>),
     ) {
-        let cursors = runs.into_iter().flat_map(Cursor::of).collect();
+        let cursors = runs.into_iter().flat_map(Cursor::for_run).collect();
         if self.follow(cursors, budget, &mut tell).is_err() {
             tell(None);
         }
     }
 
     /// Reports whether a match is no longer than the gaps of its regex allow.
-    fn fits(&self, found: &Found) -> bool {
+    fn fits(&self, found: &RegexMatch) -> bool {
         self.rule
             .longest
             .is_none_or(|longest| found.span.len() <= longest)
     }
 
     /// Reports whether a keyword is near.
-    fn is_near(&self, found: &Found) -> bool {
+    fn is_near(&self, found: &RegexMatch) -> bool {
         let around = || widen(found.span.clone(), self.rule.reach, self.text.len());
         let part = || self.text.as_bytes().get(around()).unwrap_or_default();
         self.rule
@@ -225,7 +225,7 @@ impl Look<'_> {
                 }
                 spans += 1;
             }
-            let Some(Found { span, .. }) = first.found.clone() else {
+            let Some(RegexMatch { span, .. }) = first.found.clone() else {
                 return Ok(());
             };
             at = span.end.max(span.start.saturating_add(1));
@@ -239,7 +239,7 @@ impl Look<'_> {
         cursor: &mut Cursor,
         least: usize,
         budget: &mut usize,
-    ) -> Result<Option<Found>, BudgetExhausted> {
+    ) -> Result<Option<RegexMatch>, BudgetExhausted> {
         let Cursor {
             automaton,
             compiled,
@@ -262,7 +262,7 @@ impl Look<'_> {
         least: usize,
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
-    ) -> Result<Option<Found>, BudgetExhausted> {
+    ) -> Result<Option<RegexMatch>, BudgetExhausted> {
         while let Some(start) = starts.pop() {
             if start < least {
                 continue;
@@ -300,7 +300,7 @@ impl Look<'_> {
         least: usize,
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
-    ) -> Result<Option<Found>, BudgetExhausted> {
+    ) -> Result<Option<RegexMatch>, BudgetExhausted> {
         while let Some(Range { start, end }) = windows.pop() {
             let mut at = start.max(least);
             // Searched in pieces, so that no search examines much more than the match it finds.

@@ -20,7 +20,7 @@ pub(super) struct Candidate {
 pub(super) struct Candidates([Vec<Candidate>; Class::ALL.len()]);
 
 impl Candidates {
-    pub(super) fn of(&mut self, class: Class) -> &mut Vec<Candidate> {
+    pub(super) fn of_class(&mut self, class: Class) -> &mut Vec<Candidate> {
         let [patterns, anchors, others] = &mut self.0;
         match class {
             Class::Pattern => patterns,

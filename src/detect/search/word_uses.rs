@@ -7,7 +7,7 @@ use crate::text::quick::QuickMap;
 
 /// Collects the words of all rules and the uses of each.
 #[derive(Default)]
-pub(super) struct Wanted<'w> {
+pub(super) struct WordUses<'w> {
     /// The vocabulary whose words are referred to by their numbers.
     vocabulary: Option<u32>,
     /// Words that are not in the vocabulary, and the number of the first of them.
@@ -18,7 +18,7 @@ pub(super) struct Wanted<'w> {
     uses: Vec<(u32, u32)>,
 }
 
-impl<'w> Wanted<'w> {
+impl<'w> WordUses<'w> {
     /// Creates an empty collection for a vocabulary that has `words` words.
     pub(super) fn new(vocabulary: Option<u32>, words: usize) -> Self {
         Self {

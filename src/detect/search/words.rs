@@ -345,7 +345,7 @@ impl Words {
             .shapes
             .get(bucket)
             .copied()
-            .map(Shapes::of)
+            .map(Shapes::from_bytes)
             .unwrap_or_default()
             .all()
         {
@@ -354,11 +354,11 @@ impl Words {
             };
             // Hundreds of words begin with "ignore" and share a bucket.
             let entries = self.entries(bucket);
-            let first = entries.partition_point(|entry| Entry::of(entry).key < key);
+            let first = entries.partition_point(|entry| Entry::from_bytes(entry).key < key);
             let of_key = entries
                 .iter()
                 .skip(first)
-                .map(Entry::of)
+                .map(Entry::from_bytes)
                 .take_while(|entry| entry.key == key);
             for entry in of_key.filter(|entry| entry.shape() == shape) {
                 let Some((start, end)) = entry.place(padded, at) else {

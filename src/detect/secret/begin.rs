@@ -18,7 +18,7 @@ const LITERALS: usize = 64;
 const FOLLOWERS: usize = 512;
 /// The literals that are searched for in place of a shape.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Begin {
+pub(crate) struct ShapeStart {
     /// Literals that a match can begin with, in lower case and without joints. Empty if the shape
     /// is not searched for by literals.
     pub(super) literals: Vec<String>,
@@ -54,7 +54,7 @@ impl From<[bool; 256]> for ByteSet {
     }
 }
 
-impl Begin {
+impl ShapeStart {
     /// Extracts the data of a regex. A [`Use::Value`] has no literals.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
             .as_bytes()
             .iter()
             .copied()
-            .take_while(|byte| !Class::of(*byte).is_joint())
+            .take_while(|byte| !Class::from_byte(*byte).is_joint())
             .map(|byte| byte.to_ascii_lowercase())
             .collect();
         let text = String::from_utf8(whole)
@@ -211,7 +211,7 @@ fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
         for literal in literals.iter().filter(begins) {
             let follower = begin
                 .get(literal.len())
-                .filter(|byte| !Class::of(**byte).is_joint());
+                .filter(|byte| !Class::from_byte(**byte).is_joint());
             let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else {
                 return [true; 256];
             };
@@ -244,10 +244,10 @@ mod tests {
             };
             for shape in &spec.shapes {
                 let used = shape.used();
-                let prepared = prepared::record(used, shape.source()).and_then(Begin::read);
+                let prepared = prepared::record(used, shape.source()).and_then(ShapeStart::read);
                 assert_eq!(
                     prepared,
-                    Begin::new(shape.source(), used).ok(),
+                    ShapeStart::new(shape.source(), used).ok(),
                     "{}",
                     shape.name
                 );

@@ -27,7 +27,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Creates the budget for a text of `length` bytes.
-    pub(super) fn of(length: usize) -> Self {
+    pub(super) fn for_length(length: usize) -> Self {
         let left = length
             .saturating_mul(BUDGET_PER_BYTE)
             .saturating_add(BUDGET_BYTES)

@@ -76,7 +76,7 @@ fn is_random(body: &str) -> bool {
     if is_standin(body) {
         return false;
     }
-    let made = Made::of(body);
+    let made = Made::new(body);
     let least = if body.len() < SHORT { 4 } else { 7 };
     made.different >= least
         && (body.len() < SHORT
@@ -93,7 +93,7 @@ fn is_random(body: &str) -> bool {
 /// Returns the randomness of a part in bits. In a hexadecimal part, the individual letters and
 /// digits are less significant than their mixture.
 fn part(text: &str) -> f32 {
-    if text.len() >= 8 && Made::of(text).random_hex() {
+    if text.len() >= 8 && Made::new(text).random_hex() {
         SURPRISE
     } else {
         surprise(text)
@@ -112,11 +112,11 @@ pub(super) fn is_password(text: &str) -> bool {
 /// Reports whether a text is a password that was chosen to be hard to guess. A single word in lower
 /// case is not.
 fn is_chosen(text: &str) -> bool {
-    is_password(text) && (text.len() >= 6 && Made::of(text).kinds() >= 2 || surprise(text) >= 4.0)
+    is_password(text) && (text.len() >= 6 && Made::new(text).kinds() >= 2 || surprise(text) >= 4.0)
 }
 
 fn is_strong(body: &str) -> bool {
-    let made = Made::of(body);
+    let made = Made::new(body);
     !is_standin(body)
         && !body.contains("://")
         && !is_uuid(body)
@@ -134,7 +134,7 @@ fn is_strong(body: &str) -> bool {
 /// joined, too.
 pub(super) fn belongs_together(body: &str) -> bool {
     let bits = |text: &str| {
-        if Made::of(text).random_hex() {
+        if Made::new(text).random_hex() {
             text.len() as f32
         } else {
             surprise(text).max(0.0)
@@ -215,7 +215,7 @@ fn is_body(body: &str) -> bool {
         .collect();
     let folded = code.to_ascii_lowercase();
     code.len() >= BODY
-        && Made::of(&code).different >= BODY_DIFFERENT
+        && Made::new(&code).different >= BODY_DIFFERENT
         && ![
             "yourprivatekey",
             "privatekeyhere",

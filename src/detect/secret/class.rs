@@ -10,7 +10,7 @@ impl Class {
     const HEX: u8 = 4;
 
     #[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
-    pub(super) const fn of(byte: u8) -> Self {
+    pub(super) const fn from_byte(byte: u8) -> Self {
         Self(CLASSES[byte as usize])
     }
 

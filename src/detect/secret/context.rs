@@ -44,7 +44,7 @@ pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Rang
     if bytes
         .get(at.clone())?
         .iter()
-        .any(|byte| Class::of(*byte).is_joint())
+        .any(|byte| Class::from_byte(*byte).is_joint())
     {
         return None;
     }
@@ -64,7 +64,7 @@ pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Rang
 }
 
 /// Returns the value assigned to a name.
-pub(super) fn given(text: &str, name: Range<usize>) -> Option<Assignment> {
+pub(super) fn assignment(text: &str, name: Range<usize>) -> Option<Assignment> {
     let option = text.as_bytes().get(name.start) == Some(&b'-');
     let (value, link) = value(text, name.end, option)?;
     Some(Assignment { name, value, link })
@@ -227,7 +227,7 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
         return false;
     }
     // The cheap checks come first: most values are words.
-    let made = Made::of(value);
+    let made = Made::new(value);
     let mixed = made.lower + made.upper > 0 && made.digits > 0;
     let bits: f32 = value
         .split(['-', '.', '_', '/', ':', '+', '='])
@@ -328,7 +328,7 @@ mod tests {
         ]
         .iter()
         .find_map(|root| text.find(root).map(|at| at..at + root.len()))?;
-        let given = given(text, name_around(text, at.end - 1, at.len())?)?;
+        let given = assignment(text, name_around(text, at.end - 1, at.len())?)?;
         let value = text.get(given.value).unwrap();
         is_secret(text.get(given.name).unwrap(), value, given.link).then(|| value.to_owned())
     }

@@ -39,7 +39,7 @@ pub(super) struct Opened {
 /// `room` bytes of compressed data are unpacked.
 pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<Opened> {
     let run = text.as_bytes().get(start..end)?;
-    let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::of(*byte).is_hex());
+    let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::from_byte(*byte).is_hex());
     if hex {
         let skipped = usize::from(run.len() % 2 == 1);
         let bytes = |take: usize| {
@@ -158,7 +158,7 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
                 .and_then(|before| rest.get(before))
                 .is_some_and(|before| matches!(before, b'"' | b'\'' | b' '));
         let Some(six) = sextet(*byte).filter(|_| !joins) else {
-            if joins || Class::of(*byte).is_joint() {
+            if joins || Class::from_byte(*byte).is_joint() {
                 continue;
             }
             break;

@@ -109,7 +109,7 @@ impl Detector for Secrets {
             .into_iter()
             .flat_map(|script| script.texts())
         {
-            search.through(opened, &Facts::of(opened), "script", &|_| None);
+            search.through(opened, &Facts::new(opened), "script", &|_| None);
         }
         if let Some(name) = place.outbound().argument {
             search.argument(name, plain, |span| Some(text.locate(span)));

@@ -146,10 +146,10 @@ pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut from = 0;
     let mut at = 0;
-    while let Some(found) = bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|byte| Class::of(*byte).is_escape()))
-    {
+    while let Some(found) = bytes.get(at..).and_then(|rest| {
+        rest.iter()
+            .position(|byte| Class::from_byte(*byte).is_escape())
+    }) {
         at += found;
         let rest = bytes.get(at..).unwrap_or_default();
         let resolved = match rest {

@@ -18,18 +18,18 @@ const LINE_BYTES: usize = 24;
 
 /// The values that a policy guards. Contains no values or names of values.
 #[derive(Clone, Default)]
-pub struct Own {
+pub struct GuardedValues {
     prints: Fingerprints,
     values: usize,
 }
 
-impl fmt::Debug for Own {
+impl fmt::Debug for GuardedValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Own({})", self.values)
     }
 }
 
-impl Own {
+impl GuardedValues {
     /// Minimum length of a value that can be guarded, in bytes: shorter values occur in ordinary
     /// texts by chance.
     pub const LEAST_BYTES: usize = VALUE_BYTES;
@@ -124,7 +124,7 @@ mod tests {
 
     const VALUE: &str = "p\"ss/wörd+42~!";
 
-    fn holds(own: &Own, text: &str) -> bool {
+    fn holds(own: &GuardedValues, text: &str) -> bool {
         let mut found = false;
         own.find(text, |_| found = true);
         found
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_value_is_known_in_every_dress() {
-        let mut own = Own::default();
+        let mut own = GuardedValues::default();
         assert!(own.is_empty() && own.guard(VALUE) && !own.guard("short"));
         assert_eq!(own.len(), 1);
         for before in ["", "x", "xy", "xyz"] {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_file_are_known_by_themselves() {
-        let mut own = Own::default();
+        let mut own = GuardedValues::default();
         own.guard(
             "-----BEGIN THING-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END THING-----",
         );
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn nothing_is_shown() {
-        let mut own = Own::default();
+        let mut own = GuardedValues::default();
         own.guard(VALUE);
         assert_eq!(format!("{own:?}"), "Own(1)");
     }

@@ -213,7 +213,7 @@ const OPENS: [&str; 24] = [
 
 /// Reports whether a name contains words that make it one of something other than a secret.
 pub(super) fn is_of_something_else(name: &str) -> bool {
-    let mut words = Words::of(name);
+    let mut words = Words::parse(name);
     let words = words.words();
     words.iter().any(|word| ELSEWHERE.contains(word))
         || words.len() > 1 && words.last().is_some_and(|word| ABOUT.contains(word))
@@ -231,7 +231,7 @@ pub(super) fn says(name: &str) -> Option<NamedValue> {
     {
         return Some(NamedValue::Password);
     }
-    let mut words = Words::of(name);
+    let mut words = Words::parse(name);
     let words = words.words();
     let is = |list: &[&str], word: &str| list.contains(&word);
     let last = words.last()?;
@@ -296,7 +296,7 @@ struct Words {
 }
 
 impl Words {
-    fn of(name: &str) -> Self {
+    fn parse(name: &str) -> Self {
         let mut words = Self {
             text: [0; NAME_BYTES],
             ends: [0; NAME_WORDS],

@@ -99,7 +99,7 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<AssembledText> {
             .get(at..)?
             .iter()
             .take(most)
-            .take_while(|byte| !Class::of(**byte).is_joint() && byte.is_ascii())
+            .take_while(|byte| !Class::from_byte(**byte).is_joint() && byte.is_ascii())
             .count();
         joined.text.push_str(text.get(at..at + piece)?);
         at += piece;
@@ -135,7 +135,7 @@ fn joint(bytes: &[u8]) -> usize {
     // A period between quotes joins literals; elsewhere it may be part of a secret.
     let joins = |byte: &&u8| {
         quoted |= matches!(byte, b'"' | b'\'' | b'`');
-        Class::of(**byte).is_joint() || quoted && **byte == b'.'
+        Class::from_byte(**byte).is_joint() || quoted && **byte == b'.'
     };
     let length = bytes.iter().take(JOINT_BYTES).take_while(joins).count();
     let joint = bytes.get(..length).unwrap_or_default();
@@ -161,13 +161,13 @@ pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bo
     if bytes
         .get(from..=last)?
         .iter()
-        .all(|byte| !Class::of(*byte).is_joint())
+        .all(|byte| !Class::from_byte(*byte).is_joint())
     {
         return Some((from, true));
     }
     let mut left = length;
     for at in (last.saturating_sub(length * 6)..=last).rev() {
-        left -= usize::from(!Class::of(*bytes.get(at)?).is_joint());
+        left -= usize::from(!Class::from_byte(*bytes.get(at)?).is_joint());
         if left == 0 {
             return Some((at, false));
         }

@@ -172,7 +172,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    pub(super) fn of(run: &str) -> Self {
+    pub(super) fn new(run: &str) -> Self {
         let mut made = Self::default();
         let mut seen = [false; 256];
         let mut low = true;

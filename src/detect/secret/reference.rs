@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn refers(value: &str) -> bool {
-        is_reference(value, &Made::of(value))
+        is_reference(value, &Made::new(value))
     }
 
     #[test]

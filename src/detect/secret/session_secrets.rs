@@ -28,7 +28,7 @@ pub fn remember(prints: &mut Fingerprints, value: &str, owner: usize) -> bool {
 
 /// Secrets that the servers of one agent have sent, from the point of view of the server that a
 /// message goes to or comes from.
-pub struct Seen<'s> {
+pub struct SessionSecrets<'s> {
     /// The secrets of all servers.
     prints: &'s Fingerprints,
     /// The number of this server.
@@ -54,7 +54,7 @@ impl fmt::Debug for SecretUpdate {
     }
 }
 
-impl fmt::Debug for Seen<'_> {
+impl fmt::Debug for SessionSecrets<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Seen({:?})", self.prints)
     }
@@ -71,7 +71,7 @@ impl SecretUpdate {
     }
 }
 
-impl<'s> Seen<'s> {
+impl<'s> SessionSecrets<'s> {
     /// Creates a view of the known secrets for one server, with no secrets found yet.
     pub fn new(prints: &'s Fingerprints, from: usize) -> Self {
         Self {

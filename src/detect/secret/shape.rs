@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use regex_automata::{Anchored, Input, meta, util::captures::Captures};
 
-use super::begin::{Begin, parse};
+use super::begin::{ShapeStart, parse};
 use super::budget::WEIGHED;
 use super::check::{self, Check};
 use super::class::Class;
@@ -30,7 +30,7 @@ pub struct Shape {
     /// Words, one of which the name of the value must contain. If there are any, the regex is only
     /// tried on named values and must match a whole value.
     pub(super) near: Vec<String>,
-    begin: Begin,
+    begin: ShapeStart,
     regex: OnceLock<Option<meta::Regex>>,
 }
 
@@ -59,8 +59,8 @@ impl Shape {
     pub fn new(name: &str, source: &str, check: Check, near: Vec<String>) -> Result<Self, String> {
         let used = used(&near);
         let begin = prepared::record(used, source)
-            .and_then(Begin::read)
-            .map_or_else(|| Begin::new(source, used), Ok)?;
+            .and_then(ShapeStart::read)
+            .map_or_else(|| ShapeStart::new(source, used), Ok)?;
         Ok(Self {
             name: name.into(),
             source: source.into(),
@@ -127,7 +127,7 @@ impl Shape {
         let joints = rest
             .iter()
             .take(JOINTS_BYTES)
-            .take_while(|byte| Class::of(**byte).is_joint())
+            .take_while(|byte| Class::from_byte(**byte).is_joint())
             .count();
         // A line end may be written as two characters.
         let written = joints > 0 && rest.get(joints - 1) == Some(&b'\\');

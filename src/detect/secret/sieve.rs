@@ -75,7 +75,7 @@ struct Literal {
 }
 
 /// An item found by the scan.
-pub(super) enum Met<'s> {
+pub(super) enum ScanItem<'s> {
     /// A literal whose last byte is at `last`.
     Literal {
         last: usize,
@@ -195,7 +195,7 @@ impl Sieve {
         &'s self,
         text: &str,
         runs: &[Range<usize>],
-        mut tell: impl FnMut(Met<'s>) -> bool,
+        mut tell: impl FnMut(ScanItem<'s>) -> bool,
     ) {
         let mut runs = runs.iter().peekable();
         let mut squeezed = CompactStretch::default();
@@ -212,7 +212,7 @@ impl Sieve {
             {
                 let last = nth * STRETCH + squeezed.locate(part, last);
                 while let Some(run) = runs.next_if(|run| run.end <= last) {
-                    if !tell(Met::Run {
+                    if !tell(ScanItem::Run {
                         start: run.start,
                         end: run.end,
                     }) {
@@ -220,7 +220,7 @@ impl Sieve {
                     }
                 }
                 let meanings = self.literal(literal, |literal| literal.meanings);
-                if !tell(Met::Literal {
+                if !tell(ScanItem::Literal {
                     last,
                     length,
                     meanings: self.meanings.get(meanings).unwrap_or_default(),
@@ -230,7 +230,7 @@ impl Sieve {
             }
         }
         for run in runs {
-            if !tell(Met::Run {
+            if !tell(ScanItem::Run {
                 start: run.start,
                 end: run.end,
             }) {
@@ -301,7 +301,7 @@ const JOINT: u8 = 0;
 const fn folded(byte: u8) -> u8 {
     match byte {
         0 => 0xff,
-        byte if Class::of(byte).is_joint() => JOINT,
+        byte if Class::from_byte(byte).is_joint() => JOINT,
         byte => byte.to_ascii_lowercase(),
     }
 }
@@ -422,7 +422,7 @@ mod tests {
         .unwrap();
         let mut found = Vec::new();
         sieve.pass(text, &[], |met| {
-            let Met::Literal { last, length, .. } = met else {
+            let ScanItem::Literal { last, length, .. } = met else {
                 return true;
             };
             let literal = text
@@ -430,7 +430,7 @@ mod tests {
                 .unwrap()
                 .bytes()
                 .rev()
-                .filter(|b| !Class::of(*b).is_joint())
+                .filter(|b| !Class::from_byte(*b).is_joint())
                 .take(length);
             let literal: Vec<u8> = literal.collect::<Vec<_>>().into_iter().rev().collect();
             found.push((last, String::from_utf8(literal).unwrap()));
@@ -502,8 +502,8 @@ mod tests {
         let mut met = Vec::new();
         sieve.pass("key abcd:/x key", &[4..8, 12..15], |found| {
             met.push(match found {
-                Met::Literal { last, .. } => last,
-                Met::Run { start, .. } => 100 + start,
+                ScanItem::Literal { last, .. } => last,
+                ScanItem::Run { start, .. } => 100 + start,
             });
             true
         });

@@ -125,7 +125,7 @@ impl<'m> Sentence<'m> {
         let Word { whole, stem, .. } = *word;
         let [last, second] = self.before;
         let pair = second.wrapping_mul(0x27d4_eb2f) ^ last;
-        let weight = |a, b, tag| self.weights.of(a, b, tag);
+        let weight = |a, b, tag| self.weights.weight(a, b, tag);
         self.sum += weight(whole, 0, 1)
             + weight(stem, 0, 2)
             + weight(stem, last, 3)
@@ -178,7 +178,7 @@ fn is_prose(text: &str) -> bool {
             }
             // Prose repeats single characters of such a script, but not pairs of them.
             Kind::Word => {
-                let word = Word::of(letter, at).whole;
+                let word = Word::new(letter, at).whole;
                 words.push((before, word));
                 before = word;
                 next

@@ -355,7 +355,7 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
             && !column
             && !function
             && WRITES.iter().any(|word| token.is(word))
-            && !shown(first, token)
+            && !is_show_definition(first, token)
         {
             return Some("it holds a word that writes or locks");
         }
@@ -387,6 +387,6 @@ fn is_table(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Reports whether it is `SHOW CREATE TABLE t`, `SHOW GRANTS` or the like.
-fn shown(first: &Token<'_>, token: &Token<'_>) -> bool {
+fn is_show_definition(first: &Token<'_>, token: &Token<'_>) -> bool {
     first.is("show") && (token.is("create") || token.is("grant"))
 }

@@ -8,7 +8,7 @@ use super::fold;
 use super::hosts::{HostDecision, HostPattern, Hosts};
 use super::lookup::{Resolution, can_be_asked};
 use super::names;
-use super::parse::{By, Parsed, UrlHost, parse};
+use super::parse::{HostOrigin, Parsed, UrlHost, parse};
 use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
@@ -85,7 +85,7 @@ pub(super) struct Reached {
 
 /// The facts about one URL.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct UrlFacts {
     pub(super) reached: Vec<Reached>,
     pub(super) schemes: Vec<String>,
     /// Number of bytes of opaque data that it carries.
@@ -102,20 +102,26 @@ pub(super) struct Seen {
     too_much: bool,
 }
 
-impl Seen {
+impl UrlFacts {
     /// Examines an argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(UrlOrigin::Argument);
         let returns = place.outbound().argument.is_some_and(is_return);
-        seen.look(text, place, 0, By::Trick, returns);
+        seen.look(text, place, 0, HostOrigin::Trick, returns);
         // The whole URL is escaped: its receiver decodes the escapes first.
         if !text.contains("://") && text.contains("%3") {
-            seen.look(&fold::percent(text), place, 0, By::Standard, returns);
+            seen.look(
+                &fold::percent(text),
+                place,
+                0,
+                HostOrigin::Standard,
+                returns,
+            );
         }
         // A line end within an address starts a header of the request: the host is the part before
         // it.
         if let Some((line, _)) = text.trim().split_once(['\r', '\n']) {
-            seen.look(line, place, 0, By::Trick, returns);
+            seen.look(line, place, 0, HostOrigin::Trick, returns);
         }
         if !runs(text) {
             seen.schemes.retain(|scheme| scheme != "data");
@@ -132,7 +138,7 @@ impl Seen {
     pub(super) fn path(text: &str, place: &Place<'_>) -> Self {
         let mut seen = Self::new(UrlOrigin::Argument);
         if text.contains("://") || text.contains(":\\\\") {
-            seen.look(text, place, 0, By::Standard, false);
+            seen.look(text, place, 0, HostOrigin::Standard, false);
             seen.schemes.retain(|scheme| scheme != "file");
         }
         seen
@@ -149,7 +155,13 @@ impl Seen {
         let word = text.split_whitespace().next().unwrap_or("");
         // The placeholder for an unknown value is not a disguise, and not the name of a host
         // either.
-        seen.look(&word.replace(UNKNOWN, "$()"), place, 0, By::Trick, false);
+        seen.look(
+            &word.replace(UNKNOWN, "$()"),
+            place,
+            0,
+            HostOrigin::Trick,
+            false,
+        );
         seen
     }
 
@@ -212,7 +224,14 @@ impl Seen {
 
     /// Examines a URL; `least` is the required certainty that a host is a host, `returns` means
     /// that a browser is sent back to it.
-    fn look(&mut self, text: &str, place: &Place<'_>, depth: usize, least: By, returns: bool) {
+    fn look(
+        &mut self,
+        text: &str,
+        place: &Place<'_>,
+        depth: usize,
+        least: HostOrigin,
+        returns: bool,
+    ) {
         let Some(parsed) = parse(text) else { return };
         if parsed.cut {
             self.give_up();
@@ -237,11 +256,11 @@ impl Seen {
         depth: usize,
         returns: bool,
     ) {
-        let sure = target.by == By::Standard;
+        let sure = target.by == HostOrigin::Standard;
         let empty = Hosts::default();
         let hosts = place.ground.map_or(&empty, |ground| &ground.hosts);
         let spelt = address::spelt(&target.host);
-        if sure || target.by == By::Start {
+        if sure || target.by == HostOrigin::Start {
             let said = |host: &str| hosts.say(place.tool, host, target.port);
             let plain = spelt
                 .first()
@@ -264,7 +283,7 @@ impl Seen {
         }
         let by_address = spelt
             .iter()
-            .filter_map(|one: &WrittenAddress| Some((reach::of(one.address)?, one.odd)));
+            .filter_map(|one: &WrittenAddress| Some((reach::reach(one.address)?, one.odd)));
         let name = spelt.is_empty() && !target.host.contains(':');
         let by_name = names::reach(&target.host)
             .filter(|_| name)
@@ -278,14 +297,14 @@ impl Seen {
             && depth == 0
             && is_label(&target.host)
             && match target.by {
-                By::Standard => true,
-                By::Start => target.port.is_some(),
-                By::Trick => false,
+                HostOrigin::Standard => true,
+                HostOrigin::Start => target.port.is_some(),
+                HostOrigin::Trick => false,
             };
         let by_label = bare.then_some((Reach::InternalName, false));
         for (reach, odd) in by_address.chain(by_name).chain(by_label) {
             let named = reach == Reach::InternalName;
-            let meant = !named || looked_up && depth == 0 && target.by != By::Trick;
+            let meant = !named || looked_up && depth == 0 && target.by != HostOrigin::Trick;
             // `metadata` is a word, and a host only where a host is required.
             let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
             let allowed = self.stands == UrlOrigin::Command
@@ -294,19 +313,20 @@ impl Seen {
                 && reach < Reach::LinkLocal;
             if !meant
                 || word
-                || allowed && target.by == By::Trick
+                || allowed && target.by == HostOrigin::Trick
                 || returns && reach == Reach::Loopback && !odd
             {
                 continue;
             }
-            let odd = odd || target.odd || target.by == By::Trick || reach == Reach::WildcardDns;
+            let odd =
+                odd || target.odd || target.by == HostOrigin::Trick || reach == Reach::WildcardDns;
             self.reached.push(Reached {
                 reach,
                 odd,
                 resolved: false,
             });
         }
-        if name && target.by != By::Trick {
+        if name && target.by != HostOrigin::Trick {
             let stands_for_host =
                 depth == 0 && looked_up && (sure || self.stands == UrlOrigin::Argument);
             self.resolve(target, place, returns, stands_for_host);
@@ -331,7 +351,7 @@ impl Seen {
         {
             return;
         }
-        let addresses = match lookup.of(&target.host) {
+        let addresses = match lookup.resolution(&target.host) {
             Resolution::Nothing => return,
             Resolution::Unresolved => {
                 self.unresolved |= stands_for_host;
@@ -345,7 +365,7 @@ impl Seen {
                     .hosts
                     .say(place.tool, &address.to_string(), target.port)
             });
-            match (said, reach::of(*address)) {
+            match (said, reach::reach(*address)) {
                 (Some(HostDecision::Allowed), _) => {}
                 (Some(HostDecision::Denied), _) => self.denied = true,
                 (_, Some(Reach::Loopback)) if returns => {}
@@ -372,7 +392,7 @@ impl Seen {
             if at > start
                 && let Some(inner) = path.get(start..)
             {
-                self.look(inner, place, depth + 1, By::Standard, false);
+                self.look(inner, place, depth + 1, HostOrigin::Standard, false);
             }
         }
         for pair in query.split(['&', ';', '#', '?']).take(64) {
@@ -385,9 +405,9 @@ impl Seen {
                 || value.contains(":\\\\");
             let returns = RETURNS.contains(&name.as_str());
             if is_url {
-                self.look(&value, place, depth + 1, By::Standard, returns);
+                self.look(&value, place, depth + 1, HostOrigin::Standard, returns);
             } else if HOLDS_HOST.contains(&name.as_str()) && value.contains(['.', ':']) {
-                self.look(&value, place, depth + 1, By::Start, returns);
+                self.look(&value, place, depth + 1, HostOrigin::Start, returns);
             }
         }
     }

@@ -68,7 +68,7 @@ impl<'l> Lookup<'l> {
     }
 
     /// Returns the state of `name`, and records the name if it has not been resolved yet.
-    pub(super) fn of(&self, name: &str) -> Resolution<'l> {
+    pub(super) fn resolution(&self, name: &str) -> Resolution<'l> {
         if let Some(answers) = self.answers {
             return answers
                 .0
@@ -111,14 +111,21 @@ mod tests {
         let lookup = Lookup::new(None);
         for at in 0..NAMES {
             for _ in 0..2 {
-                assert_eq!(lookup.of(&format!("a{at}.example")), Resolution::Nothing);
+                assert_eq!(
+                    lookup.resolution(&format!("a{at}.example")),
+                    Resolution::Nothing
+                );
             }
         }
         let wanted = lookup.wanted();
         assert_eq!((wanted.names.len(), wanted.more), (NAMES, false));
         let lookup = Lookup::new(None);
-        (0..=NAMES)
-            .for_each(|at| assert_eq!(lookup.of(&format!("a{at}.example")), Resolution::Nothing));
+        (0..=NAMES).for_each(|at| {
+            assert_eq!(
+                lookup.resolution(&format!("a{at}.example")),
+                Resolution::Nothing
+            )
+        });
         let wanted = lookup.wanted();
         assert_eq!((wanted.names.len(), wanted.more), (NAMES, true));
     }
@@ -133,9 +140,9 @@ mod tests {
         .into_iter()
         .collect();
         let lookup = Lookup::new(Some(&answers));
-        assert_eq!(lookup.of("a.example"), Resolution::At(&[here]));
-        assert_eq!(lookup.of("b.example"), Resolution::Unresolved);
-        assert_eq!(lookup.of("c.example"), Resolution::Unresolved);
+        assert_eq!(lookup.resolution("a.example"), Resolution::At(&[here]));
+        assert_eq!(lookup.resolution("b.example"), Resolution::Unresolved);
+        assert_eq!(lookup.resolution("c.example"), Resolution::Unresolved);
         assert_eq!(lookup.wanted(), UnresolvedNames::default());
     }
 

@@ -145,7 +145,7 @@ fn inside(name: &str) -> Option<Reach> {
         .map(Ipv4Addr::from);
     v4s(name)
         .chain(hex)
-        .filter_map(|address| reach::of(IpAddr::V4(address)))
+        .filter_map(|address| reach::reach(IpAddr::V4(address)))
         .filter(|reach| *reach > Reach::Reserved)
         .max()
 }

@@ -63,7 +63,7 @@ pub(super) struct UrlHost {
     pub(super) host: String,
     pub(super) port: Option<u16>,
     /// How it was found.
-    pub(super) by: By,
+    pub(super) by: HostOrigin,
     /// Whether it is disguised: percent signs, full-width or circled characters, characters that
     /// clients drop.
     pub(super) odd: bool,
@@ -71,7 +71,7 @@ pub(super) struct UrlHost {
 
 /// How a host was found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum By {
+pub(super) enum HostOrigin {
     /// By a client that is misled: after an `@` in the path, or before an `@`.
     Trick,
     /// At the start of a text without a scheme.
@@ -111,8 +111,8 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
     let last = parsed.schemes.last().map_or("", String::as_str);
     let slashes = left.len() - left.trim_start_matches(['/', '\\']).len();
     let by = match last {
-        "" if slashes >= 2 => By::Standard,
-        "" if slashes == 0 && !left.starts_with(['?', '#', '.']) => By::Start,
+        "" if slashes >= 2 => HostOrigin::Standard,
+        "" if slashes == 0 && !left.starts_with(['?', '#', '.']) => HostOrigin::Start,
         "" => return Some(parsed),
         scheme if HOSTLESS.contains(&scheme) => {
             parsed.rest = left.to_owned();
@@ -120,9 +120,9 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
         }
         scheme if SPECIAL.contains(&scheme) => {
             odd |= slashes != 2 || left.starts_with('\\');
-            By::Standard
+            HostOrigin::Standard
         }
-        _ if slashes >= 2 => By::Standard,
+        _ if slashes >= 2 => HostOrigin::Standard,
         _ => {
             parsed.rest = left.to_owned();
             return Some(parsed);
@@ -138,7 +138,7 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
 }
 
 impl Parsed {
-    fn hosts(&mut self, text: &str, by: By, odd: bool) {
+    fn hosts(&mut self, text: &str, by: HostOrigin, odd: bool) {
         let until = |stops: &[char]| {
             text.get(..text.find(stops).unwrap_or(text.len()))
                 .unwrap_or_default()
@@ -155,7 +155,7 @@ impl Parsed {
         let before = strict.split('@').next().unwrap_or(strict);
         self.add(
             before.split_whitespace().next().unwrap_or(before),
-            By::Trick,
+            HostOrigin::Trick,
             odd,
         );
         for (at, _) in text.match_indices(['@', '\\']).take(4 * TARGETS) {
@@ -165,14 +165,14 @@ impl Parsed {
                     .split(['/', '\\', '?', '#', '@', '&', ' ', ';', ','])
                     .next()
                     .unwrap_or(after),
-                By::Trick,
+                HostOrigin::Trick,
                 odd,
             );
         }
     }
 
     /// Adds the target of `host` or `host:port`.
-    fn add(&mut self, written: &str, by: By, odd: bool) {
+    fn add(&mut self, written: &str, by: HostOrigin, odd: bool) {
         // A line end in a host starts a header of the request.
         let lower = written.to_ascii_lowercase();
         let end = ["%0d", "%0a"]
@@ -201,7 +201,7 @@ impl Parsed {
         self.target(host, port, by, odd);
     }
 
-    fn target(&mut self, host: &str, port: Option<u16>, by: By, odd: bool) {
+    fn target(&mut self, host: &str, port: Option<u16>, by: HostOrigin, odd: bool) {
         let bare = host.trim_end_matches('.');
         if bare.is_empty()
             || self

@@ -5,7 +5,7 @@ use crate::document::{Located, Table, suggest};
 use crate::reach::Reach;
 
 use super::hosts::HostPattern;
-use super::judge::{Seen, UrlOrigin};
+use super::judge::{UrlFacts, UrlOrigin};
 
 /// The conditions of a rule of this kind. All that are given must hold; of a list, one entry.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ impl Spec {
     }
 
     /// Returns the reading of the finding if a URL meets the conditions.
-    pub(super) fn matches(&self, seen: &Seen) -> Option<&'static str> {
+    pub(super) fn matches(&self, seen: &UrlFacts) -> Option<&'static str> {
         if self.inside.is_some_and(|inside| !seen.stands(inside)) {
             return None;
         }

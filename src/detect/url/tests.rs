@@ -1,6 +1,6 @@
 //! Every disguise of a host is judged like its plain form.
 
-use super::judge::Seen;
+use super::judge::UrlFacts;
 use super::{HostList, HostPattern, Hosts};
 use crate::detect::{AccessScope, Details, OutboundDetails, Place, ReadAs};
 use crate::reach::Reach;
@@ -19,8 +19,8 @@ fn read_as(read_as: ReadAs) -> Details<'static> {
     })
 }
 
-fn seen(text: &str) -> Seen {
-    Seen::argument(
+fn seen(text: &str) -> UrlFacts {
+    UrlFacts::argument(
         text,
         &Place {
             details: read_as(ReadAs::Url),
@@ -235,7 +235,7 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
         ("http://nas.lan/", false, false),
         ("https://example.com/", false, true),
     ] {
-        let seen = Seen::argument(text, &place);
+        let seen = UrlFacts::argument(text, &place);
         assert_eq!(
             (!seen.reached.is_empty(), seen.denied),
             (reaches, denied),
@@ -251,7 +251,7 @@ fn in_commands_only_what_is_grave_or_hidden_is_said() {
         ..Place::default()
     };
     let grave = |text: &str| {
-        Seen::command(text, &place)
+        UrlFacts::command(text, &place)
             .reached
             .iter()
             .any(|reached| reached.odd || reached.reach >= Reach::LinkLocal)
@@ -318,7 +318,7 @@ fn any_text_is_judged_without_a_panic() {
             .map(|_| parts[pick(&mut seed, parts.len())])
             .collect();
         let argument = seen(&text);
-        let command = Seen::command(&text, &Place::default());
+        let command = UrlFacts::command(&text, &Place::default());
         assert!(
             argument.reached.len() < 200 && command.reached.len() < 200,
             "{text:?}"

@@ -108,7 +108,7 @@ pub(super) fn is_known(word: &str) -> bool {
     HEADS.contains_key(word)
 }
 
-fn of(word: &str) -> Head {
+fn head_of(word: &str) -> Head {
     HEADS.get(word).copied().unwrap_or(Head::Unknown)
 }
 
@@ -116,7 +116,7 @@ fn of(word: &str) -> Head {
 /// that there is content (`script_content`), the one before `to` if the purpose follows
 /// (`command_to_run`).
 pub(super) fn head(name: &str) -> Head {
-    let words = Words::of(name);
+    let words = Words::new(name);
     let mut words = words.list();
     if let Some(at) = words
         .iter()
@@ -136,7 +136,7 @@ pub(super) fn head(name: &str) -> Head {
         return Head::Unknown;
     };
     let previous = before.last().copied().unwrap_or("");
-    match (of(last), of(previous)) {
+    match (head_of(last), head_of(previous)) {
         (Head::Loose, runs @ (Head::Shell | Head::Code | Head::Sql)) => runs,
         // `command_args`, `file_args`: the preceding word indicates what the arguments belong to.
         (Head::Code, _)

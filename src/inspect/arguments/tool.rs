@@ -168,8 +168,8 @@ impl Tool {
     pub(super) fn new(name: &str, described: bool) -> Self {
         // A prefix names a server: it counts if the rest is not conclusive.
         let (server, own) = split(name);
-        let own_words = Words::of(own);
-        let server_words = Words::of(server);
+        let own_words = Words::new(own);
+        let server_words = Words::new(server);
         let all = own_words.list();
         let before = server_words.list();
         let mut runs = runs(&all);

@@ -36,7 +36,7 @@ pub(super) struct Words(String);
 
 impl Words {
     /// Splits a name at punctuation and capitals.
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let mut words = String::with_capacity(name.len().min(NAME_BYTES) + 8);
         let mut letters = name.chars().take(NAME_BYTES).peekable();
         let mut before = ' ';
@@ -118,8 +118,8 @@ mod tests {
             ("", ""),
             ("日本", ""),
         ] {
-            assert_eq!(Words::of(name).list().join(" "), want, "{name}");
+            assert_eq!(Words::new(name).list().join(" "), want, "{name}");
         }
-        assert_eq!(Words::of(&"a_".repeat(1000)).list().len(), WORDS);
+        assert_eq!(Words::new(&"a_".repeat(1000)).list().len(), WORDS);
     }
 }

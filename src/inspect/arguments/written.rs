@@ -64,7 +64,7 @@ impl Units<'_> {
             return Vec::new();
         }
         let tool_adds = LazyCell::new(|| {
-            Words::of(tool)
+            Words::new(tool)
                 .list()
                 .iter()
                 .any(|word| ADDS.contains(word))
@@ -80,7 +80,7 @@ impl Units<'_> {
                     adds: *tool_adds,
                 });
             }
-            let name = Words::of(last_name(&unit.argument));
+            let name = Words::new(last_name(&unit.argument));
             let names = name.list();
             let part = names.iter().any(|name| PARTS.contains(name));
             let whole = names.last().is_some_and(|name| WHOLE.contains(name));
@@ -100,7 +100,7 @@ impl Units<'_> {
 
     /// Returns the files to which a downloading tool saves the content of a URL in its arguments.
     pub(in crate::inspect) fn downloaded(&self, tool: &str) -> Vec<String> {
-        let name = Words::of(tool);
+        let name = Words::new(tool);
         let words = name.list();
         let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
         let values = || {

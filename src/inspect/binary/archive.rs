@@ -3,7 +3,7 @@
 
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
-use super::{Budget, Contents, PART_BYTES, Unread, as_text, unpack};
+use super::{Budget, Contents, PART_BYTES, SkipReason, as_text, unpack};
 
 /// Maximum number of members that are opened.
 const MEMBERS: usize = 256;
@@ -21,7 +21,7 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
         .rposition(|mark| mark == b"PK\x05\x06")
         .and_then(|at| tail.get(at..))
     else {
-        contents.unread = Some(Unread::Undecodable);
+        contents.unread = Some(SkipReason::Undecodable);
         return contents;
     };
     let count = number(end, 10, 2);
@@ -32,7 +32,7 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
             .get(at..)
             .filter(|entry| entry.starts_with(b"PK\x01\x02"))
         else {
-            contents.unread = Some(Unread::Undecodable);
+            contents.unread = Some(SkipReason::Undecodable);
             break;
         };
         let name = number(entry, 28, 2);
@@ -59,13 +59,17 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
         }
     }
     if count > MEMBERS || count == 0xFFFF {
-        contents.unread = Some(Unread::TooManyMembers);
+        contents.unread = Some(SkipReason::TooManyMembers);
     }
     contents
 }
 
 /// Returns the text of a member, empty for folders, and the reason if it is incomplete.
-fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option<Unread>), Unread> {
+fn member(
+    bytes: &[u8],
+    entry: &[u8],
+    budget: &Budget,
+) -> Result<(String, Option<SkipReason>), SkipReason> {
     let flags = number(entry, 8, 2);
     let method = number(entry, 10, 2);
     let packed = number(entry, 20, 4);
@@ -75,25 +79,25 @@ fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option
         return Ok((String::new(), None));
     }
     if flags & 1 == 1 {
-        return Err(Unread::Encrypted);
+        return Err(SkipReason::Encrypted);
     }
     if size > PART_BYTES {
-        return Err(Unread::TooLong);
+        return Err(SkipReason::TooLong);
     }
     let local = bytes
         .get(at..)
         .filter(|local| local.starts_with(b"PK\x03\x04"))
-        .ok_or(Unread::Undecodable)?;
+        .ok_or(SkipReason::Undecodable)?;
     let start = 30 + number(local, 26, 2) + number(local, 28, 2);
     let data = local
         .get(start..start.saturating_add(packed))
-        .ok_or(Unread::Undecodable)?;
+        .ok_or(SkipReason::Undecodable)?;
     let (data, incomplete) = match method {
         0 => (data.to_vec(), None),
         8 => unpack(budget, PART_BYTES, |most| {
             decompress_to_vec_with_limit(data, most)
         }),
-        _ => return Err(Unread::Undecodable),
+        _ => return Err(SkipReason::Undecodable),
     };
     match text_of(&data, incomplete) {
         Some(text) => Ok((text, incomplete)),
@@ -102,7 +106,7 @@ fn member(bytes: &[u8], entry: &[u8], budget: &Budget) -> Result<(String, Option
 }
 
 /// Returns decompressed data as text; if the data is `incomplete`, its last character may be, too.
-fn text_of(data: &[u8], incomplete: Option<Unread>) -> Option<String> {
+fn text_of(data: &[u8], incomplete: Option<SkipReason>) -> Option<String> {
     let whole = match std::str::from_utf8(data) {
         Err(error) if incomplete.is_some() && error.error_len().is_none() => {
             data.get(..error.valid_up_to())?
@@ -112,14 +116,14 @@ fn text_of(data: &[u8], incomplete: Option<Unread>) -> Option<String> {
     as_text(whole)
 }
 
-fn unread(data: &[u8]) -> Unread {
+fn unread(data: &[u8]) -> SkipReason {
     if data.starts_with(b"PK\x03\x04")
         || data.starts_with(&[0x1F, 0x8B])
         || data.starts_with(b"%PDF")
     {
-        Unread::Nested
+        SkipReason::Nested
     } else {
-        Unread::Binary
+        SkipReason::Binary
     }
 }
 
@@ -157,13 +161,13 @@ pub(super) fn gzip(bytes: &[u8], budget: &Budget) -> Contents {
 }
 
 /// Adds decompressed data as text, or records why it was not read.
-fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<Unread>) {
+fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<SkipReason>) {
     match text_of(data, incomplete) {
         Some(text) => {
             contents.add(&text);
             contents.unread = incomplete.or(contents.unread);
         }
-        None if is_archive(data) => contents.unread = Some(Unread::Nested),
+        None if is_archive(data) => contents.unread = Some(SkipReason::Nested),
         None => contents.unread = Some(incomplete.unwrap_or_else(|| unread(data))),
     }
 }
@@ -219,7 +223,7 @@ fn paragraphs(xml: &str) -> String {
 /// Returns whether data is an archive. The members of a tar file are not extracted, but text in it
 /// is still read as text.
 fn is_archive(data: &[u8]) -> bool {
-    data.get(257..262) == Some(b"ustar") || unread(data) == Unread::Nested
+    data.get(257..262) == Some(b"ustar") || unread(data) == SkipReason::Nested
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> usize {

@@ -1,7 +1,7 @@
 //! Packed data in base64 within a text: archives, compressed text, documents and images outside of
 //! `data:` URLs.
 
-use super::{Contents, Unread, open};
+use super::{Contents, SkipReason, open};
 use crate::detect::work::Budget;
 use crate::text::is_code;
 
@@ -65,7 +65,7 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
             continue;
         }
         if run.len() > room || found.len() >= RUNS {
-            found.push(Contents::of("", Unread::TooMuchText));
+            found.push(Contents::unread("", SkipReason::TooMuchText));
             break;
         }
         room -= run.len();

@@ -2,11 +2,11 @@
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Budget, Contents, PART_BYTES, RUN, Unread, as_text, unpack};
+use super::{Budget, Contents, PART_BYTES, RUN, SkipReason, as_text, unpack};
 
 /// Reads a PNG image (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and the data after its end.
 pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
-    let mut contents = Contents::of("png", Unread::Binary);
+    let mut contents = Contents::unread("png", SkipReason::Binary);
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
         let length = head
@@ -73,7 +73,7 @@ fn add_packed(contents: &mut Contents, data: &[u8], budget: &Budget) {
 
 /// Reads a JPEG image (ITU-T T.81): comments, Exif and XMP, and the data after its end.
 pub(super) fn jpeg(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::of("jpeg", Unread::Binary);
+    let mut contents = Contents::unread("jpeg", SkipReason::Binary);
     let mut at = 2;
     while let Some([0xFF, kind, high, low]) = bytes.get(at..at + 4) {
         let length = usize::from(*high) << 8 | usize::from(*low);
@@ -98,7 +98,7 @@ pub(super) fn jpeg(bytes: &[u8]) -> Contents {
 
 /// Reads any text in data of another type.
 pub(super) fn runs(kind: &'static str, bytes: &[u8]) -> Contents {
-    let mut contents = Contents::of(kind, Unread::Binary);
+    let mut contents = Contents::unread(kind, SkipReason::Binary);
     add_runs(&mut contents, bytes);
     contents
 }

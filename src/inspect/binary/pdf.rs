@@ -5,7 +5,7 @@
 use memchr::memmem;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Budget, Contents, PART_BYTES, Unread, unpack};
+use super::{Budget, Contents, PART_BYTES, SkipReason, unpack};
 
 /// Maximum number of streams that are opened; [`Budget`] limits how much is decompressed.
 const STREAMS: usize = 512;
@@ -13,7 +13,7 @@ const STREAMS: usize = 512;
 const DICTIONARY_BYTES: usize = 1024;
 
 pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
-    let mut contents = Contents::of("pdf", Unread::Binary);
+    let mut contents = Contents::unread("pdf", SkipReason::Binary);
     let mut at = 0;
     for _ in 0..STREAMS {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
         bytes.get(at.min(bytes.len())..).unwrap_or_default(),
     ));
     if memmem::find(bytes, b"/Encrypt").is_some() {
-        contents.unread = Some(Unread::Encrypted);
+        contents.unread = Some(SkipReason::Encrypted);
     }
     contents
 }

@@ -235,7 +235,7 @@ fn text_in_binaries_is_found() {
         let contents = open(&bytes, &Budget::default());
         let texts = contents.texts.join("\n");
         assert_eq!(
-            (contents.kind, contents.unread.map(Unread::name)),
+            (contents.kind, contents.unread.map(SkipReason::name)),
             (kind, unread),
             "{what}: {texts}"
         );
@@ -269,7 +269,7 @@ fn a_bomb_is_not_unpacked() {
     let bomb = zip(&[("a", &vec![b'a'; 3 << 20])]);
     assert_eq!(
         open(&bomb, &Budget::default()).unread,
-        Some(Unread::TooLong)
+        Some(SkipReason::TooLong)
     );
     let many: Vec<(String, Vec<u8>)> = (0..50)
         .map(|n| (format!("{n}.txt"), vec![b'a'; 100 << 10]))
@@ -279,7 +279,7 @@ fn a_bomb_is_not_unpacked() {
         .map(|(name, data)| (name.as_str(), &data[..]))
         .collect();
     let contents = open(&zip(&many), &Budget::default());
-    assert_eq!(contents.unread, Some(Unread::TooMuchText));
+    assert_eq!(contents.unread, Some(SkipReason::TooMuchText));
     assert!(contents.texts.iter().map(String::len).sum::<usize>() <= TEXT_BYTES);
 }
 
@@ -322,13 +322,13 @@ fn all_formats_share_the_budget_of_their_message() {
             ..WorkLimits::default()
         });
         for _ in 0..2 {
-            assert_ne!(open(bytes, &budget).unread, Some(Unread::OverBudget));
+            assert_ne!(open(bytes, &budget).unread, Some(SkipReason::OverBudget));
         }
-        assert_eq!(open(bytes, &budget).unread, Some(Unread::OverBudget));
+        assert_eq!(open(bytes, &budget).unread, Some(SkipReason::OverBudget));
         assert_eq!(budget.unpacked_left(), 0);
-        assert_eq!(open(&gzip, &budget).unread, Some(Unread::OverBudget));
+        assert_eq!(open(&gzip, &budget).unread, Some(SkipReason::OverBudget));
         let found = in_addresses(&format!("data:application/gzip;base64,{address}"), &budget);
-        assert_eq!(found[0].1.unread, Some(Unread::OverBudget));
+        assert_eq!(found[0].1.unread, Some(SkipReason::OverBudget));
         assert_eq!(
             budget.exceeded().collect::<Vec<_>>(),
             ["unpacked_bytes_per_message"]
@@ -350,7 +350,7 @@ fn what_is_unpacked_of_cut_data_is_read() {
         ..WorkLimits::default()
     });
     let contents = open(&gzip, &budget);
-    assert_eq!(contents.unread, Some(Unread::OverBudget));
+    assert_eq!(contents.unread, Some(SkipReason::OverBudget));
     assert!(contents.texts[0].contains(ORDER), "{:?}", contents.texts);
 }
 
@@ -444,7 +444,7 @@ fn packed_data_in_a_text_is_opened() {
     let noise: Vec<u8> = (0..600_u32).map(|n| (n * n * 7 % 251) as u8).collect();
     assert_eq!(
         in_text(&encoded(&noise), &Budget::default())[0].unread,
-        Some(Unread::Binary)
+        Some(SkipReason::Binary)
     );
     assert_eq!(
         in_text(

@@ -46,7 +46,7 @@ pub(super) fn classes(
             () => other = true,
         }
     }
-    let prose = Prose::of(&differences);
+    let prose = Prose::new(&differences);
     let name = new
         .root()
         .get("name")

@@ -25,7 +25,7 @@ impl std::fmt::Debug for Content {
 impl Content {
     /// Returns the content of a definition. Members that describe the current data of a resource
     /// (`size`, `annotations.lastModified`) are not a part of it.
-    pub fn of(definition: Value<'_>, kind: Kind) -> Self {
+    pub fn new(definition: Value<'_>, kind: Kind) -> Self {
         Self(canonical(definition, kind).into())
     }
 
@@ -34,7 +34,7 @@ impl Content {
     /// # Errors
     /// The text is not JSON.
     pub fn read(text: &str, kind: Kind) -> Result<Self, ParseError> {
-        Ok(Self::of(
+        Ok(Self::new(
             Json::parse(text.to_owned().into(), &limits(text))?.root(),
             kind,
         ))

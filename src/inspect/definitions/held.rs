@@ -4,7 +4,7 @@ use super::server::METHODS;
 use super::{Key, Kind, Pins};
 use crate::config::{ChangeAction, ChangeClass, ChangesConfig, Scope};
 use crate::detect::Surface;
-use crate::inspect::finding::Own;
+use crate::inspect::finding::GateFinding;
 use crate::inspect::{Inspection, Question, Refusal};
 use crate::message::{Envelope, Message};
 use crate::rules::{Action, RuleId, Severity};
@@ -40,7 +40,7 @@ impl Held<'_> {
         } else {
             "/params/name".to_owned()
         };
-        let own = Own {
+        let own = GateFinding {
             rule: CHANGED,
             title: TITLE,
             severity: Severity::High,
@@ -117,12 +117,12 @@ impl Held<'_> {
         })
         .chain(servers);
         let (action, class) = keys
-            .filter_map(|key| self.of(&key))
+            .filter_map(|key| self.held_action(&key))
             .max_by_key(|(action, _)| *action)?;
         Some((action, class, tool))
     }
 
-    fn of(&self, key: &Key) -> Option<(ChangeAction, ChangeClass)> {
+    fn held_action(&self, key: &Key) -> Option<(ChangeAction, ChangeClass)> {
         let pin = self.pins.get(key)?;
         let held = pin.held.as_ref()?;
         let class = held

@@ -129,7 +129,7 @@ impl Reader<'_> {
                 left.push((definition.span(), false));
                 continue;
             };
-            let content = Content::of(definition, kind);
+            let content = Content::new(definition, kind);
             let pin = self.pins.get(&key);
             let pinned = pin
                 .and_then(|pin| pin.content.clone())

@@ -181,7 +181,7 @@ pub(super) struct Prose {
 
 impl Prose {
     /// Collects the sentences of the values that differ.
-    pub(super) fn of(differences: &[Difference<'_>]) -> Self {
+    pub(super) fn new(differences: &[Difference<'_>]) -> Self {
         let mut out = Self::default();
         let mut old: HashSet<Vec<String>> = HashSet::new();
         for difference in differences {

@@ -9,7 +9,7 @@ use crate::message::{Value, ValueKind};
 
 /// What is at the end of a path into a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum SchemaPosition {
     /// A keyword, or a member of the definition itself.
     Keyword,
     /// A parameter.
@@ -19,37 +19,37 @@ pub(super) enum Spot {
 }
 
 /// Returns what is at the end of a path from a definition's root.
-pub(super) fn spot(path: &[String]) -> Spot {
+pub(super) fn spot(path: &[String]) -> SchemaPosition {
     let mut steps = path.iter().map(String::as_str);
     match steps.next() {
         Some("inputSchema" | "outputSchema") => {}
         Some("annotations" | "arguments" | "icons") => {
             return if path.len() > 3 {
-                Spot::Within
+                SchemaPosition::Within
             } else {
-                Spot::Keyword
+                SchemaPosition::Keyword
             };
         }
         _ => {
             return if path.len() > 1 {
-                Spot::Within
+                SchemaPosition::Within
             } else {
-                Spot::Keyword
+                SchemaPosition::Keyword
             };
         }
     }
-    let mut spot = Spot::Keyword;
+    let mut spot = SchemaPosition::Keyword;
     while let Some(step) = steps.next() {
         spot = match step {
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
                 match steps.next() {
-                    Some(_) => Spot::Property,
-                    None => Spot::Keyword,
+                    Some(_) => SchemaPosition::Property,
+                    None => SchemaPosition::Keyword,
                 }
             }
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
                 steps.next();
-                Spot::Keyword
+                SchemaPosition::Keyword
             }
             "items"
             | "additionalProperties"
@@ -58,9 +58,9 @@ pub(super) fn spot(path: &[String]) -> Spot {
             | "then"
             | "else"
             | "contains"
-            | "propertyNames" => Spot::Keyword,
-            _ if steps.next().is_some() => return Spot::Within,
-            _ => Spot::Keyword,
+            | "propertyNames" => SchemaPosition::Keyword,
+            _ if steps.next().is_some() => return SchemaPosition::Within,
+            _ => SchemaPosition::Keyword,
         };
     }
     spot
@@ -68,7 +68,7 @@ pub(super) fn spot(path: &[String]) -> Spot {
 
 /// Returns whether a path leads to a keyword of a schema, or to a member of a definition.
 pub(super) fn is_keyword(path: &[String]) -> bool {
-    spot(path) == Spot::Keyword
+    spot(path) == SchemaPosition::Keyword
 }
 
 fn is_input(kind: Kind, path: &[String]) -> bool {
@@ -88,7 +88,7 @@ fn is_parameter(kind: Kind, path: &[String]) -> bool {
         && if kind == Kind::Prompt {
             path.len() == 2
         } else {
-            spot(path) == Spot::Property
+            spot(path) == SchemaPosition::Property
         }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<
     if matches!(last, "properties" | "inputSchema" | "arguments") {
         return old.is_none() && new.is_some_and(says_little);
     }
-    if spot(path) != Spot::Keyword {
+    if spot(path) != SchemaPosition::Keyword {
         return false;
     }
     let number =
@@ -291,7 +291,7 @@ pub(super) fn asks_for_secrets(kind: Kind, differences: &[Difference<'_>]) -> bo
                 .is_some_and(|last| matches!(last.as_str(), "description" | "title" | "default"));
             asks |= match found.role {
                 crate::message::Role::Key => {
-                    spot(&within) == Spot::Property && name_asks(&found.value)
+                    spot(&within) == SchemaPosition::Property && name_asks(&found.value)
                 }
                 crate::message::Role::Value => {
                     says && asked(&found.value)

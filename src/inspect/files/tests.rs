@@ -14,7 +14,7 @@ use crate::rules::Library;
 fn files(written: &[(&str, &str)]) -> Files {
     let mut files = Files::default();
     written.iter().for_each(|(path, text)| {
-        files.add(FileEffect::new(path, Content::of(text), false).unwrap())
+        files.add(FileEffect::new(path, Content::new(text), false).unwrap())
     });
     files
 }
@@ -48,7 +48,7 @@ fn a_path_is_found_by_every_name_it_may_have() {
 fn the_newest_counts_and_additions_add() {
     let mut files = files(&[("/a/x.sh", "first"), ("/b/x.sh", "second")]);
     assert_eq!(files.content("x.sh").map(Content::kept_bytes), Some(6));
-    files.add(FileEffect::new("/b/x.sh", Content::of("more"), true).unwrap());
+    files.add(FileEffect::new("/b/x.sh", Content::new("more"), true).unwrap());
     assert_eq!(
         files.content("/b/x.sh").map(Content::kept_bytes),
         Some("second\nmore".len())
@@ -61,7 +61,7 @@ fn the_newest_counts_and_additions_add() {
 fn what_is_kept_is_bounded() {
     let mut kept = Files::default();
     for at in 0..3 * FILES {
-        kept.add(FileEffect::new(&format!("f{at}"), Content::of("a"), false).unwrap());
+        kept.add(FileEffect::new(&format!("f{at}"), Content::new("a"), false).unwrap());
     }
     assert_eq!(kept.files.len(), FILES);
     assert!(kept.content("f0").is_none() && kept.content(&format!("f{}", 3 * FILES - 1)).is_some());
@@ -69,7 +69,7 @@ fn what_is_kept_is_bounded() {
         kept.add(
             FileEffect::new(
                 &format!("g{at}"),
-                Content::of(&"a".repeat(100 << 10)),
+                Content::new(&"a".repeat(100 << 10)),
                 false,
             )
             .unwrap(),

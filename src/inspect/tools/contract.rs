@@ -8,8 +8,8 @@ use super::schema::{ArgumentFault, Schema};
 use super::{Tools, example};
 use crate::config::SchemaConfig;
 use crate::detect::{Surface, work};
-use crate::inspect::finding::Own;
-use crate::inspect::{Inspection, Refusal, Uninspected, Unread};
+use crate::inspect::finding::GateFinding;
+use crate::inspect::{Inspection, Refusal, SkipReason, Uninspected};
 use crate::message::{Envelope, Message, Value};
 use crate::rules::{Action, Severity};
 
@@ -63,7 +63,7 @@ impl Contract<'_> {
         let matched = params
             .get("arguments")
             .map_or(&*tool, |arguments| arguments.raw());
-        let own = Own {
+        let own = GateFinding {
             rule: breach.rule,
             title: breach.title,
             severity: Severity::Medium,
@@ -86,7 +86,7 @@ impl Contract<'_> {
         &self,
         tool: &str,
         arguments: Option<Value<'_>>,
-        mut unchecked: impl FnMut(Unread, usize),
+        mut unchecked: impl FnMut(SkipReason, usize),
     ) -> Option<Breach> {
         let shown: String = tool
             .chars()
@@ -103,7 +103,7 @@ impl Contract<'_> {
                 ),
             });
         }
-        let definition = self.tools.and_then(|tools| tools.of(tool));
+        let definition = self.tools.and_then(|tools| tools.definition(tool));
         if definition.is_none() && !self.config.unlisted && self.tools.is_some() {
             return Some(Breach {
                 rule: "unlisted-tool",
@@ -163,7 +163,7 @@ impl Contract<'_> {
             }
         }
         let first = wrong.first()?;
-        let why = told(&wrong) + &self.example(tool, own, &schemas, &wrong);
+        let why = fault_text(&wrong) + &self.example(tool, own, &schemas, &wrong);
         Some(breach(&first.pointer, why))
     }
 
@@ -218,7 +218,7 @@ fn merge_formats(base: &mut Json, over: &Json) {
 }
 
 /// Returns the faults in words, each once.
-fn told(wrong: &[ArgumentFault]) -> String {
+fn fault_text(wrong: &[ArgumentFault]) -> String {
     let mut out: Vec<String> = Vec::new();
     for ArgumentFault { argument, what, .. } in wrong {
         let whose = if argument.is_empty() {

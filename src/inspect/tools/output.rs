@@ -149,7 +149,7 @@ mod tests {
                 ..Context::new(agent, upstream, Era::Modern)
             },
         );
-        tools.of("t").unwrap()
+        tools.definition("t").unwrap()
     }
 
     /// Returns the result of replacing "bad" in `{"a":"bad"}` with `with`.

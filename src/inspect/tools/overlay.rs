@@ -48,7 +48,7 @@ impl Overlays {
                 .map(|written| Schema::compile_strict(&written))
                 .transpose();
             match check {
-                Ok(check) => made.push(Overlay { tool: tool.clone(), hidden: said.hidden, shown: shown(said), check }),
+                Ok(check) => made.push(Overlay { tool: tool.clone(), hidden: said.hidden, shown: visible(said), check }),
                 Err(_) => faults.push(Fault::of_file(
                     format!("policy.{policy}.tool.{tool}"),
                     "its keywords make no schema",
@@ -64,14 +64,14 @@ impl Overlays {
     }
 
     /// Returns what agents see of the overlays.
-    pub(in crate::inspect) fn shown(&self) -> Vec<(&str, Option<bool>, &Json)> {
+    pub(in crate::inspect) fn visible(&self) -> Vec<(&str, Option<bool>, &Json)> {
         self.0
             .iter()
             .map(|overlay| (overlay.tool.as_str(), overlay.hidden, &overlay.shown))
             .collect()
     }
 
-    fn of<'o>(&'o self, tool: &'o str) -> impl DoubleEndedIterator<Item = &'o Overlay> {
+    fn for_tool<'o>(&'o self, tool: &'o str) -> impl DoubleEndedIterator<Item = &'o Overlay> {
         self.0
             .iter()
             .filter(move |overlay| glob_fits(&overlay.tool, tool))
@@ -79,14 +79,15 @@ impl Overlays {
 
     /// Returns whether a tool is hidden from agents and cannot be called by them.
     pub(in crate::inspect) fn hides(&self, tool: &str) -> bool {
-        self.of(tool)
+        self.for_tool(tool)
             .find_map(|overlay| overlay.hidden)
             .unwrap_or(false)
     }
 
     /// Returns the schemas that calls of a tool are checked against.
     pub(super) fn checks<'o>(&'o self, tool: &'o str) -> impl Iterator<Item = &'o Schema> {
-        self.of(tool).filter_map(|overlay| overlay.check.as_ref())
+        self.for_tool(tool)
+            .filter_map(|overlay| overlay.check.as_ref())
     }
 
     /// Returns what is merged into the definition of a tool: the most specific overlay last, so
@@ -94,7 +95,7 @@ impl Overlays {
     pub(super) fn merged(&self, tool: &str) -> Json {
         let mut all = Json::Null;
         for overlay in self
-            .of(tool)
+            .for_tool(tool)
             .rev()
             .filter(|overlay| overlay.shown.is_object())
         {
@@ -154,7 +155,7 @@ fn tightens(argument: &ArgumentConfig) -> bool {
 }
 
 /// Returns the part that is merged into the server's definition.
-fn shown(said: &ToolConfig) -> Json {
+fn visible(said: &ToolConfig) -> Json {
     let mut out = Map::new();
     if let Some(text) = &said.description {
         out.insert("description".into(), json!(text));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::work::{Refs, Work};
 use crate::config::PathFormat;
-use crate::inspect::Unread;
+use crate::inspect::SkipReason;
 
 /// Maximum length of a schema that is compiled, in bytes.
 const SCHEMA_BYTES: usize = 128 << 10;
@@ -46,7 +46,7 @@ impl Schema {
     ///
     /// # Errors
     /// Why it cannot be compiled: such a schema is not enforced, and that is recorded.
-    pub(super) fn compile(written: &str) -> Result<Self, Unread> {
+    pub(super) fn compile(written: &str) -> Result<Self, SkipReason> {
         // In JSON Schema, a format is an annotation since 2019-09, and servers rarely check it.
         Self::make(written, false)
     }
@@ -55,15 +55,16 @@ impl Schema {
     ///
     /// # Errors
     /// As [`Self::compile`].
-    pub(super) fn compile_strict(written: &str) -> Result<Self, Unread> {
+    pub(super) fn compile_strict(written: &str) -> Result<Self, SkipReason> {
         Self::make(written, true)
     }
 
-    fn make(written: &str, formats: bool) -> Result<Self, Unread> {
+    fn make(written: &str, formats: bool) -> Result<Self, SkipReason> {
         if written.len() > SCHEMA_BYTES {
-            return Err(Unread::SchemaTooLong);
+            return Err(SkipReason::SchemaTooLong);
         }
-        let value: Value = serde_json::from_str(written).map_err(|_| Unread::SchemaUnreadable)?;
+        let value: Value =
+            serde_json::from_str(written).map_err(|_| SkipReason::SchemaUnreadable)?;
         let draft = match value
             .get("$schema")
             .and_then(Value::as_str)
@@ -77,9 +78,9 @@ impl Schema {
             ) => Draft::Draft7,
             Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
             Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
-            Some(_) => return Err(Unread::SchemaDialect),
+            Some(_) => return Err(SkipReason::SchemaDialect),
         };
-        let refs = Refs::of(&value)?;
+        let refs = Refs::read(&value)?;
         let validator = jsonschema::options()
             .with_draft(draft)
             .offline()
@@ -97,7 +98,7 @@ impl Schema {
             .should_validate_formats(formats)
             .build(&value);
         Ok(Self {
-            validator: validator.map_err(|_| Unread::SchemaInvalid)?,
+            validator: validator.map_err(|_| SkipReason::SchemaInvalid)?,
             value,
             refs,
         })

@@ -87,13 +87,18 @@ fn pages_add_and_what_is_listed_again_replaces() {
     );
     let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
     learn(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
-    assert!(tools.of("no").is_none() && tools.of("b").is_some_and(|tool| tool.schema.is_none()));
-    let a = tools.of("a").unwrap();
-    assert!(a.said("q") == Some(Head::Url) && a.said("p").is_none());
+    assert!(
+        tools.definition("no").is_none()
+            && tools
+                .definition("b")
+                .is_some_and(|tool| tool.schema.is_none())
+    );
+    let a = tools.definition("a").unwrap();
+    assert!(a.reader_of("q") == Some(Head::Url) && a.reader_of("p").is_none());
     assert_eq!(tools.0.read().bytes, "ab".len() + a.bytes());
     learn(&tools, "tools/list", second);
     assert!(
-        Arc::ptr_eq(&a, &tools.of("a").unwrap()),
+        Arc::ptr_eq(&a, &tools.definition("a").unwrap()),
         "what stays the same is compiled once"
     );
 }
@@ -112,7 +117,7 @@ fn what_is_remembered_is_bounded() {
         "tools/list",
         &format!(r#"{{"name":"long","inputSchema":{{"title":{long}}}}}"#)
     ));
-    assert!(tools.of("long").is_none());
+    assert!(tools.definition("long").is_none());
     let many: Vec<String> = (0..TOOLS + 1)
         .map(|n| format!(r#"{{"name":"{n}"}}"#))
         .collect();
@@ -120,7 +125,10 @@ fn what_is_remembered_is_bounded() {
         learn(&tools, "tools/list", &many.join(",")),
         "says that there was more"
     );
-    assert!(tools.of(&(TOOLS - 1).to_string()).is_some() && tools.of(&TOOLS.to_string()).is_none());
+    assert!(
+        tools.definition(&(TOOLS - 1).to_string()).is_some()
+            && tools.definition(&TOOLS.to_string()).is_none()
+    );
 }
 
 #[test]

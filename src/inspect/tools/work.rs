@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::schema::TooCostly;
-use crate::inspect::Unread;
+use crate::inspect::SkipReason;
 
 /// Maximum number of pairs of a schema and a value that are compared for one call.
 const PAIRS: usize = 100_000;
@@ -52,14 +52,14 @@ impl Refs {
     ///
     /// # Errors
     /// It is too large, or refers to something outside of itself.
-    pub(super) fn of(schema: &Value) -> Result<Self, Unread> {
+    pub(super) fn read(schema: &Value) -> Result<Self, SkipReason> {
         let mut refs = Self::default();
         // A value, its pointer, and whether its keys are names.
         let mut open = vec![(schema, String::new(), false)];
         while let Some((value, pointer, names)) = open.pop() {
             refs.parts += 1;
             if refs.parts > PARTS || pointer.len() > 2048 {
-                return Err(Unread::SchemaTooLarge);
+                return Err(SkipReason::SchemaTooLarge);
             }
             match value {
                 Value::Object(members) => {
@@ -67,17 +67,17 @@ impl Refs {
                         match (names, key.as_str()) {
                             (false, "$ref") => match value.as_str() {
                                 Some(to) if to.starts_with('#') => refs.any = true,
-                                _ => return Err(Unread::SchemaRemoteReference),
+                                _ => return Err(SkipReason::SchemaRemoteReference),
                             },
                             (
                                 false,
                                 "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor"
                                 | "$recursiveAnchor",
                             ) => {
-                                return Err(Unread::SchemaDynamicReference);
+                                return Err(SkipReason::SchemaDynamicReference);
                             }
                             (false, "$id" | "id") if !pointer.is_empty() && value.is_string() => {
-                                return Err(Unread::SchemaEmbedded);
+                                return Err(SkipReason::SchemaEmbedded);
                             }
                             (false, "$anchor") => {
                                 refs.anchors.insert(

@@ -67,7 +67,7 @@ fn whole(gate: &Gate, audit: AuditId) -> Option<Bytes> {
             who: WHO.to_owned(),
             reason: Some("explain".to_owned()),
         };
-        quarantine.shown(&kept, by).ok().map(|()| kept)
+        quarantine.note_shown(&kept, by).ok().map(|()| kept)
     };
     evidence.or_else(quarantined).map(|kept| kept.message)
 }

@@ -69,7 +69,7 @@ pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
         .into_iter()
         .map(|(name, _)| {
             let policy = policies.get(&name);
-            let pins = pinned.of(&name.0);
+            let pins = pinned.for_upstream(&name.0);
             let definitions = pins
                 .iter()
                 .map(|(key, pin)| definition(key, pin, policy, has_config))

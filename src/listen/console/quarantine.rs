@@ -152,7 +152,7 @@ fn show(
     let Some(kept) = quarantine.get(audit)? else {
         return Ok(not_found());
     };
-    quarantine.shown(&kept.info, by)?;
+    quarantine.note_shown(&kept.info, by)?;
     let text = String::from_utf8_lossy(&kept.message).into_owned();
     let limits = ReadLimits {
         message_bytes: kept.message.len(),

@@ -41,7 +41,7 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
         kind: Kind::Tool,
         name: shown.tool.as_str().into(),
     };
-    if gate.pinned().of(&upstream).get(&key).is_none() {
+    if gate.pinned().for_upstream(&upstream).get(&key).is_none() {
         return conflict("the upstream lists no such tool");
     }
     let policies = gate.policies();

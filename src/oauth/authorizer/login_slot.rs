@@ -71,7 +71,7 @@ impl LoginState {
 pub(super) struct RenewalGuard(Arc<LoginSlot>, watch::Sender<usize>);
 
 impl RenewalGuard {
-    pub(super) fn of(held: Arc<LoginSlot>, renewing: watch::Sender<usize>) -> Self {
+    pub(super) fn new(held: Arc<LoginSlot>, renewing: watch::Sender<usize>) -> Self {
         renewing.send_modify(|renewing| *renewing += 1);
         Self(held, renewing)
     }

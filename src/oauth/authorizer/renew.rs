@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
-use crate::oauth::discover::{
-    DiscoverError, Discovered, DiscoveryHints, discover, server_metadata,
-};
+use crate::oauth::discover::{DiscoverError, Discovery, DiscoveryHints, discover, server_metadata};
 use crate::oauth::{LoginParty, Origin, Scopes};
 
 /// Maximum number of times per hour that more scopes are requested from one principal; further
@@ -310,7 +308,7 @@ impl Authorizer {
         who: &Principal,
         account: Option<Account>,
         used: bool,
-        (challenge, found): (&Challenge, Discovered),
+        (challenge, found): (&Challenge, Discovery),
     ) -> Outcome {
         let party = LoginParty {
             issuer: found.server.issuer.clone(),
@@ -359,7 +357,7 @@ impl Authorizer {
         held: &LoginSlot,
         who: &Principal,
         account: Option<Account>,
-        (challenge, found): (&Challenge, Discovered),
+        (challenge, found): (&Challenge, Discovery),
     ) -> Outcome {
         {
             let mut state = held.state();
@@ -510,7 +508,7 @@ impl Authorizer {
         &self,
         challenge: &Challenge,
         account: Option<&Account>,
-    ) -> Result<Discovered, LoginError> {
+    ) -> Result<Discovery, LoginError> {
         let preferred = self
             .login
             .issuer

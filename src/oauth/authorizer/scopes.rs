@@ -3,7 +3,7 @@
 use crate::config::{Grant, LoginConfig};
 use crate::oauth::Scopes;
 use crate::oauth::challenge::Challenge;
-use crate::oauth::discover::Discovered;
+use crate::oauth::discover::Discovery;
 
 /// The scope that requests a refresh token at servers that support it (OpenID Connect Core, section
 /// 11).
@@ -12,7 +12,7 @@ const OFFLINE: &str = "offline_access";
 /// Returns the scopes for a first login: those of the config, otherwise those of the server's
 /// challenge, otherwise those of its metadata, otherwise none (2025-11-25, Authorization, Scope
 /// Selection Strategy).
-pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discovered) -> Scopes {
+pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discovery) -> Scopes {
     let scopes = match (&login.scopes, &challenge.scope) {
         (Some(own), _) => Scopes(own.iter().cloned().collect()),
         (None, Some(scope)) => scope.clone(),
@@ -23,7 +23,7 @@ pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discover
 
 /// Adds `offline_access` if the server offers it, except for clients that renew without a person
 /// and need no refresh token.
-pub(super) fn with_offline(mut scopes: Scopes, login: &LoginConfig, found: &Discovered) -> Scopes {
+pub(super) fn with_offline(mut scopes: Scopes, login: &LoginConfig, found: &Discovery) -> Scopes {
     if login.grant == Grant::Person && found.server.scopes.0.contains(OFFLINE) {
         scopes.0.insert(OFFLINE.to_owned());
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::oauth::AuthorizationServer;
 
-    fn found(resource: &str, server: &str) -> Discovered {
+    fn found(resource: &str, server: &str) -> Discovery {
         let server = AuthorizationServer {
             issuer: "https://as.example".into(),
             authorization_endpoint: None,
@@ -51,7 +51,7 @@ mod tests {
             iss_in_response: false,
             s256: true,
         };
-        Discovered {
+        Discovery {
             resource: "https://mcp.example/mcp".into(),
             server,
             scopes: Scopes::parse(resource),

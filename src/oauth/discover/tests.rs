@@ -42,7 +42,7 @@ fn metadata(issuer: &str) -> Json {
     })
 }
 
-async fn found(site: &Site, path: &str) -> Result<Discovered, DiscoverError> {
+async fn found(site: &Site, path: &str) -> Result<Discovery, DiscoverError> {
     discover(
         &fetcher(),
         &format!("{}{path}", site.origin),

@@ -121,7 +121,7 @@ pub(super) fn unreachable(host: &str, why: &str) -> FetchError {
 impl Guard {
     /// Returns where an address leads if requests to that host may not be sent there.
     fn forbids(&self, host: &str, address: IpAddr) -> Option<Reach> {
-        let reach = reach::of(address)?;
+        let reach = reach::reach(address)?;
         let listed = self
             .private_hosts
             .iter()

@@ -65,7 +65,7 @@ impl VaultError {
     }
 
     /// Returns a function that turns an I/O error at this path into a [`VaultError`].
-    pub(super) fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io {
             path: path.to_owned(),
             error,

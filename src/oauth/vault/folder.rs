@@ -68,7 +68,7 @@ impl Folder {
         match fs::metadata(&file) {
             Ok(meta) => Ok(Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(VaultError::of(&file)(error)),
+            Err(error) => Err(VaultError::at(&file)(error)),
         }
     }
 
@@ -107,8 +107,8 @@ impl Folder {
         }
         let mut names = vec![];
         let mut leases = vec![];
-        for entry in fs::read_dir(self.path()).map_err(VaultError::of(self.path()))? {
-            let entry = entry.map_err(VaultError::of(self.path()))?;
+        for entry in fs::read_dir(self.path()).map_err(VaultError::at(self.path()))? {
+            let entry = entry.map_err(VaultError::at(self.path()))?;
             let Ok(file) = entry.file_name().into_string() else {
                 continue;
             };

@@ -67,7 +67,7 @@ impl LeaseWaiter {
 
     /// Takes the lease, if it is available now.
     pub(super) fn try_take(&mut self) -> Result<Option<HeldLease>, VaultError> {
-        let failed = |error| VaultError::of(&self.folder)(error);
+        let failed = |error| VaultError::at(&self.folder)(error);
         let newest = newest(&self.folder).map_err(failed)?;
         if let Some(number) = newest
             && !self.over(number)?
@@ -75,7 +75,7 @@ impl LeaseWaiter {
             return Ok(None);
         }
         self.make(newest.map_or(1, |number| number.saturating_add(1)))
-            .map_err(|error| VaultError::of(&self.folder)(error))
+            .map_err(|error| VaultError::at(&self.folder)(error))
     }
 
     fn make(&self, number: u64) -> io::Result<Option<HeldLease>> {
@@ -132,7 +132,7 @@ impl LeaseWaiter {
             Ok(read) => read,
             // There is a higher number by now.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(VaultError::of(&path)(error)),
+            Err(error) => return Err(VaultError::at(&path)(error)),
         };
         if text == FREE {
             return Ok(true);

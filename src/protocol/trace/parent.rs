@@ -44,7 +44,7 @@ impl TraceHeaders {
     /// Reads headers and message. The context in the message takes precedence over that in the
     /// headers: one HTTP request may carry several messages, and may be sent by a component between
     /// agent and gate (OpenTelemetry, semantic conventions for MCP, Context propagation).
-    pub fn of(headers: &HeaderMap, message: &Message) -> Self {
+    pub fn extract(headers: &HeaderMap, message: &Message) -> Self {
         let carrier = of_headers(headers);
         match of_message(message) {
             None => Self {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_well_formed_is_read() {
-        let told = TraceHeaders::of(
+        let told = TraceHeaders::extract(
             &headers(&[
                 (PARENT, GOOD),
                 (STATE, "rojo=00f067aa0ba902b7"),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_message_counts_first_and_the_other_is_its_carrier() {
-        let both = TraceHeaders::of(
+        let both = TraceHeaders::extract(
             &headers(&[(PARENT, GOOD)]),
             &message(&format!(r#""traceparent":"{OTHER}","tracestate":"a=b""#)),
         );
@@ -225,12 +225,13 @@ mod tests {
                 .as_deref(),
             Some(GOOD.get(36..52).unwrap())
         );
-        let same = TraceHeaders::of(
+        let same = TraceHeaders::extract(
             &headers(&[(PARENT, GOOD)]),
             &message(&format!(r#""traceparent":"{GOOD}""#)),
         );
         assert!(same.parent.is_some() && same.carrier.is_none());
-        let bad = TraceHeaders::of(&headers(&[(PARENT, GOOD)]), &message(r#""traceparent":7"#));
+        let bad =
+            TraceHeaders::extract(&headers(&[(PARENT, GOOD)]), &message(r#""traceparent":7"#));
         assert!(
             bad.parent.is_some(),
             "what is malformed in one place does not hide the other"
@@ -263,7 +264,8 @@ mod tests {
             None,
             "nothing without bounds"
         );
-        let twice = TraceHeaders::of(&headers(&[(PARENT, GOOD), (PARENT, OTHER)]), &message(""));
+        let twice =
+            TraceHeaders::extract(&headers(&[(PARENT, GOOD), (PARENT, OTHER)]), &message(""));
         assert_eq!(twice, TraceHeaders::default());
         for bad in [
             "",

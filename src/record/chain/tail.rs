@@ -35,7 +35,7 @@ impl Tail {
             let from = length.saturating_sub(look);
             let mut bytes = vec![0; usize::try_from(length - from).map_err(io::Error::other)?];
             file.read_exact_at(&mut bytes, from)?;
-            let tail = Self::of(&bytes, from == 0);
+            let tail = Self::parse(&bytes, from == 0);
             if tail.head.is_some() || from == 0 || look > 2 * LINE_BYTES as u64 {
                 return Ok(Self {
                     torn: if tail.head.is_some() {
@@ -52,7 +52,7 @@ impl Tail {
 
     /// Determines the end of a file from its last bytes. `whole` if they are the whole file;
     /// otherwise the first line may be incomplete.
-    fn of(bytes: &[u8], whole: bool) -> Self {
+    fn parse(bytes: &[u8], whole: bool) -> Self {
         let open = bytes.last().is_some_and(|last| *last != b'\n');
         let mut end = bytes.len();
         let mut rest = bytes;
@@ -63,7 +63,7 @@ impl Tail {
                 start.or(whole.then_some(0)),
                 before.get(start.unwrap_or(0)..),
             ) {
-                if let Some(link) = Link::of(line) {
+                if let Some(link) = Link::parse(line) {
                     let torn = (end - feed - 1) as u64;
                     let left = bytes.get(feed + 1..).unwrap_or_default();
                     let mut tail = Self {
@@ -99,7 +99,7 @@ impl Tail {
     /// Examines what follows the last complete line. A line that lacks only its line feed counts as
     /// complete.
     fn take_rest(&mut self, rest: &[u8]) {
-        let link = Link::of(rest).filter(|link| self.head.unwrap_or_default().leads_to(link));
+        let link = Link::parse(rest).filter(|link| self.head.unwrap_or_default().leads_to(link));
         if let Some(link) = link.filter(|_| !rest.contains(&b'\n')) {
             *self = Self {
                 head: Some(Head {
@@ -130,7 +130,7 @@ pub(in crate::record) fn last_of(path: &Path) -> io::Result<Option<Head>> {
     let mut head = None;
     while let Some(read) = lines.next()? {
         if let Piece::Whole(line) = read
-            && let Some(link) = Link::of(&line)
+            && let Some(link) = Link::parse(&line)
         {
             head = Some(Head {
                 seq: link.seq,

@@ -72,17 +72,17 @@ kinds! {
         |value, out| write_plain(value.0.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()), out), |json| json.str();
     /// A SHA-256.
     Digest: Sha => Cow<'e, str>, r#""type": "string", "pattern": "^[0-9a-f]{64}$""#,
-        |value, out| write_plain(Hex::of(&value).as_str(), out), |json| json.str();
+        |value, out| write_plain(Hex::new(&value).as_str(), out), |json| json.str();
     /// A time, with milliseconds (RFC 3339).
     Time: SystemTime => Cow<'e, str>, r#""type": "string", "format": "date-time""#,
         // Writing to a `String` cannot fail, here and below.
         |value, out| { let _infallible = write!(out, "\"{}\"", humantime::format_rfc3339_millis(value)); }, |json| json.str();
     /// A whole number from 0.
     Number: u64 => u64, r#""type": "integer", "minimum": 0"#,
-        |value, out| out.push_str(Decimal::of(value).as_str()), |json| json.raw().parse().ok();
+        |value, out| out.push_str(Decimal::new(value).as_str()), |json| json.raw().parse().ok();
     /// A whole number from 1.
     Ordinal: u64 => u64, r#""type": "integer", "minimum": 1"#,
-        |value, out| out.push_str(Decimal::of(value).as_str()), |json| json.raw().parse().ok();
+        |value, out| out.push_str(Decimal::new(value).as_str()), |json| json.raw().parse().ok();
     /// A score, with four decimals.
     Score: f64 => f64, r#""type": "number", "minimum": 0"#,
         |value, out| { let _infallible = write!(out, "{value:.4}"); }, |json| json.raw().parse().ok();
@@ -106,8 +106,8 @@ fn flag(json: Value<'_>) -> Option<bool> {
 
 fn millis_into(span: Duration, out: &mut String) {
     let micros = span.as_nanos().saturating_add(500) / 1000;
-    let decimals = Decimal::of(u64::try_from(micros % 1000 + 1000).unwrap_or_default());
-    out.push_str(Decimal::of(u64::try_from(micros / 1000).unwrap_or(u64::MAX)).as_str());
+    let decimals = Decimal::new(u64::try_from(micros % 1000 + 1000).unwrap_or_default());
+    out.push_str(Decimal::new(u64::try_from(micros / 1000).unwrap_or(u64::MAX)).as_str());
     out.push('.');
     out.push_str(decimals.as_str().get(1..).unwrap_or_default());
 }

@@ -6,7 +6,7 @@ use super::schema::CAPTIONS;
 #[cfg(test)]
 use crate::detect::Surface;
 #[cfg(test)]
-use crate::inspect::Unread;
+use crate::inspect::SkipReason;
 use crate::message::Value;
 #[cfg(test)]
 use crate::record::label::words;
@@ -109,7 +109,7 @@ object! {
         /// The place: a JSON pointer (RFC 6901) from the body's root.
         need at: Text = "at";
         /// The reason, a stable identifier, as in `lychgate_uninspected_bytes_total`.
-        need reason: Word = "reason", in words(Unread::WORDS);
+        need reason: Word = "reason", in words(SkipReason::WORDS);
         /// Its length in bytes.
         need bytes: Number = "bytes";
     }

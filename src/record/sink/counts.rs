@@ -60,7 +60,7 @@ impl Counts {
     }
 
     /// Counts detected tampering.
-    pub(super) fn found(&self, found: Tampering) {
+    pub(super) fn count_tampering(&self, found: Tampering) {
         match found {
             Tampering::Cut => self.cut.inc(),
             Tampering::Foreign => self.foreign.inc(),

@@ -352,7 +352,7 @@ impl LogFile {
     }
 
     /// Returns the tampering detected since the last call.
-    pub(super) fn found(&mut self) -> Option<Tampering> {
+    pub(super) fn take_tampering(&mut self) -> Option<Tampering> {
         self.found.take()
     }
 

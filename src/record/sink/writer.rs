@@ -235,8 +235,8 @@ impl Target {
             Self::Stream(stream) => stream.append(lines),
             Self::File(noted) => {
                 let done = noted.log.append(lines)?;
-                if let Some(found) = noted.log.found() {
-                    counts.found(found);
+                if let Some(found) = noted.log.take_tampering() {
+                    counts.count_tampering(found);
                 }
                 if done.rotated {
                     counts.rotated.inc();
@@ -317,8 +317,8 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
         );
     }
     let mut log = LogFile::open(path, &config.rotation, notes.clone())?;
-    if let Some(found) = log.found() {
-        counts.found(found);
+    if let Some(found) = log.take_tampering() {
+        counts.count_tampering(found);
     }
     let anchors = Anchors::start(&config.anchor, counts)?;
     let keeper = RetentionThread::start(path, &config.rotation, notes, counts.clone())?;

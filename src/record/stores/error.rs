@@ -77,6 +77,6 @@ pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> 
 }
 
 /// Returns a function that adds the name of the store to an error.
-pub(super) fn of(of: &'static str) -> impl Fn(SealError) -> StoreError {
+pub(super) fn at_store(of: &'static str) -> impl Fn(SealError) -> StoreError {
     move |error| StoreError::Place { of, error }
 }

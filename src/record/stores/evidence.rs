@@ -67,7 +67,7 @@ impl Evidence {
         let Some(folder) = &config.folder else {
             return Ok(None);
         };
-        let of = error::of(super::EVIDENCE.of);
+        let of = error::at_store(super::EVIDENCE.of);
         let place = SealedFolder::new(folder.clone());
         place.exists().map_err(&of)?;
         let sources = Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&of)?;
@@ -192,7 +192,7 @@ impl Iterator for Records<'_> {
                     }
                     // The oldest segments may be removed while others are read.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(error) => return Some(Err(self.store.failed(SealError::of(&path)(error)))),
+                    Err(error) => return Some(Err(self.store.failed(SealError::at(&path)(error)))),
                 }
                 continue;
             };
@@ -223,7 +223,7 @@ impl Iterator for Records<'_> {
 
 impl Store {
     fn failed(&self, error: SealError) -> StoreError {
-        error::of(super::EVIDENCE.of)(error)
+        error::at_store(super::EVIDENCE.of)(error)
     }
 
     /// Returns all segments, oldest first.
@@ -243,7 +243,7 @@ impl Store {
     }
 
     fn opened(&self, reading: &mut Reading, frame: Frame) -> Result<StoredMessage, StoreError> {
-        let io = |error| self.failed(SealError::of(&reading.path)(error));
+        let io = |error| self.failed(SealError::at(&reading.path)(error));
         let mut sealed = Vec::new();
         reading
             .file
@@ -287,7 +287,7 @@ impl Store {
                 if let Some(full) = full {
                     full.file
                         .sync_data()
-                        .map_err(|error| self.failed(SealError::of(self.place.path())(error)))?;
+                        .map_err(|error| self.failed(SealError::at(self.place.path())(error)))?;
                 }
                 gone = self.forget_old(most)?;
                 let name = format!("{}{SEGMENT}", Uuid::now_v7().simple());
@@ -312,7 +312,7 @@ impl Store {
             .seals(self.keys.sources())
             .map_err(|error| self.failed(error))?;
         let path = self.place.path().join(&segment.name);
-        let io = |error| self.failed(SealError::of(&path)(error));
+        let io = |error| self.failed(SealError::at(&path)(error));
         let text = kept
             .to_bytes()
             .ok_or_else(|| io(std::io::Error::other("it is too long")))?;

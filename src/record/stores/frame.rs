@@ -62,7 +62,7 @@ impl Frame {
             file: path.to_owned(),
             offset,
         };
-        let failed = |error| super::error::of(super::EVIDENCE.of)(SealError::of(path)(error));
+        let failed = |error| super::error::at_store(super::EVIDENCE.of)(SealError::at(path)(error));
         let mut head = [0; HEAD_BYTES as usize];
         from.seek(SeekFrom::Start(offset)).map_err(failed)?;
         match from.read_exact(&mut head) {

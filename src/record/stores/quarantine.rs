@@ -116,7 +116,7 @@ impl Quarantine {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else {
             return Ok(None);
         };
-        let of = error::of(super::QUARANTINE.of);
+        let of = error::at_store(super::QUARANTINE.of);
         let [items, released, delivered, notes] =
             ["", "released", "delivered", "notes"].map(|name| {
                 SealedFolder::new(if name.is_empty() {
@@ -400,7 +400,7 @@ impl Quarantine {
             .map_err(failed)?;
         let key = keys.seals(self.keys.sources()).map_err(failed)?;
         seal::seal(key, purpose, name.as_bytes(), text)
-            .map_err(|error| failed(SealError::of(self.path())(error)))
+            .map_err(|error| failed(SealError::at(self.path())(error)))
     }
 
     /// Checks that a new key would not replace a missing one that stored messages are sealed with.
@@ -456,7 +456,7 @@ impl RecentIntake {
 }
 
 pub(super) fn failed(error: SealError) -> StoreError {
-    error::of(super::QUARANTINE.of)(error)
+    error::at_store(super::QUARANTINE.of)(error)
 }
 
 fn item(audit: AuditId) -> String {

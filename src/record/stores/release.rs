@@ -98,7 +98,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// The note cannot be written.
-    pub fn shown(&self, about: &MessageInfo, by: Actor) -> Result<(), StoreError> {
+    pub fn note_shown(&self, about: &MessageInfo, by: Actor) -> Result<(), StoreError> {
         self.note(QuarantineAction::Shown, about.audit, by, Some(about))
     }
 
@@ -169,7 +169,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn told(&self, note: &LedgerEntry) -> Result<(), StoreError> {
+    pub fn remove_note(&self, note: &LedgerEntry) -> Result<(), StoreError> {
         self.notes.remove(&note.file).map_err(failed).map(|_| ())
     }
 

@@ -99,7 +99,7 @@ fn what_is_kept_is_found_and_nothing_of_it_is_on_disk_in_clear() {
         .release(one.audit, by("ann the operator"))
         .unwrap()
         .unwrap();
-    quarantine.shown(&one, by("ann the operator")).unwrap();
+    quarantine.note_shown(&one, by("ann the operator")).unwrap();
     assert_eq!(quarantine.get(one.audit).unwrap().unwrap(), one);
     assert!(quarantine.get(AuditId::make()).unwrap().is_none());
     let evidence = evidence(dir.path());
@@ -244,7 +244,7 @@ fn a_release_is_given_to_one_of_many() {
         .notes()
         .unwrap()
         .iter()
-        .for_each(|note| quarantine.told(note).unwrap());
+        .for_each(|note| quarantine.remove_note(note).unwrap());
     assert!(quarantine.notes().unwrap().is_empty());
 }
 

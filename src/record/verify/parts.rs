@@ -24,7 +24,7 @@ impl LogPart {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn of(log: &Path) -> io::Result<Vec<Self>> {
+    pub fn list(log: &Path) -> io::Result<Vec<Self>> {
         let mut parts = Vec::new();
         for path in rotated_files(log)? {
             // A file that is gone was compressed or removed; one that cannot be read is reported by
@@ -62,7 +62,7 @@ pub enum Continuity {
 impl Chain {
     /// Returns how the next line, given without its line feed, relates to the one before it.
     pub fn next(&mut self, line: &[u8]) -> Continuity {
-        let Some(link) = Link::of(line) else {
+        let Some(link) = Link::parse(line) else {
             return if self.0.is_some() {
                 Continuity::Not
             } else {

@@ -82,7 +82,7 @@ impl Walk {
                 line: number,
             };
             match read {
-                Piece::Whole(line) => match Link::of(&line) {
+                Piece::Whole(line) => match Link::parse(&line) {
                     Some(link) => {
                         hang += 1;
                         first = first.or(Some(link.seq));
@@ -94,7 +94,7 @@ impl Walk {
                 },
                 // It may lack only its line feed.
                 Piece::Torn(line) => {
-                    let torn = is_torn(&line) || Link::of(&line).is_some();
+                    let torn = is_torn(&line) || Link::parse(&line).is_some();
                     self.add_unlinked(place, line.len() as u64, (true, torn));
                 }
                 Piece::TooLong(bytes) => self.add_unlinked(place, bytes, (false, false)),

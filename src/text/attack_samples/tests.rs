@@ -6,7 +6,7 @@ use super::AttackSamples;
 fn is_sample(text: &str) -> bool {
     let start = text.find("ignore").unwrap();
     let end = start + text[start..].find("rules").unwrap() + "rules".len();
-    AttackSamples::of(text).contains(text, &(start..end))
+    AttackSamples::new(text).contains(text, &(start..end))
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn work_is_linear_in_hostile_texts() {
     ] {
         let text = piece.repeat(60_000);
         let start = Instant::now();
-        AttackSamples::of(&text);
+        AttackSamples::new(&text);
         // Quadratic work would take minutes.
         assert!(
             start.elapsed() < Duration::from_secs(5),

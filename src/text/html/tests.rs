@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 fn page(text: &str) -> Page {
-    Page::of(text, &Facts::of(text)).unwrap_or_else(|| panic!("no page: {text:?}"))
+    Page::parse(text, &Facts::new(text)).unwrap_or_else(|| panic!("no page: {text:?}"))
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_may_be_unfolded_shows_in_text_of_another_kind_and_is_judged_as_hidden() 
             && open.visible.contains("folded words")
             && open.hidden.contains("folded words")
     );
-    let shut = Page::folded(text, &Facts::of(text)).unwrap();
+    let shut = Page::folded(text, &Facts::new(text)).unwrap();
     assert!(
         !shut.visible.contains("folded words")
             && shut.visible.contains("More")
@@ -250,7 +250,7 @@ fn a_rendered_page_begins_with_its_title() {
         read.folded && read.hidden.contains("Guide"),
         "it is judged as hidden, too"
     );
-    assert_eq!(Page::folded(text, &Facts::of(text)).unwrap().visible, "x");
+    assert_eq!(Page::folded(text, &Facts::new(text)).unwrap().visible, "x");
     let long = format!(
         "<html><head><title>{}</title></head>x</html>",
         "word ".repeat(50)
@@ -271,7 +271,7 @@ fn a_rendered_page_shows_what_may_be_unfolded_and_has_it_judged_as_hidden() {
     assert_eq!(open.visible, "More\n\nfolded words\nend");
     assert!(open.folded && open.hidden.contains("folded words"));
     assert_eq!(
-        Page::folded(text, &Facts::of(text)).unwrap().visible,
+        Page::folded(text, &Facts::new(text)).unwrap().visible,
         "More\n\nend"
     );
     assert!(!rendered("<details><p hidden>SECRET</p></details>end").contains("SECRET"));
@@ -342,7 +342,7 @@ fn what_never_ends_in_other_text_still_shows() {
 fn time(text: &str) -> Duration {
     let runs = (0..3).map(|_| {
         let start = Instant::now();
-        if let Some(page) = Page::of(text, &Facts::of(text)) {
+        if let Some(page) = Page::parse(text, &Facts::new(text)) {
             assert!(page.visible.len() <= 2 * text.len() + 100);
         }
         start.elapsed()

@@ -54,7 +54,7 @@ pub(super) struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
-    pub(super) fn of(text: &'t str, part: Range<usize>) -> Self {
+    pub(super) fn new(text: &'t str, part: Range<usize>) -> Self {
         Self {
             bytes: text.as_bytes(),
             at: part.start,
@@ -299,14 +299,14 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<Kind> {
-        Words::of(text, 0..text.len())
+        Words::new(text, 0..text.len())
             .skip(1)
             .map(|word| word.before.kind)
             .collect()
     }
 
     fn words(text: &str) -> Vec<&str> {
-        Words::of(text, 0..text.len())
+        Words::new(text, 0..text.len())
             .map(|word| &text[word.span])
             .collect()
     }

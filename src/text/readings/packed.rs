@@ -115,7 +115,7 @@ fn begins_as_text(letters: &[u8]) -> bool {
             || first.is_none_or(|first| first.has_zero() || first.may_be_text())
     };
     let is_text = |letters: &[u8]| encoded::base64(letters).and_then(prose).is_some();
-    may(First::of(letters)) && is_text(letters)
+    may(First::decode(letters)) && is_text(letters)
         || may(First::turned(letters)) && is_text(&turned(letters))
 }
 
@@ -123,7 +123,7 @@ fn begins_as_text(letters: &[u8]) -> bool {
 struct First([u8; FIRST_LETTERS / 4 * 3]);
 
 impl First {
-    fn of(run: &[u8]) -> Option<Self> {
+    fn decode(run: &[u8]) -> Option<Self> {
         Self::decoded(*run.first_chunk()?)
     }
 
@@ -242,7 +242,7 @@ pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
             || first.is_none_or(|first| first.may_be_text())
             || memchr::memchr_iter(zero, run).count() * LETTERS_PER_ZERO >= run.len()
     };
-    let forward = may(First::of(run), b'A').then(|| decode(run)).flatten();
+    let forward = may(First::decode(run), b'A').then(|| decode(run)).flatten();
     let backward = || {
         let may = may(First::reversed(run), b'A');
         may.then(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>()))
@@ -451,7 +451,7 @@ mod tests {
             ("data: NoQ_va%CW4Y-}KKa%FaDZ*_AZX>N0La&=>LX>V?G", "base85"),
         ] {
             let mut found = Vec::new();
-            find(text, &Facts::of(text), &mut found);
+            find(text, &Facts::new(text), &mut found);
             let hit = found.iter().find(|found| {
                 found
                     .text
@@ -487,7 +487,7 @@ mod tests {
         for unit in ["+", "A+Aa", "+AEkAZwBu"] {
             let text = unit.repeat((1 << 18) / unit.len());
             let began = std::time::Instant::now();
-            find(&text, &Facts::of(&text), &mut Vec::new());
+            find(&text, &Facts::new(&text), &mut Vec::new());
             assert!(
                 began.elapsed() < std::time::Duration::from_secs(10),
                 "{unit}: {:?}",
@@ -505,7 +505,7 @@ mod tests {
             "https://example.test/path/to/a/page?with=some&query=and#fragment-of-it;x=1,y=2!z~(a)",
         ] {
             let mut found = Vec::new();
-            find(text, &Facts::of(text), &mut found);
+            find(text, &Facts::new(text), &mut found);
             assert_eq!(
                 found.len(),
                 0,

@@ -222,7 +222,7 @@ mod tests {
             "5NR8yvgiEC6zTuzHKEYPrUChnhqjWisDnPD18ivkryQtZH9KQKFD3mj3tyC79VH1irUdie941pp3Tmxf15ebf";
         let found = super::base58(
             &format!("data: {base58} x"),
-            &Facts::of(&format!("data: {base58} x")),
+            &Facts::new(&format!("data: {base58} x")),
         );
         assert!(
             matches!(found.as_slice(), [("base58", span, text)] if text == SAID && *span == (6..6 + base58.len())),
@@ -260,7 +260,7 @@ mod tests {
             "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPBdGxxyyzz and 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8",
         ] {
-            assert_eq!(base58(text, &Facts::of(text)).len(), 0, "{text}");
+            assert_eq!(base58(text, &Facts::new(text)).len(), 0, "{text}");
         }
         for text in [
             "https://a.example/path/to/a-page.html?id=12&name=b#part-of-it",

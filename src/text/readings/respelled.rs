@@ -387,10 +387,10 @@ mod tests {
     fn read(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let ciphers = cipher::teller();
-        let tokens = Tokens::of(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| {
+        let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| {
             ciphers(letters) || tells(letters)
         });
-        find(text, &Facts::of(text), &tokens, &mut found);
+        find(text, &Facts::new(text), &tokens, &mut found);
         found
             .into_iter()
             .map(|found| (found.name, found.text))

@@ -162,7 +162,7 @@ pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     };
     let mut at = part.start;
     while let Some(rest) = bytes.get(at..end).filter(|rest| !rest.is_empty()) {
-        let pieces = Pieces::of(rest, |sign| gaps::tag(bytes, at + sign));
+        let pieces = Pieces::new(rest, |sign| gaps::tag(bytes, at + sign));
         if pieces.next == 0 {
             let length = piece(rest);
             words.add(at..at + length, true);
@@ -192,7 +192,7 @@ impl Pieces {
     /// Splits the block at the start of `rest` into pieces. `tag` returns the length of the tag
     /// that begins at a position.
     #[inline]
-    fn of(rest: &[u8], tag: impl Fn(usize) -> Option<usize>) -> Self {
+    fn new(rest: &[u8], tag: impl Fn(usize) -> Option<usize>) -> Self {
         let block = blocks::first(rest);
         let mut letters = blocks::mask(&block, |byte| {
             byte.is_ascii_alphanumeric() | !byte.is_ascii()

@@ -191,7 +191,7 @@ mod tests {
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
-        find(text, &Facts::of(text), &mut found);
+        find(text, &Facts::new(text), &mut found);
         found
             .into_iter()
             .map(|found| (found.name, found.text.to_lowercase()))

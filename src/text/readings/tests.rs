@@ -1,7 +1,7 @@
 use super::*;
 
 fn says(text: &str) -> Vec<(&'static str, String, Suspicion)> {
-    read(text, &Facts::of(text))
+    read(text, &Facts::new(text))
         .all
         .into_iter()
         .map(|reading| (reading.path, reading.text, reading.way))
@@ -199,7 +199,7 @@ fn hostile_text_costs_linear_time() {
         let time = |n: usize| {
             let text = piece.repeat(n);
             let start = std::time::Instant::now();
-            assert!(read(&text, &Facts::of(&text)).all.len() <= READINGS);
+            assert!(read(&text, &Facts::new(&text)).all.len() <= READINGS);
             start.elapsed().as_secs_f64()
         };
         let small = time(4_000);

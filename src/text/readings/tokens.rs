@@ -20,7 +20,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Finds the tokens of a text. `tells` reports whether letters, of which there are at least
     /// `telling`, reveal a cipher. Joined words have at least `long` bytes.
-    pub(super) fn of(
+    pub(super) fn new(
         text: &str,
         telling: usize,
         long: usize,
@@ -94,7 +94,7 @@ enum Letters {
 
 impl Letters {
     /// Compares the letters of a token with all of it, as masks or as numbers.
-    fn of<T: Default + PartialEq>(letters: T, all: T) -> Self {
+    fn new<T: Default + PartialEq>(letters: T, all: T) -> Self {
         match letters {
             _ if letters == all => Self::All,
             _ if letters == T::default() => Self::None,
@@ -126,7 +126,7 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters))
                 .take(length)
                 .filter(|byte| byte.is_ascii_alphabetic())
                 .count();
-            tell(at..at + length, Letters::of(letters, length));
+            tell(at..at + length, Letters::new(letters, length));
             at += length;
             continue;
         }
@@ -141,7 +141,7 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters))
             let length = (any >> start).trailing_ones();
             let token = blocks::below(length) << start;
             let (start, end) = (at + start as usize, at + (start + length) as usize);
-            tell(start..end, Letters::of(letters & token, token));
+            tell(start..end, Letters::new(letters & token, token));
         }
         at += BLOCK - open;
     }
@@ -186,7 +186,7 @@ mod tests {
                     .filter(|token| !token.is_empty());
                 let letters = |token: &str| token.bytes().filter(u8::is_ascii_alphabetic).count();
                 let expected = tokens
-                    .map(|token| (token.to_owned(), Letters::of(letters(token), token.len())));
+                    .map(|token| (token.to_owned(), Letters::new(letters(token), token.len())));
                 let left_out = |(token, letters): &(String, Letters)| {
                     *letters == Letters::All && (2..4).contains(&token.len())
                 };

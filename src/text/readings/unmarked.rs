@@ -84,7 +84,7 @@ fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 fn places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut run = Run::default();
-    for (nth, word) in Words::of(text, part).enumerate() {
+    for (nth, word) in Words::new(text, part).enumerate() {
         let start = run.marked_since(nth, &word);
         let name = || {
             text.get(word.span.clone())
@@ -174,7 +174,7 @@ fn humps(word: &str) -> usize {
 
 /// Returns a part of a text with blanks in place of marks.
 fn unmark(text: &str, part: Range<usize>) -> MappedText {
-    let words: Vec<Word> = Words::of(text, part.clone()).collect();
+    let words: Vec<Word> = Words::new(text, part.clone()).collect();
     let mut made = MappedText::default();
     let mut at = part.start;
     let mut from = 0;

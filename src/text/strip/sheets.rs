@@ -6,7 +6,7 @@ use crate::text::tokens::{Event, Mode, run};
 
 /// Reads the style sheets of a page, wherever they are in it.
 pub(super) fn add_all(text: &str, fragment: bool, sheet: &mut Sheet) {
-    let mode = Mode::of(fragment);
+    let mode = Mode::new(fragment);
     let mut tag = Tag::default();
     let mut css: Option<String> = None;
     // Style sheets in templates have no effect.

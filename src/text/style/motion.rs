@@ -55,7 +55,7 @@ impl Motions {
 
     /// Returns the declarations that an animation leaves an element with, and whether that is
     /// certain. `said` contains the words of its animation declarations.
-    pub(super) fn of(
+    pub(super) fn declarations(
         &self,
         said: &str,
         name: impl Fn(&str) -> u64,

@@ -442,7 +442,10 @@ impl Sheet {
             read.iter().for_each(|declared| look.apply(declared, sure));
         }
         if let Some(words) = look.animation.take() {
-            for (declared, sure) in self.motions.of(&words, |name| self.tree.number(name)) {
+            for (declared, sure) in self
+                .motions
+                .declarations(&words, |name| self.tree.number(name))
+            {
                 work += 1;
                 look.apply(declared, sure);
             }

@@ -6,7 +6,7 @@ use super::Secrets;
 use crate::detect::secret::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
 use crate::detect::secret::check::belongs_together;
 use crate::detect::secret::context::{
-    Assignment, Link, given, is_given_secret, is_secret, name_around,
+    Assignment, Link, assignment, is_given_secret, is_secret, name_around,
 };
 use crate::detect::secret::decode;
 use crate::detect::secret::escape;
@@ -15,7 +15,7 @@ use crate::detect::secret::name::is_of_something_else;
 use crate::detect::secret::pieces::{self, begins, start};
 use crate::detect::secret::separated;
 use crate::detect::secret::shape::REACH;
-use crate::detect::secret::sieve::{Meaning, Met};
+use crate::detect::secret::sieve::{Meaning, ScanItem};
 use crate::detect::{Match, Place};
 use crate::message::Direction;
 use crate::text::Facts;
@@ -62,7 +62,7 @@ impl<'s> Search<'s> {
         length: usize,
         found: &'s mut Vec<Match>,
     ) -> Self {
-        let budget = Budget::of(length);
+        let budget = Budget::for_length(length);
         let unpacking = Unpacking::new(place.budget);
         Self {
             secrets,
@@ -96,7 +96,7 @@ impl<'s> Search<'s> {
             for ((span, joined), reading, depth) in spelt.chain(labels) {
                 if self.afford(joined.len() * 2).is_some() {
                     self.look(
-                        (&joined, &Facts::of(&joined)),
+                        (&joined, &Facts::new(&joined)),
                         reading,
                         depth,
                         &|_| span.clone(),
@@ -113,7 +113,7 @@ impl<'s> Search<'s> {
             depth,
         }) = open.pop().filter(|_| !self.budget.is_spent())
         {
-            let facts = Facts::of(&text);
+            let facts = Facts::new(&text);
             self.look(
                 (&text, &facts),
                 reading,
@@ -152,7 +152,7 @@ impl<'s> Search<'s> {
         };
         secrets.sieve.pass(text, facts.code_runs(), |met| {
             match met {
-                Met::Run { start, end } if depth < DEPTH && start >= opened_to => {
+                ScanItem::Run { start, end } if depth < DEPTH && start >= opened_to => {
                     mirrored |= mirror::ends_first(text, start);
                     if let Some((rule, span, secret)) = self.loose(text, start..end) {
                         tell(self, rule, span, &secret);
@@ -177,8 +177,8 @@ impl<'s> Search<'s> {
                         depth: depth + 1,
                     });
                 }
-                Met::Run { .. } => {}
-                Met::Literal {
+                ScanItem::Run { .. } => {}
+                ScanItem::Literal {
                     last,
                     length,
                     meanings,
@@ -211,7 +211,8 @@ impl<'s> Search<'s> {
                                     let name = name_around(text, last, length);
                                     if known.as_ref().is_none_or(|(known, _)| *known != name) {
                                         let given = |name| {
-                                            self.afford(LOOK_BYTES).and_then(|()| given(text, name))
+                                            self.afford(LOOK_BYTES)
+                                                .and_then(|()| assignment(text, name))
                                         };
                                         let value = name.clone().and_then(given);
                                         known = Some((name, value));
@@ -457,7 +458,7 @@ impl<'s> Search<'s> {
         // whole.
         self.seams = joined.starts();
         self.look(
-            (&joined.text, &Facts::of(&joined.text)),
+            (&joined.text, &Facts::new(&joined.text)),
             "joined",
             DEPTH - 1,
             &|span| span,
@@ -484,7 +485,7 @@ impl<'s> Search<'s> {
         {
             if joined.crosses(&origin) {
                 self.look(
-                    (&text, &Facts::of(&text)),
+                    (&text, &Facts::new(&text)),
                     reading,
                     depth,
                     &|_| origin.clone(),

@@ -42,7 +42,7 @@ fn found(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
     let place = Place::default();
     let mut search = Search::new(&secrets, &place, text.len(), &mut found);
-    search.through(text, &Facts::of(text), "plain", &Some);
+    search.through(text, &Facts::new(text), "plain", &Some);
     found
         .iter()
         .map(|found| (found.rule, found.reading))

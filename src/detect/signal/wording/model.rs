@@ -40,7 +40,7 @@ pub(super) struct Weights {
 impl Weights {
     /// Returns the weight of a pair of hashes. The tag identifies the kind of feature.
     #[inline]
-    pub(super) fn of(&self, a: u32, b: u32, tag: u32) -> i32 {
+    pub(super) fn weight(&self, a: u32, b: u32, tag: u32) -> i32 {
         let slot = slot(a, b, tag);
         let two = self.numbers.get(slot / 2).copied().unwrap_or(0);
         let number = two >> (slot % 2 * 4) & 0xf;

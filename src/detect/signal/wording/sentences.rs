@@ -57,7 +57,7 @@ impl Place<'_> {
             let word = if kind == Kind::Letter {
                 Word::read(self.text, self.at)
             } else {
-                Word::of(letter, self.at)
+                Word::new(letter, self.at)
             };
             self.at = word.span.end;
             reader.word(&word);

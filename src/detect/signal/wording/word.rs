@@ -188,7 +188,7 @@ impl Word {
     }
 
     /// Returns a character of a script without spaces as a word.
-    pub(super) fn of(letter: char, start: usize) -> Self {
+    pub(super) fn new(letter: char, start: usize) -> Self {
         // These scripts have no letter case.
         let mut eight = [0; 8];
         let length = letter.encode_utf8(&mut eight).len();

@@ -1,13 +1,13 @@
 //! Withheld content that is released no longer counts as quarantined.
 
-use super::{SERVERS, Servers, Traces};
-use crate::detect::flow::Learnt;
+use super::{SERVERS, Servers, TaintStore};
+use crate::detect::flow::FlowUpdate;
 use crate::detect::flow::hash::Hashes;
 
-impl Traces {
+impl TaintStore {
     /// Removes the quarantine mark of this server from the pieces of `learnt`: its withheld content
     /// is now delivered to the agent.
-    pub fn release(&self, learnt: &Learnt, server: usize) {
+    pub fn release(&self, learnt: &FlowUpdate, server: usize) {
         let mut kept = self.kept.write();
         let kept = &mut *kept;
         let mut over = Hashes::default();

@@ -8,9 +8,9 @@ use crate::detect::Surface;
 use crate::message::{Edit, Path, Role, Step, Value, ValueKind, pointer, quote, splice};
 
 use super::caps::{Budget, Rest, address, footer};
-use super::inbound::Inbound;
-use super::result_size::{ResultSize, quarter_tokens};
-use super::surface;
+use crate::inspect::inbound::Inbound;
+use crate::inspect::result_size::{ResultSize, quarter_tokens};
+use crate::inspect::surface;
 
 /// Minimum length of a string in `structuredContent` that is cut, in bytes: shorter ones are values
 /// that programs compare rather than texts.
@@ -31,7 +31,7 @@ struct Cut<'j> {
 impl Inbound<'_> {
     /// Cuts the parts that exceed the policy's limits for a result of this tool. The byte counts
     /// are those of the texts of each surface.
-    pub(super) fn shorten(
+    pub(in crate::inspect) fn shorten(
         &self,
         tool: Option<&str>,
         (content_bytes, structured_bytes): (usize, usize),
@@ -39,7 +39,7 @@ impl Inbound<'_> {
         first_edit: usize,
         delivery: &mut ResultSize,
     ) {
-        let cap = self.policy.caps.of(tool);
+        let cap = self.policy.caps.cap(tool);
         let mut note = None;
         for (counts, total) in [
             (Surface::Content, content_bytes),
@@ -346,7 +346,11 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
 }
 
 /// Returns which budget a string of a tool's result counts towards, if any.
-pub(super) fn counted(surface: Surface, path: &Path<'_>, role: Role) -> Option<Surface> {
+pub(in crate::inspect) fn counted(
+    surface: Surface,
+    path: &Path<'_>,
+    role: Role,
+) -> Option<Surface> {
     let is_text = || matches!(path.last(), Some(Step::Key(key)) if key == "text");
     match surface {
         Surface::Content if role == Role::Value && is_text() => Some(Surface::Content),

@@ -62,7 +62,7 @@ pub struct Content {
 
 impl Content {
     /// Creates content from a text that is written.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         if text.len() > CONTENT_BYTES {
             return Self {
                 text: None,
@@ -89,7 +89,7 @@ impl Content {
         let taint = self.taint | more.taint;
         match (&self.text, &more.text) {
             (Some(text), Some(more)) => {
-                let both = Self::of(&Zeroizing::new([text.as_str(), more.as_str()].join("\n")));
+                let both = Self::new(&Zeroizing::new([text.as_str(), more.as_str()].join("\n")));
                 Self {
                     taint: both.taint | taint,
                     ..both
@@ -114,7 +114,7 @@ impl Content {
     }
 
     pub(super) fn of_value(value: &Value) -> Self {
-        let text = value.as_text().map(Self::of).unwrap_or_default();
+        let text = value.as_text().map(Self::new).unwrap_or_default();
         Self {
             taint: text.taint | value.taint,
             ..text

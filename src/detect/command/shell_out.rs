@@ -1,9 +1,9 @@
 //! Programs that pass part of their arguments to a shell, each in its own way.
 
+use super::cwd::is_this_machine;
 use super::facts::{self, Facts};
 use super::find;
 use super::reader::{CommandContext, Reader};
-use super::standing::is_this_machine;
 use super::value::{Field, Value};
 use super::wrappers::value_of;
 
@@ -40,7 +40,7 @@ impl Reader<'_> {
                     .iter()
                     .fold(facts.executes, |taint, f| taint | f.taint)
             }
-            "find" | "fd" | "fdfind" | "gfind" => self.found(arguments),
+            "find" | "fd" | "fdfind" | "gfind" => self.run_by_find(arguments),
             "ssh" | "rsh" | "mosh" | "autossh" => self.remote(arguments, &around.input),
             "su" | "runuser" | "sg" | "newgrp" | "script" | "vagrant" | "nix-shell" | "bwrap"
             | "start-stop-daemon" | "capsh" | "scriptreplay" | "login" => {
@@ -72,7 +72,7 @@ impl Reader<'_> {
                 for field in arguments.iter().filter(|f| f.text.contains(' ')) {
                     self.inner_script(&field.text, &Value::nothing());
                 }
-                self.given(facts, arguments, around);
+                self.unknown_wrapper(facts, arguments, around);
             }
             "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp"
             | "nmap" | "make" | "gmake" | "socat" | "ncat" | "nc" => {
@@ -89,7 +89,7 @@ impl Reader<'_> {
             "cargo" | "mono" | "kotlin" | "rust-script" | "tcc" | "rdmd" | "scala-cli"
             | "dotnet-script" | "csi" => {
                 self.run_source(facts, arguments);
-                self.given(facts, arguments, around);
+                self.unknown_wrapper(facts, arguments, around);
             }
             "cmake" | "ctest" => self.cmake_script(facts, arguments),
             "sed" | "gsed" => self.sed(facts, arguments),
@@ -341,7 +341,7 @@ impl Reader<'_> {
 
     /// Reads `find … -exec`: the command runs on the files found, which are all files if there is
     /// no filter.
-    fn found(&mut self, arguments: &[Field]) {
+    fn run_by_find(&mut self, arguments: &[Field]) {
         const ACTIONS: [&str; 8] = [
             "-exec",
             "-execdir",

@@ -7,11 +7,11 @@ use crate::config::{PolicyConfig, RESULT_TEXT_BYTES, SHELL_RESULT_TEXT_BYTES};
 use crate::protocol::AuditId;
 
 use super::portion::Portions;
-use super::wrap::{between_markers, unwrapped};
+use crate::inspect::wrap::{between_markers, unwrapped};
 
 /// The maximum length of the text of a result, and of one block of it, by tool.
 #[derive(Clone, Debug)]
-pub(super) struct Caps {
+pub(in crate::inspect) struct Caps {
     by_tool: BTreeMap<String, usize>,
     blocks: BTreeMap<String, usize>,
     /// Tools that the policy names in `shell`: their output is usually a log rather than a
@@ -21,13 +21,13 @@ pub(super) struct Caps {
 
 /// Limits on how much of one tool's texts is shown, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cap {
-    pub(super) all: usize,
-    pub(super) block: usize,
+pub(in crate::inspect) struct Cap {
+    pub(in crate::inspect) all: usize,
+    pub(in crate::inspect) block: usize,
 }
 
 impl Caps {
-    pub(super) fn new(config: &PolicyConfig) -> Self {
+    pub(in crate::inspect) fn new(config: &PolicyConfig) -> Self {
         Self {
             by_tool: config.result_text_bytes.clone(),
             blocks: config.result_block_bytes.clone(),
@@ -36,7 +36,7 @@ impl Caps {
     }
 
     /// Returns the limits for a tool.
-    pub(super) fn of(&self, tool: Option<&str>) -> Cap {
+    pub(in crate::inspect) fn cap(&self, tool: Option<&str>) -> Cap {
         let named = tool.and_then(|tool| self.by_tool.get(tool)).copied();
         let is_shell = |tool: &str| {
             self.shell.iter().any(|name| {
@@ -84,7 +84,7 @@ impl Paging {
 
     /// Returns the first part of the URIs of everything that is stored for this message: 122 random
     /// bits.
-    pub(super) fn id(&self) -> &str {
+    pub(in crate::inspect) fn id(&self) -> &str {
         self.id
             .get_or_init(|| uuid::Uuid::new_v4().simple().to_string())
     }
@@ -131,7 +131,7 @@ pub fn footer(shown: usize, total: usize, at: Option<&str>) -> String {
 }
 
 /// The amount of a result's text that may still be shown.
-pub(super) struct Budget<'p> {
+pub(in crate::inspect) struct Budget<'p> {
     cap: Cap,
     total: usize,
     left: usize,
@@ -139,16 +139,21 @@ pub(super) struct Budget<'p> {
     /// The id in the markers of texts that are wrapped: each page has its own pair of them.
     markers: String,
     /// The texts that do not fit.
-    pub(super) rests: Vec<Rest>,
+    pub(in crate::inspect) rests: Vec<Rest>,
     /// Whether further text does not fit at all: it is added to the last rest, if that is stored.
     spent: bool,
     /// Whether a limit was exceeded: the text that is cut off is too long to be stored.
-    pub(super) unkept: bool,
+    pub(in crate::inspect) unkept: bool,
 }
 
 impl<'p> Budget<'p> {
     /// Creates a budget for texts of `total` bytes together.
-    pub(super) fn new(cap: Cap, total: usize, paging: Option<&'p Paging>, audit: AuditId) -> Self {
+    pub(in crate::inspect) fn new(
+        cap: Cap,
+        total: usize,
+        paging: Option<&'p Paging>,
+        audit: AuditId,
+    ) -> Self {
         Self {
             cap,
             total,
@@ -162,14 +167,14 @@ impl<'p> Budget<'p> {
     }
 
     /// Returns whether no further text is shown.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(in crate::inspect) fn is_spent(&self) -> bool {
         self.spent
     }
 
     /// Returns the part of the next text that is shown, if not all of it, and the number of bytes
     /// that are not shown. `number` counts the rests of a message; `label` names the text if it is
     /// not shown at all.
-    pub(super) fn take(
+    pub(in crate::inspect) fn take(
         &mut self,
         text: &str,
         number: &mut usize,
@@ -196,7 +201,7 @@ impl<'p> Budget<'p> {
         let end = if room == 0 {
             0
         } else {
-            Portions::of(text).end(0, room)
+            Portions::new(text).end(0, room)
         };
         let (shown, rest) = text.split_at_checked(end).unwrap_or(("", text));
         let shown = match wrapped {
@@ -247,7 +252,7 @@ mod tests {
             shell: vec!["bash.cmd".into(), "sh".into()],
             ..PolicyConfig::default()
         };
-        let all = |config: &PolicyConfig, tool| Caps::new(config).of(tool).all;
+        let all = |config: &PolicyConfig, tool| Caps::new(config).cap(tool).all;
         let of = |config: &PolicyConfig| {
             [Some("bash"), Some("sh"), Some("ba"), None].map(|tool| all(config, tool))
         };
@@ -256,7 +261,7 @@ mod tests {
         config.result_block_bytes = [("sh".to_owned(), 5)].into();
         assert_eq!(of(&config), [9, 10_000, 7, 7]);
         assert_eq!(
-            [Some("sh"), Some("x")].map(|tool| Caps::new(&config).of(tool).block),
+            [Some("sh"), Some("x")].map(|tool| Caps::new(&config).cap(tool).block),
             [5, usize::MAX]
         );
     }

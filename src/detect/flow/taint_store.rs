@@ -14,7 +14,7 @@ use crate::detect::secret::{Fingerprints, forms};
 
 use super::hash::{ByHash, Hashes};
 use super::piece::Piece;
-use super::session::{Learnt, QuarantinedPiece};
+use super::session::{FlowUpdate, QuarantinedPiece};
 
 /// Maximum number of pieces kept of the agent's own text, and of text that trusted servers sent
 /// openly.
@@ -50,7 +50,7 @@ impl Default for TaintLimits {
 
 /// The reason why a piece is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum TaintReason {
     /// It was withheld from the agent.
     Quarantined,
     /// It came from an upstream that the policy declares untrusted.
@@ -59,7 +59,7 @@ pub enum From {
     Private,
 }
 
-impl From {
+impl TaintReason {
     /// Names in rule files.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("quarantined", Self::Quarantined),
@@ -110,19 +110,19 @@ impl Label {
         self.since
     }
 
-    pub(super) fn of(&self, from: From) -> Servers {
+    pub(super) fn servers(&self, from: TaintReason) -> Servers {
         match from {
-            From::Quarantined => self.quarantined,
-            From::Untrusted => self.untrusted,
-            From::Private => self.private,
+            TaintReason::Quarantined => self.quarantined,
+            TaintReason::Untrusted => self.untrusted,
+            TaintReason::Private => self.private,
         }
     }
 
-    fn set(&mut self, from: From) -> &mut Servers {
+    fn set(&mut self, from: TaintReason) -> &mut Servers {
         match from {
-            From::Quarantined => &mut self.quarantined,
-            From::Untrusted => &mut self.untrusted,
-            From::Private => &mut self.private,
+            TaintReason::Quarantined => &mut self.quarantined,
+            TaintReason::Untrusted => &mut self.untrusted,
+            TaintReason::Private => &mut self.private,
         }
     }
 
@@ -146,16 +146,16 @@ pub(super) struct ReceivedData {
 
 /// The data that has come in to one agent, in all its sessions. Shared; contains no text.
 #[derive(Default)]
-pub struct Traces {
+pub struct TaintStore {
     limits: TaintLimits,
-    kept: RwLock<Kept>,
+    kept: RwLock<TaintState>,
 }
 
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct TaintState {
     marks: ByHash<Label>,
     /// Oldest first, with the reason why each is remembered.
-    order: VecDeque<(Instant, u64, From)>,
+    order: VecDeque<(Instant, u64, TaintReason)>,
     quarantined: VecDeque<(Instant, u64, usize)>,
     /// Fingerprints of the values of quarantined pieces, and of their encodings.
     prints: Fingerprints,
@@ -175,13 +175,13 @@ struct Recent<T> {
     order: VecDeque<(Instant, u64)>,
 }
 
-impl fmt::Debug for Traces {
+impl fmt::Debug for TaintStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Traces({})", self.kept.read().marks.len())
     }
 }
 
-impl Traces {
+impl TaintStore {
     /// Creates an empty store.
     pub fn new(limits: TaintLimits) -> Self {
         Self {
@@ -196,13 +196,13 @@ impl Traces {
     }
 
     /// Gives `look` read access to the content.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Kept) -> T) -> T {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&TaintState) -> T) -> T {
         look(&self.kept.read())
     }
 
     /// Adds the data of a message that came from or goes to the server of this number. Returns the
     /// limits that were reached, by name.
-    pub fn add(&self, learnt: &Learnt, server: usize, now: Instant) -> Vec<&'static str> {
+    pub fn add(&self, learnt: &FlowUpdate, server: usize, now: Instant) -> Vec<&'static str> {
         let mut hit = Vec::new();
         if learnt.cut {
             hit.push("flow_message_bytes");
@@ -213,8 +213,8 @@ impl Traces {
             kept.quarantine(value, server, now);
         }
         for (from, hashes) in [
-            (From::Untrusted, &learnt.untrusted),
-            (From::Private, &learnt.private),
+            (TaintReason::Untrusted, &learnt.untrusted),
+            (TaintReason::Private, &learnt.private),
         ] {
             hashes
                 .iter()
@@ -311,12 +311,12 @@ impl ReceivedData {
     }
 }
 
-impl Kept {
+impl TaintState {
     pub(super) fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }
 
-    pub(super) fn of(&self, hash: u64) -> Option<&Label> {
+    pub(super) fn label(&self, hash: u64) -> Option<&Label> {
         self.marks.get(&hash)
     }
 
@@ -365,7 +365,7 @@ impl Kept {
         fronts.into_iter().flatten().min()
     }
 
-    fn mark(&mut self, hash: u64, from: From, server: usize, now: Instant) {
+    fn mark(&mut self, hash: u64, from: TaintReason, server: usize, now: Instant) {
         if self.said.held.contains(&hash) {
             return;
         }
@@ -385,7 +385,7 @@ impl Kept {
         }
         let mark = self.marks.entry(hash).or_default();
         mark.since = mark.since.or(Some(now));
-        let servers = mark.set(From::Quarantined);
+        let servers = mark.set(TaintReason::Quarantined);
         let new = servers.is_empty();
         servers.add(server);
         if !new {
@@ -425,7 +425,7 @@ impl Kept {
             .drain(..count.min(self.quarantined.len()))
             .collect();
         for (_, hash, number) in gone {
-            self.unmark(hash, From::Quarantined);
+            self.unmark(hash, TaintReason::Quarantined);
             self.owners.remove(&number);
         }
         let owners = &self.owners;
@@ -444,7 +444,7 @@ impl Kept {
         }
     }
 
-    fn unmark(&mut self, hash: u64, from: From) {
+    fn unmark(&mut self, hash: u64, from: TaintReason) {
         if let Some(mark) = self.marks.get_mut(&hash) {
             *mark.set(from) = Servers::default();
             if mark.is_empty() {

@@ -23,7 +23,7 @@ pub struct Portions<'t> {
 
 impl<'t> Portions<'t> {
     /// Analyzes a text.
-    pub fn of(text: &'t str) -> Self {
+    pub fn new(text: &'t str) -> Self {
         let values = values(text);
         Self {
             quoted: values.is_empty() && separated(text),
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str, most: usize) -> Vec<&str> {
-        let portions = Portions::of(text);
+        let portions = Portions::new(text);
         let mut from = 0;
         let mut out = Vec::new();
         while from < text.len() {

@@ -69,7 +69,12 @@ const VARIABLES: [&str; 28] = [
 
 impl Reader<'_> {
     /// Reads the commands that an unlisted program is given to run.
-    pub(super) fn given(&mut self, facts: &Facts, arguments: &[Field], around: &CommandContext) {
+    pub(super) fn unknown_wrapper(
+        &mut self,
+        facts: &Facts,
+        arguments: &[Field],
+        around: &CommandContext,
+    ) {
         if arguments.is_empty() || facts.traits.has(Traits::TAKES_TEXT) || !self.go_deeper() {
             return;
         }
