@@ -111,17 +111,17 @@ pub struct Match {
 /// Looks for all the rules of one kind at once.
 pub trait Detector: Send + Sync + fmt::Debug {
     /// Adds every rule that `text` matches at `place`. Linear in the text, whatever it holds.
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>);
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>);
 
     /// Adds every rule that the strings of one call match together, as its receiver may put them together, and that none
     /// matches by itself. Nothing, for most kinds.
-    fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
-        let (_, _, _) = (parts, place, found);
+    fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, matches: &mut Vec<Match>) {
+        let (_, _, _) = (parts, place, matches);
     }
 
     /// Adds every rule that a call as such matches at `place`, whatever stands in it. Nothing, for most kinds.
-    fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
-        let (_, _) = (place, found);
+    fn scan_call(&self, place: &Place<'_>, matches: &mut Vec<Match>) {
+        let (_, _) = (place, matches);
     }
 
     /// What searching a text costs each rule, if nothing matches. Nothing, for kinds that cost the same on every text.

@@ -24,7 +24,7 @@ pub use kinds::Find;
 pub use library::Library;
 pub use only::Only;
 pub use programs::ProgramEntry;
-pub use set::{RuleSet, weakened};
+pub use set::{RuleSet, describe_weakening};
 pub use trial::{FailedCase, Trial, try_cases};
 
 /// A rule, as defined by its file and the policy.
@@ -54,7 +54,7 @@ pub struct Rule {
     /// References for further reading.
     pub references: Vec<String>,
     /// Former ids; overrides that use them still work.
-    pub was: Vec<RuleId>,
+    pub former_ids: Vec<RuleId>,
     /// The direction of the messages that the rule applies to.
     pub direction: Direction,
     /// The packs of the rule, widest first. A pack is a group of rules that are enabled and

@@ -22,7 +22,7 @@ use crate::oauth::Shared;
 use crate::protocol::UpstreamName;
 use crate::proxy::{Gate, Policies, UpstreamChanges};
 use crate::record::Event;
-use crate::rules::weakened;
+use crate::rules::describe_weakening;
 
 /// Interval between two polls.
 const LOOK: Duration = Duration::from_secs(1);
@@ -241,7 +241,7 @@ fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
         );
         for direction in [Direction::Outbound, Direction::Inbound] {
             out.extend(
-                weakened(old.rules(direction), new.rules(direction))
+                describe_weakening(old.rules(direction), new.rules(direction))
                     .into_iter()
                     .map(|what| format!("`{upstream}`: {what}")),
             );

@@ -89,7 +89,7 @@ fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Resu
     match patiently("trying every case of every rule", err, try_all)? {
         Ok(trial) => {
             writeln!(out, "{trial}")?;
-            Ok(u8::from(!trial.wrong.is_empty()))
+            Ok(u8::from(!trial.failed_cases.is_empty()))
         }
         Err(faults) => tell(&faults, err),
     }
@@ -219,8 +219,8 @@ fn explain(
             if builtin.is_some() { " (built in)" } else { "" }
         ),
     )?;
-    if !rule.was.is_empty() {
-        let was: Vec<&str> = rule.was.iter().map(crate::rules::RuleId::as_str).collect();
+    if !rule.former_ids.is_empty() {
+        let was: Vec<&str> = rule.former_ids.iter().map(crate::rules::RuleId::as_str).collect();
         line(out, "former ids", &was.join(", "))?;
     }
     for reference in &rule.references {

@@ -13,7 +13,7 @@ pub struct AccessScope {
     /// Hosts that URLs may or may not name.
     pub hosts: Hosts,
     /// Values that must never be sent.
-    pub own: GuardedValues,
+    pub guarded_values: GuardedValues,
     /// The gate's own files.
-    pub gate: GateFiles,
+    pub gate_files: GateFiles,
 }

@@ -26,11 +26,11 @@ impl Kind for Hidden {
 
     fn read(table: &Table<'_>) -> Option<Spec> {
         let words = table.strings("any");
-        let known = Invisible::WORDS.map(|(word, _)| word);
+        let names = Invisible::WORDS.map(|(word, _)| word);
         if words.is_empty() {
             table.missing(
                 "any",
-                &format!("a list of ways to hide text: {}", known.join(", ")),
+                &format!("a list of ways to hide text: {}", names.join(", ")),
             );
         }
         let mut any = Vec::new();
@@ -39,11 +39,11 @@ impl Kind for Hidden {
                 .iter()
                 .find(|(name, _)| *name == word.value)
             {
-                Some((_, unseen)) => any.push(*unseen),
+                Some((_, invisible)) => any.push(*invisible),
                 None => table.fault_at(
                     &word.place,
                     format!("no such way to hide text: `{}`", word.value),
-                    Some(&suggest(&word.value, &known)),
+                    Some(&suggest(&word.value, &names)),
                 ),
             }
         }
@@ -68,15 +68,15 @@ struct HiddenRules {
 }
 
 impl Detector for HiddenRules {
-    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, matches: &mut Vec<Match>) {
         for reading in text.readings() {
-            let what = match reading.way {
+            let invisible = match reading.way {
                 Suspicion::Disguise => Invisible::Disguise,
                 Suspicion::Odd if reading.words >= ODD_WORDS => Invisible::Odd,
                 Suspicion::Odd | Suspicion::Usual => continue,
             };
-            let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
-            found.extend(rules.map(|(rule, _)| Match {
+            let rules = self.rules.iter().filter(|(_, any)| any.contains(&invisible));
+            matches.extend(rules.map(|(rule, _)| Match {
                 rule: *rule,
                 span: Some(reading.span.clone()),
                 reading: reading.path,
@@ -85,9 +85,9 @@ impl Detector for HiddenRules {
         if text.raw_facts().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
         }
-        for (what, span) in find_invisible(text.raw()) {
-            let rules = self.rules.iter().filter(|(_, any)| any.contains(&what));
-            found.extend(rules.map(|(rule, _)| Match {
+        for (invisible, span) in find_invisible(text.raw()) {
+            let rules = self.rules.iter().filter(|(_, any)| any.contains(&invisible));
+            matches.extend(rules.map(|(rule, _)| Match {
                 rule: *rule,
                 span: Some(span.clone()),
                 reading: "raw",

@@ -42,14 +42,14 @@ struct Pages {
 }
 
 impl Detector for Pages {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         if place.inbound().hidden || place.role == Role::Key {
             return;
         }
         let Some(page) = text.page() else { return };
         for (rule, hides) in &self.rules {
             if !hides || !page.hidden.is_empty() {
-                found.push(Match {
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading: "markup",

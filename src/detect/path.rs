@@ -69,8 +69,8 @@ impl Detector for Paths {
             // rules for commands.
             ReadAs::Shell | ReadAs::Code(_)
                 if place
-                    .ground
-                    .is_some_and(|ground| ground.roots.is_set() || !ground.gate.is_empty()) =>
+                    .scope
+                    .is_some_and(|ground| ground.roots.is_set() || !ground.gate_files.is_empty()) =>
             {
                 for touched in place
                     .outbound()

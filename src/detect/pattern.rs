@@ -16,34 +16,34 @@ impl Kind for Pattern {
     type Spec = Spec;
 
     fn read(table: &Table<'_>) -> Option<Spec> {
-        let mut good = true;
+        let mut valid = true;
         let hint = "words of which one stands in every match: the regexes run only near them";
         let keywords = table.texts("keywords");
         if keywords.is_empty() {
             table.missing("keywords", hint);
-            good = false;
+            valid = false;
         }
-        good &= long_enough(table, &keywords);
+        valid &= check_keyword_lengths(table, &keywords);
         let any = table.texts("any");
         if any.is_empty() {
             table.missing(
                 "any",
                 "a list of regular expressions, best written in '''…'''",
             );
-            good = false;
+            valid = false;
         }
         table.finish();
-        let made = Spec::new(
+        let spec = Spec::new(
             keywords.iter().map(|keyword| keyword.value.clone()),
             any.iter().map(|source| source.value.clone()),
         );
-        for (at, message) in made.as_ref().err().into_iter().flatten() {
+        for (at, message) in spec.as_ref().err().into_iter().flatten() {
             let place = any
                 .get(*at)
                 .map_or_else(|| table.place(), |source| source.place.clone());
             table.fault_at(&place, message.as_str(), None);
         }
-        made.ok().filter(|_| good)
+        spec.ok().filter(|_| valid)
     }
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
@@ -56,11 +56,11 @@ impl Kind for Pattern {
 }
 
 /// Reports whether all keywords are long enough, and adds a fault for each that is not.
-pub(super) fn long_enough(table: &Table<'_>, keywords: &[Located<ByteString>]) -> bool {
-    let short = keywords
+pub(super) fn check_keyword_lengths(table: &Table<'_>, keywords: &[Located<ByteString>]) -> bool {
+    let short_keywords = keywords
         .iter()
         .filter(|keyword| keyword.value.len() < KEYWORD_BYTES);
-    let faults = short.map(|keyword| {
+    let faults = short_keywords.map(|keyword| {
         let message = format!("the keyword `{}` is too short", keyword.value);
         table.fault_at(
             &keyword.place,

@@ -41,19 +41,19 @@ impl Kind for Personal {
 struct Forms(Vec<(usize, Form)>);
 
 impl Detector for Forms {
-    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, _place: &Place<'_>, matches: &mut Vec<Match>) {
         let plain = text.plain();
         for (rule, form) in &self.0 {
             let spans = form.find(plain, SPANS);
             if spans.len() > SPANS {
-                found.push(Match {
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading: "plain",
                 });
                 continue;
             }
-            found.extend(spans.into_iter().map(|span| Match {
+            matches.extend(spans.into_iter().map(|span| Match {
                 rule: *rule,
                 span: Some(text.locate(span)),
                 reading: "plain",

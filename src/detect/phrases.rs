@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::search::{Class, Cost, Engine, Phrase, Scan, Spec};
-use super::signal::{self, Searched, Signals};
+use super::signal::{self, SearchedText, Signals};
 use super::{Detector, Match, Place, Surface, work};
 use crate::message::Direction;
 use crate::text::Text;
@@ -41,10 +41,10 @@ impl Phrases {
             }
         }
         let tables = places.into_iter().map(|place| {
-            let here = patterns
+            let table_patterns = patterns
                 .iter()
                 .filter(|(_, _, surfaces)| *surfaces == place);
-            let mut phrases: Vec<Phrase<'_>> = here
+            let mut phrases: Vec<Phrase<'_>> = table_patterns
                 .map(|(number, spec, _)| Phrase {
                     number: *number,
                     class: Class::Pattern,
@@ -66,10 +66,10 @@ impl Phrases {
 }
 
 impl Detector for Phrases {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         for table in &self.tables {
             if table.surfaces.is_empty() || table.surfaces.contains(&place.surface) {
-                table.scan(text, place, found);
+                table.scan(text, place, matches);
             }
         }
     }
@@ -94,27 +94,27 @@ impl Table {
         })
     }
 
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         let signals = self
             .signals
             .as_ref()
-            .filter(|signals| signals.look_at(text, place));
-        let mut added_up = Vec::new();
+            .filter(|signals| signals.applies_to(text, place));
+        let mut signal_matches = Vec::new();
         let scan = self.engine.scan(text.plain());
-        self.match_plain(text, &scan, found);
+        self.match_plain(text, &scan, matches);
         if let Some(signals) = signals {
             signals.judge_plain(
-                &self.searched(text.plain(), &scan),
+                &self.searched_text(text.plain(), &scan),
                 text,
                 place,
-                &mut added_up,
+                &mut signal_matches,
             );
         }
         drop(scan);
         if place.direction() == Direction::Inbound {
             for reading in text.readings() {
                 let scan = self.engine.scan(&reading.text);
-                let mut told = HashSet::new();
+                let mut reported = HashSet::new();
                 self.engine.search(
                     &scan,
                     Class::Pattern,
@@ -122,8 +122,8 @@ impl Table {
                     0..reading.text.len(),
                     |rule, part| {
                         let span = text.locate_in(reading, &part.unwrap_or(0..reading.text.len()));
-                        if span.is_some() && told.insert((rule, span.clone())) {
-                            found.push(Match {
+                        if span.is_some() && reported.insert((rule, span.clone())) {
+                            matches.push(Match {
                                 rule,
                                 span,
                                 reading: reading.path,
@@ -133,32 +133,32 @@ impl Table {
                 );
                 if let Some(signals) = signals {
                     signals.judge_reading(
-                        &self.searched(&reading.text, &scan),
+                        &self.searched_text(&reading.text, &scan),
                         (text, reading),
                         place,
-                        &mut added_up,
+                        &mut signal_matches,
                     );
                 }
             }
         }
-        self.match_raw(text, found);
-        found.append(&mut added_up);
+        self.match_raw(text, matches);
+        matches.append(&mut signal_matches);
     }
 
-    fn searched<'s>(&'s self, text: &'s str, scan: &'s Scan) -> Searched<'s> {
-        Searched {
+    fn searched_text<'s>(&'s self, text: &'s str, scan: &'s Scan) -> SearchedText<'s> {
+        SearchedText {
             text,
             scan,
             engine: &self.engine,
         }
     }
 
-    fn match_plain(&self, text: &Text<'_>, scan: &Scan, found: &mut Vec<Match>) {
+    fn match_plain(&self, text: &Text<'_>, scan: &Scan, matches: &mut Vec<Match>) {
         let plain = text.plain();
         self.engine
             .search(scan, Class::Pattern, plain, 0..plain.len(), |rule, span| {
-                let reading = read_as(&span, "plain");
-                found.push(Match {
+                let reading = reading_name(&span, "plain");
+                matches.push(Match {
                     rule,
                     span: span.map(|span| text.locate(span)),
                     reading,
@@ -167,50 +167,50 @@ impl Table {
     }
 
     /// Reports matches that are only found in the text as received.
-    fn match_raw(&self, text: &Text<'_>, found: &mut Vec<Match>) {
+    fn match_raw(&self, text: &Text<'_>, matches: &mut Vec<Match>) {
         let raw = text.raw();
         if std::ptr::eq(text.plain(), raw) {
             return;
         }
-        let mut known: HashSet<(usize, Option<Range<usize>>)> = found
+        let mut reported: HashSet<(usize, Option<Range<usize>>)> = matches
             .iter()
             .map(|hit| (hit.rule, hit.span.clone()))
             .collect();
         self.search(raw, |rule, span| {
-            if known.insert((rule, span.clone())) {
-                found.push(Match {
+            if reported.insert((rule, span.clone())) {
+                matches.push(Match {
                     rule,
-                    reading: read_as(&span, "raw"),
+                    reading: reading_name(&span, "raw"),
                     span,
                 });
             }
         });
         if let Some(bare) = text.bare() {
             self.search(bare, |rule, span| {
-                if known.insert((rule, None)) {
-                    found.push(Match {
+                if reported.insert((rule, None)) {
+                    matches.push(Match {
                         rule,
                         span: None,
-                        reading: read_as(&span, "bare"),
+                        reading: reading_name(&span, "bare"),
                     });
                 }
             });
         }
     }
 
-    fn search(&self, text: &str, tell: impl FnMut(usize, Option<Range<usize>>)) {
+    fn search(&self, text: &str, report: impl FnMut(usize, Option<Range<usize>>)) {
         self.engine.search(
             &self.engine.scan(text),
             Class::Pattern,
             text,
             0..text.len(),
-            tell,
+            report,
         );
     }
 }
 
 /// Returns the reading to report: a match without a span means that the text exceeded the work
 /// limit.
-fn read_as(span: &Option<Range<usize>>, usual: &'static str) -> &'static str {
-    if span.is_some() { usual } else { work::PATTERN }
+fn reading_name(span: &Option<Range<usize>>, default: &'static str) -> &'static str {
+    if span.is_some() { default } else { work::PATTERN }
 }

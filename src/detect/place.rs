@@ -88,9 +88,9 @@ pub struct Place<'a> {
     /// Properties that exist in one direction only.
     pub details: Details<'a>,
     /// The hosts and paths that the call may reach; `None` if nothing is known of it.
-    pub ground: Option<&'a AccessScope>,
+    pub scope: Option<&'a AccessScope>,
     /// The secrets that the session has seen, with their sources.
-    pub seen: Option<&'a secret::SessionSecrets<'a>>,
+    pub session_secrets: Option<&'a secret::SessionSecrets<'a>>,
     /// What came in to the agent before, and what the policy says of the tool; `None` if nobody keeps it.
     pub flow: Option<flow::FlowContext<'a>>,
     /// The remaining work of the message; `None` if a text is judged by itself.
@@ -118,9 +118,9 @@ pub struct InboundDetails<'a> {
     /// Whether the text is a file that instructs agents, in which orders are no sign of an attack.
     pub instruction_file: bool,
     /// Judges commands that a text orders its reader to run; `None` if they are not judged.
-    pub ordered: Option<&'a dyn signal::OrderedCommands>,
+    pub ordered_commands: Option<&'a dyn signal::OrderedCommands>,
     /// The tools listed together with the one that is described.
-    pub around: Option<&'a shadow::KnownTools<'a>>,
+    pub known_tools: Option<&'a shadow::KnownTools<'a>>,
 }
 
 /// Properties of a string from an agent.

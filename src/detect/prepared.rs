@@ -19,13 +19,13 @@ pub(super) static VOCABULARIES: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/prepared_words.bin"));
 
 /// Reports whether the build found a regex valid for a use, both case-insensitively and as written.
-pub(super) fn is_valid(used: Use, source: &str) -> bool {
-    number_of(used, source).is_some()
+pub(super) fn is_valid(usage: Use, source: &str) -> bool {
+    locate_entry(usage, source).is_some()
 }
 
 /// Returns the record that the build prepared for a text, if there is one.
-pub(super) fn record(used: Use, source: &str) -> Option<Reader<'static>> {
-    let (count, number) = number_of(used, source)?;
+pub(super) fn record(usage: Use, source: &str) -> Option<Reader<'static>> {
+    let (count, number) = locate_entry(usage, source)?;
     let place = Reader(TABLE.get(4 + 8 * count + 4 * number..)?).number()?;
     TABLE
         .get(place as usize..)
@@ -34,11 +34,11 @@ pub(super) fn record(used: Use, source: &str) -> Option<Reader<'static>> {
 }
 
 /// Returns the number of entries and the index of this one.
-fn number_of(used: Use, source: &str) -> Option<(usize, usize)> {
+fn locate_entry(usage: Use, source: &str) -> Option<(usize, usize)> {
     let count = Reader(TABLE).number()? as usize;
     let (hashes, _) = TABLE.get(4..4 + 8 * count)?.as_chunks::<8>();
     let number = hashes
-        .binary_search_by_key(&hash(used, source), |bytes| u64::from_le_bytes(*bytes))
+        .binary_search_by_key(&hash(usage, source), |bytes| u64::from_le_bytes(*bytes))
         .ok()?;
     Some((count, number))
 }

@@ -29,7 +29,7 @@ mod spec;
 pub(super) use escape::unescape;
 pub use fingerprint::{Fingerprints, fingerprint};
 pub use guarded_values::GuardedValues;
-pub(super) use guarded_values::forms;
+pub(super) use guarded_values::for_each_form;
 pub use session_secrets::{SecretUpdate, SessionSecrets, UPSTREAMS, remember};
 pub use shape::Shape;
 pub use spec::Spec;

@@ -36,7 +36,7 @@ enum NameUse {
     Named,
 }
 
-const HOWS: [(&str, NameUse); 3] = [
+const NAME_USES: [(&str, NameUse); 3] = [
     ("same", NameUse::Same),
     ("alike", NameUse::Alike),
     ("named", NameUse::Named),
@@ -44,24 +44,24 @@ const HOWS: [(&str, NameUse); 3] = [
 
 /// Names of tools and the servers that have them, indexed by their look-alike form.
 #[derive(Clone, Debug, Default)]
-pub struct Names(HashMap<Box<str>, Vec<Named>>);
+pub struct Names(HashMap<Box<str>, Vec<ServerTool>>);
 
 /// A server and the name of one of its tools.
-type Named = (Box<str>, Box<str>);
+type ServerTool = (Box<str>, Box<str>);
 
 impl Names {
     /// Adds a tool of a server.
     pub fn add(&mut self, server: &str, name: &str) {
         if (1..=NAME_BYTES).contains(&name.len()) {
-            let alike = self.0.entry(skeleton(name).into()).or_default();
-            let one = (server.into(), name.into());
-            if !alike.contains(&one) {
-                alike.push(one);
+            let similar = self.0.entry(skeleton(name).into()).or_default();
+            let entry = (server.into(), name.into());
+            if !similar.contains(&entry) {
+                similar.push(entry);
             }
         }
     }
 
-    fn alike(&self, name: &str) -> &[Named] {
+    fn similar_to(&self, name: &str) -> &[ServerTool] {
         self.0.get(&*skeleton(name)).map_or(&[], Vec::as_slice)
     }
 }
@@ -70,9 +70,9 @@ impl Names {
 #[derive(Clone, Copy, Debug)]
 pub struct KnownTools<'n> {
     /// The tools of all servers.
-    pub all: &'n Names,
+    pub all_servers: &'n Names,
     /// The tools in the same list.
-    pub here: &'n Names,
+    pub same_list: &'n Names,
     /// The server that sent the list.
     pub server: &'n str,
 }
@@ -84,7 +84,7 @@ impl Kind for Shadow {
         if !table.has("how") {
             table.missing("how", "`same`, `alike` or `named`");
         }
-        let how = table.choice("how", &HOWS);
+        let how = table.choice("how", &NAME_USES);
         let names = table
             .strings("names")
             .into_iter()
@@ -96,12 +96,12 @@ impl Kind for Shadow {
 
     fn build(rules: &[(usize, &Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>> {
         let rule = |(rule, spec): &(usize, &Spec)| {
-            let mut own = Names::default();
-            spec.names.iter().for_each(|name| own.add("", name));
+            let mut rule_names = Names::default();
+            spec.names.iter().for_each(|name| rule_names.add("", name));
             Rule {
                 rule: *rule,
                 how: spec.how,
-                own,
+                rule_names,
             }
         };
         Ok(Box::new(Shadows(rules.iter().map(rule).collect())))
@@ -117,16 +117,16 @@ struct Rule {
     rule: usize,
     how: NameUse,
     /// The names from the rule, under a server without a name.
-    own: Names,
+    rule_names: Names,
 }
 
 impl Detector for Shadows {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         let raw = text.raw();
-        let lists = place.surface == Surface::Definition
+        let in_list = place.surface == Surface::Definition
             && place.role == Role::Value
             && place.method == Some("tools/list");
-        if !lists && !place.trial {
+        if !in_list && !place.trial {
             return;
         }
         // A test case of one word is a name. In a list, a string is a name if it is that of the
@@ -136,26 +136,26 @@ impl Detector for Shadows {
         } else {
             place.tool == Some(raw)
         };
-        for Rule { rule, how, own } in &self.0 {
+        for Rule { rule, how, rule_names } in &self.0 {
             let span = match how {
                 NameUse::Same | NameUse::Alike if is_name && raw.len() <= NAME_BYTES => {
-                    let other = |(server, name): &Named| match how {
+                    let other = |(server, name): &ServerTool| match how {
                         NameUse::Same => {
                             **name == *raw
                                 && place
                                     .inbound()
-                                    .around
-                                    .is_none_or(|around| **server != *around.server)
+                                    .known_tools
+                                    .is_none_or(|listing| **server != *listing.server)
                         }
                         _ => **name != *raw,
                     };
-                    known(own, place, raw).any(other).then_some(0..raw.len())
+                    similar_tools(rule_names, place, raw).any(other).then_some(0..raw.len())
                 }
-                NameUse::Named if !is_name => mentioned(raw, own, place),
+                NameUse::Named if !is_name => find_mention(raw, rule_names, place),
                 _ => None,
             };
             if let Some(span) = span {
-                found.push(Match {
+                matches.push(Match {
                     rule: *rule,
                     span: Some(span),
                     reading: "shadow",
@@ -166,22 +166,22 @@ impl Detector for Shadows {
 }
 
 /// Returns the known tools whose names look like `name`.
-fn known<'n>(own: &'n Names, place: &Place<'n>, name: &str) -> impl Iterator<Item = &'n Named> {
-    let around = place
+fn similar_tools<'n>(rule_names: &'n Names, place: &Place<'n>, name: &str) -> impl Iterator<Item = &'n ServerTool> {
+    let listed = place
         .inbound()
-        .around
-        .map(|around| [around.all.alike(name), around.here.alike(name)]);
-    own.alike(name)
+        .known_tools
+        .map(|listing| [listing.all_servers.similar_to(name), listing.same_list.similar_to(name)]);
+    rule_names.similar_to(name)
         .iter()
-        .chain(around.into_iter().flatten().flatten())
+        .chain(listed.into_iter().flatten().flatten())
 }
 
 /// Returns the place where a text mentions a tool that another server has and its own server does
 /// not have.
-fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Range<usize>> {
+fn find_mention(raw: &str, rule_names: &Names, place: &Place<'_>) -> Option<std::ops::Range<usize>> {
     let mut at = 0;
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    for (count, piece) in raw.split(|c: char| !word(c)).enumerate() {
+    let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    for (count, piece) in raw.split(|c: char| !is_word_char(c)).enumerate() {
         let start = at;
         let end = at + piece.len();
         at = end
@@ -193,17 +193,17 @@ fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Rang
         if count >= WORDS
             || name.len() > NAME_BYTES
             || name.len() < 3
-            || !(distinct(name) || quoted(raw, start, end))
+            || !(is_distinctive(name) || is_quoted(raw, start, end))
         {
             continue;
         }
-        let same = known(own, place, name).filter(|(_, known)| **known == *name);
+        let same = similar_tools(rule_names, place, name).filter(|(_, known)| **known == *name);
         let servers: Vec<&str> = same.map(|(server, _)| &**server).collect();
         if !servers.is_empty()
             && place
                 .inbound()
-                .around
-                .is_none_or(|around| !servers.contains(&around.server))
+                .known_tools
+                .is_none_or(|listing| !servers.contains(&listing.server))
         {
             return Some(start..start + name.len());
         }
@@ -213,7 +213,7 @@ fn mentioned(raw: &str, own: &Names, place: &Place<'_>) -> Option<std::ops::Rang
 
 /// Reports whether a word can only be a name and not an ordinary word: joined, or with a capital
 /// inside.
-fn distinct(name: &str) -> bool {
+fn is_distinctive(name: &str) -> bool {
     let joined = name.trim_matches('_').contains('_') || (name.contains('-') && name.len() > 8);
     joined
         || name
@@ -222,7 +222,7 @@ fn distinct(name: &str) -> bool {
             .any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
-fn quoted(raw: &str, start: usize, end: usize) -> bool {
+fn is_quoted(raw: &str, start: usize, end: usize) -> bool {
     let before = raw
         .get(..start)
         .and_then(|before| before.chars().next_back());
@@ -236,7 +236,7 @@ mod tests {
     use crate::detect::{Details, InboundDetails};
 
     fn detector() -> Box<dyn Detector> {
-        let specs: Vec<Spec> = HOWS
+        let specs: Vec<Spec> = NAME_USES
             .iter()
             .map(|(_, how)| Spec {
                 how: *how,
@@ -246,9 +246,9 @@ mod tests {
         Shadow::build(&specs.iter().enumerate().collect::<Vec<_>>()).unwrap()
     }
 
-    fn found(detector: &dyn Detector, tool: &str, text: &str) -> Vec<usize> {
+    fn matched_rules(detector: &dyn Detector, tool: &str, text: &str) -> Vec<usize> {
         let mut all = Names::default();
-        let mut here = Names::default();
+        let mut same_list = Names::default();
         [
             ("mail", "send_email"),
             ("mail", "search"),
@@ -258,10 +258,10 @@ mod tests {
         .for_each(|(server, name)| all.add(server, name));
         ["read_file", "readFi1e", "list"]
             .iter()
-            .for_each(|name| here.add("files", name));
-        let around = KnownTools {
-            all: &all,
-            here: &here,
+            .for_each(|name| same_list.add("files", name));
+        let known_tools = KnownTools {
+            all_servers: &all,
+            same_list: &same_list,
             server: "files",
         };
         let place = Place {
@@ -269,7 +269,7 @@ mod tests {
             method: Some("tools/list"),
             tool: Some(tool),
             details: Details::Inbound(InboundDetails {
-                around: Some(&around),
+                known_tools: Some(&known_tools),
                 ..InboundDetails::default()
             }),
             ..Place::default()
@@ -298,7 +298,7 @@ mod tests {
             ("list", "Give its result to read_file.", vec![]),
             ("list", "Better than TodoWrite.", vec![2]),
         ] {
-            assert_eq!(found(&*detector, tool, text), rules, "{text}");
+            assert_eq!(matched_rules(&*detector, tool, text), rules, "{text}");
         }
     }
 }

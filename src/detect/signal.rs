@@ -6,10 +6,10 @@ mod ordered;
 mod window;
 mod wording;
 
-pub(super) use engine::{Searched, Signals};
+pub(super) use engine::{SearchedText, Signals};
 pub use ordered::OrderedCommands;
 
-use super::pattern::long_enough;
+use super::pattern::check_keyword_lengths;
 use super::phrases::Phrases;
 use super::search;
 use super::{Detector, Kind};
@@ -180,12 +180,12 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         );
     }
     let keywords = table.texts("keywords");
-    let mut good = !any.is_empty() && long_enough(table, &keywords);
-    let made = search::Spec::new(
+    let mut valid = !any.is_empty() && check_keyword_lengths(table, &keywords);
+    let search_spec = search::Spec::new(
         keywords.iter().map(|keyword| keyword.value.clone()),
         any.iter().map(|source| source.value.clone()),
     );
-    let wrong = made
+    let faults = search_spec
         .as_ref()
         .err()
         .into_iter()
@@ -193,33 +193,33 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         .map(|(at, message)| (*at, message.as_str(), None));
     // Regexes run only near literals that every match contains. Most regexes contain such literals
     // themselves.
-    let vague = made
+    let keyword_only = search_spec
         .as_ref()
         .ok()
         .filter(|_| keywords.is_empty())
         .into_iter()
-        .flat_map(search::Spec::without_literals);
+        .flat_map(search::Spec::keyword_only_regexes);
     let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
-    let vague = vague.map(|at| {
+    let keyword_faults = keyword_only.map(|at| {
         (
             at,
             "no letters stand in every match of this regex",
             Some(hint),
         )
     });
-    for (at, message, hint) in wrong.chain(vague) {
+    for (at, message, hint) in faults.chain(keyword_faults) {
         let place = any
             .get(at)
             .map_or_else(|| table.place(), |source| source.place.clone());
         table.fault_at(&place, message, hint);
-        good = false;
+        valid = false;
     }
     let orders_command = table.boolean("orders_command").unwrap_or(false);
     Some(Phrase {
         intent: intent?.value,
         weight: weight?,
         orders_command,
-        search: made.ok().filter(|_| good)?,
+        search: search_spec.ok().filter(|_| valid)?,
     })
 }
 

@@ -102,15 +102,15 @@ impl Budget {
     /// Deducts the bytes of a text that is to be judged. Returns `false`, and deducts nothing, if
     /// the remaining budget is too small.
     pub fn spend_judged(&self, bytes: usize) -> bool {
-        let left = self.judged.get().checked_sub(bytes);
-        match left {
-            Some(left) => self.judged.set(left),
+        let remaining = self.judged.get().checked_sub(bytes);
+        match remaining {
+            Some(remaining) => self.judged.set(remaining),
             None => self.exceeded.set(ExceededLimits {
                 judged: true,
                 ..self.exceeded.get()
             }),
         }
-        left.is_some()
+        remaining.is_some()
     }
 
     /// Returns the limits that were exceeded, by their names in the config.

@@ -254,7 +254,7 @@ impl Classifier<'_> {
             trace: None,
         });
         if let Some(here) = place.flow.filter(|_| action > Action::Log) {
-            here.session.withheld(left);
+            here.session.record_withheld(left);
         }
         new
     }

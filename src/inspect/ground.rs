@@ -21,7 +21,7 @@ pub(super) fn of_policy(config: &PolicyConfig) -> AccessScope {
     AccessScope {
         roots,
         hosts,
-        own: config.own.guarded.clone(),
+        guarded_values: config.own.guarded.clone(),
         ..AccessScope::default()
     }
 }
@@ -44,7 +44,7 @@ impl Policy {
     /// Returns the same policy for a gate with these files of its own.
     pub fn with_gate_files(&self, gate: GateFiles) -> Self {
         self.with_ground(AccessScope {
-            gate,
+            gate_files: gate,
             ..self.ground().clone()
         })
     }

@@ -101,7 +101,7 @@ impl Inbound<'_> {
         let here = self.listed(method);
         let nobody = Names::default();
         let (all, server) = self.names.unwrap_or((&nobody, ""));
-        let around = here.as_ref().map(|here| KnownTools { all, here, server });
+        let around = here.as_ref().map(|here| KnownTools { all_servers: all, same_list: here, server });
         let coverage = &mut inspection.coverage;
         let delivery = &mut inspection.delivery;
         let open = &mut inspection.unclassified;
@@ -146,15 +146,15 @@ impl Inbound<'_> {
                 method,
                 tool,
                 role,
-                seen: self.seen,
-                ground,
+                session_secrets: self.seen,
+                scope: ground,
                 flow,
                 budget,
                 details: Details::Inbound(InboundDetails {
-                    around,
+                    known_tools: around,
                     render,
                     instruction_file: instructs && may_hold_file(surface),
-                    ordered: Some(&ordered),
+                    ordered_commands: Some(&ordered),
                     ..InboundDetails::default()
                 }),
                 ..Place::default()
@@ -268,8 +268,8 @@ impl Inbound<'_> {
                 flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions))
             {
                 match &outcome {
-                    Outcome::Keep => here.came_in(&text),
-                    Outcome::Replace(with) => here.came_in(&Text::new(with.as_str())),
+                    Outcome::Keep => here.record_received(&text),
+                    Outcome::Replace(with) => here.record_received(&Text::new(with.as_str())),
                     Outcome::Withhold(_) => {}
                 }
             }
@@ -325,13 +325,13 @@ impl Inbound<'_> {
             },
             method,
             tool: asked_tool,
-            seen: self.seen,
-            ground,
+            session_secrets: self.seen,
+            scope: ground,
             flow,
             budget: Some(self.budget),
             details: Details::Inbound(InboundDetails {
                 instruction_file: instructs && is_result,
-                ordered: Some(&ordered),
+                ordered_commands: Some(&ordered),
                 ..InboundDetails::default()
             }),
             ..Place::default()

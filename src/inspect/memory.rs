@@ -77,7 +77,7 @@ pub struct SessionUpdate {
 impl Memory {
     /// Returns the session as seen by data flow rules.
     pub(super) fn session(&self) -> flow::Session<'_> {
-        flow::Session::new(&self.traces, self.from).at(&self.upstreams, self.now)
+        flow::Session::new(&self.traces, self.from).with_servers(&self.upstreams, self.now)
     }
 
     /// Returns the strings that the value of an argument may be combined with: earlier values of

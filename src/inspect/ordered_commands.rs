@@ -41,7 +41,7 @@ impl<'p> OrderedCommands<'p> {
                 script: Some(&script),
                 ..OutboundDetails::default()
             }),
-            ground: Some(self.ground),
+            scope: Some(self.ground),
             ..Place::default()
         };
         let mut found = Vec::new();
@@ -58,7 +58,7 @@ impl<'p> OrderedCommands<'p> {
 }
 
 impl signal::OrderedCommands for OrderedCommands<'_> {
-    fn refused_by(&self, command: &str) -> Option<&str> {
+    fn refusing_rule(&self, command: &str) -> Option<&str> {
         if let Some(known) = self.judged.borrow().get(command) {
             return *known;
         }
@@ -70,7 +70,7 @@ impl signal::OrderedCommands for OrderedCommands<'_> {
         rule
     }
 
-    fn refused_at_end(&self, passage: &str) -> Option<&str> {
+    fn refusing_rule_at_end(&self, passage: &str) -> Option<&str> {
         self.judged
             .borrow()
             .iter()

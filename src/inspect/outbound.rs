@@ -78,8 +78,8 @@ impl Outbound<'_> {
             details: Details::Outbound(outbound),
             method,
             tool: tool.as_deref(),
-            ground: Some(&self.policy.ground),
-            seen: self.seen,
+            scope: Some(&self.policy.ground),
+            session_secrets: self.seen,
             budget: Some(self.budget),
             flow: flow.map(|flow| FlowContext { schema, ..flow }),
             ..Place::default()

@@ -118,7 +118,7 @@ impl Policy {
     /// # Errors
     /// Every override and pack that names nothing or cannot be applied.
     pub fn new(name: &str, config: &PolicyConfig, library: &Library) -> Result<Self, Vec<Fault>> {
-        let (outbound, inbound) = library.sets(config)?;
+        let (outbound, inbound) = library.rule_sets(config)?;
         let suppressions = Suppressions::new(&config.suppress, library)?;
         let read_only = ReadOnly::new(name, config, &outbound)?;
         let overlays = Overlays::new(name, config)?;
@@ -402,8 +402,8 @@ impl Policy {
         inspection.limits_hit = budget.exceeded().collect();
         inspection.coverage.readings = std::mem::take(&mut inspection.readings);
         inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
-        inspection.learnt.secrets = seen.map(SessionSecrets::learnt).unwrap_or_default();
-        inspection.learnt.flow = flow.map(Session::learnt).unwrap_or_default();
+        inspection.learnt.secrets = seen.map(SessionSecrets::into_update).unwrap_or_default();
+        inspection.learnt.flow = flow.map(Session::into_update).unwrap_or_default();
         inspection
             .findings
             .sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
@@ -476,7 +476,7 @@ impl Policy {
             (None, Outcome::Keep) => TextVerdict::Pass,
         };
         let learnt = SessionUpdate {
-            flow: session.map(Session::learnt).unwrap_or_default(),
+            flow: session.map(Session::into_update).unwrap_or_default(),
             ..SessionUpdate::default()
         };
         TextInspection {

@@ -26,15 +26,15 @@ impl Policy {
         for envelope in message.envelopes() {
             message.value(envelope).strings(|_, found| {
                 let text = Text::new(found.value);
-                session.withheld(text.raw());
+                session.record_withheld(text.raw());
                 if let Some(page) = text.page() {
-                    session.withheld(&page.hidden);
+                    session.record_withheld(&page.hidden);
                 }
-                here.came_in(&text);
+                here.record_received(&text);
             });
         }
         SessionUpdate {
-            flow: session.learnt(),
+            flow: session.into_update(),
             ..SessionUpdate::default()
         }
     }

@@ -510,9 +510,9 @@ impl<'p> Judge<'p, '_> {
             let orders = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
             let by = place
                 .inbound()
-                .ordered
+                .ordered_commands
                 .filter(|_| orders)
-                .and_then(|ordered| ordered.refused_at_end(matched));
+                .and_then(|ordered| ordered.refusing_rule_at_end(matched));
             self.findings.push(Finding {
                 rule: rule.id.clone(),
                 title: by.map_or_else(
@@ -577,7 +577,7 @@ impl<'p> Judge<'p, '_> {
             if done.insert((hit.hidden, span.start, span.end)) {
                 let hidden = page.filter(|_| hit.hidden).map(|page| page.hidden.as_str());
                 here.session
-                    .withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
+                    .record_withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
             }
         }
     }

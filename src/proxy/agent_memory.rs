@@ -86,7 +86,7 @@ impl AgentMemory {
             self.owners
                 .pop_front()
                 .into_iter()
-                .for_each(|owner| prints.forget(owner));
+                .for_each(|owner| prints.remove_owner(owner));
         }
     }
 }

@@ -229,7 +229,7 @@ impl Gate {
         let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
         if direction == Direction::Inbound || goes_on {
             if matches!(inspection.verdict, Verdict::Ask(_)) {
-                inspection.learnt.flow.unsaid();
+                inspection.learnt.flow.clear_agent_pieces();
             }
             limits_hit(
                 &self.recorder,

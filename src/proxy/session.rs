@@ -301,7 +301,7 @@ impl Session {
     pub(super) fn release(&self, mut learnt: SessionUpdate) -> Vec<&'static str> {
         let traces = self.agent.memory().traces();
         traces.release(&learnt.flow, self.from);
-        learnt.flow.unwithheld();
+        learnt.flow.clear_quarantined();
         self.remember(Direction::Inbound, learnt)
     }
 

@@ -495,7 +495,7 @@ fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
         std::fs::write(folder.path().join(format!("{direction}.toml")), text).unwrap();
     }
     let library = Library::load(false, &[folder.path().to_owned()]).unwrap();
-    let set = |direction| library.set(direction, &PolicyConfig::default()).unwrap();
+    let set = |direction| library.rule_set(direction, &PolicyConfig::default()).unwrap();
     (set(Direction::Outbound), set(Direction::Inbound))
 }
 

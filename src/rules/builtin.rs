@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn no_file_is_left_out() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut there: Vec<String> = files_in(&root.join("rules"))
+        let mut on_disk: Vec<String> = files_in(&root.join("rules"))
             .iter()
             .filter(|path| {
                 path.extension()
@@ -494,9 +494,9 @@ mod tests {
             .chain(&PROGRAM_FILES)
             .map(|(name, _)| *name)
             .collect();
-        there.sort();
+        on_disk.sort();
         built_in.sort_unstable();
-        assert_eq!(built_in, there);
+        assert_eq!(built_in, on_disk);
     }
 
     #[test]

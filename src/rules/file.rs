@@ -119,9 +119,9 @@ struct Shared {
 fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let id = table
         .required("id", "a name of lower-case words joined by hyphens")
-        .filter(|id| slug(table, "id", id));
-    let title = filled(table, "title", "a short description of what is caught");
-    let why = filled(
+        .filter(|id| check_slug(table, "id", id));
+    let title = required_text(table, "title", "a short description of what is caught");
+    let why = required_text(
         table,
         "why",
         "why it is dangerous, and what would be acceptable; the agent reads it",
@@ -175,10 +175,10 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         .into_iter()
         .map(|reference| reference.value)
         .collect();
-    let was = table
+    let former_ids = table
         .strings("was")
         .into_iter()
-        .filter(|id| slug(table, "was", id))
+        .filter(|id| check_slug(table, "was", id))
         .map(|id| RuleId::new(&id.value))
         .collect();
     let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
@@ -200,7 +200,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         digest: digest?,
         cases,
         references,
-        was,
+        former_ids,
         direction: shared.direction?,
         packs,
         enabled: shared.enabled,
@@ -220,28 +220,28 @@ fn packs(root: &Table<'_>) -> Vec<String> {
             Some("name them all in `packs`, the widest first"),
         );
     }
-    let one = root.string("pack").into_iter().map(|name| ("pack", name));
+    let single = root.string("pack").into_iter().map(|name| ("pack", name));
     let several = root
         .strings("packs")
         .into_iter()
         .map(|name| ("packs", name));
-    one.chain(several)
-        .filter(|(key, name)| slug(root, key, name))
+    single.chain(several)
+        .filter(|(key, name)| check_slug(root, key, name))
         .map(|(_, name)| name.value)
         .collect()
 }
 
 /// Returns whether a name is valid: lower-case letters and digits, with single hyphens between
 /// them. Records a fault if it is not.
-fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
-    let fit = |word: &str| {
+fn check_slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
+    let is_word = |word: &str| {
         !word.is_empty()
             && word
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
     };
-    let good = name.value.len() <= ID_CHARACTERS && name.value.split('-').all(fit);
-    if !good {
+    let is_valid = name.value.len() <= ID_CHARACTERS && name.value.split('-').all(is_word);
+    if !is_valid {
         let hint = format!(
             "lower-case letters and digits, joined by single hyphens, at most {ID_CHARACTERS} characters"
         );
@@ -251,10 +251,10 @@ fn slug(table: &Table<'_>, key: &str, name: &Located<String>) -> bool {
             Some(&hint),
         );
     }
-    good
+    is_valid
 }
 
-pub(super) fn filled(table: &Table<'_>, key: &str, hint: &str) -> Option<String> {
+pub(super) fn required_text(table: &Table<'_>, key: &str, hint: &str) -> Option<String> {
     let text = table.required(key, hint)?;
     if text.value.trim().is_empty() {
         table.fault_at(&text.place, format!("`{key}` is empty"), Some(hint));
@@ -286,19 +286,19 @@ pub(super) fn cases(table: &Table<'_>, key: &str, hint: &str) -> Vec<Case> {
 }
 
 fn regexes(table: &Table<'_>, key: &str) -> Option<Vec<Regex>> {
-    let mut good = Some(Vec::new());
+    let mut result = Some(Vec::new());
     for source in table.strings(key) {
         match Regex::new(&source.value) {
             Ok(regex) => {
-                if let Some(list) = &mut good {
+                if let Some(list) = &mut result {
                     list.push(regex);
                 }
             }
             Err(message) => {
                 table.fault_at(&source.place, message, None);
-                good = None;
+                result = None;
             }
         }
     }
-    good
+    result
 }

@@ -37,7 +37,7 @@ pub(crate) struct FragmentFault {
 /// Expands the references in the regexes of a rule file. `text` is the file.
 pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
     let mut fragments = Fragments {
-        named: BTreeMap::new(),
+        by_name: BTreeMap::new(),
         text,
         faults: Vec::new(),
     };
@@ -56,12 +56,12 @@ pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
             );
         }
     }
-    fragments.note_unused();
+    fragments.report_unused();
     fragments.faults
 }
 
 struct Fragments<'t> {
-    named: BTreeMap<String, Fragment>,
+    by_name: BTreeMap<String, Fragment>,
     text: &'t str,
     faults: Vec<FragmentFault>,
 }
@@ -77,7 +77,7 @@ struct Fragment {
 enum State {
     New,
     /// Being expanded: a reference to the fragment from here is a cycle.
-    Open,
+    Expanding,
     Expanded(String),
     /// Already reported.
     Faulty,
@@ -87,7 +87,7 @@ impl Fragments<'_> {
     fn read(&mut self, define: Option<&Spanned<DeValue<'_>>>) {
         let Some(define) = define else { return };
         let DeValue::Table(table) = define.get_ref() else {
-            return self.note(
+            return self.add_fault(
                 define.span(),
                 "`define` must be a table",
                 "write `[define]`, and below it `name = '''…'''`",
@@ -95,7 +95,7 @@ impl Fragments<'_> {
         };
         for (name, value) in table {
             let DeValue::String(source) = value.get_ref() else {
-                self.note(
+                self.add_fault(
                     value.span(),
                     format!("the fragment `{}` must be a string", name.get_ref()),
                     "a regex in '''…'''",
@@ -105,7 +105,7 @@ impl Fragments<'_> {
             if !is_name(name.get_ref()) {
                 let hint = "a name has up to 64 lower-case letters and digits joined by hyphens, begins with a letter, and is \
                             not `start`, `end`, `start-half` or `end-half`";
-                self.note(
+                self.add_fault(
                     name.span(),
                     format!("`{}` is not a valid fragment name", name.get_ref()),
                     hint,
@@ -118,28 +118,28 @@ impl Fragments<'_> {
                 state: State::New,
                 is_used: false,
             };
-            self.named.insert(name.get_ref().to_string(), fragment);
+            self.by_name.insert(name.get_ref().to_string(), fragment);
         }
-        let names: Vec<String> = self.named.keys().cloned().collect();
+        let names: Vec<String> = self.by_name.keys().cloned().collect();
         names.iter().for_each(|name| self.resolve(name, 1));
     }
 
     /// Expands a fragment, at most once.
     fn resolve(&mut self, name: &str, depth: usize) {
         let Some(fragment) = self
-            .named
+            .by_name
             .get_mut(name)
             .filter(|fragment| matches!(fragment.state, State::New))
         else {
             return;
         };
-        fragment.state = State::Open;
+        fragment.state = State::Expanding;
         let source = fragment.source.clone();
         let span = fragment.span.clone();
         let expanded = self
-            .expanded(&source, &span, depth)
+            .expand_regex(&source, &span, depth)
             .filter(|regex| self.is_regex(name, regex, &span));
-        if let Some(fragment) = self.named.get_mut(name) {
+        if let Some(fragment) = self.by_name.get_mut(name) {
             fragment.state = expanded.map_or(State::Faulty, State::Expanded);
         }
     }
@@ -153,7 +153,7 @@ impl Fragments<'_> {
             .map(|error| error.kind().to_string());
         let wrong = wrong.or_else(|| regex.is_empty().then(|| "it is empty".to_owned()));
         if let Some(wrong) = &wrong {
-            self.note(
+            self.add_fault(
                 span.clone(),
                 format!("the fragment `{name}` is not a regex: {wrong}"),
                 "it must be a regex of its own",
@@ -168,7 +168,7 @@ impl Fragments<'_> {
             let DeValue::String(source) = regex.get_mut() else {
                 continue;
             };
-            match self.expanded(source, &span, 0) {
+            match self.expand_regex(source, &span, 0) {
                 Some(expanded) if expanded != **source => *source = Cow::Owned(expanded),
                 Some(_) => {}
                 None => *source = Cow::Borrowed(STAND_IN),
@@ -178,31 +178,31 @@ impl Fragments<'_> {
 
     /// Returns a regex with the fragments that it references inserted. `None` if it cannot be
     /// expanded, in which case a fault is recorded.
-    fn expanded(&mut self, source: &str, span: &Range<usize>, depth: usize) -> Option<String> {
+    fn expand_regex(&mut self, source: &str, span: &Range<usize>, depth: usize) -> Option<String> {
         let mut expanded = String::new();
-        let mut is_whole = true;
+        let mut is_complete = true;
         let mut from = 0;
         for reference in references(source) {
             let name = source.get(reference.start + 1..reference.end - 1)?;
             expanded.push_str(source.get(from..reference.start)?);
             match self.fragment(name, span, depth) {
                 Some(fragment) => expanded.extend(["(?:", &fragment, ")"]),
-                None => is_whole = false,
+                None => is_complete = false,
             }
             from = reference.end;
             if expanded.len() > BYTES {
                 let message = format!("the regex is longer than {BYTES} bytes with its fragments");
-                self.note(self.place(name, span), message, "write several regexes");
+                self.add_fault(self.place(name, span), message, "write several regexes");
                 return None;
             }
         }
         expanded.push_str(source.get(from..)?);
-        is_whole.then_some(expanded)
+        is_complete.then_some(expanded)
     }
 
     fn fragment(&mut self, name: &str, span: &Range<usize>, depth: usize) -> Option<String> {
         if depth > DEPTH {
-            self.note(
+            self.add_fault(
                 self.place(name, span),
                 format!("fragments are nested more than {DEPTH} deep"),
                 "write out the innermost",
@@ -210,15 +210,15 @@ impl Fragments<'_> {
             return None;
         }
         self.resolve(name, depth + 1);
-        let Some(fragment) = self.named.get_mut(name) else {
-            let known: Vec<String> = self.named.keys().map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() {
+        let Some(fragment) = self.by_name.get_mut(name) else {
+            let names: Vec<String> = self.by_name.keys().map(|name| format!("`{name}`")).collect();
+            let known = if names.is_empty() {
                 "none".to_owned()
             } else {
-                known.join(", ")
+                names.join(", ")
             };
             let hint = format!("fragments of this file: {known}; escape a literal brace as `\\{{`");
-            self.note(
+            self.add_fault(
                 self.place(name, span),
                 format!("no fragment `{name}` is defined"),
                 &hint,
@@ -229,8 +229,8 @@ impl Fragments<'_> {
         match fragment.state.clone() {
             State::Expanded(text) => Some(text),
             State::New | State::Faulty => None,
-            State::Open => {
-                self.note(
+            State::Expanding => {
+                self.add_fault(
                     self.place(name, span),
                     format!("the fragment `{name}` refers to itself"),
                     "fragments must not be recursive",
@@ -240,9 +240,9 @@ impl Fragments<'_> {
         }
     }
 
-    fn note_unused(&mut self) {
+    fn report_unused(&mut self) {
         let unused: Vec<_> = self
-            .named
+            .by_name
             .iter()
             .filter(|(_, fragment)| !fragment.is_used)
             .collect();
@@ -251,7 +251,7 @@ impl Fragments<'_> {
             .map(|(name, fragment)| (name.clone(), fragment.span.clone()))
             .collect();
         for (name, span) in unused {
-            self.note(
+            self.add_fault(
                 span,
                 format!("nothing refers to the fragment `{name}`"),
                 "write `{name}` in a regex, or delete it",
@@ -269,7 +269,7 @@ impl Fragments<'_> {
         span.start + within..span.end
     }
 
-    fn note(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
+    fn add_fault(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
         self.faults.push(FragmentFault {
             span,
             message: message.into(),
@@ -311,12 +311,12 @@ fn items<'v, 'i>(
 /// not after a backslash, not in `\p{…}` and similar escapes.
 fn references(source: &str) -> Vec<Range<usize>> {
     let bytes = source.as_bytes();
-    let mut found = Vec::new();
+    let mut ranges = Vec::new();
     let mut classes = 0_usize;
     let mut at = 0;
     while let Some(b) = bytes.get(at) {
         match b {
-            b'\\' => at = after_escape(source, at),
+            b'\\' => at = escape_end(source, at),
             b'[' => {
                 classes += 1;
                 at += 1;
@@ -329,20 +329,20 @@ fn references(source: &str) -> Vec<Range<usize>> {
                 at += 1;
             }
             b'{' if classes == 0 && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) => {
-                let end = in_braces(source, at).map(|name| at + 2 + name.len());
-                found.extend(end.map(|end| at..end));
+                let end = braced_text(source, at).map(|name| at + 2 + name.len());
+                ranges.extend(end.map(|end| at..end));
                 at = end.unwrap_or(at + 1);
             }
             _ => at += 1,
         }
     }
-    found
+    ranges
 }
 
 /// Returns the position after an escape that begins at `at`.
-fn after_escape(source: &str, at: usize) -> usize {
+fn escape_end(source: &str, at: usize) -> usize {
     let after = at + 2;
-    let Some(braced) = in_braces(source, after) else {
+    let Some(braced) = braced_text(source, after) else {
         return after;
     };
     match source.as_bytes().get(at + 1) {
@@ -354,7 +354,7 @@ fn after_escape(source: &str, at: usize) -> usize {
 
 /// Returns the text between a brace at `at` and the brace that closes it. `None` if there is no
 /// closing brace within [`NAME_BYTES`], so that many braces cost linear time.
-fn in_braces(source: &str, at: usize) -> Option<&str> {
+fn braced_text(source: &str, at: usize) -> Option<&str> {
     let inside = source.as_bytes().get(at..)?.strip_prefix(b"{")?;
     let length = inside
         .iter()

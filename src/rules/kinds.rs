@@ -92,20 +92,20 @@ pub(super) fn detectors<'r>(
             _ => {}
         }
     }
-    let of_words = |wanted: fn(&str) -> bool| {
+    let of_kinds = |is_included: fn(&str) -> bool| {
         detectors_by_kind(
             rules
                 .clone()
-                .filter(move |(_, rule)| wanted(rule.find.word())),
+                .filter(move |(_, rule)| is_included(rule.find.word())),
         )
     };
     // In the order of the table, with patterns and signals combined into one detector.
-    let mut made = of_words(|word| word < "pattern")?;
+    let mut all_detectors = of_kinds(|word| word < "pattern")?;
     if !patterns.is_empty() || !signals.is_empty() {
-        made.push(Box::new(Phrases::new(patterns, &signals)));
+        all_detectors.push(Box::new(Phrases::new(patterns, &signals)));
     }
-    made.extend(of_words(|word| word > "pattern" && word != "signal")?);
-    Ok(made)
+    all_detectors.extend(of_kinds(|word| word > "pattern" && word != "signal")?);
+    Ok(all_detectors)
 }
 
 impl Find {

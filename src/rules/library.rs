@@ -35,7 +35,7 @@ static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
             .map(|(name, _)| file::read_builtin(name))
             .collect::<Vec<_>>()
     };
-    let (even, odd) = side_by_side(&|| every_second(0), || every_second(1));
+    let (even, odd) = run_parallel(&|| every_second(0), || every_second(1));
     let mut odd = odd.into_iter();
     let files = even
         .into_iter()
@@ -51,7 +51,7 @@ static BUILTIN: LazyLock<(Vec<Arc<Rule>>, Vec<Fault>)> = LazyLock::new(|| {
 pub struct Library {
     rules: Vec<Arc<Rule>>,
     /// Built-in rules that are not used because another rule has the same id.
-    replaced: Vec<Arc<Rule>>,
+    replaced_rules: Vec<Arc<Rule>>,
     /// Tables of programs in addition to the built-in ones.
     own_programs: Vec<ProgramEntry>,
     programs: Arc<Programs>,
@@ -77,17 +77,17 @@ impl Library {
     /// Every fault of every file; if there are none, every case that its rule fails.
     pub fn load(builtin: bool, folders: &[PathBuf]) -> Result<Self, Vec<Fault>> {
         let library = Self::read(builtin, folders)?;
-        let own: Vec<_> = library
+        let own_rules: Vec<_> = library
             .rules
             .iter()
             .filter(|rule| !rule.builtin)
             .cloned()
             .collect();
-        let trial = library.trial(&own, &library.own_programs)?;
-        if trial.wrong.is_empty() {
+        let trial = library.trial(&own_rules, &library.own_programs)?;
+        if trial.failed_cases.is_empty() {
             Ok(library)
         } else {
-            Err(trial.wrong.iter().map(super::FailedCase::fault).collect())
+            Err(trial.failed_cases.iter().map(super::FailedCase::fault).collect())
         }
     }
 
@@ -102,15 +102,15 @@ impl Library {
         } else {
             Vec::new()
         };
-        let replaced = |entry: &ProgramEntry| {
+        let is_replaced = |entry: &ProgramEntry| {
             self.own_programs
                 .iter()
-                .any(|own| own.table.id == entry.table.id)
+                .any(|other| other.table.id == entry.table.id)
         };
-        let kept = builtin.into_iter().filter(|entry| !replaced(entry));
+        let remaining = builtin.into_iter().filter(|entry| !is_replaced(entry));
         self.trial(
             &self.rules,
-            &kept
+            &remaining
                 .chain(self.own_programs.iter().cloned())
                 .collect::<Vec<_>>(),
         )
@@ -124,7 +124,7 @@ impl Library {
                 .iter()
                 .map(|entry| entry.cases.catches.len() + entry.cases.spares.len())
                 .sum::<usize>();
-            trial.wrong.extend(ProgramEntry::try_cases(
+            trial.failed_cases.extend(ProgramEntry::try_cases(
                 programs,
                 &ProgramEntry::rules()?,
                 &self.programs,
@@ -143,7 +143,7 @@ impl Library {
         } else {
             Default::default()
         };
-        let (mut replaced, mut own_programs) = (Vec::new(), Vec::<ProgramEntry>::new());
+        let (mut replaced_rules, mut own_programs) = (Vec::new(), Vec::<ProgramEntry>::new());
         for folder in folders {
             match files(folder) {
                 Ok(files) => {
@@ -151,12 +151,12 @@ impl Library {
                         let text = read(path).map_err(|fault| vec![fault])?;
                         file::read(&path.display().to_string(), &text, false)
                     });
-                    replaced.extend(add_layer(&mut rules, &mut own_programs, &mut faults, files));
+                    replaced_rules.extend(add_layer(&mut rules, &mut own_programs, &mut faults, files));
                 }
                 Err(fault) => faults.push(fault),
             }
         }
-        replaced.retain(|rule| rule.builtin);
+        replaced_rules.retain(|rule| rule.builtin);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -169,7 +169,7 @@ impl Library {
         };
         Ok(Self {
             rules,
-            replaced,
+            replaced_rules,
             own_programs,
             programs,
             compiled: Mutex::default(),
@@ -183,23 +183,23 @@ impl Library {
 
     /// Returns the rules that replace a built-in one, each with the rule that it replaces.
     pub fn replacements(&self) -> impl Iterator<Item = (&Arc<Rule>, &Arc<Rule>)> {
-        let own = |builtin: &Arc<Rule>| {
+        let replacement_of = |builtin: &Arc<Rule>| {
             self.rules
                 .iter()
                 .find(|rule| rule.id == builtin.id && rule.direction == builtin.direction)
         };
-        self.replaced
+        self.replaced_rules
             .iter()
-            .filter_map(move |builtin| Some((own(builtin)?, builtin)))
+            .filter_map(move |builtin| Some((replacement_of(builtin)?, builtin)))
     }
 
     /// Returns the rule that has this id, or had it before.
     pub fn find(&self, id: &str) -> Option<&Arc<Rule>> {
-        let now = self.rules.iter().find(|rule| rule.id.as_str() == id);
-        now.or_else(|| {
+        let current = self.rules.iter().find(|rule| rule.id.as_str() == id);
+        current.or_else(|| {
             self.rules
                 .iter()
-                .find(|rule| rule.was.iter().any(|was| was.as_str() == id))
+                .find(|rule| rule.former_ids.iter().any(|was| was.as_str() == id))
         })
     }
 
@@ -220,14 +220,14 @@ impl Library {
     /// # Errors
     /// Overrides and packs that name no rule or cannot be applied; regexes that exceed their
     /// limits. The same in both directions.
-    pub fn set(&self, direction: Direction, policy: &PolicyConfig) -> Result<RuleSet, Vec<Fault>> {
-        let mut faults = self.unknown(policy);
+    pub fn rule_set(&self, direction: Direction, policy: &PolicyConfig) -> Result<RuleSet, Vec<Fault>> {
+        let mut faults = self.find_unknown(policy);
         let overrides: HashMap<&RuleId, _> = policy
             .overrides
             .iter()
             .filter_map(|(id, change)| Some((&self.find(id)?.id, change)))
             .collect();
-        let mut wanted = Vec::new();
+        let mut enabled_rules = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.direction == direction) {
             // The narrowest pack that the policy names takes precedence: `ops = true` with `git =
             // false` is all of `ops` except `git`.
@@ -246,14 +246,14 @@ impl Library {
                 .filter(|action| *action != rule.action)
             {
                 _ if !enabled => {}
-                None => wanted.push(rule.clone()),
+                None => enabled_rules.push(rule.clone()),
                 Some(action) => match action.unsupported_in(direction) {
                     Some((cannot, hint)) => {
                         let message =
                             format!("rule `{}` cannot `{}`: {cannot}", rule.id, action.name());
                         faults.push(Fault::of_file("policy", message, Some(hint)));
                     }
-                    None => wanted.push(Arc::new(Rule {
+                    None => enabled_rules.push(Arc::new(Rule {
                         action,
                         ..Rule::clone(rule)
                     })),
@@ -261,14 +261,14 @@ impl Library {
             }
         }
         if direction == Direction::Inbound && policy.redact_secrets {
-            wanted.extend(
+            enabled_rules.extend(
                 self.rules
                     .iter()
                     .filter_map(|rule| inbound_counterpart(rule, policy)),
             );
         }
         if faults.is_empty() {
-            self.compile(direction, wanted)
+            self.compile(direction, enabled_rules)
         } else {
             Err(faults)
         }
@@ -278,35 +278,35 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::set`].
-    pub fn sets(&self, policy: &PolicyConfig) -> Result<(RuleSet, RuleSet), Vec<Fault>> {
-        let set = |direction: Direction| self.set(direction, policy);
+    pub fn rule_sets(&self, policy: &PolicyConfig) -> Result<(RuleSet, RuleSet), Vec<Fault>> {
+        let set = |direction: Direction| self.rule_set(direction, policy);
         let (outbound, inbound) =
-            side_by_side(&|| set(Direction::Outbound), || set(Direction::Inbound));
+            run_parallel(&|| set(Direction::Outbound), || set(Direction::Inbound));
         Ok((outbound?, inbound?))
     }
 
     fn compile(&self, direction: Direction, rules: Vec<Arc<Rule>>) -> Result<RuleSet, Vec<Fault>> {
-        let own = self
+        let own_tables = self
             .own_programs
             .iter()
             .filter(|_| direction == Direction::Outbound)
             .map(|entry| &entry.table);
-        let digest = RuleSet::digest_of(direction, &rules, own);
-        if let Some(known) = self.compiled.lock().get(&digest) {
-            return Ok(RuleSet::from(known.clone()));
+        let digest = RuleSet::compute_digest(direction, &rules, own_tables);
+        if let Some(cached) = self.compiled.lock().get(&digest) {
+            return Ok(RuleSet::from(cached.clone()));
         }
-        let made = Arc::new(Compiled::new(
+        let compiled = Arc::new(Compiled::new(
             direction,
             rules,
             self.programs.clone(),
             digest.clone(),
         )?);
         Ok(RuleSet::from(
-            self.compiled.lock().entry(digest).or_insert(made).clone(),
+            self.compiled.lock().entry(digest).or_insert(compiled).clone(),
         ))
     }
 
-    fn unknown(&self, policy: &PolicyConfig) -> Vec<Fault> {
+    fn find_unknown(&self, policy: &PolicyConfig) -> Vec<Fault> {
         let ids: Vec<&str> = self.rules.iter().map(|rule| rule.id.as_str()).collect();
         let packs: Vec<&str> = self
             .rules
@@ -325,11 +325,11 @@ impl Library {
             .map(|pack| ("pack", pack, &packs));
         no_rule
             .chain(no_pack)
-            .map(|(what, name, known)| {
+            .map(|(what, name, names)| {
                 Fault::of_file(
                     "policy",
                     format!("there is no {what} `{name}` to change"),
-                    Some(&nearest(name, known)),
+                    Some(&nearest(name, names)),
                 )
             })
             .collect()
@@ -337,7 +337,7 @@ impl Library {
 }
 
 /// The surfaces of server messages that a model reads.
-const READ: [Surface; 6] = [
+const MODEL_SURFACES: [Surface; 6] = [
     Surface::Content,
     Surface::Structured,
     Surface::Resource,
@@ -352,7 +352,7 @@ fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> 
     let Find::Secret(spec) = rule.find.as_ref() else {
         return None;
     };
-    let off = rule
+    let is_disabled = rule
         .packs
         .iter()
         .rev()
@@ -361,13 +361,13 @@ fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> 
         || !rule.enabled;
     // Rules about values that another server sent, or that are sent back, are about the destination
     // of secrets.
-    if off || rule.direction == Direction::Inbound || spec.elsewhere || spec.returned {
+    if is_disabled || rule.direction == Direction::Inbound || spec.from_other_server || spec.returned {
         return None;
     }
     let direction = Direction::Inbound;
     let action = Action::Redact;
     let only = Only {
-        surfaces: READ.to_vec(),
+        surfaces: MODEL_SURFACES.to_vec(),
         ..Only::default()
     };
     Some(Arc::new(Rule {
@@ -409,11 +409,11 @@ impl Action {
 
 /// Runs two tasks in parallel, which halves the startup time. If no thread can be started for the
 /// first, they run one after the other.
-fn side_by_side<A: Send, B>(first: &(impl Fn() -> A + Sync), second: impl FnOnce() -> B) -> (A, B) {
+fn run_parallel<A: Send, B>(first: &(impl Fn() -> A + Sync), second: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
-        let running = thread::Builder::new().spawn_scoped(scope, first);
+        let handle = thread::Builder::new().spawn_scoped(scope, first);
         let second = second();
-        let first = running.map_or_else(
+        let first = handle.map_or_else(
             |_| first(),
             |task| task.join().unwrap_or_else(|panic| resume_unwind(panic)),
         );
@@ -421,8 +421,8 @@ fn side_by_side<A: Send, B>(first: &(impl Fn() -> A + Sync), second: impl FnOnce
     })
 }
 
-fn nearest(name: &str, known: &[&str]) -> String {
-    let hint = suggest(name, known);
+fn nearest(name: &str, names: &[&str]) -> String {
+    let hint = suggest(name, names);
     if hint.starts_with("known:") {
         "`lychgate rules list` shows all".into()
     } else {
@@ -440,16 +440,16 @@ fn add_layer(
     let (mut layer, mut layer_programs): (Vec<Arc<Rule>>, Vec<ProgramEntry>) = Default::default();
     for file in files {
         match file {
-            Ok(read) => {
-                layer.extend(read.rules.into_iter().map(Arc::new));
-                layer_programs.extend(read.programs);
+            Ok(rule_file) => {
+                layer.extend(rule_file.rules.into_iter().map(Arc::new));
+                layer_programs.extend(rule_file.programs);
             }
-            Err(wrong) => faults.extend(wrong),
+            Err(file_faults) => faults.extend(file_faults),
         }
     }
     let mut seen: HashMap<&str, &Rule> = HashMap::new();
     for rule in &layer {
-        for name in rule.was.iter().chain([&rule.id]) {
+        for name in rule.former_ids.iter().chain([&rule.id]) {
             if let Some(other) = seen.insert(name.as_str(), rule) {
                 faults.push(Fault {
                     file: rule.file.to_string(),
@@ -467,14 +467,14 @@ fn add_layer(
             }
         }
     }
-    faults.extend(ProgramEntry::twice(&layer_programs));
+    faults.extend(ProgramEntry::duplicates(&layer_programs));
     programs.retain(|below| {
         layer_programs
             .iter()
             .all(|entry| entry.table.id != below.table.id)
     });
     programs.extend(layer_programs);
-    let mut replaced = Vec::new();
+    let mut replaced_rules = Vec::new();
     // Rules of one layer have different ids, so only those below are compared.
     let below = rules.len();
     for rule in layer {
@@ -483,17 +483,17 @@ fn add_layer(
             .take(below)
             .find(|below| below.id == rule.id && below.direction == rule.direction)
         {
-            Some(below) => replaced.push(std::mem::replace(below, rule)),
+            Some(below) => replaced_rules.push(std::mem::replace(below, rule)),
             None => rules.push(rule),
         }
     }
-    replaced
+    replaced_rules
 }
 
 fn read(path: &Path) -> Result<String, Fault> {
     let fault = |message: String| Fault::of_file(path.display().to_string(), message, None);
     match std::fs::metadata(path) {
-        Ok(about) if about.len() > FILE_BYTES => {
+        Ok(metadata) if metadata.len() > FILE_BYTES => {
             Err(fault(format!("larger than {FILE_BYTES} bytes")))
         }
         _ => std::fs::read_to_string(path).map_err(|error| fault(error.to_string())),
@@ -513,20 +513,20 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
     if root.is_file() {
         return Ok(vec![root.to_owned()]);
     }
-    let mut found = Vec::new();
-    let mut open = vec![root.to_owned()];
-    while let Some(folder) = open.pop() {
+    let mut paths = Vec::new();
+    let mut pending = vec![root.to_owned()];
+    while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(&folder).map_err(|error| fault(&folder, error))? {
             let entry = entry.map_err(|error| fault(&folder, error))?;
             let path = entry.path();
             let hidden = entry.file_name().to_string_lossy().starts_with('.');
             // A link to a folder is not followed: it could lead to a cycle.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden {
-                open.push(path);
+                pending.push(path);
             } else if path.extension().is_some_and(|end| end == "toml") && !hidden {
-                found.push(path);
+                paths.push(path);
             }
-            if found.len() + open.len() > FILES {
+            if paths.len() + pending.len() > FILES {
                 return Err(Fault::of_file(
                     root.display().to_string(),
                     format!("more than {FILES} rule files and folders"),
@@ -535,6 +535,6 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, Fault> {
             }
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }

@@ -70,12 +70,12 @@ impl Only {
                 .is_none_or(|hidden| hidden == place.inbound().hidden)
             && self
                 .instruction_files
-                .is_none_or(|wanted| wanted == (place.inbound().instruction_file && open))
+                .is_none_or(|expected| expected == (place.inbound().instruction_file && open))
     }
 }
 
 fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
-    let known = Surface::ALL.map(Surface::name);
+    let names = Surface::ALL.map(Surface::name);
     let mut out = Vec::new();
     for word in words {
         match Surface::ALL
@@ -86,7 +86,7 @@ fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
             None => table.fault_at(
                 &word.place,
                 format!("unknown surface `{}`", word.value),
-                Some(&suggest(&word.value, &known)),
+                Some(&suggest(&word.value, &names)),
             ),
         }
     }

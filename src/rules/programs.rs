@@ -29,7 +29,7 @@ pub struct ProgramEntry {
 impl ProgramEntry {
     /// Parses a table and records its faults.
     pub(super) fn read(table: &Table<'_>, file: &Arc<str>) -> Option<Self> {
-        let title = file::filled(table, "title", "what the programs have in common");
+        let title = file::required_text(table, "title", "what the programs have in common");
         let cases = Cases {
             catches: file::cases(
                 table,
@@ -38,11 +38,11 @@ impl ProgramEntry {
             ),
             spares: file::cases(table, "spares", "similar commands that they do not refuse"),
         };
-        let read = ProgramTable::read(table);
+        let program_table = ProgramTable::read(table);
         let line = table.place().line;
         table.finish();
         Some(Self {
-            table: read?,
+            table: program_table?,
             title: title?,
             cases,
             file: file.clone(),
@@ -55,10 +55,10 @@ impl ProgramEntry {
     /// # Errors
     /// Faults of their files, which the tests rule out.
     pub fn builtin() -> Result<Vec<Self>, Vec<Fault>> {
-        let read = PROGRAM_FILES
+        let files = PROGRAM_FILES
             .iter()
             .map(|(name, text)| Ok(file::read(name, text, true)?.programs));
-        Ok(read
+        Ok(files
             .collect::<Result<Vec<_>, Vec<Fault>>>()?
             .into_iter()
             .flatten()
@@ -75,11 +75,11 @@ impl ProgramEntry {
             packs: [("ops".to_owned(), true)].into(),
             ..PolicyConfig::default()
         };
-        Library::read(true, &[])?.set(Direction::Outbound, &policy)
+        Library::read(true, &[])?.rule_set(Direction::Outbound, &policy)
     }
 
     /// Returns the faults of tables that have the same id in the same layer.
-    pub(super) fn twice(entries: &[Self]) -> Vec<Fault> {
+    pub(super) fn duplicates(entries: &[Self]) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
             if let Some(other) = entries
@@ -112,14 +112,14 @@ impl ProgramEntry {
         rules: &RuleSet,
         programs: &Programs,
     ) -> Vec<FailedCase> {
-        let mut wrong = Vec::new();
+        let mut failed_cases = Vec::new();
         for entry in entries {
             let catches = entry.cases.catches.iter().map(|case| (case, true));
             for (case, should_catch) in
                 catches.chain(entry.cases.spares.iter().map(|case| (case, false)))
             {
-                if trial::refusing(rules, programs, &case.text).is_empty() == should_catch {
-                    wrong.push(FailedCase {
+                if trial::refusing_rules(rules, programs, &case.text).is_empty() == should_catch {
+                    failed_cases.push(FailedCase {
                         file: entry.file.clone(),
                         line: case.line,
                         rule: RuleId::new(&entry.table.id),
@@ -129,7 +129,7 @@ impl ProgramEntry {
                 }
             }
         }
-        wrong
+        failed_cases
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     fn hits(entry: &ProgramEntry, rules: &RuleSet, programs: &Programs) -> Vec<Vec<String>> {
         let cases = entry.cases.catches.iter().chain(&entry.cases.spares);
         let ids = |case: &str| {
-            trial::refusing(rules, programs, case)
+            trial::refusing_rules(rules, programs, case)
                 .iter()
                 .map(|rule| rule.id.to_string())
                 .collect()
@@ -157,13 +157,13 @@ mod tests {
     fn the_built_in_tables_do_what_their_cases_say() {
         let entries = ProgramEntry::builtin().unwrap();
         assert!(
-            ProgramEntry::twice(&entries).is_empty() && entries.len() > 50,
+            ProgramEntry::duplicates(&entries).is_empty() && entries.len() > 50,
             "{}",
             entries.len()
         );
-        let wrong = ProgramEntry::try_cases(&entries, &rules(), Programs::builtin());
-        let told: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-        assert!(wrong.is_empty(), "{}", told.join("\n"));
+        let failed_cases = ProgramEntry::try_cases(&entries, &rules(), Programs::builtin());
+        let messages: Vec<String> = failed_cases.iter().map(ToString::to_string).collect();
+        assert!(failed_cases.is_empty(), "{}", messages.join("\n"));
     }
 
     #[test]
@@ -208,16 +208,16 @@ mod tests {
         std::fs::write(&file, JOBRUN).unwrap();
         let library = Library::load(true, &[folder.path().to_owned()]).unwrap();
         let set = library
-            .set(Direction::Outbound, &PolicyConfig::default())
+            .rule_set(Direction::Outbound, &PolicyConfig::default())
             .unwrap();
         let command = "jobrun -uroot batch rm -rf /";
         assert_eq!(
-            trial::refusing(&set, set.programs(), command)
+            trial::refusing_rules(&set, set.programs(), command)
                 .first()
                 .map(|rule| rule.id.as_str()),
             Some("delete-tree")
         );
-        assert!(trial::refusing(&set, Programs::builtin(), command).is_empty());
+        assert!(trial::refusing_rules(&set, Programs::builtin(), command).is_empty());
         assert_ne!(set.digest(), rules().digest());
 
         std::fs::write(&file, JOBRUN.replace("batch ls", "batch rm -rf ~")).unwrap();

@@ -38,7 +38,7 @@ impl Compiled {
         programs: Arc<Programs>,
         digest: String,
     ) -> Result<Self, Vec<Fault>> {
-        let faults = |wrong: Vec<(usize, String)>| {
+        let faults = |rule_faults: Vec<(usize, String)>| {
             let fault = |(index, message): (usize, String)| {
                 let rule = rules.get(index);
                 let (file, line) = rule.map_or((String::new(), 0), |rule| {
@@ -53,10 +53,10 @@ impl Compiled {
                     hint: None,
                 }
             };
-            wrong.into_iter().map(fault).collect::<Vec<_>>()
+            rule_faults.into_iter().map(fault).collect::<Vec<_>>()
         };
-        let numbered = rules.iter().map(Arc::as_ref).enumerate();
-        let detectors = kinds::detectors(numbered).map_err(faults)?;
+        let indexed = rules.iter().map(Arc::as_ref).enumerate();
+        let detectors = kinds::detectors(indexed).map_err(faults)?;
         Ok(Self {
             direction,
             rules,
@@ -107,34 +107,34 @@ impl RuleSet {
 
     /// Adds every match of a rule in force at `place`. Returns whether other matches were excluded
     /// because of the text around them.
-    pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) -> bool {
-        let before = found.len();
+    pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) -> bool {
+        let before = matches.len();
         for detector in &self.0.detectors {
-            detector.scan(text, place, found);
+            detector.scan(text, place, matches);
         }
-        add_repeats(before, text, found);
-        self.drop_excluded(before, text, place, found)
+        add_repeats(before, text, matches);
+        self.drop_excluded(before, text, place, matches)
     }
 
     /// Adds every match of a rule in force at `place` that exists only in several strings of a call
     /// taken together.
-    pub fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
-        let before = found.len();
+    pub fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, matches: &mut Vec<Match>) {
+        let before = matches.len();
         for detector in &self.0.detectors {
-            detector.scan_pieces(parts, place, found);
+            detector.scan_pieces(parts, place, matches);
         }
-        if found.len() > before {
-            self.drop_excluded(before, &Text::new(parts.concat()), place, found);
+        if matches.len() > before {
+            self.drop_excluded(before, &Text::new(parts.concat()), place, matches);
         }
     }
 
     /// Adds every match of a rule in force for the call as a whole.
-    pub fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
-        let before = found.len();
+    pub fn scan_call(&self, place: &Place<'_>, matches: &mut Vec<Match>) {
+        let before = matches.len();
         for detector in &self.0.detectors {
-            detector.scan_call(place, found);
+            detector.scan_call(place, matches);
         }
-        self.drop_excluded(before, &Text::new(""), place, found);
+        self.drop_excluded(before, &Text::new(""), place, matches);
     }
 
     /// Records the parts of `text`, which came from a server, that later checks depend on.
@@ -152,15 +152,15 @@ impl RuleSet {
         before: usize,
         text: &Text<'_>,
         place: &Place<'_>,
-        found: &mut Vec<Match>,
+        matches: &mut Vec<Match>,
     ) -> bool {
-        if found.len() == before {
+        if matches.len() == before {
             return false;
         }
         let quoted = QuotedMentions::new(text.raw());
         let mut index = 0;
-        let mut excused = false;
-        found.retain(|hit| {
+        let mut any_excluded = false;
+        matches.retain(|hit| {
             index += 1;
             let Some(rule) = self.0.rules.get(hit.rule).filter(|_| index > before) else {
                 return true;
@@ -174,16 +174,16 @@ impl RuleSet {
                 open && is_mention(rule, &quoted, hit)
                     || !place.inbound().hidden && is_sample(rule, text, hit)
             };
-            let excuses = is_excused(rule, text, hit.span.as_ref()) || mentions();
-            excused |= excuses;
-            !excuses
+            let excluded = is_excluded(rule, text, hit.span.as_ref()) || mentions();
+            any_excluded |= excluded;
+            !excluded
         });
-        excused
+        any_excluded
     }
 
     /// Computes the digest of rules in this order and of tables of programs in addition to the
     /// built-in ones.
-    pub(super) fn digest_of<'p>(
+    pub(super) fn compute_digest<'p>(
         direction: Direction,
         rules: &[Arc<Rule>],
         programs: impl Iterator<Item = &'p ProgramTable>,
@@ -213,20 +213,20 @@ impl RuleSet {
 }
 
 /// Copies each new match in a reading to the other spans that have the same reading.
-fn add_repeats(before: usize, text: &Text<'_>, found: &mut Vec<Match>) {
+fn add_repeats(before: usize, text: &Text<'_>, matches: &mut Vec<Match>) {
     let mut repeated = Vec::new();
     for reading in text.repeated_readings() {
         let is_within = |hit: &&Match| {
             hit.span.as_ref() == Some(&reading.span) && hit.reading.starts_with(reading.path)
         };
-        for hit in found.iter().skip(before).filter(is_within) {
+        for hit in matches.iter().skip(before).filter(is_within) {
             repeated.extend(reading.repeats.iter().map(|span| Match {
                 span: Some(span.clone()),
                 ..hit.clone()
             }));
         }
     }
-    found.append(&mut repeated);
+    matches.append(&mut repeated);
 }
 
 /// Returns whether a rule excludes quotations in texts about attacks and the match is such a
@@ -245,18 +245,18 @@ fn is_sample(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
 }
 
 /// Returns whether the text around a match excludes it.
-fn is_excused(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
+fn is_excluded(rule: &Rule, text: &Text<'_>, span: Option<&Range<usize>>) -> bool {
     if rule.unless.is_empty() {
         return false;
     }
-    let around = span.map_or(text.raw(), |span| around(text.raw(), span));
-    let around = Text::new(around);
+    let context = span.map_or(text.raw(), |span| surrounding_text(text.raw(), span));
+    let context = Text::new(context);
     rule.unless
         .iter()
-        .any(|regex| regex.is_match(around.plain()) || regex.is_match(around.raw()))
+        .any(|regex| regex.is_match(context.plain()) || regex.is_match(context.raw()))
 }
 
-fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
+fn surrounding_text<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     let start = text.floor_char_boundary(span.start.saturating_sub(UNLESS_BYTES));
     let end = text.ceil_char_boundary(span.end.saturating_add(UNLESS_BYTES));
     text.get(start..end).unwrap_or(text)
@@ -264,52 +264,52 @@ fn around<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
 
 /// Describes, in sentences, how a change of rules reduces protection: rules removed or disabled,
 /// actions and severities lowered.
-pub fn weakened(old: &RuleSet, new: &RuleSet) -> Vec<String> {
-    let mut told = Vec::new();
+pub fn describe_weakening(old: &RuleSet, new: &RuleSet) -> Vec<String> {
+    let mut changes = Vec::new();
     for rule in old.rules() {
         let id = &rule.id;
-        let now = new
+        let current = new
             .rules()
             .iter()
-            .find(|now| now.id == *id || now.was.contains(id));
-        let Some(now) = now else {
-            told.push(format!(
+            .find(|current| current.id == *id || current.former_ids.contains(id));
+        let Some(current) = current else {
+            changes.push(format!(
                 "{} rule `{id}` is no longer in force",
                 old.direction().name()
             ));
             continue;
         };
-        if now.action < rule.action {
-            told.push(format!(
+        if current.action < rule.action {
+            changes.push(format!(
                 "rule `{id}` has the action `{}`, was `{}`",
-                now.action.name(),
+                current.action.name(),
                 rule.action.name()
             ));
         }
-        if now.severity < rule.severity {
-            told.push(format!(
+        if current.severity < rule.severity {
+            changes.push(format!(
                 "rule `{id}` has the severity `{}`, was `{}`",
-                now.severity.name(),
+                current.severity.name(),
                 rule.severity.name()
             ));
         }
-        if now.only != rule.only && now.only != Only::default() {
-            told.push(format!(
+        if current.only != rule.only && current.only != Only::default() {
+            changes.push(format!(
                 "rule `{id}` applies elsewhere: its `only` has changed"
             ));
         }
-        if now.unless.iter().any(|spare| {
+        if current.unless.iter().any(|regex| {
             rule.unless
                 .iter()
-                .all(|before| before.source() != spare.source())
+                .all(|other| other.source() != regex.source())
         }) {
-            told.push(format!("rule `{id}` excludes more: its `unless` has grown"));
+            changes.push(format!("rule `{id}` excludes more: its `unless` has grown"));
         }
-        if now.spares_quotes && !rule.spares_quotes {
-            told.push(format!(
+        if current.spares_quotes && !rule.spares_quotes {
+            changes.push(format!(
                 "rule `{id}` excludes more: passages that texts about attacks quote"
             ));
         }
     }
-    told
+    changes
 }

@@ -54,14 +54,14 @@ fn faults_of_rule_files_read_well() {
             continue;
         }
         let faults = Library::load(false, std::slice::from_ref(&path)).expect_err("a faulty file");
-        let told: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
-        let told = told.replace(&format!("{}/", root.display()), "");
+        let report: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
+        let report = report.replace(&format!("{}/", root.display()), "");
         let golden = path.with_extension("txt");
         if std::env::var_os("UPDATE").is_some() {
-            fs::write(&golden, &told).unwrap();
+            fs::write(&golden, &report).unwrap();
         }
         assert_eq!(
-            told,
+            report,
             fs::read_to_string(&golden).unwrap_or_default(),
             "{}",
             path.display()
@@ -74,7 +74,7 @@ fn faults_of_rule_files_read_well() {
 #[test]
 fn the_built_in_rules_do_what_their_cases_say() {
     let trial = Library::builtin().try_cases().unwrap();
-    assert!(trial.wrong.is_empty(), "{trial}");
+    assert!(trial.failed_cases.is_empty(), "{trial}");
     assert!(
         trial.rules >= 2 && trial.cases >= 4 * trial.rules / 2,
         "{trial}"
@@ -90,12 +90,12 @@ fn a_later_folder_replaces_a_rule_by_id() {
     let (_b, second) = folder(&[("z.toml", format!("{HEAD}{}", rule("one", "gamma", "")))]);
     let library = Library::load(false, &[first, second]).unwrap();
     let set = library
-        .set(Direction::Inbound, &PolicyConfig::default())
+        .rule_set(Direction::Inbound, &PolicyConfig::default())
         .unwrap();
     assert_eq!(hits(&set, "alpha beta gamma"), ["two", "one"]);
     assert!(
         library
-            .set(Direction::Outbound, &PolicyConfig::default())
+            .rule_set(Direction::Outbound, &PolicyConfig::default())
             .unwrap()
             .rules()
             .is_empty()
@@ -131,7 +131,7 @@ fn overrides_and_packs() {
     let library = library(&files);
     let text = "alpha beta gamma delta";
     let plain = library
-        .set(Direction::Inbound, &PolicyConfig::default())
+        .rule_set(Direction::Inbound, &PolicyConfig::default())
         .unwrap();
     assert_eq!(hits(&plain, text), ["one", "two"]);
 
@@ -151,17 +151,17 @@ fn overrides_and_packs() {
             enabled: Some(false),
         },
     );
-    let changed = library.set(Direction::Inbound, &policy).unwrap();
+    let changed = library.rule_set(Direction::Inbound, &policy).unwrap();
     assert_eq!(hits(&changed, text), ["one", "three", "four"]);
     assert_eq!(changed.rules()[0].action, Action::Log);
     assert_eq!(
-        weakened(&plain, &changed),
+        describe_weakening(&plain, &changed),
         [
             "rule `one` has the action `log`, was `block`",
             "inbound rule `two` is no longer in force"
         ]
     );
-    assert!(weakened(&plain, &plain).is_empty());
+    assert!(describe_weakening(&plain, &plain).is_empty());
 
     // The narrowest pack that is named takes precedence.
     let with = |packs: &[(&str, bool)]| {
@@ -170,7 +170,7 @@ fn overrides_and_packs() {
             .map(|(name, on)| ((*name).to_owned(), *on))
             .collect();
         library
-            .set(
+            .rule_set(
                 Direction::Inbound,
                 &PolicyConfig {
                     packs,
@@ -189,23 +189,23 @@ fn overrides_and_packs() {
         ["one", "two", "four"]
     );
 
-    let mut wrong = PolicyConfig::default();
-    wrong.packs.insert("opps".into(), true);
-    wrong.overrides.insert(
+    let mut invalid = PolicyConfig::default();
+    invalid.packs.insert("opps".into(), true);
+    invalid.overrides.insert(
         "twoo".into(),
         Override {
             action: None,
             enabled: Some(false),
         },
     );
-    let told: Vec<String> = library
-        .set(Direction::Inbound, &wrong)
+    let messages: Vec<String> = library
+        .rule_set(Direction::Inbound, &invalid)
         .unwrap_err()
         .iter()
         .map(ToString::to_string)
         .collect();
     assert_eq!(
-        told,
+        messages,
         [
             "policy: there is no rule `twoo` to change\n  hint: did you mean `two`?",
             "policy: there is no pack `opps` to change\n  hint: did you mean `ops`?"
@@ -228,7 +228,7 @@ fn an_override_cannot_ask_for_what_is_never_done() {
         },
     );
     let faults = library(&[("a.toml", file)])
-        .set(Direction::Outbound, &policy)
+        .rule_set(Direction::Outbound, &policy)
         .unwrap_err();
     assert!(faults[0].message.contains("cannot `redact`"), "{faults:?}");
     let file = format!(
@@ -243,7 +243,7 @@ fn an_override_cannot_ask_for_what_is_never_done() {
         },
     );
     let faults = library(&[("a.toml", file)])
-        .set(Direction::Inbound, &policy)
+        .rule_set(Direction::Inbound, &policy)
         .unwrap_err();
     assert!(faults[0].message.contains("cannot `ask`"), "{faults:?}");
 }
@@ -259,7 +259,7 @@ fn equal_sets_share_their_automata_and_digest() {
         ),
     )];
     let library = library(&files);
-    let set = |policy: &PolicyConfig| library.set(Direction::Inbound, policy).unwrap();
+    let set = |policy: &PolicyConfig| library.rule_set(Direction::Inbound, policy).unwrap();
     let mut off = PolicyConfig::default();
     off.overrides.insert(
         "two".into(),
@@ -279,7 +279,7 @@ fn equal_sets_share_their_automata_and_digest() {
     for direction in [Direction::Inbound, Direction::Outbound] {
         let digest = |library: &Library| {
             library
-                .set(direction, &PolicyConfig::default())
+                .rule_set(direction, &PolicyConfig::default())
                 .unwrap()
                 .digest()
                 .to_owned()
@@ -302,7 +302,7 @@ fn unless_spares_only_near_the_match() {
         ),
     )];
     let set = library(&files)
-        .set(Direction::Inbound, &PolicyConfig::default())
+        .rule_set(Direction::Inbound, &PolicyConfig::default())
         .unwrap();
     assert!(hits(&set, "for example, alpha").is_empty());
     let far = format!("for example, {} alpha", "x ".repeat(400));
@@ -313,7 +313,7 @@ fn unless_spares_only_near_the_match() {
 fn only_limits_where_a_rule_looks() {
     let only = "only = { tools = [\"fetch_*\"], surfaces = [\"content\"], hidden = false }";
     let set = library(&[("a.toml", format!("{HEAD}{}", rule("one", "alpha", only)))])
-        .set(Direction::Inbound, &PolicyConfig::default())
+        .rule_set(Direction::Inbound, &PolicyConfig::default())
         .unwrap();
     let place = Place {
         tool: Some("fetch_page"),
@@ -345,7 +345,7 @@ fn a_strict_policy_leaves_out_the_rules_that_are_only_likely() {
     let library = Library::builtin();
     let ids = |policy: &PolicyConfig| -> Vec<String> {
         library
-            .set(Direction::Inbound, policy)
+            .rule_set(Direction::Inbound, policy)
             .unwrap()
             .rules()
             .iter()
@@ -390,7 +390,7 @@ fn a_sum_leaves_out_the_intents_that_it_excepts() {
         sum("some", ", except = [\"two\"]")
     );
     let set = library(&[("a.toml", text)])
-        .set(Direction::Inbound, &PolicyConfig::default())
+        .rule_set(Direction::Inbound, &PolicyConfig::default())
         .unwrap();
     let of_sums = |text: &str| -> Vec<String> {
         hits(&set, text)

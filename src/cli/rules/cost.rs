@@ -25,7 +25,7 @@ pub(super) struct Costs {
 /// # Errors
 /// A text cannot be read, or a rule cannot be compiled.
 pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec<Fault>> {
-    let rules = library.set(Direction::Inbound, &PolicyConfig::default())?;
+    let rules = library.rule_set(Direction::Inbound, &PolicyConfig::default())?;
     let (mut costs, mut bytes) = (BTreeMap::<String, Cost>::new(), 0_usize);
     for path in texts {
         let text = std::fs::read_to_string(path).map_err(|error| {

@@ -12,7 +12,7 @@ pub(super) struct CompactText {
 impl CompactText {
     /// Returns the text as written, for encodings, which are case-sensitive; and in lower case, for
     /// everything else.
-    pub(super) fn both(text: &str) -> [Self; 2] {
+    pub(super) fn case_variants(text: &str) -> [Self; 2] {
         [
             Self::new(text, |c, take| take(c)),
             Self::new(text, |c, take| c.to_lowercase().for_each(take)),
@@ -20,17 +20,17 @@ impl CompactText {
     }
 
     fn new(text: &str, write: impl Fn(char, &mut dyn FnMut(char))) -> Self {
-        let mut made = Self {
+        let mut compact = Self {
             text: String::with_capacity(text.len()),
             places: Vec::with_capacity(text.len()),
         };
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
             write(c, &mut |c| {
-                made.text.push(c);
-                made.places.extend(std::iter::repeat_n(at, c.len_utf8()));
+                compact.text.push(c);
+                compact.places.extend(std::iter::repeat_n(at, c.len_utf8()));
             });
         }
-        made
+        compact
     }
 
     /// Returns the original position of a part of the text.

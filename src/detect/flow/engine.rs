@@ -1,9 +1,9 @@
 //! Searches outgoing text for data that came in.
 
 use super::compact_text::CompactText;
-use super::net::with_signs;
-use super::piece::{FoundPiece, Look, Piece, folded, pieces};
-use super::session::{FlowContext, sayable};
+use super::net::restore_signs;
+use super::piece::{FoundPiece, Look, Piece, fold_text, pieces};
+use super::session::{FlowContext, is_recordable};
 use super::spec::{Destination, Spec};
 use super::taint_store::{TaintReason, TaintState};
 use crate::detect::secret::unescape;
@@ -13,11 +13,11 @@ use crate::text::Text;
 
 /// Maximum length in bytes of an argument whose phrases are remembered as the agent's own while no
 /// recognizable piece has come in yet.
-const PHRASED_BYTES: usize = 512;
+const PHRASE_TEXT_BYTES: usize = 512;
 
 /// Maximum number of pieces of an argument that are looked up in the tool's schema; all others
 /// count as not found there.
-const SCHEMA_ASKS: usize = 64;
+const SCHEMA_LOOKUPS: usize = 64;
 
 /// All flow rules of a set.
 #[derive(Debug)]
@@ -43,56 +43,56 @@ impl Flows {
 }
 
 impl Detector for Flows {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
-        let Some(here) = place.flow.filter(|_| concerns(place)) else {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
+        let Some(context) = place.flow.filter(|_| is_relevant(place)) else {
             return;
         };
         let plain = text.plain();
-        let lower = folded(plain);
-        let empty = here.session.traces.look(TaintState::is_empty);
-        let says = sayable(plain);
-        if empty && !says {
+        let lower = fold_text(plain);
+        let empty = context.session.store.with_state(TaintState::is_empty);
+        let recordable = is_recordable(plain);
+        if empty && !recordable {
             return;
         }
-        let before = found.len();
+        let matches_before = matches.len();
         let mut search = Search {
             flows: self,
-            here,
-            found,
-            before,
+            context,
+            matches,
+            matches_before,
             schema: None,
-            asks: SCHEMA_ASKS,
+            schema_lookups: SCHEMA_LOOKUPS,
         };
         let same = lower.len() == plain.len();
-        here.session.traces.look(|kept| {
-            let look = match (empty, plain.len() <= PHRASED_BYTES) {
+        context.session.store.with_state(|state| {
+            let look = match (empty, plain.len() <= PHRASE_TEXT_BYTES) {
                 (true, true) => Look::All,
                 (true, false) => Look::References,
                 (false, _) => Look::Compare,
             };
             pieces(&lower, look, &mut |piece| {
-                if says && kept.label(piece.hash).is_none() {
-                    here.session.note_said(piece.hash);
+                if recordable && state.label(piece.hash).is_none() {
+                    context.session.record_agent_piece(piece.hash);
                 }
                 if !empty {
                     let span = Some(piece.span.clone())
                         .filter(|_| same)
                         .map(|span| text.locate(span));
-                    search.weigh(kept, &piece, "plain", span);
+                    search.match_piece(state, &piece, "plain", span);
                 }
             });
             if empty {
                 return;
             }
-            if let Some(signs) = with_signs(&lower) {
-                search.through(kept, &signs, "spelt", None);
+            if let Some(signs) = restore_signs(&lower) {
+                search.compare_reading(state, &signs, "spelt", None);
             }
             if let Some(opened) = unescape(plain) {
-                search.through(kept, &opened, "unescaped", None);
+                search.compare_reading(state, &opened, "unescaped", None);
             }
             for reading in text.readings() {
-                search.through(
-                    kept,
+                search.compare_reading(
+                    state,
                     &reading.text,
                     reading.path,
                     Some(reading.span.clone()),
@@ -104,23 +104,23 @@ impl Detector for Flows {
                 .into_iter()
                 .flat_map(|script| script.texts())
             {
-                search.through(kept, opened, "script", None);
+                search.compare_reading(state, opened, "script", None);
             }
-            if kept.has_quarantined() {
-                search.squeezed(kept, plain, text);
+            if state.has_quarantined() {
+                search.compare_compact(state, plain, text);
             }
         });
     }
 
-    fn scan_call(&self, place: &Place<'_>, found: &mut Vec<Match>) {
-        let Some(here) = place.flow.filter(|_| !self.completes.is_empty()) else {
+    fn scan_call(&self, place: &Place<'_>, matches: &mut Vec<Match>) {
+        let Some(context) = place.flow.filter(|_| !self.completes.is_empty()) else {
             return;
         };
-        let (told, guessed, servers, since) = here.completes();
+        let (declared, guessed, servers, since) = context.check_completion();
         for (rule, by_guess) in &self.completes {
-            if if *by_guess { guessed } else { told } {
-                here.session.came_from(*rule, servers.clone(), since);
-                found.push(Match {
+            if if *by_guess { guessed } else { declared } {
+                context.session.record_source(*rule, servers.clone(), since);
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading: "session",
@@ -131,8 +131,8 @@ impl Detector for Flows {
 }
 
 /// Reports whether a string is one that a server acts on.
-fn concerns(place: &Place<'_>) -> bool {
-    let asks = || {
+fn is_relevant(place: &Place<'_>) -> bool {
+    let is_server_query = || {
         let methods = [
             "resources/read",
             "resources/subscribe",
@@ -145,7 +145,7 @@ fn concerns(place: &Place<'_>) -> bool {
         && place.role == Role::Value
         && match place.surface {
             Surface::Arguments | Surface::Answer => true,
-            Surface::Params => asks(),
+            Surface::Params => is_server_query(),
             _ => false,
         }
 }
@@ -153,42 +153,42 @@ fn concerns(place: &Place<'_>) -> bool {
 /// A search of one string.
 struct Search<'s, 'h> {
     flows: &'s Flows,
-    here: FlowContext<'h>,
-    found: &'s mut Vec<Match>,
-    before: usize,
+    context: FlowContext<'h>,
+    matches: &'s mut Vec<Match>,
+    matches_before: usize,
     /// The tool's schema in lower case, once it was needed, and the number of lookups left.
     schema: Option<String>,
-    asks: usize,
+    schema_lookups: usize,
 }
 
 impl Search<'_, '_> {
     /// Compares another reading of the string, or of the part of it at `span`.
-    fn through(
+    fn compare_reading(
         &mut self,
-        kept: &TaintState,
+        state: &TaintState,
         text: &str,
         reading: &'static str,
         span: Option<std::ops::Range<usize>>,
     ) {
-        pieces(&folded(text), Look::Compare, &mut |piece| {
-            self.weigh(kept, &piece, reading, span.clone())
+        pieces(&fold_text(text), Look::Compare, &mut |piece| {
+            self.match_piece(state, &piece, reading, span.clone())
         });
     }
 
     /// Searches for quarantined pieces that are inside words, split by white space, or encoded.
-    fn squeezed(&mut self, kept: &TaintState, plain: &str, text: &Text<'_>) {
-        for squeezed in CompactText::both(plain) {
-            kept.prints().find(squeezed.text.as_bytes(), |span, owner| {
-                let Some(((hash, piece), encoded)) = kept.owner(owner) else {
+    fn compare_compact(&mut self, state: &TaintState, plain: &str, text: &Text<'_>) {
+        for compact in CompactText::case_variants(plain) {
+            state.fingerprints().find(compact.text.as_bytes(), |span, owner| {
+                let Some(((hash, piece), encoded)) = state.owner(owner) else {
                     return;
                 };
-                let Some(place) = squeezed.locate(&span) else {
+                let Some(place) = compact.locate(&span) else {
                     return;
                 };
                 if !encoded && !stands_alone(plain, &place) {
                     return;
                 }
-                let written = squeezed
+                let written = compact
                     .text
                     .get(span.clone())
                     .filter(|_| !encoded)
@@ -201,65 +201,65 @@ impl Search<'_, '_> {
                     span,
                 };
                 let reading = if encoded { "encoded" } else { "squeezed" };
-                self.weigh(kept, &piece, reading, Some(text.locate(place)));
+                self.match_piece(state, &piece, reading, Some(text.locate(place)));
             });
         }
     }
 
     /// Reports whether the tool's own schema contains a piece.
-    fn is_of_schema(&mut self, piece: &str) -> bool {
+    fn is_in_schema(&mut self, piece: &str) -> bool {
         let Some(schema) = self
-            .here
+            .context
             .schema
-            .filter(|_| !piece.is_empty() && self.asks > 0)
+            .filter(|_| !piece.is_empty() && self.schema_lookups > 0)
         else {
             return false;
         };
-        self.asks -= 1;
+        self.schema_lookups -= 1;
         let lower = self.schema.get_or_insert_with(|| schema.to_lowercase());
         memchr::memmem::find(lower.as_bytes(), piece.as_bytes()).is_some()
     }
 
     /// Adds a match for each rule that a piece matches.
-    fn weigh(
+    fn match_piece(
         &mut self,
-        kept: &TaintState,
+        state: &TaintState,
         piece: &FoundPiece<'_>,
         reading: &'static str,
         span: Option<std::ops::Range<usize>>,
     ) {
-        let Some(mark) = kept.label(piece.hash) else {
+        let Some(label) = state.label(piece.hash) else {
             return;
         };
-        let server = self.here.session.server;
-        let outward = self.here.declared.outward;
-        for (rule, from, to, wanted) in &self.flows.carries {
-            let servers = mark.servers(*from);
-            if servers.is_empty() || !wanted.is_empty() && !wanted.contains(&piece.piece) {
+        let server = self.context.session.server;
+        let outward = self.context.declared.outward;
+        for (rule, from, to, piece_kinds) in &self.flows.carries {
+            let servers = label.servers(*from);
+            if servers.is_empty() || !piece_kinds.is_empty() && !piece_kinds.contains(&piece.piece) {
                 continue;
             }
-            let back = servers.has(server) && !outward;
-            let goes = match to {
+            let goes_back = servers.contains(server) && !outward;
+            let destination_fits = match to {
                 Destination::Anywhere => true,
-                Destination::Elsewhere => !back,
-                Destination::Back => back,
+                Destination::Elsewhere => !goes_back,
+                Destination::Back => goes_back,
                 Destination::Outward => outward,
             };
-            let known = self.found.get(self.before..).unwrap_or_default();
-            if !goes || known.iter().any(|found| found.rule == *rule) {
+            let reported = self.matches.get(self.matches_before..).unwrap_or_default();
+            if !destination_fits || reported.iter().any(|earlier| earlier.rule == *rule) {
                 continue;
             }
             // A piece that the same server sent openly may go back to it: for example, an agent
             // opens a result that a search returned.
-            let opened = *from == TaintReason::Quarantined
+            let is_reopening = *from == TaintReason::Quarantined
                 && piece.piece.is_reference()
-                && !self.here.declared.untrusted
-                && kept.is_clean(piece.hash, server);
-            if !opened && !self.is_of_schema(piece.text) {
-                self.here
+                && !self.context.declared.untrusted
+                && state.is_clean(piece.hash, server);
+            if !is_reopening && !self.is_in_schema(piece.text) {
+                self.context
                     .session
-                    .came_from(*rule, servers.numbers(), mark.since());
-                self.found.push(Match {
+                    .record_source(*rule, servers.numbers(), label.since());
+                self.matches.push(Match {
                     rule: *rule,
                     span: span.clone(),
                     reading,

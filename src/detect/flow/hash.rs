@@ -43,8 +43,8 @@ pub(super) fn hash(kind: u8, bytes: &[u8]) -> u64 {
     let [first, second, third] = key();
     let (whole, rest) = bytes.as_chunks::<8>();
     let start = first ^ u64::from(kind);
-    let sum = whole.iter().fold(start, |sum, eight| {
-        fold(sum ^ u64::from_le_bytes(*eight), *second)
+    let sum = whole.iter().fold(start, |sum, chunk| {
+        fold(sum ^ u64::from_le_bytes(*chunk), *second)
     });
     let last = rest
         .iter()

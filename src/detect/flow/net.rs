@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-use super::piece::{FoundPiece, Look, Piece, offset, tell};
+use super::piece::{FoundPiece, Look, Piece, offset, emit};
 
 /// Maximum length of a URL that is examined, in bytes.
 const URL_BYTES: usize = 512;
@@ -45,20 +45,20 @@ pub(super) fn urls(
     look: Look,
     take: &mut dyn FnMut(FoundPiece<'_>),
 ) -> bool {
-    let mut any = false;
+    let mut has_url = false;
     let mut rest = run;
     while let Some((before, after)) = rest.split_once("://") {
         rest = after;
         if !before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
             continue;
         }
-        any = true;
+        has_url = true;
         // A URL within another URL is examined by itself.
-        let one = after.split("://").next().unwrap_or(after);
+        let part = after.split("://").next().unwrap_or(after);
         let at = start + offset(run, after);
-        url(crate::text::cut(one, URL_BYTES), at, look, take);
+        url(crate::text::cut(part, URL_BYTES), at, look, take);
     }
-    any
+    has_url
 }
 
 /// Passes a URL, given without its scheme, to `take`.
@@ -66,13 +66,13 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) 
     let end = text.find(['/', '?', '#', '\\']).unwrap_or(text.len());
     let authority = text.get(..end).unwrap_or_default();
     let from = authority.rfind('@').map_or(0, |at| at + 1);
-    let Some(written) = authority.get(from..) else {
+    let Some(host_and_port) = authority.get(from..) else {
         return;
     };
-    let name = written
+    let name = host_and_port
         .split(':')
         .next()
-        .unwrap_or(written)
+        .unwrap_or(host_and_port)
         .trim_end_matches('.');
     if !is_host(name) {
         return;
@@ -96,15 +96,15 @@ fn url(text: &str, at: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) 
             .filter(|cut| *cut > short.len());
         for cut in cuts.take(CUTS) {
             let part = whole.get(..cut).unwrap_or_default();
-            tell(Piece::Url, part, span.clone(), take);
+            emit(Piece::Url, part, span.clone(), take);
         }
     } else if let Some(cut) = whole.find('?').filter(|_| !is_common(short)) {
         let part = whole.get(..cut).unwrap_or_default().trim_end_matches('/');
         if part.len() > short.len() {
-            tell(Piece::Url, part, span.clone(), take);
+            emit(Piece::Url, part, span.clone(), take);
         }
     }
-    tell(Piece::Url, &whole, span, take);
+    emit(Piece::Url, &whole, span, take);
 }
 
 /// Passes e-mail addresses to `take`.
@@ -130,18 +130,18 @@ pub(super) fn addresses(run: &str, start: usize, look: Look, take: &mut dyn FnMu
             .count();
         let from = sign - before;
         let to = sign + 1 + after;
-        let Some(written) = run.get(from..to) else {
+        let Some(candidate) = run.get(from..to) else {
             continue;
         };
-        let address = written.trim_matches(['.', '-', '+', '_', '~']);
+        let address = candidate.trim_matches(['.', '-', '+', '_', '~']);
         let Some((local, name)) = address.split_once('@') else {
             continue;
         };
         if local.is_empty() || !is_host(name) || local == "git" && is_common(name) {
             continue;
         }
-        let from = from + written.find(address).unwrap_or(0);
-        tell(
+        let from = from + candidate.find(address).unwrap_or(0);
+        emit(
             Piece::Address,
             address,
             start + from..start + from + address.len(),
@@ -173,17 +173,17 @@ pub(super) fn hosts(run: &str, start: usize, look: Look, take: &mut dyn FnMut(Fo
 
 /// Replaces the signs in addresses that are spelled for people, `drop (at) host [dot] com`; `None`
 /// if there are none. The text is in lower case.
-pub(super) fn with_signs(text: &str) -> Option<String> {
-    let worth = [
+pub(super) fn restore_signs(text: &str) -> Option<String> {
+    let spellings = [
         "at)", "at]", "at}", "dot)", "dot]", "dot}", " dot ", "at )", "at ]",
     ];
-    if !worth
+    if !spellings
         .iter()
         .any(|sign| memchr::memmem::find(text.as_bytes(), sign.as_bytes()).is_some())
     {
         return None;
     }
-    let bare = memchr::memmem::find(text.as_bytes(), b" dot ").is_some();
+    let has_bare_dot = memchr::memmem::find(text.as_bytes(), b" dot ").is_some();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -191,25 +191,25 @@ pub(super) fn with_signs(text: &str) -> Option<String> {
             .get(1..)
             .filter(|_| matches!(c, '(' | '[' | '{'))
             .map(str::trim_start);
-        let word = inner.and_then(|inner| {
-            let (sign, behind) = inner
+        let bracketed = inner.and_then(|inner| {
+            let (sign, after) = inner
                 .strip_prefix("at")
-                .map(|behind| ('@', behind))
-                .or(inner.strip_prefix("dot").map(|behind| ('.', behind)))?;
-            Some((sign, behind.trim_start().strip_prefix([')', ']', '}'])?))
+                .map(|after| ('@', after))
+                .or(inner.strip_prefix("dot").map(|after| ('.', after)))?;
+            Some((sign, after.trim_start().strip_prefix([')', ']', '}'])?))
         });
-        let spelt = || {
-            let (sign, behind) = rest
+        let bare_word = || {
+            let (sign, after) = rest
                 .strip_prefix(" at ")
-                .map(|behind| ('@', behind))
-                .or(rest.strip_prefix(" dot ").map(|behind| ('.', behind)))?;
-            bare.then_some((sign, behind))
+                .map(|after| ('@', after))
+                .or(rest.strip_prefix(" dot ").map(|after| ('.', after)))?;
+            has_bare_dot.then_some((sign, after))
         };
-        match word.or_else(spelt) {
-            Some((sign, behind)) => {
+        match bracketed.or_else(bare_word) {
+            Some((sign, after)) => {
                 out.truncate(out.trim_end().len());
                 out.push(sign);
-                rest = behind.trim_start();
+                rest = after.trim_start();
             }
             None => {
                 out.push(c);
@@ -224,14 +224,14 @@ pub(super) fn with_signs(text: &str) -> Option<String> {
 fn host(name: &str, at: usize, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let name = name.strip_prefix("www.").unwrap_or(name);
     let span = at..at + name.len();
-    let ends = name
+    let suffix_starts = name
         .match_indices('.')
         .map(|(dot, _)| dot + 1)
         .take(if look == Look::Compare { CUTS } else { 0 });
-    for from in std::iter::once(0).chain(ends) {
-        let end = name.get(from..).unwrap_or_default();
-        if end.contains('.') && !is_common(end) {
-            tell(Piece::Host, end, span.clone(), take);
+    for from in std::iter::once(0).chain(suffix_starts) {
+        let suffix = name.get(from..).unwrap_or_default();
+        if suffix.contains('.') && !is_common(suffix) {
+            emit(Piece::Host, suffix, span.clone(), take);
         }
     }
 }

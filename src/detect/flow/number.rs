@@ -1,12 +1,12 @@
 //! Numbers of accounts, cards and telephones, however their digits are grouped; and IBANs.
 
-use super::piece::{FoundPiece, Piece, tell};
+use super::piece::{FoundPiece, Piece, emit};
 
 /// Minimum number of digits of an ungrouped number, and of a grouped one.
 const DIGITS: usize = 6;
 const GROUPED: usize = 7;
 /// Maximum number of digits of a number.
-const MOST: usize = 30;
+const MAX_DIGITS: usize = 30;
 /// Maximum number of groups of one number.
 const GROUPS: usize = 12;
 /// Maximum number of digits of a group; a longer one is a number by itself.
@@ -18,11 +18,11 @@ pub(super) fn numbers(text: &str, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     let before = |at: usize| at.checked_sub(1).map_or(b' ', byte);
     let mut at = 0;
-    while let Some(found) = bytes
+    while let Some(skipped) = bytes
         .get(at..)
         .and_then(|rest| rest.iter().position(u8::is_ascii_digit))
     {
-        at += found;
+        at += skipped;
         let end = run_end(bytes, at);
         let joined = before(at).is_ascii_alphanumeric() || matches!(before(at), b'_' | 0x80..);
         if joined {
@@ -33,13 +33,13 @@ pub(super) fn numbers(text: &str, take: &mut dyn FnMut(FoundPiece<'_>)) {
             at = end;
             continue;
         }
-        at = grouped(text, at, end, take);
+        at = read_grouped(text, at, end, take);
     }
 }
 
 /// Reads a number that begins with the digits from `at` to `end`, and passes it to `take`. Returns
 /// the offset at which to continue.
-fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_>)) -> usize {
+fn read_grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_>)) -> usize {
     let bytes = text.as_bytes();
     let mut groups: Vec<std::ops::Range<usize>> = std::iter::once(at..end).collect();
     let mut last = end;
@@ -70,19 +70,19 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_
         && groups
             .iter()
             .all(|group| group.len() <= 3 && bytes.get(group.end) != Some(&b' '));
-    let dated = dates(&groups, text);
+    let date_groups = count_date_groups(&groups, text);
     for group in groups.iter().filter(|group| group.len() >= DIGITS) {
         let digits = text.get(group.clone()).unwrap_or_default();
         if !is_plain(digits) {
-            tell(Piece::Number, digits, group.clone(), take);
+            emit(Piece::Number, digits, group.clone(), take);
         }
     }
-    let large = groups.iter().filter(|group| group.len() > GROUP).count();
-    let rest = groups.get(dated..).unwrap_or_default();
+    let long_groups = groups.iter().filter(|group| group.len() > GROUP).count();
+    let rest = groups.get(date_groups..).unwrap_or_default();
     if let (Some(first), Some(last), true) = (
         rest.first(),
         rest.last(),
-        rest.len() > 1 && large <= 1 && !dotted,
+        rest.len() > 1 && long_groups <= 1 && !dotted,
     ) {
         let span = first.start..last.end;
         let digits: String = text
@@ -91,8 +91,8 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_
             .chars()
             .filter(char::is_ascii_digit)
             .collect();
-        if (GROUPED..=MOST).contains(&digits.len()) && !is_plain(&digits) {
-            tell(Piece::Number, &digits, span, take);
+        if (GROUPED..=MAX_DIGITS).contains(&digits.len()) && !is_plain(&digits) {
+            emit(Piece::Number, &digits, span, take);
         }
     }
     last
@@ -100,7 +100,7 @@ fn grouped(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_
 
 /// Returns the number of leading groups that form a date (`2026-11-22` or `22.11.2026`) and a time
 /// after it.
-fn dates(groups: &[std::ops::Range<usize>], text: &str) -> usize {
+fn count_date_groups(groups: &[std::ops::Range<usize>], text: &str) -> usize {
     let [a, b, c, rest @ ..] = groups else {
         return 0;
     };
@@ -174,7 +174,7 @@ fn iban(text: &str, at: usize, end: usize, take: &mut dyn FnMut(FoundPiece<'_>))
         }
     }
     if (15..=34).contains(&joined.len()) {
-        tell(Piece::Token, &joined, start..last, take);
+        emit(Piece::Token, &joined, start..last, take);
     }
 }
 

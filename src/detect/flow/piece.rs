@@ -94,7 +94,7 @@ const KEY_ID_BEGINS: [&str; 2] = ["akia", "asia"];
 const PATH: usize = 10;
 
 /// Folds a text to the form in which pieces are searched for.
-pub(super) fn folded(text: &str) -> Cow<'_, str> {
+pub(super) fn fold_text(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
         .any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii())
@@ -108,37 +108,37 @@ pub(super) fn folded(text: &str) -> Cow<'_, str> {
 pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let bytes = text.as_bytes();
     let mut start = 0;
-    let mut seen = 0;
+    let mut classes = 0;
     let mut digits = 0;
     let mut any_digits = false;
     for (at, byte) in bytes.iter().chain(b" ").enumerate() {
         let class = CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
         if class & ENDS == 0 {
-            seen |= class;
+            classes |= class;
             digits += usize::from(class & DIGIT != 0);
             continue;
         }
         let length = at - start;
         any_digits |= digits > 0;
-        let telling = length >= 6 && (seen & (DOT | SLASH) != 0 || may_hold_token(length, digits));
+        let distinctive = length >= 6 && (classes & (DOT | SLASH) != 0 || may_hold_token(length, digits));
         let short = (2..=words::PROGRAM_BYTES).contains(&length) && look != Look::References;
-        if telling || short {
+        if distinctive || short {
             let whole = text.get(start..at).unwrap_or_default();
             if short && words::is_program(whole) {
                 words::command(text, start, take);
             }
-            if telling {
+            if distinctive {
                 run(
                     crate::text::cut(whole, RUN_BYTES),
                     start,
-                    seen,
+                    classes,
                     digits,
                     look,
                     take,
                 );
             }
         }
-        (start, seen, digits) = (at + 1, 0, 0);
+        (start, classes, digits) = (at + 1, 0, 0);
     }
     if any_digits {
         number::numbers(text, take);
@@ -194,15 +194,15 @@ const CLASSES: [u8; 256] = {
 fn run(
     run: &str,
     start: usize,
-    seen: u8,
+    classes: u8,
     digits: usize,
     look: Look,
     take: &mut dyn FnMut(FoundPiece<'_>),
 ) {
-    let dot = seen & DOT != 0;
-    let slash = seen & SLASH != 0;
+    let dot = classes & DOT != 0;
+    let slash = classes & SLASH != 0;
     let urls = slash && net::urls(run, start, look, take);
-    if dot && seen & SIGN != 0 {
+    if dot && classes & SIGN != 0 {
         net::addresses(run, start, look, take);
     }
     if dot && !urls {
@@ -231,7 +231,7 @@ fn tokens(run: &str, start: usize, take: &mut dyn FnMut(FoundPiece<'_>)) {
             && KEY_ID_BEGINS.iter().any(|begins| token.starts_with(begins));
         if digits + letters >= TOKEN && digits >= 2 && letters >= 1 || digits == 1 && is_key_id {
             let at = start + offset(run, token);
-            tell(Piece::Token, token, at..at + token.len(), take);
+            emit(Piece::Token, token, at..at + token.len(), take);
         }
     }
 }
@@ -263,20 +263,20 @@ fn paths(run: &str, start: usize, take: &mut dyn FnMut(FoundPiece<'_>)) {
             .bytes()
             .filter(|byte| matches!(byte, b'/' | b'\\'))
             .count();
-        let telling = || {
+        let is_distinctive = || {
             path.bytes()
                 .any(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'-'))
         };
-        if path.len() >= PATH && (rooted && parts >= 1 || parts >= 2 && telling()) {
-            let same = if path.contains('\\') {
+        if path.len() >= PATH && (rooted && parts >= 1 || parts >= 2 && is_distinctive()) {
+            let normalized = if path.contains('\\') {
                 Cow::Owned(path.replace('\\', "/"))
             } else {
                 Cow::Borrowed(path)
             };
-            if !net::is_common(&same) {
-                tell(
+            if !net::is_common(&normalized) {
+                emit(
                     Piece::Path,
-                    &same,
+                    &normalized,
                     start + from..start + from + path.len(),
                     take,
                 );
@@ -291,7 +291,7 @@ pub(super) fn offset(text: &str, part: &str) -> usize {
 }
 
 /// Passes one piece to `take`.
-pub(super) fn tell(
+pub(super) fn emit(
     piece: Piece,
     text: &str,
     span: Range<usize>,

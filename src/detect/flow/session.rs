@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 use crate::text::{Text, cut};
 
 use super::hash::Hashes;
-use super::net::with_signs;
-use super::piece::{Look, Piece, folded, pieces};
+use super::net::restore_signs;
+use super::piece::{Look, Piece, fold_text, pieces};
 use super::taint_store::{ReceivedData, Servers, TaintStore};
 
 /// Maximum number of pieces taken from one message, for each kind of data.
@@ -21,7 +21,7 @@ const QUARANTINED: usize = 1024;
 /// Maximum number of URLs of a trusted server's message that are examined.
 const URLS: usize = 1024;
 /// Maximum length of an argument that is remembered as the agent's own, in bytes.
-const SAID_BYTES: usize = 64 << 10;
+const AGENT_TEXT_BYTES: usize = 64 << 10;
 /// Maximum length of a string without white space that may be an id or a path which a server gives
 /// out to be called with again, in bytes.
 const ID_BYTES: usize = 200;
@@ -52,11 +52,11 @@ pub struct FlowContext<'a> {
 
 /// The state of an agent's session with one server, and the additions of the current message.
 pub struct Session<'s> {
-    pub(super) traces: &'s TaintStore,
+    pub(super) store: &'s TaintStore,
     pub(super) server: usize,
     /// The names of the servers, by their numbers, and the current time.
-    known: (&'s [Box<str>], Option<Instant>),
-    learnt: RefCell<Learning>,
+    names_and_time: (&'s [Box<str>], Option<Instant>),
+    learning: RefCell<Learning>,
     sources: RefCell<Vec<(usize, Source)>>,
 }
 
@@ -74,7 +74,7 @@ const SOURCES: usize = 64;
 
 #[derive(Default)]
 struct Learning {
-    learnt: FlowUpdate,
+    update: FlowUpdate,
     /// Bytes of text from which pieces were taken: of text that the agent gets, and of withheld
     /// text. They are counted separately, so that a large amount of the former cannot keep the
     /// latter from being remembered.
@@ -93,11 +93,11 @@ pub struct FlowUpdate {
     /// Pieces that a trusted server sent openly.
     pub(super) clean: Vec<u64>,
     /// Pieces that the agent sent.
-    pub(super) said: Vec<u64>,
+    pub(super) agent_pieces: Vec<u64>,
     /// The kinds of data that came in, in the order of [`Came`].
-    pub(super) came: [bool; 4],
+    pub(super) received: [bool; 4],
     /// Whether there was more text than pieces are taken from.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
 }
 
 /// A piece of quarantined text.
@@ -131,7 +131,7 @@ impl fmt::Debug for FlowUpdate {
 
 impl fmt::Debug for Session<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Session({:?})", self.traces)
+        write!(f, "Session({:?})", self.store)
     }
 }
 
@@ -140,9 +140,9 @@ impl FlowUpdate {
     pub fn is_empty(&self) -> bool {
         self.counts() == [0; 3]
             && self.clean.is_empty()
-            && self.said.is_empty()
-            && self.came == [false; 4]
-            && !self.cut
+            && self.agent_pieces.is_empty()
+            && self.received == [false; 4]
+            && !self.truncated
     }
 
     /// Returns the numbers of pieces of quarantined, untrusted and private text.
@@ -155,63 +155,63 @@ impl FlowUpdate {
     }
 
     /// Removes the withheld pieces: they have been released.
-    pub fn unwithheld(&mut self) {
+    pub fn clear_quarantined(&mut self) {
         self.quarantined.clear();
     }
 
     /// Removes the agent's own pieces: the call has not been sent.
-    pub fn unsaid(&mut self) {
-        self.said.clear();
+    pub fn clear_agent_pieces(&mut self) {
+        self.agent_pieces.clear();
     }
 }
 
 impl<'s> Session<'s> {
     /// Creates the view that the server of this number has of the session.
-    pub fn new(traces: &'s TaintStore, server: usize) -> Self {
-        let known: (&[Box<str>], _) = (&[], None);
+    pub fn new(store: &'s TaintStore, server: usize) -> Self {
+        let names_and_time: (&[Box<str>], _) = (&[], None);
         Self {
-            traces,
+            store,
             server,
-            known,
-            learnt: RefCell::default(),
+            names_and_time,
+            learning: RefCell::default(),
             sources: RefCell::default(),
         }
     }
 
     /// Sets the names of the servers and the current time.
-    pub fn at(self, servers: &'s [Box<str>], now: Option<Instant>) -> Self {
+    pub fn with_servers(self, servers: &'s [Box<str>], now: Option<Instant>) -> Self {
         Self {
-            known: (servers, now),
+            names_and_time: (servers, now),
             ..self
         }
     }
 
     /// Returns the additions of the message.
-    pub fn learnt(self) -> FlowUpdate {
-        self.learnt.into_inner().learnt
+    pub fn into_update(self) -> FlowUpdate {
+        self.learning.into_inner().update
     }
 
     /// Records text that was withheld from the agent.
-    pub fn withheld(&self, text: &str) {
-        let Ok(mut learning) = self.learnt.try_borrow_mut() else {
+    pub fn record_withheld(&self, text: &str) {
+        let Ok(mut learning) = self.learning.try_borrow_mut() else {
             return;
         };
-        let Some(text) = learning.afford(1, text, self.traces.limits().message_bytes) else {
+        let Some(text) = learning.take_budget(1, text, self.store.limits().message_bytes) else {
             return;
         };
         let text = Text::new(text);
-        learning.withhold(text.plain());
+        learning.quarantine_text(text.plain());
         for reading in text.readings() {
-            learning.withhold(&reading.text);
+            learning.quarantine_text(&reading.text);
         }
     }
 
     /// Records the source of a finding.
-    pub(super) fn came_from(&self, rule: usize, servers: Vec<usize>, since: Option<Instant>) {
+    pub(super) fn record_source(&self, rule: usize, servers: Vec<usize>, since: Option<Instant>) {
         if let Ok(mut sources) = self.sources.try_borrow_mut() {
-            let drop = sources.len().saturating_sub(SOURCES - 1);
-            sources.drain(..drop);
-            let (names, now) = self.known;
+            let excess = sources.len().saturating_sub(SOURCES - 1);
+            sources.drain(..excess);
+            let (names, now) = self.names_and_time;
             let servers = servers
                 .into_iter()
                 .filter_map(|server| names.get(server).cloned())
@@ -229,12 +229,12 @@ impl<'s> Session<'s> {
         sources
             .iter()
             .rev()
-            .find(|(of, _)| *of == rule)
+            .find(|(index, _)| *index == rule)
             .map(|(_, source)| source.clone())
     }
 
-    pub(super) fn note_said(&self, hash: u64) {
-        if let Ok(mut learning) = self.learnt.try_borrow_mut() {
+    pub(super) fn record_agent_piece(&self, hash: u64) {
+        if let Ok(mut learning) = self.learning.try_borrow_mut() {
             learning.add(3, hash);
         }
     }
@@ -242,70 +242,70 @@ impl<'s> Session<'s> {
 
 impl FlowContext<'_> {
     /// Records a server's text that the agent gets.
-    pub fn came_in(&self, text: &Text<'_>) {
-        let Ok(mut learning) = self.session.learnt.try_borrow_mut() else {
+    pub fn record_received(&self, text: &Text<'_>) {
+        let Ok(mut learning) = self.session.learning.try_borrow_mut() else {
             return;
         };
         let DataLabels {
             private, untrusted, ..
         } = self.declared;
-        let came = [
+        let received = [
             private,
             untrusted,
             self.guessed.private,
             self.guessed.untrusted,
         ];
         learning
-            .learnt
-            .came
+            .update
+            .received
             .iter_mut()
-            .zip(came)
+            .zip(received)
             .for_each(|(all, one)| *all |= one);
         if !private && !untrusted {
-            return learning.openly(text.raw(), self.session.traces);
+            return learning.record_open_text(text.raw(), self.session.store);
         }
         let Some(plain) =
-            learning.afford(0, text.plain(), self.session.traces.limits().message_bytes)
+            learning.take_budget(0, text.plain(), self.session.store.limits().message_bytes)
         else {
             return;
         };
-        pieces(&folded(plain), Look::Some, &mut |found| {
+        pieces(&fold_text(plain), Look::Some, &mut |piece| {
             if untrusted {
-                learning.add(0, found.hash);
+                learning.add(0, piece.hash);
             }
             if private {
-                learning.add(1, found.hash);
+                learning.add(1, piece.hash);
             }
         });
         if !untrusted {
-            learning.openly(text.raw(), self.session.traces);
+            learning.record_open_text(text.raw(), self.session.store);
         }
     }
 
     /// Reports whether this call goes out after private and untrusted data came in: according to
     /// the policy, or by a guess. Also returns the servers that sent the data, and when data last
     /// came in.
-    pub(super) fn completes(&self) -> (bool, bool, Vec<usize>, Option<Instant>) {
-        let came = self.session.traces.look(|kept| *kept.came());
+    pub(super) fn check_completion(&self) -> (bool, bool, Vec<usize>, Option<Instant>) {
+        let received = self.session.store.with_state(|state| *state.received());
         let ReceivedData {
             private,
             untrusted,
             maybe_private,
             maybe_untrusted,
             servers,
-        } = came;
-        let told = self.declared.outward && private.is_some() && untrusted.is_some();
-        let out = self.declared.outward || self.guessed.outward;
+        } = received;
+        let declared = self.declared.outward && private.is_some() && untrusted.is_some();
+        let may_be_outward = self.declared.outward || self.guessed.outward;
         let guessed =
-            out && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
+            may_be_outward && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
         let servers = servers
             .into_iter()
-            .reduce(Servers::and)
+            .reduce(Servers::union)
             .unwrap_or_default()
             .numbers();
         (
-            told,
-            guessed && !told,
+            declared,
+            guessed && !declared,
             servers,
             private
                 .max(untrusted)
@@ -317,12 +317,12 @@ impl FlowContext<'_> {
 
 impl Learning {
     /// Returns as much of a text as pieces may still be taken from.
-    fn afford<'t>(&mut self, of: usize, text: &'t str, most: usize) -> Option<&'t str> {
-        let bytes = self.bytes.get_mut(of)?;
-        let left = most.saturating_sub(*bytes);
-        self.learnt.cut |= text.len() > left;
-        *bytes += text.len().min(left);
-        Some(cut(text, left)).filter(|text| !text.is_empty())
+    fn take_budget<'t>(&mut self, kind: usize, text: &'t str, limit: usize) -> Option<&'t str> {
+        let bytes = self.bytes.get_mut(kind)?;
+        let remaining = limit.saturating_sub(*bytes);
+        self.update.truncated |= text.len() > remaining;
+        *bytes += text.len().min(remaining);
+        Some(cut(text, remaining)).filter(|text| !text.is_empty())
     }
 
     /// Adds to the untrusted, private, clean or own pieces, by the number of the list.
@@ -331,9 +331,9 @@ impl Learning {
             untrusted,
             private,
             clean,
-            said,
+            agent_pieces: said,
             ..
-        } = &mut self.learnt;
+        } = &mut self.update;
         let [a, b, c, d, _] = &mut self.seen;
         let (list, seen) = match list {
             0 => (untrusted, a),
@@ -344,41 +344,41 @@ impl Learning {
         if list.len() < PIECES && seen.insert(hash) {
             list.push(hash);
         } else if list.len() >= PIECES {
-            self.learnt.cut = true;
+            self.update.truncated = true;
         }
     }
 
-    fn withhold(&mut self, plain: &str) {
-        let text = folded(plain);
-        if let Some(signs) = with_signs(&text) {
-            self.hold(&signs, &signs);
+    fn quarantine_text(&mut self, plain: &str) {
+        let text = fold_text(plain);
+        if let Some(signs) = restore_signs(&text) {
+            self.quarantine_pieces(&signs, &signs);
         }
-        self.hold(plain, &text);
+        self.quarantine_pieces(plain, &text);
     }
 
-    fn hold(&mut self, plain: &str, text: &str) {
+    fn quarantine_pieces(&mut self, plain: &str, text: &str) {
         let same = text.len() == plain.len();
-        pieces(text, Look::All, &mut |found| {
+        pieces(text, Look::All, &mut |piece| {
             let FlowUpdate {
-                quarantined, cut, ..
-            } = &mut self.learnt;
+                quarantined, truncated: cut, ..
+            } = &mut self.update;
             let [.., seen] = &mut self.seen;
             *cut |= quarantined.len() >= QUARANTINED;
-            if quarantined.len() >= QUARANTINED || !seen.insert(found.hash) {
+            if quarantined.len() >= QUARANTINED || !seen.insert(piece.hash) {
                 return;
             }
-            let values = match found.piece {
+            let values = match piece.piece {
                 Piece::Phrase => [String::new(), String::new()],
                 // A shell needs its spaces; a disguised command may be without them.
-                Piece::Command => [found.text.replace(' ', ""), found.text.to_owned()],
+                Piece::Command => [piece.text.replace(' ', ""), piece.text.to_owned()],
                 _ => {
-                    let written = plain.get(found.span).filter(|_| same).unwrap_or(found.text);
-                    [found.text.to_owned(), written.to_owned()]
+                    let written = plain.get(piece.span).filter(|_| same).unwrap_or(piece.text);
+                    [piece.text.to_owned(), written.to_owned()]
                 }
             };
             quarantined.push(QuarantinedPiece {
-                hash: found.hash,
-                piece: found.piece,
+                hash: piece.hash,
+                piece: piece.piece,
                 values: values.map(Zeroizing::new),
             });
         });
@@ -387,27 +387,27 @@ impl Learning {
     /// Records the pieces of a trusted server's text with which it may be called again. Once
     /// something was quarantined, all of them; before that, only those that cost next to nothing to
     /// find.
-    fn openly(&mut self, raw: &str, traces: &TaintStore) {
-        let all = !self.learnt.quarantined.is_empty() || traces.look(|kept| kept.has_quarantined());
+    fn record_open_text(&mut self, raw: &str, store: &TaintStore) {
+        let all = !self.update.quarantined.is_empty() || store.with_state(|state| state.has_quarantined());
         let id = || raw.len() <= ID_BYTES && !raw.bytes().any(|byte| byte.is_ascii_whitespace());
-        if raw.len() > SAID_BYTES * 16
+        if raw.len() > AGENT_TEXT_BYTES * 16
             || !(all || id() || memchr::memmem::find(raw.as_bytes(), b"://").is_some())
         {
             return;
         }
-        let note = |learning: &mut Self, text: &str| {
-            pieces(&folded(text), Look::References, &mut |found| {
-                if found.piece.is_reference() {
-                    learning.add(2, found.hash);
+        let record = |learning: &mut Self, text: &str| {
+            pieces(&fold_text(text), Look::References, &mut |piece| {
+                if piece.piece.is_reference() {
+                    learning.add(2, piece.hash);
                 }
             });
         };
         if all || id() {
-            return note(self, raw);
+            return record(self, raw);
         }
-        let left = URLS.saturating_sub(self.urls);
+        let remaining = URLS.saturating_sub(self.urls);
         let places: Vec<usize> = memchr::memmem::find_iter(raw.as_bytes(), b"://")
-            .take(left)
+            .take(remaining)
             .collect();
         self.urls += places.len();
         for at in places {
@@ -424,12 +424,12 @@ impl Learning {
                 .get(begin..)
                 .and_then(|url| url.split_ascii_whitespace().next())
                 .unwrap_or_default();
-            note(self, url);
+            record(self, url);
         }
     }
 }
 
 /// Reports whether an argument is short enough to be remembered as the agent's own.
-pub(super) fn sayable(text: &str) -> bool {
-    text.len() <= SAID_BYTES
+pub(super) fn is_recordable(text: &str) -> bool {
+    text.len() <= AGENT_TEXT_BYTES
 }

@@ -72,25 +72,25 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let to = table
         .choice("to", &Destination::WORDS)
         .unwrap_or(Destination::Anywhere);
-    let known = Piece::WORDS.map(|(word, _)| word);
+    let names = Piece::WORDS.map(|(word, _)| word);
     let mut pieces = Vec::new();
-    let mut good = true;
+    let mut valid = true;
     for word in table.strings("pieces") {
-        match Piece::WORDS.iter().find(|(known, _)| *known == word.value) {
+        match Piece::WORDS.iter().find(|(name, _)| *name == word.value) {
             Some((_, piece)) => pieces.push(*piece),
             None => {
-                good = false;
+                valid = false;
                 table.fault_at(
                     &word.place,
                     format!("no such piece: `{}`", word.value),
-                    Some(&suggest(&word.value, &known)),
+                    Some(&suggest(&word.value, &names)),
                 );
             }
         }
     }
     table.finish();
-    let asked = table.has("from") || table.has("completes");
-    if table.has("from") && table.has("completes") || !asked {
+    let has_condition = table.has("from") || table.has("completes");
+    if table.has("from") && table.has("completes") || !has_condition {
         let hint = "write `from = \"quarantined\"`, `\"untrusted\"` or `\"private\"`; or `completes = \"declared\"`";
         table.fault(
             "a rule says `from` or `completes`, one of the two",
@@ -100,7 +100,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     }
     match (completes, from) {
         (Some(guessed), _) => Some(Spec::Completes { guessed }),
-        (None, Some(from)) if good => Some(Spec::Carries { from, to, pieces }),
+        (None, Some(from)) if valid => Some(Spec::Carries { from, to, pieces }),
         _ => None,
     }
 }

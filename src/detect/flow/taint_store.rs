@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 
-use crate::detect::secret::{Fingerprints, forms};
+use crate::detect::secret::{Fingerprints, for_each_form};
 
 use super::hash::{ByHash, Hashes};
 use super::piece::Piece;
@@ -18,9 +18,9 @@ use super::session::{FlowUpdate, QuarantinedPiece};
 
 /// Maximum number of pieces kept of the agent's own text, and of text that trusted servers sent
 /// openly.
-const KNOWN: usize = 65_536;
+const UNTAINTED_PIECES: usize = 65_536;
 /// Minimum length of a piece that is searched for inside words and encodings, in bytes.
-const HELD_BYTES: usize = 8;
+const INNER_PIECE_BYTES: usize = 8;
 /// Maximum number of servers that are distinguished; further ones are only known to exist.
 const SERVERS: usize = 63;
 
@@ -81,16 +81,16 @@ impl Servers {
         self.0 == 0
     }
 
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(super) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Returns their numbers; servers that are not distinguished are left out.
     pub(super) fn numbers(self) -> Vec<usize> {
-        (0..SERVERS).filter(|server| self.has(*server)).collect()
+        (0..SERVERS).filter(|server| self.contains(*server)).collect()
     }
 
-    pub(super) fn has(self, server: usize) -> bool {
+    pub(super) fn contains(self, server: usize) -> bool {
         server < SERVERS && self.0 & (1 << server) != 0
     }
 }
@@ -118,7 +118,7 @@ impl Label {
         }
     }
 
-    fn set(&mut self, from: TaintReason) -> &mut Servers {
+    fn servers_mut(&mut self, from: TaintReason) -> &mut Servers {
         match from {
             TaintReason::Quarantined => &mut self.quarantined,
             TaintReason::Untrusted => &mut self.untrusted,
@@ -148,36 +148,36 @@ pub(super) struct ReceivedData {
 #[derive(Default)]
 pub struct TaintStore {
     limits: TaintLimits,
-    kept: RwLock<TaintState>,
+    state: RwLock<TaintState>,
 }
 
 #[derive(Default)]
 pub(super) struct TaintState {
-    marks: ByHash<Label>,
+    labels: ByHash<Label>,
     /// Oldest first, with the reason why each is remembered.
     order: VecDeque<(Instant, u64, TaintReason)>,
     quarantined: VecDeque<(Instant, u64, usize)>,
     /// Fingerprints of the values of quarantined pieces, and of their encodings.
-    prints: Fingerprints,
+    fingerprints: Fingerprints,
     /// The piece of each owner in `prints`.
     owners: HashMap<usize, (u64, Piece)>,
-    next: usize,
-    said: Recent<Hashes>,
+    next_owner: usize,
+    agent_pieces: Recent<Hashes>,
     /// Pieces that servers sent openly, with those servers.
     clean: Recent<ByHash<Servers>>,
-    came: ReceivedData,
+    received: ReceivedData,
 }
 
 /// A bounded collection, and the order in which it grew.
 #[derive(Default)]
 struct Recent<T> {
-    held: T,
+    items: T,
     order: VecDeque<(Instant, u64)>,
 }
 
 impl fmt::Debug for TaintStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Traces({})", self.kept.read().marks.len())
+        write!(f, "Traces({})", self.state.read().labels.len())
     }
 }
 
@@ -186,7 +186,7 @@ impl TaintStore {
     pub fn new(limits: TaintLimits) -> Self {
         Self {
             limits,
-            kept: RwLock::default(),
+            state: RwLock::default(),
         }
     }
 
@@ -196,101 +196,101 @@ impl TaintStore {
     }
 
     /// Gives `look` read access to the content.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&TaintState) -> T) -> T {
-        look(&self.kept.read())
+    pub(super) fn with_state<T>(&self, look: impl FnOnce(&TaintState) -> T) -> T {
+        look(&self.state.read())
     }
 
     /// Adds the data of a message that came from or goes to the server of this number. Returns the
     /// limits that were reached, by name.
-    pub fn add(&self, learnt: &FlowUpdate, server: usize, now: Instant) -> Vec<&'static str> {
-        let mut hit = Vec::new();
-        if learnt.cut {
-            hit.push("flow_message_bytes");
+    pub fn add(&self, update: &FlowUpdate, server: usize, now: Instant) -> Vec<&'static str> {
+        let mut exceeded = Vec::new();
+        if update.truncated {
+            exceeded.push("flow_message_bytes");
         }
-        let mut kept = self.kept.write();
-        let kept = &mut *kept;
-        for value in &learnt.quarantined {
-            kept.quarantine(value, server, now);
+        let mut state = self.state.write();
+        let state = &mut *state;
+        for value in &update.quarantined {
+            state.quarantine(value, server, now);
         }
         for (from, hashes) in [
-            (TaintReason::Untrusted, &learnt.untrusted),
-            (TaintReason::Private, &learnt.private),
+            (TaintReason::Untrusted, &update.untrusted),
+            (TaintReason::Private, &update.private),
         ] {
             hashes
                 .iter()
-                .for_each(|hash| kept.mark(*hash, from, server, now));
+                .for_each(|hash| state.add_label(*hash, from, server, now));
         }
-        if kept.quarantined.len() > self.limits.quarantined {
-            hit.push("flow_quarantined_pieces");
-            kept.forget_quarantined(kept.quarantined.len() - self.limits.quarantined);
+        if state.quarantined.len() > self.limits.quarantined {
+            exceeded.push("flow_quarantined_pieces");
+            state.forget_quarantined(state.quarantined.len() - self.limits.quarantined);
         }
-        if kept.order.len() > self.limits.pieces {
-            hit.push("flow_pieces");
-            kept.forget(kept.order.len() - self.limits.pieces);
+        if state.order.len() > self.limits.pieces {
+            exceeded.push("flow_pieces");
+            state.forget(state.order.len() - self.limits.pieces);
         }
-        for hash in &learnt.said {
+        for hash in &update.agent_pieces {
             // A piece that came in first is not the agent's own.
-            if !kept.marks.contains_key(hash) && kept.said.held.insert(*hash) {
-                kept.said.order.push_back((now, *hash));
+            if !state.labels.contains_key(hash) && state.agent_pieces.items.insert(*hash) {
+                state.agent_pieces.order.push_back((now, *hash));
             }
         }
-        for hash in &learnt.clean {
-            let servers = kept.clean.held.entry(*hash).or_default();
+        for hash in &update.clean {
+            let servers = state.clean.items.entry(*hash).or_default();
             if servers.is_empty() {
-                kept.clean.order.push_back((now, *hash));
+                state.clean.order.push_back((now, *hash));
             }
             servers.add(server);
         }
-        let extra = kept.said.order.len().saturating_sub(KNOWN);
-        kept.forget_said(extra);
-        let extra = kept.clean.order.len().saturating_sub(KNOWN);
-        kept.forget_clean(extra);
-        for (came, (last, servers)) in learnt.came.iter().zip(kept.came.all()) {
-            if *came {
+        let extra = state.agent_pieces.order.len().saturating_sub(UNTAINTED_PIECES);
+        state.forget_agent_pieces(extra);
+        let extra = state.clean.order.len().saturating_sub(UNTAINTED_PIECES);
+        state.forget_clean(extra);
+        for (received, (last, servers)) in update.received.iter().zip(state.received.entries_mut()) {
+            if *received {
                 *last = Some(now);
                 servers.add(server);
             }
         }
-        hit
+        exceeded
     }
 
     /// Removes entries that are too old.
     pub fn expire(&self, now: Instant) {
-        let old = |since: Instant| now.saturating_duration_since(since) >= self.limits.age;
-        let any = self.look(|kept| kept.oldest().is_some_and(old));
-        if !any {
+        let is_old = |since: Instant| now.saturating_duration_since(since) >= self.limits.age;
+        let any_old = self.with_state(|state| state.oldest().is_some_and(is_old));
+        if !any_old {
             return;
         }
-        let mut kept = self.kept.write();
-        let count = kept
+        let mut state = self.state.write();
+        let count = state
             .order
             .iter()
-            .take_while(|(since, ..)| old(*since))
+            .take_while(|(since, ..)| is_old(*since))
             .count();
-        kept.forget(count);
-        let count = kept
+        state.forget(count);
+        let count = state
             .quarantined
             .iter()
-            .take_while(|(since, ..)| old(*since))
+            .take_while(|(since, ..)| is_old(*since))
             .count();
-        kept.forget_quarantined(count);
-        let count = kept
-            .said
+        state.forget_quarantined(count);
+        let count = state
+            .agent_pieces
             .order
             .iter()
-            .take_while(|(since, _)| old(*since))
+            .take_while(|(since, _)| is_old(*since))
             .count();
-        kept.forget_said(count);
-        let count = kept
+        state.forget_agent_pieces(count);
+        let count = state
             .clean
             .order
             .iter()
-            .take_while(|(since, _)| old(*since))
+            .take_while(|(since, _)| is_old(*since))
             .count();
-        kept.forget_clean(count);
-        for (came, servers) in kept.came.all() {
-            *came = came.filter(|since| !old(*since));
-            *servers = if came.is_some() {
+        state.forget_clean(count);
+        for (latest, servers) in state.received.entries_mut() {
+            *latest = latest.filter(|since| !is_old(*since));
+            *servers = if latest.is_some() {
                 *servers
             } else {
                 Servers::default()
@@ -300,7 +300,7 @@ impl TaintStore {
 }
 
 impl ReceivedData {
-    fn all(&mut self) -> [(&mut Option<Instant>, &mut Servers); 4] {
+    fn entries_mut(&mut self) -> [(&mut Option<Instant>, &mut Servers); 4] {
         let [a, b, c, d] = &mut self.servers;
         [
             (&mut self.private, a),
@@ -313,23 +313,23 @@ impl ReceivedData {
 
 impl TaintState {
     pub(super) fn is_empty(&self) -> bool {
-        self.marks.is_empty()
+        self.labels.is_empty()
     }
 
     pub(super) fn label(&self, hash: u64) -> Option<&Label> {
-        self.marks.get(&hash)
+        self.labels.get(&hash)
     }
 
-    pub(super) fn came(&self) -> &ReceivedData {
-        &self.came
+    pub(super) fn received(&self) -> &ReceivedData {
+        &self.received
     }
 
     /// Reports whether this server sent the piece openly.
     pub(super) fn is_clean(&self, hash: u64, server: usize) -> bool {
         self.clean
-            .held
+            .items
             .get(&hash)
-            .is_some_and(|servers| servers.has(server))
+            .is_some_and(|servers| servers.contains(server))
     }
 
     /// Reports whether any quarantined pieces are remembered.
@@ -339,8 +339,8 @@ impl TaintState {
 
     /// Returns the fingerprints of quarantined pieces and of their encodings; [`Self::owner`]
     /// returns the piece of each.
-    pub(super) fn prints(&self) -> &Fingerprints {
-        &self.prints
+    pub(super) fn fingerprints(&self) -> &Fingerprints {
+        &self.fingerprints
     }
 
     /// Returns the piece of an owner in [`Self::prints`], and whether the fingerprint is that of an
@@ -352,55 +352,55 @@ impl TaintState {
     }
 
     fn oldest(&self) -> Option<Instant> {
-        let fronts = [
+        let oldest_times = [
             self.order.front().map(|(since, ..)| *since),
             self.quarantined.front().map(|(since, ..)| *since),
-            self.said.order.front().map(|(since, _)| *since),
+            self.agent_pieces.order.front().map(|(since, _)| *since),
             self.clean.order.front().map(|(since, _)| *since),
-            self.came.private,
-            self.came.untrusted,
-            self.came.maybe_private,
-            self.came.maybe_untrusted,
+            self.received.private,
+            self.received.untrusted,
+            self.received.maybe_private,
+            self.received.maybe_untrusted,
         ];
-        fronts.into_iter().flatten().min()
+        oldest_times.into_iter().flatten().min()
     }
 
-    fn mark(&mut self, hash: u64, from: TaintReason, server: usize, now: Instant) {
-        if self.said.held.contains(&hash) {
+    fn add_label(&mut self, hash: u64, from: TaintReason, server: usize, now: Instant) {
+        if self.agent_pieces.items.contains(&hash) {
             return;
         }
-        let mark = self.marks.entry(hash).or_default();
-        mark.since = mark.since.or(Some(now));
-        let servers = mark.set(from);
+        let label = self.labels.entry(hash).or_default();
+        label.since = label.since.or(Some(now));
+        let servers = label.servers_mut(from);
         if servers.is_empty() {
             self.order.push_back((now, hash, from));
         }
         servers.add(server);
     }
 
-    fn quarantine(&mut self, value: &QuarantinedPiece, server: usize, now: Instant) {
-        let hash = value.hash;
-        if self.said.held.contains(&hash) {
+    fn quarantine(&mut self, piece: &QuarantinedPiece, server: usize, now: Instant) {
+        let hash = piece.hash;
+        if self.agent_pieces.items.contains(&hash) {
             return;
         }
-        let mark = self.marks.entry(hash).or_default();
-        mark.since = mark.since.or(Some(now));
-        let servers = mark.set(TaintReason::Quarantined);
-        let new = servers.is_empty();
+        let label = self.labels.entry(hash).or_default();
+        label.since = label.since.or(Some(now));
+        let servers = label.servers_mut(TaintReason::Quarantined);
+        let is_new = servers.is_empty();
         servers.add(server);
-        if !new {
+        if !is_new {
             return;
         }
-        let number = self.next;
-        self.next += 1;
+        let number = self.next_owner;
+        self.next_owner += 1;
         self.quarantined.push_back((now, hash, number));
-        self.owners.insert(number, (hash, value.piece));
-        for value in value.forms().filter(|value| value.len() >= HELD_BYTES) {
-            self.prints.add(value.as_bytes(), number * 2);
-            forms(value, |form| {
+        self.owners.insert(number, (hash, piece.piece));
+        for value in piece.forms().filter(|value| value.len() >= INNER_PIECE_BYTES) {
+            self.fingerprints.add(value.as_bytes(), number * 2);
+            for_each_form(value, |form| {
                 // A form that equals the value is not an encoding of it.
                 if form != value {
-                    self.prints.add(form.as_bytes(), number * 2 + 1);
+                    self.fingerprints.add(form.as_bytes(), number * 2 + 1);
                 }
             });
         }
@@ -412,7 +412,7 @@ impl TaintState {
             .drain(..count.min(self.order.len()))
             .collect::<Vec<_>>()
         {
-            self.unmark(hash, from);
+            self.remove_label(hash, from);
         }
     }
 
@@ -420,35 +420,35 @@ impl TaintState {
         if count == 0 {
             return;
         }
-        let gone: Vec<_> = self
+        let removed: Vec<_> = self
             .quarantined
             .drain(..count.min(self.quarantined.len()))
             .collect();
-        for (_, hash, number) in gone {
-            self.unmark(hash, TaintReason::Quarantined);
+        for (_, hash, number) in removed {
+            self.remove_label(hash, TaintReason::Quarantined);
             self.owners.remove(&number);
         }
         let owners = &self.owners;
-        self.prints.keep(|owner| owners.contains_key(&(owner / 2)));
+        self.fingerprints.retain_owners(|owner| owners.contains_key(&(owner / 2)));
     }
 
-    fn forget_said(&mut self, count: usize) {
-        for (_, hash) in self.said.order.drain(..count.min(self.said.order.len())) {
-            self.said.held.remove(&hash);
+    fn forget_agent_pieces(&mut self, count: usize) {
+        for (_, hash) in self.agent_pieces.order.drain(..count.min(self.agent_pieces.order.len())) {
+            self.agent_pieces.items.remove(&hash);
         }
     }
 
     fn forget_clean(&mut self, count: usize) {
         for (_, hash) in self.clean.order.drain(..count.min(self.clean.order.len())) {
-            self.clean.held.remove(&hash);
+            self.clean.items.remove(&hash);
         }
     }
 
-    fn unmark(&mut self, hash: u64, from: TaintReason) {
-        if let Some(mark) = self.marks.get_mut(&hash) {
-            *mark.set(from) = Servers::default();
-            if mark.is_empty() {
-                self.marks.remove(&hash);
+    fn remove_label(&mut self, hash: u64, from: TaintReason) {
+        if let Some(label) = self.labels.get_mut(&hash) {
+            *label.servers_mut(from) = Servers::default();
+            if label.is_empty() {
+                self.labels.remove(&hash);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::hash::Mixer;
-use super::piece::{FoundPiece, Look, Piece, offset, tell};
+use super::piece::{FoundPiece, Look, Piece, offset, emit};
 
 /// Minimum number of words of a phrase, and of letters in them: if the words are short, a phrase
 /// has more of them.
@@ -127,26 +127,26 @@ pub(super) fn command(text: &str, start: usize, take: &mut dyn FnMut(FoundPiece<
             break;
         }
     }
-    let written = |word: &&str| {
+    let has_symbols = |word: &&str| {
         word.bytes()
             .any(|byte| !byte.is_ascii_alphabetic() && byte < 0x80)
     };
-    if words.len() < 3 || !words.iter().skip(1).any(written) {
+    if words.len() < 3 || !words.iter().skip(1).any(has_symbols) {
         return;
     }
     let mut joined = words.join(" ");
     // Options alone are common; together with their operands, they are distinctive.
-    let third = words.get(2).is_some_and(|word| !word.starts_with('-'));
-    tell_whole(&joined, start..end, take);
-    if words.len() > 3 && third {
+    let third_is_operand = words.get(2).is_some_and(|word| !word.starts_with('-'));
+    emit_command(&joined, start..end, take);
+    if words.len() > 3 && third_is_operand {
         let last = words.last().map_or(0, |word| word.len() + 1);
         joined.truncate(joined.len().saturating_sub(last));
-        tell_whole(&joined, start..end, take);
+        emit_command(&joined, start..end, take);
     }
 }
 
-fn tell_whole(command: &str, span: std::ops::Range<usize>, take: &mut dyn FnMut(FoundPiece<'_>)) {
-    tell(Piece::Command, command, span, take);
+fn emit_command(command: &str, span: std::ops::Range<usize>, take: &mut dyn FnMut(FoundPiece<'_>)) {
+    emit(Piece::Command, command, span, take);
 }
 
 /// Maximum number of words that are examined as one phrase: parts of addresses and links only count
@@ -168,38 +168,38 @@ pub(super) fn phrases(text: &str, look: Look, take: &mut dyn FnMut(FoundPiece<'_
     let powers: [u64; ROW + 1] = {
         let mut power = 1_u64;
         std::array::from_fn(|_| {
-            let this = power;
+            let current = power;
             power = power.wrapping_mul(mixer.factor());
-            this
+            current
         })
     };
     let mut row: VecDeque<Word> = VecDeque::with_capacity(ROW + 1);
     let mut sum = 0_u64;
     let mut letters = 0;
-    let mut wholes = 0;
+    let mut whole_words = 0;
     let mut winnow = Winnow::default();
     words(text, &mixer, |word, end| {
         sum = sum.wrapping_mul(mixer.factor()).wrapping_add(word.hash);
         letters += word.letters;
-        wholes += usize::from(word.whole);
+        whole_words += usize::from(word.whole);
         row.push_back(word);
-        while wholes >= WORDS && letters >= LETTERS || row.len() >= ROW {
-            let is_phrase = wholes >= WORDS && letters >= LETTERS;
+        while whole_words >= WORDS && letters >= LETTERS || row.len() >= ROW {
+            let is_phrase = whole_words >= WORDS && letters >= LETTERS;
             let phrase = mixer.finish(sum ^ row.len() as u64);
             let Some(first) = row.pop_front() else { return };
             let power = powers.get(row.len()).copied().unwrap_or(0);
             sum = sum.wrapping_sub(first.hash.wrapping_mul(power));
             letters -= first.letters;
-            wholes -= usize::from(first.whole);
+            whole_words -= usize::from(first.whole);
             if !is_phrase || !first.whole {
                 continue;
             }
-            let chosen = if look == Look::Some {
-                winnow.chosen(phrase)
+            let selected = if look == Look::Some {
+                winnow.select(phrase)
             } else {
                 Some(phrase)
             };
-            if let Some(hash) = chosen {
+            if let Some(hash) = selected {
                 let span = first.start..end;
                 take(FoundPiece {
                     piece: Piece::Phrase,
@@ -220,19 +220,19 @@ struct Winnow {
 }
 
 impl Winnow {
-    fn chosen(&mut self, phrase: u64) -> Option<u64> {
+    fn select(&mut self, phrase: u64) -> Option<u64> {
         self.window.push_back(phrase);
         if self.window.len() < WINDOW {
             // The first phrase of a short text is selected.
             return (self.window.len() == 1).then_some(phrase);
         }
-        let least = self.window.iter().copied().min();
+        let minimum = self.window.iter().copied().min();
         self.window.pop_front();
-        if least == self.last {
+        if minimum == self.last {
             return None;
         }
-        self.last = least;
-        least
+        self.last = minimum;
+        minimum
     }
 }
 
@@ -251,7 +251,7 @@ fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
         let start = at;
         let mut letters = 0;
         let mut state = 0;
-        let mut eight = 0_u64;
+        let mut chunk = 0_u64;
         while let Some(byte) = bytes.get(at).copied() {
             if byte.is_ascii_alphanumeric() {
                 at += 1;
@@ -265,7 +265,7 @@ fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
                     break;
                 }
                 at += c.len_utf8();
-                eight = eight.rotate_left(11) ^ u64::from(u32::from(c));
+                chunk = chunk.rotate_left(11) ^ u64::from(u32::from(c));
                 if single {
                     letters = 2;
                     break;
@@ -273,15 +273,15 @@ fn words(text: &str, mixer: &Mixer, mut take: impl FnMut(Word, usize)) {
             } else {
                 break;
             }
-            eight = eight << 8 ^ eight >> 56 ^ u64::from(byte);
+            chunk = chunk << 8 ^ chunk >> 56 ^ u64::from(byte);
             letters += 1;
             if letters % 8 == 0 {
-                state = mixer.mix(state ^ eight);
-                eight = 0;
+                state = mixer.mix(state ^ chunk);
+                chunk = 0;
             }
         }
         if letters > 0 {
-            let hash = mixer.mix(state ^ eight ^ (at - start) as u64);
+            let hash = mixer.mix(state ^ chunk ^ (at - start) as u64);
             take(
                 Word {
                     hash,

@@ -67,7 +67,7 @@ impl PathFacts {
             return seen;
         }
         let none = AccessScope::default();
-        let ground = place.ground.unwrap_or(&none);
+        let ground = place.scope.unwrap_or(&none);
         if text.contains('\n') {
             for line in text.lines() {
                 seen.look(line, ground);
@@ -87,9 +87,9 @@ impl PathFacts {
         } = *touched;
         let mut seen = Self::new(how, PathOrigin::Command);
         let none = AccessScope::default();
-        let ground = place.ground.unwrap_or(&none);
+        let ground = place.scope.unwrap_or(&none);
         let roots = &ground.roots;
-        if !ground.gate.is_empty() {
+        if !ground.gate_files.is_empty() {
             let at_home = home
                 .zip(path.strip_prefix('~'))
                 .map(|(home, rest)| format!("{home}{rest}"));
@@ -155,7 +155,7 @@ impl PathFacts {
             {
                 self.outside |= roots.is_set() && Self::leaves(&found, roots, windows);
                 self.name(&found, windows);
-                if !ground.gate.is_empty() {
+                if !ground.gate_files.is_empty() {
                     self.look_for_gate_files(&found, ground, windows);
                 }
             }
@@ -188,7 +188,7 @@ impl PathFacts {
     /// Records which of the gate's own files a path leads to, with links followed where they are
     /// known.
     fn look_for_gate_files(&mut self, start: &Start<'_>, ground: &AccessScope, windows: bool) {
-        let AccessScope { roots, gate, .. } = ground;
+        let AccessScope { roots, gate_files: gate, .. } = ground;
         let home = ["~".to_owned()];
         let walks: Vec<(&[String], &str)> = match start {
             Start::Root(path) => vec![(&[], *path)],
@@ -338,6 +338,6 @@ fn how(place: &Place<'_>) -> FileUse {
 
 /// Reports whether an argument that is a `file:` URL stays in the roots; false if there are none.
 pub(in crate::detect) fn is_inside(text: &str, place: &Place<'_>) -> bool {
-    place.ground.is_some_and(|ground| ground.roots.is_set())
+    place.scope.is_some_and(|ground| ground.roots.is_set())
         && !PathFacts::argument(text, place).outside
 }

@@ -31,7 +31,7 @@ fn seen(text: &str, ground: &AccessScope) -> PathFacts {
         text,
         &Place {
             details: read_as(ReadAs::Path),
-            ground: Some(ground),
+            scope: Some(ground),
             ..Place::default()
         },
     )

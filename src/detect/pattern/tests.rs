@@ -16,7 +16,7 @@ fn detector(rules: &[(&[&str], &[&str])]) -> Box<dyn Detector> {
     Pattern::build(&numbered).unwrap()
 }
 
-fn found(detector: &dyn Detector, text: &str) -> Vec<(usize, Option<String>)> {
+fn scan_text(detector: &dyn Detector, text: &str) -> Vec<(usize, Option<String>)> {
     let text = Text::new(text);
     let mut found = Vec::new();
     detector.scan(&text, &Place::default(), &mut found);
@@ -27,7 +27,7 @@ fn found(detector: &dyn Detector, text: &str) -> Vec<(usize, Option<String>)> {
 }
 
 fn spans(any: &str, keyword: &str, text: &str) -> Vec<String> {
-    found(detector(&[(&[keyword], &[any])]).as_ref(), text)
+    scan_text(detector(&[(&[keyword], &[any])]).as_ref(), text)
         .into_iter()
         .map(|(_, span)| span.unwrap_or("*".into()))
         .collect()
@@ -92,9 +92,9 @@ fn disguises_are_undone_and_spans_are_of_the_raw_text() {
 
 #[test]
 fn many_spans_end_as_the_whole_text() {
-    let told = spans("bad", "bad", &"bad ".repeat(1000));
+    let matched = spans("bad", "bad", &"bad ".repeat(1000));
     assert_eq!(
-        (told.len(), told.last().map(String::as_str)),
+        (matched.len(), matched.last().map(String::as_str)),
         (65, Some("*"))
     );
 }
@@ -105,13 +105,13 @@ fn a_rule_that_cannot_be_finished_counts_as_matching() {
     // early.
     let rules: Vec<(&[&str], &[&str])> = vec![(&["alpha"], &["alpha[^.]*beta[^.]*gamma"]); 40];
     let text = "alpha. beta. gamma. ".repeat(2000);
-    let told = found(detector(&rules).as_ref(), &text);
+    let matches = scan_text(detector(&rules).as_ref(), &text);
     assert!(
-        told.iter().all(|(_, span)| span.is_none()) && !told.is_empty(),
+        matches.iter().all(|(_, span)| span.is_none()) && !matches.is_empty(),
         "{}",
-        told.len()
+        matches.len()
     );
-    assert!(found(detector(&rules).as_ref(), &"alpha and more. ".repeat(2000)).is_empty());
+    assert!(scan_text(detector(&rules).as_ref(), &"alpha and more. ".repeat(2000)).is_empty());
 }
 
 /// Rules like the shipped ones: several words, gaps, a common keyword.

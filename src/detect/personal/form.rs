@@ -21,7 +21,7 @@ pub enum Form {
 const LOCAL_BYTES: usize = 64;
 const HOST_BYTES: usize = 253;
 /// Words before a number that identify it as a telephone number, however it is written.
-const CALLED: [&str; 9] = [
+const PHONE_WORDS: [&str; 9] = [
     "tel", "phone", "mobile", "cell", "fax", "whatsapp", "telefon", "mobil", "handy",
 ];
 /// Extensions of file names, which may contain an `@`.
@@ -44,17 +44,17 @@ impl Form {
     ];
 
     /// Returns the places where a text has this form: up to `most` and one more. Takes linear time.
-    pub(super) fn find(self, text: &str, most: usize) -> Vec<Range<usize>> {
-        let mut found = Vec::new();
+    pub(super) fn find(self, text: &str, limit: usize) -> Vec<Range<usize>> {
+        let mut spans = Vec::new();
         let mut at = 0;
-        while found.len() <= most {
+        while spans.len() <= limit {
             let Some(next) = self.next(text, at) else {
                 break;
             };
             at = next.1;
-            found.extend(next.0);
+            spans.extend(next.0);
         }
-        found
+        spans
     }
 
     /// Returns the next candidate after `from`, and the offset at which to continue; `None` at the
@@ -64,14 +64,14 @@ impl Form {
         if self == Self::Email {
             let at = from + memchr::memchr(b'@', bytes.get(from..)?)?;
             let span = email(text, from, at);
-            let on = span.as_ref().map_or(at + 1, |span| span.end);
-            return Some((span, on));
+            let resume = span.as_ref().map_or(at + 1, |span| span.end);
+            return Some((span, resume));
         }
         if self == Self::Iban {
-            let at = from + bytes.get(from..)?.windows(4).position(is_iban_head)?;
+            let at = from + bytes.get(from..)?.windows(4).position(is_iban_start)?;
             let span = iban(bytes, at);
-            let on = span.as_ref().map_or(at + 1, |span| span.end);
-            return Some((span, on));
+            let resume = span.as_ref().map_or(at + 1, |span| span.end);
+            return Some((span, resume));
         }
         let start = from + bytes.get(from..)?.iter().position(u8::is_ascii_digit)?;
         let run = Run::new(bytes, start);
@@ -92,7 +92,7 @@ struct Run {
     /// The lengths of the groups.
     groups: Vec<usize>,
     /// The separators between groups, each by its first byte.
-    signs: Vec<u8>,
+    separators: Vec<u8>,
 }
 
 impl Run {
@@ -102,7 +102,7 @@ impl Run {
             end: start,
             digits: Vec::new(),
             groups: vec![0],
-            signs: Vec::new(),
+            separators: Vec::new(),
         };
         let mut at = start;
         while let Some(byte) = bytes.get(at) {
@@ -117,19 +117,19 @@ impl Run {
                 continue;
             }
             // `) `, `-` and the like: at most two separators, followed by a digit.
-            let signs = bytes
+            let gap = bytes
                 .get(at..)
                 .unwrap_or_default()
                 .iter()
                 .take_while(|byte| matches!(byte, b' ' | b'-' | b'.' | b'(' | b')' | b'/'))
                 .count();
-            let digit = bytes.get(at + signs).is_some_and(u8::is_ascii_digit);
-            if !(1..=2).contains(&signs) || !digit || run.digits.len() > 24 {
+            let digit = bytes.get(at + gap).is_some_and(u8::is_ascii_digit);
+            if !(1..=2).contains(&gap) || !digit || run.digits.len() > 24 {
                 break;
             }
-            run.signs.push(*byte);
+            run.separators.push(*byte);
             run.groups.push(0);
-            at += signs;
+            at += gap;
         }
         run
     }
@@ -168,7 +168,7 @@ fn email(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
         .last()?;
     let host = after.get(..length)?.trim_end_matches(['.', '-']);
     let (name, top) = host.rsplit_once('.')?;
-    let good = !name.is_empty()
+    let valid = !name.is_empty()
         && host.split('.').all(|label| !label.is_empty())
         && top.chars().count() >= 2
         && top.chars().all(char::is_alphabetic)
@@ -178,7 +178,7 @@ fn email(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
         && after
             .get(host.len()..)
             .is_some_and(|rest| rest.starts_with([':', '/']));
-    (good && !repository).then(|| start..at + 1 + host.len())
+    (valid && !repository).then(|| start..at + 1 + host.len())
 }
 
 fn phone(text: &str, run: &Run) -> Option<Range<usize>> {
@@ -195,7 +195,7 @@ fn phone(text: &str, run: &Run) -> Option<Range<usize>> {
         let alone = !before
             .get(..start)?
             .ends_with(|c: char| c.is_ascii_alphanumeric() || c == '+');
-        let grouped = run.signs.len() > 1;
+        let grouped = run.separators.len() > 1;
         return (alone
             && (if grouped { 8 } else { 10 }..=15).contains(&count)
             && run.digits.first() != Some(&0))
@@ -218,16 +218,16 @@ fn phone(text: &str, run: &Run) -> Option<Range<usize>> {
             .rev()
             .nth(6)
             .is_some_and(|digit| *digit >= 2)
-        && !run.signs.contains(&b'/');
+        && !run.separators.contains(&b'/');
     let words = before.len() - before.len().min(16);
     let words = (words..=before.len())
         .find_map(|at| before.get(at..))
         .unwrap_or_default()
         .to_ascii_lowercase();
-    let called = (6..=15).contains(&count)
-        && CALLED.iter().any(|word| words.contains(word))
+    let has_phone_word = (6..=15).contains(&count)
+        && PHONE_WORDS.iter().any(|word| words.contains(word))
         && !words.contains('\n');
-    (american || called).then_some(start..run.end)
+    (american || has_phone_word).then_some(start..run.end)
 }
 
 fn card(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
@@ -244,14 +244,14 @@ fn card(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
         (_, 34 | 37, _) => count == 15,
         (_, 36 | 38 | 39, _) | (_, _, 3000..=3059) => (14..=19).contains(&count),
         (_, 35 | 62 | 64 | 65, _) | (_, _, 6011) => (16..=19).contains(&count),
-        (_, 50 | 56..=69, _) => (16..=19).contains(&count) && !run.signs.is_empty(),
+        (_, 50 | 56..=69, _) => (16..=19).contains(&count) && !run.separators.is_empty(),
         _ => false,
     };
     let grouped = run
-        .signs
+        .separators
         .windows(2)
         .all(|pair| matches!(pair, [a, b] if a == b))
-        && run.signs.iter().all(|sign| matches!(sign, b' ' | b'-'));
+        && run.separators.iter().all(|sign| matches!(sign, b' ' | b'-'));
     let varied = run
         .digits
         .iter()
@@ -274,7 +274,7 @@ fn luhn(digits: &[u8]) -> bool {
     sum.is_multiple_of(10)
 }
 
-fn is_iban_head(head: &[u8]) -> bool {
+fn is_iban_start(head: &[u8]) -> bool {
     matches!(head, [a, b, c, d] if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit())
 }
 
@@ -320,8 +320,8 @@ fn ssn(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
             .iter()
             .fold(0u32, |n, digit| n * 10 + u32::from(*digit))
     };
-    let formed =
-        run.groups == [3, 2, 4] && (run.signs == [b'-', b'-'] || run.signs == [b' ', b' ']);
-    let given = !matches!(part(0..3), 0 | 666 | 900..=999) && part(3..5) != 0 && part(5..9) != 0;
-    (formed && given && run.stands_alone(bytes)).then_some(run.start..run.end)
+    let is_grouped =
+        run.groups == [3, 2, 4] && (run.separators == [b'-', b'-'] || run.separators == [b' ', b' ']);
+    let is_issued = !matches!(part(0..3), 0 | 666 | 900..=999) && part(3..5) != 0 && part(5..9) != 0;
+    (is_grouped && is_issued && run.stands_alone(bytes)).then_some(run.start..run.end)
 }

@@ -18,10 +18,10 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Returns the hash that identifies a text and its use. It consumes eight bytes at a time, since
 /// the built-in rules contain more than a megabyte of regexes.
-pub(crate) fn hash(used: Use, source: &str) -> u64 {
+pub(crate) fn hash(usage: Use, source: &str) -> u64 {
     let add = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(SPREAD);
     let (eights, rest) = source.as_bytes().as_chunks::<8>();
-    let begin = add(used as u64, source.len() as u64);
+    let begin = add(usage as u64, source.len() as u64);
     let hash = eights
         .iter()
         .fold(begin, |hash, eight| add(hash, u64::from_le_bytes(*eight)));

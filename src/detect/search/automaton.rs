@@ -29,7 +29,7 @@ use crate::text::quick::QuickMap;
 /// Maximum size of the compiled regexes of all rules that are kept, in bytes. The pages of
 /// `deploy/guide`, one after another, need more than 4 MB: with that limit, each page dropped
 /// regexes that the next one needed, and compilation took five times as long.
-const KEPT_BYTES: usize = 16 << 20;
+const COMPILED_BYTES: usize = 16 << 20;
 /// Maximum size of the states of one lazy automaton on one thread, and of all of them on one
 /// thread, in bytes. Manual pages need about 6 MB: with 4 MB, states were constantly dropped and
 /// recreated, which cost six times as much as the searches.
@@ -65,12 +65,12 @@ pub(super) struct Compiled {
 }
 
 static IDS: AtomicU64 = AtomicU64::new(0);
-static KEPT: Mutex<Vec<Weak<Automaton>>> = Mutex::new(Vec::new());
+static COMPILED: Mutex<Vec<Weak<Automaton>>> = Mutex::new(Vec::new());
 
 /// The states that a thread has created for lazy automata, by the ids of the automata.
 #[derive(Default)]
 struct Caches {
-    all: QuickMap<u64, CachedStates>,
+    by_id: QuickMap<u64, CachedStates>,
     bytes: usize,
     /// Number of searches so far.
     searches: u64,
@@ -86,15 +86,15 @@ struct CachedStates {
 impl Caches {
     /// Drops the least recently used half.
     fn halve(&mut self) {
-        let mut searches: Vec<u64> = self.all.values().map(|kept| kept.search).collect();
+        let mut searches: Vec<u64> = self.by_id.values().map(|states| states.search).collect();
         let middle = searches.len() / 2;
-        let (_, oldest_kept, _) = searches.select_nth_unstable(middle);
-        let oldest_kept = *oldest_kept;
-        self.all.retain(|_, kept| kept.search >= oldest_kept);
+        let (_, oldest_retained, _) = searches.select_nth_unstable(middle);
+        let oldest_retained = *oldest_retained;
+        self.by_id.retain(|_, states| states.search >= oldest_retained);
         self.bytes = self
-            .all
+            .by_id
             .values()
-            .map(|kept| kept.cache.memory_usage())
+            .map(|states| states.cache.memory_usage())
             .sum();
     }
 }
@@ -121,18 +121,18 @@ impl Automaton {
             self.used.store(true, Ordering::Relaxed);
         }
         self.compiled.load_full().or_else(|| {
-            let made = Arc::new(Compiled::new(&self.sources).ok()?);
-            self.compiled.store(Some(made.clone()));
-            keep(self);
-            Some(made)
+            let compiled = Arc::new(Compiled::new(&self.sources).ok()?);
+            self.compiled.store(Some(compiled.clone()));
+            register(self);
+            Some(compiled)
         })
     }
 }
 
 /// Registers newly compiled regexes. If the total size exceeds the limit, drops others, the least
 /// recently used first.
-fn keep(new: &Arc<Automaton>) {
-    let mut kept = KEPT.lock();
+fn register(newest: &Arc<Automaton>) {
+    let mut registered = COMPILED.lock();
     let mut total = 0_usize;
     let size = |automaton: &Automaton| {
         automaton
@@ -141,42 +141,42 @@ fn keep(new: &Arc<Automaton>) {
             .as_ref()
             .map_or(0, |compiled| compiled.memory())
     };
-    kept.retain(|automaton| {
+    registered.retain(|automaton| {
         automaton
             .upgrade()
-            .is_some_and(|automaton| !Arc::ptr_eq(&automaton, new))
+            .is_some_and(|automaton| !Arc::ptr_eq(&automaton, newest))
     });
-    kept.iter()
+    registered.iter()
         .filter_map(Weak::upgrade)
         .for_each(|automaton| total += size(&automaton));
-    total += size(new);
+    total += size(newest);
     // Two rounds: the first one spares regexes that were used since the last time.
-    let mut left = kept.len() * 2;
-    while total > KEPT_BYTES && left > 0 {
-        left -= 1;
-        let Some(oldest) = kept.first().and_then(Weak::upgrade) else {
+    let mut attempts = registered.len() * 2;
+    while total > COMPILED_BYTES && attempts > 0 {
+        attempts -= 1;
+        let Some(oldest) = registered.first().and_then(Weak::upgrade) else {
             break;
         };
         if oldest.used.swap(false, Ordering::Relaxed) {
-            kept.rotate_left(1);
+            registered.rotate_left(1);
         } else {
             total = total.saturating_sub(size(&oldest));
             oldest.compiled.store(None);
-            kept.remove(0);
+            registered.remove(0);
         }
     }
-    kept.push(Arc::downgrade(new));
+    registered.push(Arc::downgrade(newest));
 }
 
 impl Compiled {
     /// # Errors
     /// Returns the bound that the regexes exceed.
     pub(super) fn new(sources: &[(usize, ByteString)]) -> Result<Self, String> {
-        let nfa = program(sources.iter().map(|(_, source)| &**source), false)?;
+        let nfa = build_program(sources.iter().map(|(_, source)| &**source), false)?;
         Ok(Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             sources: sources.iter().map(|(index, _)| *index).collect(),
-            forward: lazily(&nfa, MatchKind::LeftmostFirst),
+            forward: build_lazy(&nfa, MatchKind::LeftmostFirst),
             nfa,
             backward: OnceLock::new(),
             backward_id: IDS.fetch_add(1, Ordering::Relaxed),
@@ -230,11 +230,11 @@ impl Compiled {
         let Some(backward) = self.backward(unit) else {
             return self.simulate(&input);
         };
-        let back = Input::new(text)
+        let reverse_input = Input::new(text)
             .range(part.start..end.offset())
             .anchored(Anchored::Yes);
         match with_cache(self.backward_id, backward, |cache| {
-            backward.try_search_rev(cache, &back)
+            backward.try_search_rev(cache, &reverse_input)
         }) {
             Ok(Some(start)) => Some(RegexMatch {
                 span: start.offset()..end.offset(),
@@ -245,18 +245,18 @@ impl Compiled {
     }
 
     fn backward(&self, unit: &Automaton) -> Option<&DFA> {
-        let made = || {
-            let nfa = program(unit.sources.iter().map(|(_, source)| &**source), true).ok()?;
-            lazily(&nfa, MatchKind::All)
+        let build = || {
+            let nfa = build_program(unit.sources.iter().map(|(_, source)| &**source), true).ok()?;
+            build_lazy(&nfa, MatchKind::All)
         };
-        self.backward.get_or_init(made).as_ref()
+        self.backward.get_or_init(build).as_ref()
     }
 
     fn simulate(&self, input: &Input<'_>) -> Option<RegexMatch> {
         // Two slots for each regex: the start and the end of its match.
         let machine = PikeVM::new_from_nfa(self.nfa.clone()).ok()?;
-        let found = SIMULATION.with_borrow_mut(|kept| {
-            let cache = kept.get_or_insert_with(|| machine.create_cache());
+        let found = SIMULATION.with_borrow_mut(|slot| {
+            let cache = slot.get_or_insert_with(|| machine.create_cache());
             cache.reset(&machine);
             machine.find(cache, input.clone())
         })?;
@@ -273,9 +273,9 @@ impl Compiled {
 }
 
 /// Builds the program of several regexes, with their gaps pooled.
-fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
+fn build_program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
     let hirs = sources
-        .map(parse::pooled_of)
+        .map(parse::parse_pooled)
         .collect::<Result<Vec<_>, String>>()?;
     let captures = if backward {
         WhichCaptures::None
@@ -290,11 +290,11 @@ fn program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result
     Compiler::new()
         .configure(config)
         .build_many_from_hir(&hirs)
-        .map_err(|error| regex::too_large(&error))
+        .map_err(|error| regex::build_error_message(&error))
 }
 
 /// Builds a lazy automaton for a program, or returns `None` if that is not possible.
-fn lazily(nfa: &NFA, kind: MatchKind) -> Option<DFA> {
+fn build_lazy(nfa: &NFA, kind: MatchKind) -> Option<DFA> {
     let config = Config::new()
         .match_kind(kind)
         .unicode_word_boundary(true)
@@ -311,23 +311,23 @@ fn with_cache<T>(id: u64, automaton: &DFA, search: impl FnOnce(&mut Cache) -> T)
     CACHES.with_borrow_mut(|caches| {
         caches.searches += 1;
         let mut before = 0;
-        let kept = match caches.all.entry(id) {
-            Entry::Occupied(known) => {
-                before = known.get().cache.memory_usage();
-                known.into_mut()
+        let states = match caches.by_id.entry(id) {
+            Entry::Occupied(occupied) => {
+                before = occupied.get().cache.memory_usage();
+                occupied.into_mut()
             }
-            Entry::Vacant(new) => new.insert(CachedStates {
+            Entry::Vacant(vacant) => vacant.insert(CachedStates {
                 cache: Box::new(automaton.create_cache()),
                 search: 0,
             }),
         };
-        kept.search = caches.searches;
-        let found = search(&mut kept.cache);
-        caches.bytes = (caches.bytes + kept.cache.memory_usage()).saturating_sub(before);
+        states.search = caches.searches;
+        let result = search(&mut states.cache);
+        caches.bytes = (caches.bytes + states.cache.memory_usage()).saturating_sub(before);
         if caches.bytes > CACHES_BYTES {
             caches.halve();
         }
-        found
+        result
     })
 }
 

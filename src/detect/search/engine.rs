@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use super::automaton::Automaton;
 use super::folded::Folded;
-use super::grouped::grouped;
+use super::grouped::sort_by_group;
 use super::keywords::Keywords;
 use super::literals::Branch;
-use super::look::{Cost, Look, Near, Run};
-use super::scan::{Candidate, Room, Scan};
+use super::look::{Cost, RuleSearch, NearbyKeywords, Run};
+use super::scan::{Candidate, Buffers, Scan};
 use super::windows::Windows;
 use super::word_list::WordList;
 use super::word_uses::WordUses;
@@ -46,7 +46,7 @@ pub(in crate::detect) struct Engine {
     /// The words from the vocabulary that the build prepared, if there is one.
     shared: Option<&'static Words>,
     /// All other words, if there are any. Their numbers follow those of the shared words.
-    pub(super) own: Option<Words>,
+    pub(super) own_words: Option<Words>,
     /// The uses of each word: where those of each word begin in `word_uses`, and where the last
     /// ones end.
     word_starts: Vec<u32>,
@@ -90,7 +90,7 @@ pub(super) struct Rule {
     /// Maximum length of a match in bytes, if it is bounded.
     pub(super) longest: Option<usize>,
     /// The rule's keywords, one of which must be near a match.
-    pub(super) near: Option<Near>,
+    pub(super) nearby_keywords: Option<NearbyKeywords>,
 }
 
 /// A unit under construction: its regexes, and the words that they wait for.
@@ -118,16 +118,16 @@ impl Engine {
             .iter()
             .map(|phrase| phrase.spec.branches())
             .collect();
-        let vocabulary = vocabulary::of_most(
+        let vocabulary = vocabulary::most_common(
             branches
                 .iter()
                 .flatten()
                 .map(|(_, branch)| &branch.needles.words),
         );
         let shared = vocabulary.and_then(vocabulary::words);
-        let mut made = Self {
+        let mut engine = Self {
             shared,
-            own: None,
+            own_words: None,
             word_starts: Vec::new(),
             word_uses: Vec::new(),
             uses: Vec::new(),
@@ -135,16 +135,16 @@ impl Engine {
             units: Vec::new(),
             rules: Vec::new(),
         };
-        let mut wanted = WordUses::new(vocabulary, shared.map_or(0, Words::len));
+        let mut word_uses = WordUses::new(vocabulary, shared.map_or(0, Words::len));
         for ((phrase, keywords), branches) in phrases.iter().zip(&keywords).zip(&branches) {
-            made.add(phrase, branches, keywords, &mut wanted);
+            engine.add(phrase, branches, keywords, &mut word_uses);
         }
-        (made.word_starts, made.word_uses) = wanted.uses_by_word();
-        made.own = wanted.own();
-        made.uses.shrink_to_fit();
-        made.units.shrink_to_fit();
-        made.rules.shrink_to_fit();
-        made
+        (engine.word_starts, engine.word_uses) = word_uses.uses_by_word();
+        engine.own_words = word_uses.own_words();
+        engine.uses.shrink_to_fit();
+        engine.units.shrink_to_fit();
+        engine.rules.shrink_to_fit();
+        engine
     }
 
     fn add<'w>(
@@ -152,7 +152,7 @@ impl Engine {
         phrase: &Phrase<'_>,
         branches: &'w [(usize, Branch)],
         keywords: &'w Keywords,
-        wanted: &mut WordUses<'w>,
+        word_uses: &mut WordUses<'w>,
     ) {
         let Phrase {
             number,
@@ -174,19 +174,19 @@ impl Engine {
             .iter()
             .map(|(_, branch)| branch.longest)
             .try_fold(0, |most, longest| Some(most.max(longest?)));
-        let drafts = drafts(branches, keywords, class, longest.unwrap_or(usize::MAX));
-        let near = (!keywords.words.is_empty()).then(|| Near::new(keywords.words.clone()));
+        let drafts = draft_units(branches, keywords, class, longest.unwrap_or(usize::MAX));
+        let nearby_keywords = (!keywords.words.is_empty()).then(|| NearbyKeywords::new(keywords.words.clone()));
         self.rules.push(Rule {
             number,
             class,
             reach,
             longest,
-            near,
+            nearby_keywords,
         });
         for draft in drafts {
             let unit = index(self.units.len());
             for wait in draft.waits {
-                let used = index(self.uses.len());
+                let use_index = index(self.uses.len());
                 let Wait {
                     words,
                     first,
@@ -205,7 +205,7 @@ impl Engine {
                     back: index(back),
                     ahead: index(ahead),
                 });
-                wanted.add(words, used);
+                word_uses.add(words, use_index);
             }
             let sources = draft
                 .sources
@@ -226,33 +226,33 @@ impl Engine {
             scan.too_long = true;
             return scan;
         }
-        let Room { folded, candidates } = &mut scan.room;
+        let Buffers { folded, candidates } = &mut scan.buffers;
         folded.fold(text.as_bytes());
-        let mut note = |word: usize, start: usize| {
-            for used in self.uses_of(word) {
-                let Some(about) = self.uses.get(*used as usize) else {
+        let mut record = |word: usize, start: usize| {
+            for use_index in self.uses_of(word) {
+                let Some(word_use) = self.uses.get(*use_index as usize) else {
                     continue;
                 };
-                if about.begins_word && within_word(folded, start) {
+                if word_use.begins_word && is_within_word(folded, start) {
                     continue;
                 }
-                candidates.of_class(about.class).push(Candidate {
-                    used: *used,
+                candidates.in_class_mut(word_use.class).push(Candidate {
+                    use_index: *use_index,
                     start: index(start),
                 });
             }
         };
         if let Some(shared) = self.shared {
-            shared.find(folded, |hit| note(hit.word, hit.start));
+            shared.find(folded, |hit| record(hit.word, hit.start));
         }
-        if let Some(own) = &self.own {
-            let first = self.shared.map_or(0, Words::len);
-            own.find(folded, |hit| note(first + hit.word, hit.start));
+        if let Some(own_words) = &self.own_words {
+            let offset = self.shared.map_or(0, Words::len);
+            own_words.find(folded, |hit| record(offset + hit.word, hit.start));
         }
         // Candidates of the other class are not sorted here: most texts have no region in which
         // they are searched for.
         for class in [Class::Pattern, Class::Anchor] {
-            self.order(candidates.of_class(class));
+            self.sort_candidates(candidates.in_class_mut(class));
         }
         candidates.release_unused();
         scan
@@ -260,20 +260,20 @@ impl Engine {
 
     /// Sorts candidates by their uses, which is the order of their units, and by their places in
     /// the text.
-    fn order(&self, candidates: &mut Vec<Candidate>) {
+    fn sort_candidates(&self, candidates: &mut Vec<Candidate>) {
         if candidates.len() * USES_PER_CANDIDATE < self.uses.len() {
             candidates.sort_unstable_by_key(|candidate| {
-                u64::from(candidate.used) << u32::BITS | u64::from(candidate.start)
+                u64::from(candidate.use_index) << u32::BITS | u64::from(candidate.start)
             });
             return;
         }
         // Almost sorted within a use, because a text is searched from start to end.
-        *candidates = grouped(candidates, self.uses.len(), |candidate| {
-            candidate.used as usize
+        *candidates = sort_by_group(candidates, self.uses.len(), |candidate| {
+            candidate.use_index as usize
         })
         .1;
         candidates
-            .chunk_by_mut(|a, b| a.used == b.used)
+            .chunk_by_mut(|a, b| a.use_index == b.use_index)
             .for_each(|of_use| of_use.sort_by_key(|candidate| candidate.start));
     }
 
@@ -295,28 +295,28 @@ impl Engine {
         class: Class,
         text: &str,
         region: Range<usize>,
-        mut tell: impl FnMut(usize, Option<Range<usize>>),
+        mut report: impl FnMut(usize, Option<Range<usize>>),
     ) {
         if scan.too_long {
             return self
                 .rules
                 .iter()
                 .filter(|rule| rule.class == class)
-                .for_each(|rule| tell(rule.number, None));
+                .for_each(|rule| report(rule.number, None));
         }
         let Some(part) = text.get(region.clone()) else {
             return;
         };
         let bounds = class.bounds();
         let mut budget = bounds.budget(part.len());
-        self.runs(scan, class, &region, |rule, runs| {
-            let look = Look {
+        self.visit_runs(scan, class, &region, |rule, runs| {
+            let rule_search = RuleSearch {
                 rule,
                 text: part,
                 spans: bounds.spans,
             };
-            look.search(runs, &mut budget, |span| {
-                tell(
+            rule_search.search(runs, &mut budget, |span| {
+                report(
                     rule.number,
                     span.map(|span| region.start + span.start..region.start + span.end),
                 );
@@ -333,7 +333,7 @@ impl Engine {
         length: usize,
     ) -> Vec<(usize, Cost)> {
         let mut costs = Vec::new();
-        self.runs(scan, class, &(0..length), |rule, runs| {
+        self.visit_runs(scan, class, &(0..length), |rule, runs| {
             costs.push((
                 rule.number,
                 runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus),
@@ -343,38 +343,38 @@ impl Engine {
     }
 
     /// Calls `look` for each rule of a class with the places to examine, relative to the region.
-    fn runs(
+    fn visit_runs(
         &self,
         scan: &Scan,
         class: Class,
         region: &Range<usize>,
-        mut look: impl FnMut(&Rule, Vec<Run>),
+        mut visit: impl FnMut(&Rule, Vec<Run>),
     ) {
-        let folded = &scan.room.folded;
-        let near = if class == Class::Other {
-            let mut near = self.others_near(scan, region).to_vec();
-            self.order(&mut near);
-            Cow::Owned(near)
+        let folded = &scan.buffers.folded;
+        let candidates = if class == Class::Other {
+            let mut candidates = self.others_near(scan, region).to_vec();
+            self.sort_candidates(&mut candidates);
+            Cow::Owned(candidates)
         } else {
-            Cow::Borrowed(scan.room.candidates.all(class))
+            Cow::Borrowed(scan.buffers.candidates.in_class(class))
         };
         let rule = |candidate: &Candidate| {
             self.units
                 .get(self.unit_of(candidate))
                 .map_or(0, |unit| unit.rule)
         };
-        for of_rule in near.chunk_by(|a, b| rule(a) == rule(b)) {
-            let Some(about) = of_rule
+        for of_rule in candidates.chunk_by(|a, b| rule(a) == rule(b)) {
+            let Some(candidate_rule) = of_rule
                 .first()
                 .and_then(|first| self.rules.get(rule(first)))
             else {
                 continue;
             };
             let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
-            look(
-                about,
+            visit(
+                candidate_rule,
                 of_units
-                    .filter_map(|of_unit| self.run(of_unit, folded, region))
+                    .filter_map(|of_unit| self.build_run(of_unit, folded, region))
                     .collect(),
             );
         }
@@ -383,7 +383,7 @@ impl Engine {
     /// Returns the candidates of the class [`Class::Other`] that could be in a region, and few
     /// others, since a text may have many regions.
     fn others_near<'s>(&self, scan: &'s Scan, region: &Range<usize>) -> &'s [Candidate] {
-        let folded = &scan.room.folded;
+        let folded = &scan.buffers.folded;
         let others = scan.others_by_place();
         let longest = self.longest as usize;
         let first = others.partition_point(|candidate| {
@@ -396,27 +396,27 @@ impl Engine {
 
     fn unit_of(&self, candidate: &Candidate) -> usize {
         self.uses
-            .get(candidate.used as usize)
-            .map_or(0, |used| used.unit as usize)
+            .get(candidate.use_index as usize)
+            .map_or(0, |word_use| word_use.unit as usize)
     }
 
     /// Returns the places that the unit of these candidates must examine, relative to the region.
-    fn run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
+    fn build_run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
         let unit = self.units.get(self.unit_of(candidates.first()?))?;
         let mut run = Run::new(unit.automaton.clone());
         let sparse = candidates.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
         let relative = |at: usize| at.saturating_sub(region.start);
-        for of_use in candidates.chunk_by(|a, b| a.used == b.used) {
+        for of_use in candidates.chunk_by(|a, b| a.use_index == b.use_index) {
             let mut windows = Windows::default();
-            for MatchCandidate { used, from, word } in of_use
+            for MatchCandidate { word_use, from, word } in of_use
                 .iter()
-                .filter_map(|candidate| self.chance(folded, candidate, region))
+                .filter_map(|candidate| self.locate_candidate(folded, candidate, region))
             {
-                if used.first && sparse && word.start >= region.start {
+                if word_use.first && sparse && word.start >= region.start {
                     run.starts.push(relative(word.start));
                 } else {
                     let end = relative(word.end)
-                        .saturating_add(used.ahead as usize)
+                        .saturating_add(word_use.ahead as usize)
                         .min(region.len());
                     windows.add(relative(from)..end);
                 }
@@ -427,19 +427,19 @@ impl Engine {
     }
 
     /// Returns the place of a candidate in the text; `None` if it is not within the region.
-    fn chance(
+    fn locate_candidate(
         &self,
         folded: &Folded,
         candidate: &Candidate,
         region: &Range<usize>,
     ) -> Option<MatchCandidate<'_>> {
-        let used = self.uses.get(candidate.used as usize)?;
+        let word_use = self.uses.get(candidate.use_index as usize)?;
         let start = candidate.start as usize;
-        let word = folded.place(start)..folded.end(start + used.longest as usize);
+        let word = folded.place(start)..folded.end(start + word_use.longest as usize);
         // Counted in the folded text, where each run of white space is one blank.
-        let from = folded.place(start.saturating_sub(used.back as usize));
+        let from = folded.place(start.saturating_sub(word_use.back as usize));
         (word.start < region.end && word.end > region.start).then_some(MatchCandidate {
-            used,
+            word_use,
             from,
             word,
         })
@@ -448,7 +448,7 @@ impl Engine {
 
 /// A place in a text where the regexes of a unit could match.
 struct MatchCandidate<'e> {
-    used: &'e Use,
+    word_use: &'e Use,
     /// Earliest start of a match that contains the word.
     from: usize,
     /// The place of the word; the word may end earlier.
@@ -456,7 +456,7 @@ struct MatchCandidate<'e> {
 }
 
 /// Groups the regexes of a rule into units by the words that they wait for.
-fn drafts<'w>(
+fn draft_units<'w>(
     branches: &'w [(usize, Branch)],
     keywords: &'w Keywords,
     class: Class,
@@ -482,10 +482,10 @@ fn drafts<'w>(
             continue;
         };
         draft.sources.push(*source);
-        draft.wait(wait);
+        draft.add_wait(wait);
         for other in others {
             draft.sources.extend(other.sources);
-            other.waits.into_iter().for_each(|wait| draft.wait(wait));
+            other.waits.into_iter().for_each(|wait| draft.add_wait(wait));
         }
     }
     for draft in &mut drafts {
@@ -497,7 +497,7 @@ fn drafts<'w>(
 }
 
 impl<'w> Draft<'w> {
-    fn wait(&mut self, wait: Wait<'w>) {
+    fn add_wait(&mut self, wait: Wait<'w>) {
         match self
             .waits
             .iter_mut()
@@ -520,36 +520,36 @@ impl<'w> Wait<'w> {
     fn new(branch: &'w Branch, keywords: &'w Keywords, class: Class, longest: usize) -> Self {
         let words = branch.words(keywords);
         let reach = class.bounds().reach;
-        let far = branch.extent.unwrap_or(longest).min(reach * 2);
+        let max_extent = branch.extent.unwrap_or(longest).min(reach * 2);
         if !branch.has_own_words(keywords) {
-            let around = if branch.is_vague() {
-                far.min(reach)
+            let radius = if branch.is_vague() {
+                max_extent.min(reach)
             } else {
-                far
+                max_extent
             };
             return Self {
                 words,
                 first: false,
                 begins_word: false,
-                back: around,
-                ahead: around,
+                back: radius,
+                ahead: radius,
             };
         }
         let needles = &branch.needles;
         // A region may begin within a word.
         let begins_word = needles.begins_word && class != Class::Other;
-        let back = needles.back.unwrap_or(usize::MAX).min(far);
+        let back = needles.back.unwrap_or(usize::MAX).min(max_extent);
         Self {
             words,
             first: needles.first,
             begins_word,
             back,
-            ahead: far,
+            ahead: max_extent,
         }
     }
 }
 
-fn within_word(folded: &Folded, at: usize) -> bool {
+fn is_within_word(folded: &Folded, at: usize) -> bool {
     let before = at
         .checked_sub(1)
         .and_then(|before| folded.padded().get(before));

@@ -1,6 +1,6 @@
 //! Words that are found by some of their bytes.
 
-use super::filter::{BitTable, Bits, HASH_BITS, may_hold};
+use super::filter::{BitTable, Bits, HASH_BITS, may_contain};
 use crate::detect::prepared::{Reader, Writer};
 
 /// Size of a serialized entry in bytes.
@@ -175,11 +175,11 @@ impl Shapes {
     /// Returns all shapes of the set.
     #[inline]
     pub(super) fn all(self) -> impl Iterator<Item = Shape> {
-        let mut left = self.0;
+        let mut remaining = self.0;
         std::iter::from_fn(move || {
-            let bit = u8::try_from(left.trailing_zeros()).unwrap_or_default();
-            (left != 0).then(|| {
-                left &= left - 1;
+            let bit = u8::try_from(remaining.trailing_zeros()).unwrap_or_default();
+            (remaining != 0).then(|| {
+                remaining &= remaining - 1;
                 Shape(bit)
             })
         })
@@ -199,9 +199,9 @@ impl KeyFilter {
     }
 
     #[inline]
-    pub(super) fn may_hold(&self, key: u64) -> bool {
+    pub(super) fn may_contain(&self, key: u64) -> bool {
         let bits: &Bits = &self.0;
-        may_hold(bits, key_hash(key))
+        may_contain(bits, key_hash(key))
     }
 
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
@@ -239,9 +239,9 @@ mod tests {
                 let shapes: Shapes = [entry.shape()].into_iter().collect();
                 assert!(shapes.all().eq([entry.shape()]), "{word} {gram}");
                 let mut keys = KeyFilter::new();
-                assert!(!keys.may_hold(entry.key));
+                assert!(!keys.may_contain(entry.key));
                 keys.add(entry.key);
-                assert!(keys.may_hold(entry.key));
+                assert!(keys.may_contain(entry.key));
             }
         }
     }

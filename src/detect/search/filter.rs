@@ -16,18 +16,18 @@ pub(super) type Bits = [[u8; 8]; (1 << HASH_BITS) / 64];
 /// Bits in memory, or in the data that the build script wrote.
 #[derive(Clone)]
 pub(super) enum BitTable {
-    Made(Box<Bits>),
+    Owned(Box<Bits>),
     Prepared(&'static Bits),
 }
 
 impl BitTable {
     pub(super) fn new() -> Self {
-        Self::Made(Box::new([[0; 8]; (1 << HASH_BITS) / 64]))
+        Self::Owned(Box::new([[0; 8]; (1 << HASH_BITS) / 64]))
     }
 
     /// Sets a bit. A prepared table is never changed.
     pub(super) fn set(&mut self, hash: usize) {
-        if let Self::Made(table) = self
+        if let Self::Owned(table) = self
             && let Some(bits) = table.get_mut(hash / 64)
         {
             *bits = (u64::from_le_bytes(*bits) | 1 << (hash % 64)).to_le_bytes();
@@ -54,7 +54,7 @@ impl std::ops::Deref for BitTable {
 
     fn deref(&self) -> &Bits {
         match self {
-            Self::Made(bits) => bits,
+            Self::Owned(bits) => bits,
             Self::Prepared(bits) => bits,
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn long_hash(gram: [u8; GRAM_BYTES], next: u8) -> usize {
 }
 
 #[inline]
-pub(super) fn may_hold(bits: &Bits, hash: usize) -> bool {
+pub(super) fn may_contain(bits: &Bits, hash: usize) -> bool {
     bits.get(hash / 64)
         .is_some_and(|bits| u64::from_le_bytes(*bits) >> (hash % 64) & 1 == 1)
 }

@@ -14,7 +14,7 @@ pub(super) struct Folded {
     /// The folded bytes, with padding on both sides.
     bytes: Vec<u8>,
     /// Positions in order, each with the number of bytes of the text that are left out before it.
-    left_out: Vec<(usize, usize)>,
+    gaps: Vec<(usize, usize)>,
     is_ascii: bool,
 }
 
@@ -22,7 +22,7 @@ impl Folded {
     /// Replaces the content with the folded form of another text.
     pub(super) fn fold(&mut self, text: &[u8]) {
         self.bytes.clear();
-        self.left_out.clear();
+        self.gaps.clear();
         self.bytes.reserve(text.len() + 2 * PAD);
         self.bytes.extend_from_slice(&PADDING);
         self.bytes.extend(text.iter().map(|b| fold(*b)));
@@ -43,12 +43,12 @@ impl Folded {
     /// Returns the position in the text of a byte of the padded text; for a gap, the position where
     /// it begins.
     pub(super) fn place(&self, at: usize) -> usize {
-        let before = self.left_out.partition_point(|(from, _)| *from <= at);
-        let left_out = before
+        let before = self.gaps.partition_point(|(from, _)| *from <= at);
+        let omitted = before
             .checked_sub(1)
-            .and_then(|last| self.left_out.get(last))
-            .map_or(0, |(_, left_out)| *left_out);
-        (at + left_out).saturating_sub(PAD)
+            .and_then(|last| self.gaps.get(last))
+            .map_or(0, |(_, omitted)| *omitted);
+        (at + omitted).saturating_sub(PAD)
     }
 
     /// Returns the position in the text where a word ends that ends before a byte of the padded
@@ -58,8 +58,8 @@ impl Folded {
     }
 
     /// Releases memory that a long text needed.
-    pub(super) fn shrink(&mut self, most: usize) {
-        if self.bytes.capacity() > most {
+    pub(super) fn shrink(&mut self, limit: usize) {
+        if self.bytes.capacity() > limit {
             *self = Self::default();
         }
     }
@@ -76,7 +76,7 @@ impl Folded {
         let mut to = first;
         while from < bytes.len() {
             from += bytes.iter().skip(from).take_while(|b| **b == b' ').count() - 1;
-            self.left_out.push((to + 1, from - to));
+            self.gaps.push((to + 1, from - to));
             let next = bytes
                 .get(from..)
                 .and_then(|rest| finder.find(rest))
@@ -99,7 +99,7 @@ fn fold(b: u8) -> u8 {
 }
 
 /// Returns a word in the form in which it is searched for.
-pub(super) fn folded(word: &[u8]) -> Vec<u8> {
+pub(super) fn fold_word(word: &[u8]) -> Vec<u8> {
     let mut folded: Vec<u8> = word.iter().map(|b| fold(*b)).collect();
     folded.dedup_by(|a, b| *a == b' ' && *b == b' ');
     folded

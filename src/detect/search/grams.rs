@@ -35,13 +35,13 @@ pub(super) fn rarity(gram: [u8; GRAM_BYTES]) -> i32 {
 
 /// Returns how often one of `words` occurs per byte of ordinary text.
 pub(super) fn frequency(words: &WordList) -> f64 {
-    words.iter().map(of_word).sum()
+    words.iter().map(word_frequency).sum()
 }
 
-fn of_word(word: &[u8]) -> f64 {
-    let often = |bits: f64| (-bits).exp2();
+fn word_frequency(word: &[u8]) -> f64 {
+    let probability = |bits: f64| (-bits).exp2();
     match word.first_chunk::<GRAM_BYTES>() {
-        None => of_short(word),
+        None => short_word_frequency(word),
         Some(_) => {
             let rarest = word
                 .windows(GRAM_BYTES)
@@ -49,13 +49,13 @@ fn of_word(word: &[u8]) -> f64 {
                 .map(|gram| rarity(*gram))
                 .max();
             let further = u32::try_from(word.len() - GRAM_BYTES).map_or(0.0, f64::from);
-            often(f64::from(rarest.unwrap_or_default()) + FURTHER_BITS * further)
+            probability(f64::from(rarest.unwrap_or_default()) + FURTHER_BITS * further)
         }
     }
 }
 
 /// Returns the frequency of a word of three bytes, as the sum over the bytes that can follow it.
-fn of_short(word: &[u8]) -> f64 {
+fn short_word_frequency(word: &[u8]) -> f64 {
     let [a, b, c] = *word else { return 1.0 };
     (0x20..0x7f_u8)
         .filter(|next| !next.is_ascii_uppercase())

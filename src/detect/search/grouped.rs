@@ -2,7 +2,7 @@
 
 /// Returns where the items of each of `groups` groups begin and where the last ones end, and the
 /// items sorted by group. Items of one group keep their order.
-pub(super) fn grouped<T: Copy>(
+pub(super) fn sort_by_group<T: Copy>(
     items: &[T],
     groups: usize,
     group: impl Fn(&T) -> usize,
@@ -41,9 +41,9 @@ mod tests {
     #[test]
     fn groups_follow_each_other_and_keep_their_order() {
         assert_eq!(
-            grouped(&[21, 0, 22, 3, 1], 4, |item| item / 10),
+            sort_by_group(&[21, 0, 22, 3, 1], 4, |item| item / 10),
             (vec![0, 3, 3, 5, 5], vec![0, 3, 1, 21, 22])
         );
-        assert_eq!(grouped::<usize>(&[], 1, |item| *item), (vec![0, 0], vec![]));
+        assert_eq!(sort_by_group::<usize>(&[], 1, |item| *item), (vec![0, 0], vec![]));
     }
 }

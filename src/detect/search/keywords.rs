@@ -1,6 +1,6 @@
 //! The keywords of a rule in the form in which they are searched for.
 
-use super::folded::folded;
+use super::folded::fold_word;
 use super::literals;
 use super::word_list::{Vocabulary, WordList};
 use crate::detect::prepared::{Reader, Writer};
@@ -53,17 +53,17 @@ fn forms(keyword: &str) -> Vec<Vec<u8>> {
         vec![
             keyword.to_lowercase(),
             keyword.to_uppercase(),
-            capitalised(keyword),
+            capitalize(keyword),
             keyword.to_owned(),
         ]
     };
     forms
         .into_iter()
-        .map(|form| folded(form.as_bytes()))
+        .map(|form| fold_word(form.as_bytes()))
         .collect()
 }
 
-fn capitalised(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| {
         first

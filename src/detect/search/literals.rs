@@ -10,7 +10,7 @@
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
-use super::folded::folded;
+use super::folded::fold_word;
 use super::keywords::Keywords;
 use super::word_list::{Vocabulary, WordList};
 use super::{grams, parse};
@@ -68,7 +68,7 @@ pub(super) struct Needles {
 /// # Errors
 /// Returns the reason why the regex is invalid.
 pub(crate) fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
-    Ok(branches(&parse::parse_for_literals(source)?))
+    Ok(split_branches(&parse::parse_for_literals(source)?))
 }
 
 /// Writes the branches of a regex, and whether one of them is vague.
@@ -101,62 +101,62 @@ pub(super) fn is_vague(mut record: Reader<'static>) -> Option<bool> {
 
 /// Returns the branches of a regex that was parsed as case-sensitive. Literals are searched for in
 /// any case.
-fn branches(hir: &Hir) -> Vec<Branch> {
-    let mut open = vec![hir];
-    let mut found = Vec::new();
-    while let Some(hir) = open.pop() {
+fn split_branches(hir: &Hir) -> Vec<Branch> {
+    let mut pending = vec![hir];
+    let mut result = Vec::new();
+    while let Some(hir) = pending.pop() {
         match hir.kind() {
-            HirKind::Capture(capture) => open.push(&capture.sub),
-            HirKind::Alternation(branches) => open.extend(branches),
-            _ => found.push(branch(hir)),
+            HirKind::Capture(capture) => pending.push(&capture.sub),
+            HirKind::Alternation(branches) => pending.extend(branches),
+            _ => result.push(build_branch(hir)),
         }
     }
-    found
+    result
 }
 
-fn branch(hir: &Hir) -> Branch {
+fn build_branch(hir: &Hir) -> Branch {
     let longest = hir.properties().maximum_len();
     // The regex is searched for with pooled gaps, so they may be longer than written.
-    let hir = parse::pooled(hir);
+    let hir = parse::pool_gaps(hir);
     let extent = hir.properties().maximum_len();
-    let hir = blanks(&hir);
+    let hir = collapse_blanks(&hir);
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),
         _ => std::slice::from_ref(&hir),
     };
     let mut needles = Needles::default();
-    let mut least = f64::INFINITY;
-    let mut before = Prefix {
+    let mut lowest_cost = f64::INFINITY;
+    let mut prefix = Prefix {
         length: Some(0),
         is_empty: true,
         word_boundary: false,
     };
     for (at, part) in parts.iter().enumerate() {
         if let HirKind::Look(look) = part.kind() {
-            before.word_boundary = matches!(
+            prefix.word_boundary = matches!(
                 look,
                 Look::WordAscii | Look::WordStartAscii | Look::WordStartHalfAscii
             );
             continue;
         }
-        let sets = sets(parts.get(at..).unwrap_or_default());
+        let sets = literal_sets(parts.get(at..).unwrap_or_default());
         let best = sets
             .into_iter()
-            .map(|set| before.needles(set, part))
+            .map(|set| prefix.needles(set, part))
             .min_by(|a, b| cost(a, extent).total_cmp(&cost(b, extent)));
         if let Some(best) = best {
             let cost = cost(&best, extent);
-            if cost < least {
-                (needles, least) = (best, cost);
+            if cost < lowest_cost {
+                (needles, lowest_cost) = (best, cost);
             }
         }
-        before.pass(part);
+        prefix.extend(part);
     }
     Branch {
         needles,
         longest,
         extent,
-        cost: least,
+        cost: lowest_cost,
     }
 }
 
@@ -232,7 +232,7 @@ struct Prefix {
 }
 
 impl Prefix {
-    fn pass(&mut self, part: &Hir) {
+    fn extend(&mut self, part: &Hir) {
         self.length = self
             .length
             .zip(part.properties().maximum_len())
@@ -277,21 +277,21 @@ struct Set {
 
 /// Returns the literals that the parts can begin with, and those that the first part can end with.
 /// Returns nothing if the first part can be empty.
-fn sets(parts: &[Hir]) -> Vec<Set> {
+fn literal_sets(parts: &[Hir]) -> Vec<Set> {
     let Some((part, _)) = parts
         .split_first()
         .filter(|(part, _)| part.properties().minimum_len() != Some(0))
     else {
         return Vec::new();
     };
-    let crossed = Hir::concat(parts.iter().take(PARTS).cloned().collect());
-    let mut found = Vec::new();
+    let sequence = Hir::concat(parts.iter().take(PARTS).cloned().collect());
+    let mut candidates = Vec::new();
     for length in LENGTHS {
-        let Some(words) = extracted(&crossed, ExtractKind::Prefix, length) else {
+        let Some(words) = extract_words(&sequence, ExtractKind::Prefix, length) else {
             continue;
         };
         let long = words.iter().all(|word| word.len() >= LONG_BYTES);
-        found.push(Set {
+        candidates.push(Set {
             words,
             at_start: true,
         });
@@ -299,17 +299,17 @@ fn sets(parts: &[Hir]) -> Vec<Set> {
             break;
         }
     }
-    let ends = LENGTHS
+    let suffixes = LENGTHS
         .first()
-        .and_then(|length| extracted(part, ExtractKind::Suffix, *length));
-    found.extend(ends.map(|words| Set {
+        .and_then(|length| extract_words(part, ExtractKind::Suffix, *length));
+    candidates.extend(suffixes.map(|words| Set {
         words,
         at_start: false,
     }));
-    found
+    candidates
 }
 
-fn extracted(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>> {
+fn extract_words(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>> {
     let seq = Extractor::new()
         .kind(kind)
         .limit_class(CLASS)
@@ -319,7 +319,7 @@ fn extracted(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>
     let mut words: Vec<Vec<u8>> = seq
         .literals()?
         .iter()
-        .filter_map(|literal| word(literal.as_bytes()))
+        .filter_map(|literal| searchable_word(literal.as_bytes()))
         .collect();
     let complete = seq.len() == Some(words.len());
     words.sort_unstable();
@@ -330,7 +330,7 @@ fn extracted(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>
 
 /// Returns a literal in the form in which it is searched for. Returns `None` if it is too short, or
 /// if it contains non-ASCII letters, for which the search does not know the other case.
-fn word(literal: &[u8]) -> Option<Vec<u8>> {
+fn searchable_word(literal: &[u8]) -> Option<Vec<u8>> {
     // Only the last character can have been cut.
     let whole = match std::str::from_utf8(literal) {
         Ok(whole) => whole,
@@ -349,19 +349,19 @@ fn word(literal: &[u8]) -> Option<Vec<u8>> {
     if whole.chars().any(has_case) {
         return None;
     }
-    Some(folded(whole.as_bytes())).filter(|word| word.len() >= SHORT_BYTES)
+    Some(fold_word(whole.as_bytes())).filter(|word| word.len() >= SHORT_BYTES)
 }
 
 /// Returns the cost of searching for needles in ordinary text, in bytes examined per byte of text.
 /// The whole window around a needle is examined; `extent` is the maximum length of a match.
 fn cost(needles: &Needles, extent: Option<usize>) -> f64 {
     let reach = |length: Option<usize>| length.unwrap_or(REACH_COST).min(REACH_COST);
-    let each = if needles.first {
+    let match_cost = if needles.first {
         SEARCH_COST
     } else {
         SEARCH_COST + reach(needles.back) + reach(extent)
     };
-    cost_of_each(&needles.words, each)
+    cost_of_each(&needles.words, match_cost)
 }
 
 /// Returns the cost of keywords that may be anywhere near a match.
@@ -374,7 +374,7 @@ fn cost_of_each(words: &WordList, bytes: usize) -> f64 {
 }
 
 /// Returns the regex with one blank in place of white space of any length.
-fn blanks(hir: &Hir) -> Hir {
+fn collapse_blanks(hir: &Hir) -> Hir {
     let blank = || Hir::literal(*b" ");
     match hir.kind() {
         HirKind::Class(class) if is_blank(class) => blank(),
@@ -386,11 +386,11 @@ fn blanks(hir: &Hir) -> Hir {
                 greedy: true,
                 sub: Box::new(blank()),
             }),
-            _ => Hir::repetition(repetition.with(blanks(&repetition.sub))),
+            _ => Hir::repetition(repetition.with(collapse_blanks(&repetition.sub))),
         },
-        HirKind::Capture(capture) => blanks(&capture.sub),
-        HirKind::Concat(parts) => Hir::concat(parts.iter().map(blanks).collect()),
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(blanks).collect()),
+        HirKind::Capture(capture) => collapse_blanks(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(collapse_blanks).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(collapse_blanks).collect()),
         _ => hir.clone(),
     }
 }

@@ -17,20 +17,20 @@ const SEARCH_BYTES: usize = 128;
 
 /// Keywords of one rule, prepared when one of its regexes first matches.
 #[derive(Debug)]
-pub(super) struct Near {
+pub(super) struct NearbyKeywords {
     words: WordList,
-    built: OnceLock<Option<AhoCorasick>>,
+    searcher: OnceLock<Option<AhoCorasick>>,
 }
 
-impl Near {
+impl NearbyKeywords {
     pub(super) fn new(words: WordList) -> Self {
         Self {
             words,
-            built: OnceLock::new(),
+            searcher: OnceLock::new(),
         }
     }
 
-    fn stands_in(&self, part: &[u8]) -> bool {
+    fn occurs_in(&self, part: &[u8]) -> bool {
         let build = || {
             let kind = Some(AhoCorasickKind::ContiguousNFA);
             AhoCorasick::builder()
@@ -41,10 +41,10 @@ impl Near {
                 .ok()
         };
         // If the searcher cannot be built, assume that a keyword is present.
-        self.built
+        self.searcher
             .get_or_init(build)
             .as_ref()
-            .is_none_or(|near| near.is_match(part))
+            .is_none_or(|searcher| searcher.is_match(part))
     }
 }
 
@@ -106,7 +106,7 @@ impl Cost {
 }
 
 /// A search for the matches of one rule.
-pub(super) struct Look<'l> {
+pub(super) struct RuleSearch<'l> {
     pub(super) rule: &'l Rule,
     pub(super) text: &'l str,
     /// Maximum number of matches that are reported; beyond it, the match is for the whole text.
@@ -118,7 +118,7 @@ struct Cursor {
     automaton: Arc<Automaton>,
     compiled: Option<Arc<Compiled>>,
     places: Places,
-    found: Option<RegexMatch>,
+    next_match: Option<RegexMatch>,
 }
 
 /// Places where a match can be; the next one is last.
@@ -149,7 +149,7 @@ impl Cursor {
             automaton: automaton.clone(),
             compiled: None,
             places,
-            found: None,
+            next_match: None,
         })
     }
 }
@@ -157,62 +157,62 @@ impl Cursor {
 /// The budget, or the number of matches, is exhausted.
 struct BudgetExhausted;
 
-impl Look<'_> {
+impl RuleSearch<'_> {
     /// Calls `tell` with every match, and with `None` if the budget or the number of matches was
     /// exhausted before the end.
     pub(super) fn search(
         &self,
         runs: Vec<Run>,
         budget: &mut usize,
-        mut tell: impl FnMut(Option<Range<usize>>),
+        mut report: impl FnMut(Option<Range<usize>>),
     ) {
         let cursors = runs.into_iter().flat_map(Cursor::for_run).collect();
-        if self.follow(cursors, budget, &mut tell).is_err() {
-            tell(None);
+        if self.report_matches(cursors, budget, &mut report).is_err() {
+            report(None);
         }
     }
 
     /// Reports whether a match is no longer than the gaps of its regex allow.
-    fn fits(&self, found: &RegexMatch) -> bool {
+    fn fits(&self, candidate: &RegexMatch) -> bool {
         self.rule
             .longest
-            .is_none_or(|longest| found.span.len() <= longest)
+            .is_none_or(|longest| candidate.span.len() <= longest)
     }
 
     /// Reports whether a keyword is near.
-    fn is_near(&self, found: &RegexMatch) -> bool {
-        let around = || widen(found.span.clone(), self.rule.reach, self.text.len());
-        let part = || self.text.as_bytes().get(around()).unwrap_or_default();
+    fn is_near(&self, candidate: &RegexMatch) -> bool {
+        let surroundings = || widen(candidate.span.clone(), self.rule.reach, self.text.len());
+        let part = || self.text.as_bytes().get(surroundings()).unwrap_or_default();
         self.rule
-            .near
+            .nearby_keywords
             .as_ref()
-            .is_none_or(|near| near.stands_in(part()))
+            .is_none_or(|keywords| keywords.occurs_in(part()))
     }
 
     /// Reports the matches in order, without overlaps. Of matches that begin at the same place, the
     /// one whose regex comes first is reported.
-    fn follow(
+    fn report_matches(
         &self,
         mut cursors: Vec<Cursor>,
         budget: &mut usize,
-        tell: &mut impl FnMut(Option<Range<usize>>),
+        report: &mut impl FnMut(Option<Range<usize>>),
     ) -> Result<(), BudgetExhausted> {
         let mut at = 0;
         let mut spans = 0;
         loop {
             for cursor in &mut cursors {
                 if cursor
-                    .found
+                    .next_match
                     .as_ref()
                     .is_none_or(|found| found.span.start < at)
                 {
-                    cursor.found = self.next(cursor, at, budget)?;
+                    cursor.next_match = self.next(cursor, at, budget)?;
                 }
             }
-            cursors.retain(|cursor| cursor.found.is_some());
+            cursors.retain(|cursor| cursor.next_match.is_some());
             let first = |cursor: &&Cursor| {
                 cursor
-                    .found
+                    .next_match
                     .as_ref()
                     .map(|found| (found.span.start, found.source))
             };
@@ -225,11 +225,11 @@ impl Look<'_> {
                 }
                 spans += 1;
             }
-            let Some(RegexMatch { span, .. }) = first.found.clone() else {
+            let Some(RegexMatch { span, .. }) = first.next_match.clone() else {
                 return Ok(());
             };
             at = span.end.max(span.start.saturating_add(1));
-            tell(Some(whole_characters(self.text, span)));
+            report(Some(whole_characters(self.text, span)));
         }
     }
 
@@ -237,7 +237,7 @@ impl Look<'_> {
     fn next(
         &self,
         cursor: &mut Cursor,
-        least: usize,
+        min_start: usize,
         budget: &mut usize,
     ) -> Result<Option<RegexMatch>, BudgetExhausted> {
         let Cursor {
@@ -251,20 +251,20 @@ impl Look<'_> {
         }
         let compiled = compiled.as_ref().ok_or(BudgetExhausted)?;
         match places {
-            Places::Starts(starts) => self.next_start(starts, least, (automaton, compiled), budget),
-            Places::Windows(windows) => self.next_in(windows, least, (automaton, compiled), budget),
+            Places::Starts(starts) => self.next_start(starts, min_start, (automaton, compiled), budget),
+            Places::Windows(windows) => self.next_in_windows(windows, min_start, (automaton, compiled), budget),
         }
     }
 
     fn next_start(
         &self,
         starts: &mut Vec<usize>,
-        least: usize,
+        min_start: usize,
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
     ) -> Result<Option<RegexMatch>, BudgetExhausted> {
         while let Some(start) = starts.pop() {
-            if start < least {
+            if start < min_start {
                 continue;
             }
             let mut stop = start.saturating_add(PIECE_BYTES).min(self.text.len());
@@ -294,15 +294,15 @@ impl Look<'_> {
         Ok(None)
     }
 
-    fn next_in(
+    fn next_in_windows(
         &self,
         windows: &mut Vec<Range<usize>>,
-        least: usize,
+        min_start: usize,
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
     ) -> Result<Option<RegexMatch>, BudgetExhausted> {
         while let Some(Range { start, end }) = windows.pop() {
-            let mut at = start.max(least);
+            let mut at = start.max(min_start);
             // Searched in pieces, so that no search examines much more than the match it finds.
             let mut stop = end.min(at.saturating_add(PIECE_BYTES));
             while at < stop {
@@ -310,8 +310,8 @@ impl Look<'_> {
                     return Err(BudgetExhausted);
                 }
                 let found = compiled.find(automaton, self.text.as_bytes(), at..stop, false);
-                let looked = found.as_ref().map_or(stop, |found| found.span.end) - at;
-                *budget = budget.saturating_sub(looked.saturating_add(SEARCH_BYTES));
+                let examined = found.as_ref().map_or(stop, |found| found.span.end) - at;
+                *budget = budget.saturating_sub(examined.saturating_add(SEARCH_BYTES));
                 at = match found {
                     None if stop == end => break,
                     None => stop

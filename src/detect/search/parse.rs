@@ -12,17 +12,17 @@ const POOLED: u32 = 8;
 /// case, unless the regex contains `(?u)` or `(?-i)`: Unicode classes made the automata of a rule
 /// set forty times larger.
 pub(crate) fn parse(source: &str) -> Result<Hir, String> {
-    not_empty(parse_as(source, true)?)
+    reject_empty(parse_as(source, true)?)
 }
 
 /// Parses a regex as case-sensitive: this is six times as fast and keeps the number of literals
 /// small.
 pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
-    not_empty(parse_as(source, false)?)
+    reject_empty(parse_as(source, false)?)
 }
 
 /// Rejects a regex that matches the empty text, since its rule would match everywhere.
-fn not_empty(hir: Hir) -> Result<Hir, String> {
+fn reject_empty(hir: Hir) -> Result<Hir, String> {
     let empty = hir
         .properties()
         .minimum_len()
@@ -41,12 +41,12 @@ pub(super) fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
         .utf8(false)
         .nest_limit(NESTING)
         .case_insensitive(any_case);
-    parser.build().parse(source).map_err(|error| reason(&error))
+    parser.build().parse(source).map_err(|error| error_message(&error))
 }
 
 /// Parses a regex that runs near its literals, with its gaps pooled.
-pub(super) fn pooled_of(source: &str) -> Result<Hir, String> {
-    Ok(pooled(&parse(source)?))
+pub(super) fn parse_pooled(source: &str) -> Result<Hir, String> {
+    Ok(pool_gaps(&parse(source)?))
 }
 
 /// Removes the upper bounds of the gaps inside a regex: `a[^.]{0,40}b` becomes `a[^.]*?b`.
@@ -54,12 +54,12 @@ pub(super) fn pooled_of(source: &str) -> Result<Hir, String> {
 /// An automaton that counts has a state for each set of counts. A text can be crafted to need a new
 /// state at each byte, which is a thousand times slower than the rest. The caller must enforce the
 /// sum of the bounds: no match may be longer.
-pub(super) fn pooled(hir: &Hir) -> Hir {
-    pooled_before(hir, true)
+pub(super) fn pool_gaps(hir: &Hir) -> Hir {
+    pool_part(hir, true)
 }
 
 /// Does the same for a part of a regex; `last` means that nothing follows it.
-fn pooled_before(hir: &Hir, last: bool) -> Hir {
+fn pool_part(hir: &Hir, last: bool) -> Hir {
     match hir.kind() {
         HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => {
             match gap.max {
@@ -74,9 +74,9 @@ fn pooled_before(hir: &Hir, last: bool) -> Hir {
         }
         HirKind::Repetition(repetition) => {
             let once = repetition.max == Some(1);
-            Hir::repetition(repetition.with(pooled_before(&repetition.sub, last && once)))
+            Hir::repetition(repetition.with(pool_part(&repetition.sub, last && once)))
         }
-        HirKind::Capture(capture) => pooled_before(&capture.sub, last),
+        HirKind::Capture(capture) => pool_part(&capture.sub, last),
         HirKind::Concat(parts) => {
             let end = parts
                 .iter()
@@ -85,19 +85,19 @@ fn pooled_before(hir: &Hir, last: bool) -> Hir {
                 parts
                     .iter()
                     .enumerate()
-                    .map(|(at, part)| pooled_before(part, last && Some(at) == end))
+                    .map(|(at, part)| pool_part(part, last && Some(at) == end))
                     .collect(),
             )
         }
         HirKind::Alternation(parts) => {
-            Hir::alternation(parts.iter().map(|part| pooled_before(part, last)).collect())
+            Hir::alternation(parts.iter().map(|part| pool_part(part, last)).collect())
         }
         _ => hir.clone(),
     }
 }
 
 /// Returns the parser's error message as one line.
-fn reason(error: &regex_syntax::Error) -> String {
+fn error_message(error: &regex_syntax::Error) -> String {
     let (what, at) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), Some(error.span().start)),
         regex_syntax::Error::Translate(error) => {

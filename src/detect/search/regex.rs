@@ -107,7 +107,7 @@ impl fmt::Debug for Regex {
 }
 
 /// Returns the error message for a program that cannot be built.
-pub(super) fn too_large(error: &BuildError) -> String {
+pub(super) fn build_error_message(error: &BuildError) -> String {
     match error.size_limit() {
         Some(_) => {
             format!("the regex is too large: compiled, it takes more than {REGEX_BYTES} bytes")
@@ -118,13 +118,13 @@ pub(super) fn too_large(error: &BuildError) -> String {
 
 /// Compiles a regex within its bounds.
 fn compile(hir: &Hir) -> Result<meta::Regex, String> {
-    let bounds = meta::Config::new()
+    let config = meta::Config::new()
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES))
         .hybrid_cache_capacity(CACHE_BYTES)
         .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
     meta::Builder::new()
-        .configure(bounds)
+        .configure(config)
         .build_from_hir(hir)
         .map_err(|error| match error.size_limit() {
             Some(_) => {

@@ -11,7 +11,7 @@ use super::folded::Folded;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// Index of the use of the word that was found there.
-    pub(super) used: u32,
+    pub(super) use_index: u32,
     pub(super) start: u32,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Candidate {
 pub(super) struct Candidates([Vec<Candidate>; Class::ALL.len()]);
 
 impl Candidates {
-    pub(super) fn of_class(&mut self, class: Class) -> &mut Vec<Candidate> {
+    pub(super) fn in_class_mut(&mut self, class: Class) -> &mut Vec<Candidate> {
         let [patterns, anchors, others] = &mut self.0;
         match class {
             Class::Pattern => patterns,
@@ -33,11 +33,11 @@ impl Candidates {
     /// several copies of a text full of attacks.
     pub(super) fn release_unused(&mut self) {
         for candidates in &mut self.0 {
-            candidates.shrink_to(candidates.len().max(KEPT_CANDIDATES));
+            candidates.shrink_to(candidates.len().max(SPARE_CANDIDATES));
         }
     }
 
-    pub(super) fn all(&self, class: Class) -> &[Candidate] {
+    pub(super) fn in_class(&self, class: Class) -> &[Candidate] {
         let [patterns, anchors, others] = &self.0;
         match class {
             Class::Pattern => patterns,
@@ -50,7 +50,7 @@ impl Candidates {
 /// The results of one pass over a text.
 #[derive(Debug, Default)]
 pub(in crate::detect) struct Scan {
-    pub(super) room: Room,
+    pub(super) buffers: Buffers,
     /// Whether the text is too long to be searched.
     pub(super) too_long: bool,
     others_by_place: OnceCell<Vec<Candidate>>,
@@ -58,23 +58,23 @@ pub(in crate::detect) struct Scan {
 
 /// The memory of a scan.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Buffers {
     pub(super) folded: Folded,
     pub(super) candidates: Candidates,
 }
 
 /// Maximum memory that a thread keeps for the next text, for the text and for candidates, in bytes.
-const KEPT_BYTES: usize = 256 << 10;
-const KEPT_CANDIDATES: usize = KEPT_BYTES / size_of::<Candidate>();
+const SPARE_BYTES: usize = 256 << 10;
+const SPARE_CANDIDATES: usize = SPARE_BYTES / size_of::<Candidate>();
 
 thread_local! {
-    static SPARE: RefCell<Option<Room>> = const { RefCell::new(None) };
+    static SPARE: RefCell<Option<Buffers>> = const { RefCell::new(None) };
 }
 
 impl Scan {
     pub(super) fn new() -> Self {
         Self {
-            room: SPARE.take().unwrap_or_default(),
+            buffers: SPARE.take().unwrap_or_default(),
             too_long: false,
             others_by_place: OnceCell::new(),
         }
@@ -84,7 +84,7 @@ impl Scan {
     /// them.
     pub(super) fn others_by_place(&self) -> &[Candidate] {
         self.others_by_place.get_or_init(|| {
-            let mut others = self.room.candidates.all(Class::Other).to_vec();
+            let mut others = self.buffers.candidates.in_class(Class::Other).to_vec();
             others.sort_unstable_by_key(|candidate| candidate.start);
             others
         })
@@ -93,12 +93,12 @@ impl Scan {
 
 impl Drop for Scan {
     fn drop(&mut self) {
-        let mut room = std::mem::take(&mut self.room);
-        room.folded.shrink(KEPT_BYTES);
-        for candidates in &mut room.candidates.0 {
+        let mut buffers = std::mem::take(&mut self.buffers);
+        buffers.folded.shrink(SPARE_BYTES);
+        for candidates in &mut buffers.candidates.0 {
             candidates.clear();
-            candidates.shrink_to(KEPT_CANDIDATES);
+            candidates.shrink_to(SPARE_CANDIDATES);
         }
-        SPARE.set(Some(room));
+        SPARE.set(Some(buffers));
     }
 }

@@ -44,11 +44,11 @@ impl<const N: usize> ShortWords<N> {
 
     /// Reads words that [`ShortWords::write`] has written.
     pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut made = Self::new();
+        let mut short_words = Self::new();
         for _ in 0..from.number()? {
-            made.add(*from.bytes(N)?.first_chunk()?, from.number()?);
+            short_words.add(*from.bytes(N)?.first_chunk()?, from.number()?);
         }
-        Some(made)
+        Some(short_words)
     }
 
     /// Sorts the words. Must be called after all words have been added.

@@ -37,16 +37,16 @@ impl Spec {
             .map(|source| prepared::record(Use::Search, source))
             .collect();
         let mut vague = Vec::new();
-        let mut wrong = Vec::new();
+        let mut faults = Vec::new();
         for (at, (source, prepared)) in any.iter().zip(&prepared).enumerate() {
             match is_vague(source, *prepared) {
                 Ok(true) => vague.push(at),
                 Ok(false) => {}
-                Err(message) => wrong.push((at, message)),
+                Err(message) => faults.push((at, message)),
             }
         }
         let keywords = keywords.into_iter().map(Into::into).collect();
-        if wrong.is_empty() {
+        if faults.is_empty() {
             Ok(Self {
                 keywords,
                 any,
@@ -54,14 +54,14 @@ impl Spec {
                 vague,
             })
         } else {
-            Err(wrong)
+            Err(faults)
         }
     }
 
     /// Returns the branches of the regexes, each with the index of its regex. They are not cached,
     /// because only a new engine needs them.
     pub(super) fn branches(&self) -> Vec<(usize, Branch)> {
-        let of_regex =
+        let regex_branches =
             |(at, (source, prepared)): (usize, (&ByteString, &Option<Reader<'static>>))| {
                 branches_of(source, *prepared)
                     .unwrap_or_default()
@@ -72,7 +72,7 @@ impl Spec {
             .iter()
             .zip(&self.prepared)
             .enumerate()
-            .flat_map(of_regex)
+            .flat_map(regex_branches)
             .collect()
     }
 
@@ -85,7 +85,7 @@ impl Spec {
     }
 
     /// Returns the indices of the regexes that can only be searched for near keywords.
-    pub(in crate::detect) fn without_literals(&self) -> impl Iterator<Item = usize> {
+    pub(in crate::detect) fn keyword_only_regexes(&self) -> impl Iterator<Item = usize> {
         self.vague.iter().copied()
     }
 
@@ -137,13 +137,13 @@ pub(in crate::detect) fn needles(source: &str) -> Option<Vec<Vec<u8>>> {
     let branches = branches_of(source, prepared::record(Use::Search, source)).ok()?;
     let sets = branches
         .into_iter()
-        .map(|branch| unbroken(&branch.needles.words));
+        .map(|branch| longest_pieces(&branch.needles.words));
     Some(sets.collect::<Option<Vec<_>>>()?.concat())
 }
 
 /// Returns, for each word, the longest piece without white space, since a regex may allow any
 /// amount of it.
-fn unbroken(words: &WordList) -> Option<Vec<Vec<u8>>> {
+fn longest_pieces(words: &WordList) -> Option<Vec<Vec<u8>>> {
     let longest = |word: &[u8]| {
         word.split(|b| *b == b' ')
             .max_by_key(|piece| piece.len())

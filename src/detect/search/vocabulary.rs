@@ -13,8 +13,8 @@ use super::words::Words;
 use crate::detect::prepared::{Reader, VOCABULARIES};
 
 static ALL: LazyLock<Vec<Words>> = LazyLock::new(|| {
-    let mut left = Reader(VOCABULARIES);
-    iter::from_fn(|| left.text())
+    let mut reader = Reader(VOCABULARIES);
+    iter::from_fn(|| reader.text())
         .map_while(|words| Words::read(&mut Reader(words)))
         .collect()
 });
@@ -25,10 +25,10 @@ pub(super) fn words(number: u32) -> Option<&'static Words> {
 }
 
 /// Returns the vocabulary that contains the most of these lists, if there is one.
-pub(super) fn of_most<'l>(lists: impl Iterator<Item = &'l WordList>) -> Option<u32> {
+pub(super) fn most_common<'l>(lists: impl Iterator<Item = &'l WordList>) -> Option<u32> {
     let mut counts: Vec<(usize, u32)> = Vec::new();
     for number in lists.flat_map(WordList::vocabularies) {
-        match counts.iter_mut().find(|(_, known)| *known == number) {
+        match counts.iter_mut().find(|(_, counted)| *counted == number) {
             Some((count, _)) => *count += 1,
             None => counts.push((1, number)),
         }
@@ -67,7 +67,7 @@ mod tests {
                 .iter()
                 .map(|(_, branch)| branch.words(&keywords))
                 .collect();
-            let vocabulary = of_most(lists.iter().copied()).unwrap();
+            let vocabulary = most_common(lists.iter().copied()).unwrap();
             for list in lists {
                 let numbers: Vec<u32> = list.numbers(vocabulary).unwrap().collect();
                 let words = numbers

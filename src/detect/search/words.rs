@@ -13,10 +13,10 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 
 use super::entry::{ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, Shapes};
-use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_hold};
+use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_contain};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
-use super::grouped::grouped;
+use super::grouped::sort_by_group;
 use super::short_words::ShortWords;
 use crate::detect::prepared::{Reader, Writer};
 
@@ -78,7 +78,7 @@ pub(super) struct Hit {
 impl Words {
     /// Prepares folded words of at least two bytes; shorter ones are not found.
     pub(crate) fn new(words: &[&[u8]]) -> Self {
-        let mut made = Self {
+        let mut searcher = Self {
             bytes: Cow::Owned(words.concat()),
             starts: Cow::default(),
             ascii: Filter::new(),
@@ -98,37 +98,37 @@ impl Words {
             *end += word.len();
             Some(*end)
         });
-        made.starts = [0]
+        searcher.starts = [0]
             .into_iter()
             .chain(ends)
             .map(|at| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes())
             .collect();
         let mut entries = Vec::new();
         // Short words come first: longer ones have more runs to choose from, and can share theirs.
-        let mut order: Vec<(usize, usize)> = words
+        let mut by_length: Vec<(usize, usize)> = words
             .iter()
             .enumerate()
             .map(|(index, word)| (word.len(), index))
             .collect();
-        order.sort_unstable();
-        for (_, index) in order {
+        by_length.sort_unstable();
+        for (_, index) in by_length {
             let Some(word) = words.get(index).copied() else {
                 continue;
             };
             if word.len() == PAIR_BYTES {
-                made.pairs.push((Finder::new(word).into_owned(), index));
+                searcher.pairs.push((Finder::new(word).into_owned(), index));
                 continue;
             }
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             if let Ok(three) = <[u8; 3]>::try_from(word) {
-                made.add_three(three, index);
+                searcher.add_three(three, index);
                 continue;
             }
             if let Ok(four) = <[u8; 4]>::try_from(word) {
-                made.add_four(four, index);
+                searcher.add_four(four, index);
                 continue;
             }
-            let scored = |(at, [a, b, c, d, next]): (usize, [u8; LONG_GRAM_BYTES])| {
+            let rate = |(at, [a, b, c, d, next]): (usize, [u8; LONG_GRAM_BYTES])| {
                 let gram = [a, b, c, d];
                 let is_known = crowds.get(hash(gram)).is_some_and(|crowd| *crowd > 0);
                 let crowd = long_crowds
@@ -147,7 +147,7 @@ impl Words {
             let best = runs_of(word)
                 .take(GRAMS)
                 .enumerate()
-                .map(scored)
+                .map(rate)
                 .max_by_key(|(score, ..)| *score);
             let Some((_, at, gram, next)) = best else {
                 continue;
@@ -161,16 +161,16 @@ impl Words {
                     .into_iter()
                     .for_each(|crowd| *crowd = crowd.saturating_add(1));
             }
-            made.all.add(gram, next);
+            searcher.all.add(gram, next);
             if gram.is_ascii() && next.is_ascii() {
-                made.ascii.add(gram, next);
+                searcher.ascii.add(gram, next);
             }
             entries.push(Entry::new(word, index, at));
         }
-        made.threes.sort();
-        made.fours.sort();
-        made.order(entries);
-        made
+        searcher.threes.sort();
+        searcher.fours.sort();
+        searcher.set_entries(entries);
+        searcher
     }
 
     /// Writes the words and the data for finding them.
@@ -206,7 +206,7 @@ impl Words {
         let keys = KeyFilter::read(from)?;
         let threes = ShortWords::read(from)?;
         let fours = ShortWords::read(from)?;
-        let mut made = Self {
+        let mut searcher = Self {
             bytes,
             starts,
             ascii,
@@ -222,10 +222,10 @@ impl Words {
         };
         for _ in 0..from.number()? {
             let word = from.number()?;
-            let finder = Finder::new(made.word(word)).into_owned();
-            made.pairs.push((finder, word as usize));
+            let finder = Finder::new(searcher.word(word)).into_owned();
+            searcher.pairs.push((finder, word as usize));
         }
-        Some(made)
+        Some(searcher)
     }
 
     /// Returns the number of words.
@@ -234,7 +234,7 @@ impl Words {
     }
 
     /// Sorts the entries by bucket and, within each bucket, by key.
-    fn order(&mut self, mut entries: Vec<Entry>) {
+    fn set_entries(&mut self, mut entries: Vec<Entry>) {
         let bits = (entries.len() * BUCKETS_PER_ENTRY)
             .next_power_of_two()
             .ilog2();
@@ -249,7 +249,7 @@ impl Words {
                 self.bucket_of(long_hash([*a, *b, *c, *d], *next))
             })
         };
-        let (buckets, entries) = grouped(&entries, 1 << self.bucket_bits, bucket);
+        let (buckets, entries) = sort_by_group(&entries, 1 << self.bucket_bits, bucket);
         let shapes_between = |bounds: &[u32]| -> Shapes {
             let Ok([start, end]) = <[u32; 2]>::try_from(bounds) else {
                 return Shapes::default();
@@ -301,16 +301,16 @@ impl Words {
         let first: &Bits = first;
         let second: &Bits = second;
         let padded = text.padded();
-        let mut found = [0_u16; BLOCK];
+        let mut positions = [0_u16; BLOCK];
         let mut start = PAD;
         while start + PAD < padded.len() {
             let end = (start + BLOCK).min(padded.len() - PAD);
-            let count = candidates(
+            let count = find_candidates(
                 padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default(),
                 first,
-                &mut found,
+                &mut positions,
             );
-            for at in found.iter().take(count) {
+            for at in positions.iter().take(count) {
                 let at = start + usize::from(*at);
                 let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk)
                 else {
@@ -318,7 +318,7 @@ impl Words {
                 };
                 let gram = [*a, *b, *c, *d];
                 let long_hash = long_hash(gram, *next);
-                if may_hold(second, long_hash) {
+                if may_contain(second, long_hash) {
                     self.compare(padded, at, long_hash, &mut hit);
                 }
                 self.fours.compare(gram, at, &mut hit);
@@ -349,18 +349,18 @@ impl Words {
             .unwrap_or_default()
             .all()
         {
-            let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_hold(*key)) else {
+            let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_contain(*key)) else {
                 continue;
             };
             // Hundreds of words begin with "ignore" and share a bucket.
             let entries = self.entries(bucket);
             let first = entries.partition_point(|entry| Entry::from_bytes(entry).key < key);
-            let of_key = entries
+            let same_key = entries
                 .iter()
                 .skip(first)
                 .map(Entry::from_bytes)
                 .take_while(|entry| entry.key == key);
-            for entry in of_key.filter(|entry| entry.shape() == shape) {
+            for entry in same_key.filter(|entry| entry.shape() == shape) {
                 let Some((start, end)) = entry.place(padded, at) else {
                     continue;
                 };
@@ -378,7 +378,7 @@ impl Words {
     }
 
     fn entries(&self, bucket: usize) -> &[[u8; ENTRY_BYTES]] {
-        between(&self.buckets, bucket)
+        number_range(&self.buckets, bucket)
             .and_then(|entries| self.entries.get(entries))
             .unwrap_or_default()
     }
@@ -388,7 +388,7 @@ impl Words {
     }
 
     pub(super) fn word(&self, index: u32) -> &[u8] {
-        between(&self.starts, index as usize)
+        number_range(&self.starts, index as usize)
             .and_then(|bytes| self.bytes.get(bytes))
             .unwrap_or_default()
     }
@@ -396,7 +396,7 @@ impl Words {
 
 /// Returns the range from the number at an index to the next number.
 #[inline]
-fn between(numbers: &[Number], index: usize) -> Option<Range<usize>> {
+fn number_range(numbers: &[Number], index: usize) -> Option<Range<usize>> {
     let number = |index: usize| {
         numbers
             .get(index)
@@ -428,15 +428,15 @@ fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
 }
 
 /// Records the positions of runs whose bit is set, and returns their number.
-fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
+fn find_candidates(block: &[u8], bits: &Bits, positions: &mut [u16; BLOCK]) -> usize {
     let mut count = 0;
-    let mut note = |at: u16, gram: u32| {
+    let mut record = |at: u16, gram: u32| {
         // Always written, but only kept if the bit is set: this avoids a branch that would be
         // mispredicted.
-        if let Some(found) = found.get_mut(count) {
-            *found = at;
+        if let Some(position) = positions.get_mut(count) {
+            *position = at;
         }
-        count += usize::from(may_hold(bits, hash(gram.to_le_bytes())));
+        count += usize::from(may_contain(bits, hash(gram.to_le_bytes())));
     };
     // Four runs begin in every four bytes.
     let pieces = block.windows(2 * GRAM_BYTES).step_by(GRAM_BYTES);
@@ -444,12 +444,12 @@ fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
     for piece in pieces {
         let bytes = u64::from_le_bytes(piece.first_chunk().copied().unwrap_or_default());
         for shift in 0..4_u16 {
-            note(at + shift, (bytes >> (8 * shift)) as u32);
+            record(at + shift, (bytes >> (8 * shift)) as u32);
         }
         at += 4;
     }
     for gram in grams_of(block.get(usize::from(at)..).unwrap_or_default()) {
-        note(at, u32::from_le_bytes(gram));
+        record(at, u32::from_le_bytes(gram));
         at += 1;
     }
     count
@@ -459,10 +459,10 @@ fn candidates(block: &[u8], bits: &Bits, found: &mut [u16; BLOCK]) -> usize {
 #[allow(clippy::string_slice)]
 mod tests {
     use super::*;
-    use crate::detect::search::folded::folded;
+    use crate::detect::search::folded::fold_word;
 
-    fn found(words: &[&str], text: &str) -> Vec<(usize, usize, usize)> {
-        let words: Vec<Vec<u8>> = words.iter().map(|word| folded(word.as_bytes())).collect();
+    fn find_all(words: &[&str], text: &str) -> Vec<(usize, usize, usize)> {
+        let words: Vec<Vec<u8>> = words.iter().map(|word| fold_word(word.as_bytes())).collect();
         let mut text_folded = Folded::default();
         text_folded.fold(text.as_bytes());
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
@@ -489,34 +489,34 @@ mod tests {
     #[test]
     fn every_place_in_any_case() {
         assert_eq!(
-            found(&["ignore", "no", "re all"], "IGNORE all"),
+            find_all(&["ignore", "no", "re all"], "IGNORE all"),
             [(0, 6, 0), (2, 4, 1), (4, 10, 2)]
         );
         assert_eq!(
-            found(&["aaaa"], "aaaaaa"),
+            find_all(&["aaaa"], "aaaaaa"),
             [(0, 4, 0), (1, 5, 0), (2, 6, 0)]
         );
         assert_eq!(
-            found(&["指令", "ai:", "令"], "AI: 指令"),
+            find_all(&["指令", "ai:", "令"], "AI: 指令"),
             [(0, 3, 1), (4, 10, 0), (7, 10, 2)]
         );
         assert_eq!(
-            found(&["a b  cd", " x.", "y 1 "], "A \n B\tcd\n\nx.y 1 \t"),
+            find_all(&["a b  cd", " x.", "y 1 "], "A \n B\tcd\n\nx.y 1 \t"),
             [(0, 8, 0), (8, 12, 1), (12, 16, 2)]
         );
         assert_eq!(
-            found(&["you must", "t go"], "you \n  must  go"),
+            find_all(&["you must", "t go"], "you \n  must  go"),
             [(0, 11, 0), (10, 15, 1)]
         );
-        assert!(found(&["longer than it"], "longer than").is_empty());
-        assert_eq!(found(&["end"], "the end"), [(4, 7, 0)]);
+        assert!(find_all(&["longer than it"], "longer than").is_empty());
+        assert_eq!(find_all(&["end"], "the end"), [(4, 7, 0)]);
     }
 
     #[test]
     fn long_words_and_those_with_the_same_beginning_are_told_apart() {
         let long = "kettles ".repeat(40);
         let other = "kettles ".repeat(39) + "kettle, ";
-        assert_eq!(found(&[&long, &other], &other), [(0, other.len(), 1)]);
+        assert_eq!(find_all(&[&long, &other], &other), [(0, other.len(), 1)]);
         let words = [
             "ignore all of it",
             "ignore all of us",
@@ -524,10 +524,10 @@ mod tests {
             "ignore all",
         ];
         assert_eq!(
-            found(&words, "ignore all of us"),
+            find_all(&words, "ignore all of us"),
             [(0, 8, 2), (0, 10, 3), (0, 16, 1)]
         );
-        assert!(found(&["ignore all of it"], "ignore all of at").is_empty());
+        assert!(find_all(&["ignore all of it"], "ignore all of at").is_empty());
     }
 
     #[test]
@@ -536,13 +536,13 @@ mod tests {
             .map(|n| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 29) as u8))
             .collect();
         let words: Vec<&str> = (0..200).map(|n| &text[n * 7..n * 7 + 3 + n % 19]).collect();
-        let told = found(&words, &text);
+        let hits = find_all(&words, &text);
         for (index, word) in words.iter().enumerate() {
             let places = (0..text.len())
                 .filter(|at| text[*at..].starts_with(word))
                 .count();
             assert_eq!(
-                told.iter().filter(|(.., word)| *word == index).count(),
+                hits.iter().filter(|(.., word)| *word == index).count(),
                 places,
                 "{word}"
             );

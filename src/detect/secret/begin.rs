@@ -33,7 +33,7 @@ pub(crate) struct ShapeStart {
 pub(super) struct ByteSet([u64; 4]);
 
 impl ByteSet {
-    pub(super) fn has(&self, byte: u8) -> bool {
+    pub(super) fn contains(&self, byte: u8) -> bool {
         self.0
             .get(usize::from(byte >> 6))
             .is_none_or(|bits| bits >> (byte & 63) & 1 == 1)
@@ -41,14 +41,14 @@ impl ByteSet {
 }
 
 impl From<[bool; 256]> for ByteSet {
-    fn from(has: [bool; 256]) -> Self {
-        let (parts, _) = has.as_chunks::<64>();
+    fn from(members: [bool; 256]) -> Self {
+        let (parts, _) = members.as_chunks::<64>();
         let mut set = [0; 4];
         for (bits, part) in set.iter_mut().zip(parts) {
             *bits = part
                 .iter()
                 .rev()
-                .fold(0, |bits, has| bits << 1 | u64::from(*has));
+                .fold(0, |bits, member| bits << 1 | u64::from(*member));
         }
         Self(set)
     }
@@ -59,7 +59,7 @@ impl ShapeStart {
     ///
     /// # Errors
     /// Returns the reason why the regex is invalid.
-    pub(crate) fn new(source: &str, used: Use) -> Result<Self, String> {
+    pub(crate) fn new(source: &str, usage: Use) -> Result<Self, String> {
         let hir = parse(source)?;
         if hir
             .properties()
@@ -68,16 +68,16 @@ impl ShapeStart {
         {
             return Err("the regex matches the empty text".into());
         }
-        let literals = if matches!(used, Use::Shape) {
+        let literals = if matches!(usage, Use::Shape) {
             literals(&hir).unwrap_or_default()
         } else {
             Vec::new()
         };
         let longest = hir.properties().maximum_len().unwrap_or(usize::MAX);
         let next = if literals.is_empty() {
-            first(&hir)
+            first_bytes(&hir)
         } else {
-            next(&hir, &literals)
+            following_bytes(&hir, &literals)
         }
         .into();
         Ok(Self {
@@ -159,7 +159,7 @@ fn literals(hir: &Hir) -> Option<Vec<String>> {
 }
 
 /// Returns the bytes that a match may begin with; all bytes if they cannot be determined.
-fn first(hir: &Hir) -> [bool; 256] {
+fn first_bytes(hir: &Hir) -> [bool; 256] {
     let mut extractor = Extractor::new();
     extractor
         .kind(ExtractKind::Prefix)
@@ -170,14 +170,14 @@ fn first(hir: &Hir) -> [bool; 256] {
     seq.keep_first_bytes(1);
     let mut first = [false; 256];
     for literal in seq.literals().unwrap_or_default() {
-        let Some(begins) = literal
+        let Some(flag) = literal
             .as_bytes()
             .first()
             .and_then(|byte| first.get_mut(usize::from(*byte)))
         else {
             return [true; 256];
         };
-        *begins = true;
+        *flag = true;
     }
     if seq.literals().is_none_or(<[_]>::is_empty) {
         [true; 256]
@@ -187,7 +187,7 @@ fn first(hir: &Hir) -> [bool; 256] {
 }
 
 /// Returns the bytes that may follow one of the literals; all bytes if they cannot be determined.
-fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
+fn following_bytes(hir: &Hir, literals: &[String]) -> [bool; 256] {
     let mut extractor = Extractor::new();
     extractor
         .kind(ExtractKind::Prefix)
@@ -196,28 +196,28 @@ fn next(hir: &Hir, literals: &[String]) -> [bool; 256] {
         .limit_literal_len(LONGEST_LITERAL_BYTES + 1);
     let seq = extractor.extract(hir);
     let mut next = [false; 256];
-    for begin in seq
+    for text in seq
         .literals()
         .unwrap_or_default()
         .iter()
         .map(|literal| literal.as_bytes())
     {
         let begins = |literal: &&String| {
-            begin
+            text
                 .get(..literal.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()))
         };
-        let mut known = false;
+        let mut is_matched = false;
         for literal in literals.iter().filter(begins) {
-            let follower = begin
+            let follower = text
                 .get(literal.len())
                 .filter(|byte| !Class::from_byte(**byte).is_joint());
-            let Some(follows) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else {
+            let Some(flag) = follower.and_then(|byte| next.get_mut(usize::from(*byte))) else {
                 return [true; 256];
             };
-            (*follows, known) = (true, true);
+            (*flag, is_matched) = (true, true);
         }
-        if !known {
+        if !is_matched {
             return [true; 256];
         }
     }
@@ -243,7 +243,7 @@ mod tests {
                 continue;
             };
             for shape in &spec.shapes {
-                let used = shape.used();
+                let used = shape.usage();
                 let prepared = prepared::record(used, shape.source()).and_then(ShapeStart::read);
                 assert_eq!(
                     prepared,

@@ -2,7 +2,7 @@
 //! checksum is correct, or that it decodes to the expected format.
 
 use super::decode::base64_text;
-use super::random::{Made, is_common, is_standin, surprise};
+use super::random::{CharStats, is_common, is_standin, surprise};
 
 /// The condition that a match must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -46,7 +46,7 @@ const SURPRISE: f32 = 3.0;
 /// Minimum randomness of a key that is only recognized by its name, in bits.
 const STRONG: f32 = 10.0;
 /// Minimum randomness of a secret that was assembled from pieces, in bits.
-const TOGETHER: f32 = 8.0;
+const ASSEMBLED: f32 = 8.0;
 /// Values shorter than this are too short to measure their randomness.
 const SHORT: usize = 12;
 /// Minimum number of base64 characters in the body of a key, and of distinct ones among them.
@@ -54,7 +54,7 @@ const BODY: usize = 40;
 const BODY_DIFFERENT: usize = 14;
 
 /// Reports whether a match is a secret. `body` is the part of it that the shape does not fix.
-pub(super) fn holds(check: Check, whole: &str, body: &str) -> bool {
+pub(super) fn passes_check(check: Check, whole: &str, body: &str) -> bool {
     match check {
         Check::Random => is_random(body),
         Check::Strong => is_strong(body),
@@ -76,15 +76,15 @@ fn is_random(body: &str) -> bool {
     if is_standin(body) {
         return false;
     }
-    let made = Made::new(body);
-    let least = if body.len() < SHORT { 4 } else { 7 };
-    made.different >= least
+    let stats = CharStats::new(body);
+    let min_distinct = if body.len() < SHORT { 4 } else { 7 };
+    stats.distinct >= min_distinct
         && (body.len() < SHORT
-            || made.random_hex()
-            || made.digits == body.len()
+            || stats.is_random_hex()
+            || stats.digits == body.len()
             || body
                 .split(['-', '.', '_', ':'])
-                .map(part)
+                .map(part_randomness)
                 .map(|bits| bits.max(0.0))
                 .sum::<f32>()
                 >= SURPRISE)
@@ -92,8 +92,8 @@ fn is_random(body: &str) -> bool {
 
 /// Returns the randomness of a part in bits. In a hexadecimal part, the individual letters and
 /// digits are less significant than their mixture.
-fn part(text: &str) -> f32 {
-    if text.len() >= 8 && Made::new(text).random_hex() {
+fn part_randomness(text: &str) -> f32 {
+    if text.len() >= 8 && CharStats::new(text).is_random_hex() {
         SURPRISE
     } else {
         surprise(text)
@@ -112,19 +112,19 @@ pub(super) fn is_password(text: &str) -> bool {
 /// Reports whether a text is a password that was chosen to be hard to guess. A single word in lower
 /// case is not.
 fn is_chosen(text: &str) -> bool {
-    is_password(text) && (text.len() >= 6 && Made::new(text).kinds() >= 2 || surprise(text) >= 4.0)
+    is_password(text) && (text.len() >= 6 && CharStats::new(text).kinds() >= 2 || surprise(text) >= 4.0)
 }
 
 fn is_strong(body: &str) -> bool {
-    let made = Made::new(body);
+    let stats = CharStats::new(body);
     !is_standin(body)
         && !body.contains("://")
         && !is_uuid(body)
-        && made.digits > 0
-        && (made.upper > 0 && made.lower > 0 || body.len() >= 32)
+        && stats.digits > 0
+        && (stats.upper > 0 && stats.lower > 0 || body.len() >= 32)
         && body
             .split(['-', '.', '_', '/'])
-            .map(part)
+            .map(part_randomness)
             .map(|bits| bits.max(0.0))
             .sum::<f32>()
             >= STRONG
@@ -132,15 +132,15 @@ fn is_strong(body: &str) -> bool {
 
 /// Reports whether text that was assembled from pieces was a single value: ordinary words can be
 /// joined, too.
-pub(super) fn belongs_together(body: &str) -> bool {
+pub(super) fn is_single_value(body: &str) -> bool {
     let bits = |text: &str| {
-        if Made::new(text).random_hex() {
+        if CharStats::new(text).is_random_hex() {
             text.len() as f32
         } else {
             surprise(text).max(0.0)
         }
     };
-    body.split(['-', '.', '_', ':']).map(bits).sum::<f32>() >= TOGETHER
+    body.split(['-', '.', '_', ':']).map(bits).sum::<f32>() >= ASSEMBLED
 }
 
 /// Reports whether a value is a UUID, which is more often an identifier than a key.
@@ -197,10 +197,10 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 fn is_jwt(whole: &str) -> bool {
     let header = whole.split('.').next().and_then(base64_text);
-    let says = |text: &str| {
+    let is_header = |text: &str| {
         text.trim_start().starts_with('{') && (text.contains("\"alg\"") || text.contains("\"enc\""))
     };
-    header.is_some_and(|text| says(&text))
+    header.is_some_and(|text| is_header(&text))
         && whole
             .rsplit('.')
             .next()
@@ -215,7 +215,7 @@ fn is_body(body: &str) -> bool {
         .collect();
     let folded = code.to_ascii_lowercase();
     code.len() >= BODY
-        && Made::new(&code).different >= BODY_DIFFERENT
+        && CharStats::new(&code).distinct >= BODY_DIFFERENT
         && ![
             "yourprivatekey",
             "privatekeyhere",
@@ -243,10 +243,10 @@ mod tests {
         }
         let key = format!("ghp_{random}{last}");
         assert!(
-            holds(Check::Crc32, &key, key.get(4..).unwrap()),
+            passes_check(Check::Crc32, &key, key.get(4..).unwrap()),
             "right, however it looks"
         );
-        assert!(!holds(
+        assert!(!passes_check(
             Check::Crc32,
             &key.replace('a', "b"),
             &"b".repeat(36)
@@ -256,11 +256,11 @@ mod tests {
     #[test]
     fn what_is_decoded_is_what_it_claims() {
         let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-        assert!(holds(Check::Jwt, jwt, jwt));
-        assert!(!holds(Check::Jwt, "eyJmb28i.eyJ.x", ""));
-        assert!(holds(Check::Basic, "", "c3ZjOjJBYnc2UEV1cTFKbGdFWXI="));
+        assert!(passes_check(Check::Jwt, jwt, jwt));
+        assert!(!passes_check(Check::Jwt, "eyJmb28i.eyJ.x", ""));
+        assert!(passes_check(Check::Basic, "", "c3ZjOjJBYnc2UEV1cTFKbGdFWXI="));
         assert!(
-            !holds(Check::Basic, "", "dXNlcjpwYXNzd29yZA=="),
+            !passes_check(Check::Basic, "", "dXNlcjpwYXNzd29yZA=="),
             "user:password"
         );
     }

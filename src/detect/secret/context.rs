@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::check::{is_password, is_uuid};
 use super::class::Class;
 use super::decode;
-use super::name::{NamedValue, says};
-use super::random::{Made, is_standin, surprise};
+use super::name::{NamedValue, classify_name};
+use super::random::{CharStats, is_standin, surprise};
 use super::reference::{in_address, is_example, is_reference};
 
 /// Maximum length of a value that is examined, in bytes.
@@ -58,8 +58,8 @@ pub(super) fn name_around(text: &str, last: usize, length: usize) -> Option<Rang
             .rev()
             .take_while(|byte| in_name(**byte))
             .count();
-    let behind = bytes.get(at.end..bytes.len().min(at.end + NAME_BYTES))?;
-    let end = at.end + behind.iter().take_while(|byte| in_name(**byte)).count();
+    let after = bytes.get(at.end..bytes.len().min(at.end + NAME_BYTES))?;
+    let end = at.end + after.iter().take_while(|byte| in_name(**byte)).count();
     Some(start..end)
 }
 
@@ -72,54 +72,54 @@ pub(super) fn assignment(text: &str, name: Range<usize>) -> Option<Assignment> {
 
 fn value(text: &str, end: usize, option: bool) -> Option<(Range<usize>, Link)> {
     let bytes = text.as_bytes();
-    let skip = |from: usize, these: &[u8], most: usize| {
+    let skip = |from: usize, skipped: &[u8], limit: usize| {
         from + bytes
             .get(from..)
             .unwrap_or_default()
             .iter()
-            .take(most)
-            .take_while(|byte| these.contains(byte))
+            .take(limit)
+            .take_while(|byte| skipped.contains(byte))
             .count()
     };
     let mut at = skip(end, b"\"'`\\])*", 6);
-    let spaced = skip(at, b" \t", 16);
-    let link = match bytes.get(spaced..).unwrap_or_default() {
+    let after_blanks = skip(at, b" \t", 16);
+    let link = match bytes.get(after_blanks..).unwrap_or_default() {
         [b'=' | b':' | b'|', ..] | [b'-', b'>', ..] => Link::Sign,
-        [b'>', ..] if spaced == at => Link::Sign,
-        [b'\n' | b'\r' | b',', ..] => match beside(text, spaced) {
-            None if at > end && bytes.get(spaced) == Some(&b',') => Link::Sign,
-            beside => return beside,
+        [b'>', ..] if after_blanks == at => Link::Sign,
+        [b'\n' | b'\r' | b',', ..] => match value_beside(text, after_blanks) {
+            None if at > end && bytes.get(after_blanks) == Some(&b',') => Link::Sign,
+            found => return found,
         },
         // A word that begins like an option is the next option.
-        [b'-', ..] if option && spaced > at => return None,
-        _ if option && spaced > at => Link::Next,
-        _ if spaced > at => return by_words(text, spaced),
+        [b'-', ..] if option && after_blanks > at => return None,
+        _ if option && after_blanks > at => Link::Next,
+        _ if after_blanks > at => return value_after_words(text, after_blanks),
         _ => return None,
     };
-    at = skip(spaced, b"=:>|,- \t", 8);
-    let value = run(text, at)?;
+    at = skip(after_blanks, b"=:>|,- \t", 8);
+    let value = value_run(text, at)?;
     if is_scheme(text.get(value.clone())?) {
-        return Some((run(text, skip(value.end, b" \t", 4))?, Link::Next));
+        return Some((value_run(text, skip(value.end, b" \t", 4))?, Link::Next));
     }
     Some((value, link))
 }
 
 /// Returns the run of characters at `at` that may be a value, without the quotes and brackets
 /// before it.
-fn run(text: &str, at: usize) -> Option<Range<usize>> {
+fn value_run(text: &str, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let open = bytes
+    let opening = bytes
         .get(at..)?
         .iter()
         .take(6)
         .take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'(' | b'['))
         .count();
-    let start = at + open;
-    let quoted = open > 0
+    let start = at + opening;
+    let quoted = opening > 0
         && bytes
             .get(start - 1)
             .is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    let ends = |byte: &u8| match byte {
+    let is_end = |byte: &u8| match byte {
         b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' => true,
         b' ' | b'\t' | b'<' | b'>' | b',' | b';' | b'&' | b'|' | b')' | b']' | b'}' => !quoted,
         _ => false,
@@ -128,7 +128,7 @@ fn run(text: &str, at: usize) -> Option<Range<usize>> {
         .get(start..)?
         .iter()
         .take(VALUE_BYTES)
-        .take_while(|byte| !ends(byte))
+        .take_while(|byte| !is_end(byte))
         .count();
     let value = text.get(start..start + length)?;
     let value = value.trim_end_matches(['.', ',', ':', ';']);
@@ -136,10 +136,10 @@ fn run(text: &str, at: usize) -> Option<Range<usize>> {
 }
 
 /// Finds the value in `name: X` next to `value: Y`, as in lists of variables.
-fn beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
-    let near = text.get(at..)?.get(..GAP_BYTES).unwrap_or(text.get(at..)?);
-    let word = near.to_ascii_lowercase().find("value")?;
-    let between = near.get(..word)?;
+fn value_beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
+    let window = text.get(at..)?.get(..GAP_BYTES).unwrap_or(text.get(at..)?);
+    let word = window.to_ascii_lowercase().find("value")?;
+    let between = window.get(..word)?;
     if !between.bytes().all(|byte| {
         matches!(
             byte,
@@ -156,15 +156,15 @@ fn beside(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
         .take(8)
         .take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b' ' | b':' | b'='))
         .count();
-    Some((run(text, from + signs)?, Link::Sign))
+    Some((value_run(text, from + signs)?, Link::Sign))
 }
 
 /// Finds a value that a few words introduce: "the key for staging is …".
-fn by_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
+fn value_after_words(text: &str, at: usize) -> Option<(Range<usize>, Link)> {
     let mut from = at;
     let bytes = text.as_bytes();
     while from < at + GAP_BYTES {
-        let value = run(text, from)?;
+        let value = value_run(text, from)?;
         let word = text.get(value.clone())?;
         if word.bytes().any(|byte| byte.is_ascii_digit()) && word.len() >= 8 {
             // The value in `docker secret ls -f id=…` belongs to another name.
@@ -210,15 +210,15 @@ fn is_scheme(word: &str) -> bool {
 
 /// Reports whether a value in a text is a secret by its name, as written or decoded. A value in the
 /// address of a secret or in an example is not.
-pub(super) fn is_given_secret(text: &str, given: &Assignment) -> bool {
-    let (Some(name), Some(value)) = (text.get(given.name.clone()), text.get(given.value.clone()))
+pub(super) fn is_assigned_secret(text: &str, assignment: &Assignment) -> bool {
+    let (Some(name), Some(value)) = (text.get(assignment.name.clone()), text.get(assignment.value.clone()))
     else {
         return false;
     };
-    let decoded = || decode::open(value, 0, value.len(), 0).map(|opened| opened.text);
-    let secret = is_secret(name, value, given.link)
-        || decoded().is_some_and(|text| is_secret(name, text.trim(), given.link));
-    secret && !in_address(text, &given.name) && !is_example(text, &given.name, value)
+    let decoded = || decode::decode(value, 0, value.len(), 0).map(|result| result.text);
+    let secret = is_secret(name, value, assignment.link)
+        || decoded().is_some_and(|text| is_secret(name, text.trim(), assignment.link));
+    secret && !in_address(text, &assignment.name) && !is_example(text, &assignment.name, value)
 }
 
 /// Reports whether a value with this name is a secret.
@@ -227,8 +227,8 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
         return false;
     }
     // The cheap checks come first: most values are words.
-    let made = Made::new(value);
-    let mixed = made.lower + made.upper > 0 && made.digits > 0;
+    let stats = CharStats::new(value);
+    let mixed = stats.lower + stats.upper > 0 && stats.digits > 0;
     let bits: f32 = value
         .split(['-', '.', '_', '/', ':', '+', '='])
         .map(|part| surprise(part).max(0.0))
@@ -236,7 +236,7 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     if !mixed && bits < 9.0 {
         return false;
     }
-    let Some(says) = says(name) else { return false };
+    let Some(kind) = classify_name(name) else { return false };
     let identifier = is_uuid(value);
     if identifier
         && (link == Link::Sign && names_credential(name)
@@ -244,24 +244,24 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     {
         return true;
     }
-    if identifier || is_standin(value) || is_reference(value, &made) {
+    if identifier || is_standin(value) || is_reference(value, &stats) {
         return false;
     }
-    let long_hex = made.random_hex()
+    let long_hex = stats.is_random_hex()
         && value.len()
-            >= if says == NamedValue::Perhaps {
+            >= if kind == NamedValue::PossibleKey {
                 usize::MAX
             } else {
                 16
             };
-    match (says, link) {
+    match (kind, link) {
         (NamedValue::Password, Link::Sign | Link::Next) => {
             is_password(value)
                 && !value.contains(' ')
-                && (long_hex || mixed && (made.kinds() >= 3 || bits >= 4.0) || bits >= 9.0)
+                && (long_hex || mixed && (stats.kinds() >= 3 || bits >= 4.0) || bits >= 9.0)
         }
         (NamedValue::Password, Link::Words) => {
-            is_password(value) && made.kinds() >= 3 && value.len() >= 10 && bits >= 4.0
+            is_password(value) && stats.kinds() >= 3 && value.len() >= 10 && bits >= 4.0
         }
         (NamedValue::Key, Link::Sign | Link::Next) => {
             long_hex
@@ -271,8 +271,8 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
         (NamedValue::Key, Link::Words) => {
             long_hex && value.len() >= 32 || value.len() >= 16 && mixed && bits >= 9.0
         }
-        (NamedValue::Perhaps, _) => {
-            value.len() >= 20 && mixed && !made.hex && made.kinds() >= 3 && bits >= 10.0
+        (NamedValue::PossibleKey, _) => {
+            value.len() >= 20 && mixed && !stats.hex && stats.kinds() >= 3 && bits >= 10.0
         }
     }
 }
@@ -321,7 +321,7 @@ fn names_credential(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Option<String> {
+    fn assigned_value(text: &str) -> Option<String> {
         let at = [
             "pass", "key", "token", "secret", "auth", "PASS", "TOKEN", "KEY", "SECRET", "Auth",
             "Token",
@@ -358,13 +358,13 @@ mod tests {
             "token := `%`",
         ] {
             assert_eq!(
-                found(&text.replace('%', VALUE)).as_deref(),
+                assigned_value(&text.replace('%', VALUE)).as_deref(),
                 Some(VALUE),
                 "{text}"
             );
         }
         assert_eq!(
-            found("DB_PASSWORD=blue-Kettle7!").as_deref(),
+            assigned_value("DB_PASSWORD=blue-Kettle7!").as_deref(),
             Some("blue-Kettle7!")
         );
     }
@@ -394,7 +394,7 @@ mod tests {
             "sudo cryptenroll --password --fido2-device=auto",
             "docker secret ls -f id=6697bflskwj1998km1gnnjr38q5io6",
         ] {
-            assert_eq!(found(text), None, "{text}");
+            assert_eq!(assigned_value(text), None, "{text}");
         }
     }
 }

@@ -15,7 +15,7 @@ const HEX_RUN: usize = 24;
 /// The same for base32, where eight characters encode five bytes.
 const BASE32_RUN: usize = 24;
 /// Number of characters that are decoded first, as a trial.
-const TRIED: usize = 16;
+const TRIAL_CHARS: usize = 16;
 /// Maximum number of positions within a run, besides its start, at which an encoding may begin
 /// (after `/`, `-` and the like).
 const STARTS: usize = 6;
@@ -23,21 +23,21 @@ const STARTS: usize = 6;
 const TEXT_BYTES: usize = 8;
 
 /// The decoded content of a run.
-pub(super) struct Opened {
+pub(super) struct DecodedText {
     pub(super) text: String,
     /// End of the encoded data in the original text.
     pub(super) end: usize,
     /// The name of the reading.
     pub(super) reading: &'static str,
     /// Number of bytes that decompression produced.
-    pub(super) inflated: usize,
+    pub(super) unpacked_bytes: usize,
     /// Whether there was more compressed data than the limit allows.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
 }
 
 /// Decodes the run of code characters from `start` to `end` of `text`, if it encodes text. At most
 /// `room` bytes of compressed data are unpacked.
-pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<Opened> {
+pub(super) fn decode(text: &str, start: usize, end: usize, limit: usize) -> Option<DecodedText> {
     let run = text.as_bytes().get(start..end)?;
     let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::from_byte(*byte).is_hex());
     if hex {
@@ -46,20 +46,20 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
             run.get(skipped..)?
                 .chunks_exact(2)
                 .take(take)
-                .map(pair)
+                .map(hex_byte)
                 .collect::<Option<Vec<u8>>>()
         };
-        if promising(&bytes(TRIED)?) {
-            return readable(bytes(usize::MAX)?, end, "hex", room);
+        if may_be_text(&bytes(TRIAL_CHARS)?) {
+            return read_text(bytes(usize::MAX)?, end, "hex", limit);
         }
     }
     // A preceding `https://` is not part of the encoded data.
     let parts = run.split(|byte| !byte.is_ascii_alphanumeric()).take(STARTS);
     if let Some(bytes) = parts
         .filter_map(base32)
-        .find(|bytes| promising(bytes.get(..TRIED).unwrap_or(bytes)))
+        .find(|bytes| may_be_text(bytes.get(..TRIAL_CHARS).unwrap_or(bytes)))
     {
-        return readable(bytes, end, "base32", room);
+        return read_text(bytes, end, "base32", limit);
     }
     let starts = run
         .iter()
@@ -67,11 +67,11 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
         .filter(|(_, byte)| !byte.is_ascii_alphanumeric())
         .map(|(at, _)| at + 1);
     for from in std::iter::once(0).chain(starts.take(STARTS)) {
-        let Some(tried) = run.get(from..).filter(|rest| rest.len() >= RUN) else {
+        let Some(candidate) = run.get(from..).filter(|rest| rest.len() >= RUN) else {
             break;
         };
-        let mut sextets = tried.iter().take(TRIED).map(|byte| sextet(*byte));
-        let mut first = [0_u8; TRIED / 4 * 3];
+        let mut sextets = candidate.iter().take(TRIAL_CHARS).map(|byte| sextet(*byte));
+        let mut first = [0_u8; TRIAL_CHARS / 4 * 3];
         for three in first.chunks_exact_mut(3) {
             let bits = (0..4).fold(0_u32, |bits, _| {
                 bits << 6 | u32::from(sextets.next().flatten().unwrap_or(0))
@@ -79,23 +79,23 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
             let [_, a, b, c] = bits.to_be_bytes();
             three.copy_from_slice(&[a, b, c]);
         }
-        if promising(&first) {
-            let (bytes, reached) = base64(text, start + from);
-            let decoded = bytes.len();
-            if let Some(mut opened) = readable(bytes, end, "base64", room) {
-                if opened.text.len() == decoded {
-                    opened.end = end.max(reached);
+        if may_be_text(&first) {
+            let (bytes, data_end) = base64(text, start + from);
+            let decoded_length = bytes.len();
+            if let Some(mut result) = read_text(bytes, end, "base64", limit) {
+                if result.text.len() == decoded_length {
+                    result.end = end.max(data_end);
                 }
                 // The characters after a blank or an `&` may be words that only look like more
                 // base64.
-                if reached > end && opened.inflated == 0 {
-                    let (alone, _) = base64(text.get(..end)?, start + from);
-                    if let Some(alone) = readable(alone, end, "base64", 0) {
-                        opened.text.insert(0, '\n');
-                        opened.text.insert_str(0, &alone.text);
+                if data_end > end && result.unpacked_bytes == 0 {
+                    let (prefix, _) = base64(text.get(..end)?, start + from);
+                    if let Some(prefix) = read_text(prefix, end, "base64", 0) {
+                        result.text.insert(0, '\n');
+                        result.text.insert_str(0, &prefix.text);
                     }
                 }
-                return Some(opened);
+                return Some(result);
             }
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn open(text: &str, start: usize, end: usize, room: usize) -> Option<
 
 /// Returns the decoded text with look-alike letters replaced and invisible characters removed;
 /// `None` if that changes nothing.
-pub(super) fn folded(text: &str, facts: &Facts) -> Option<String> {
+pub(super) fn fold_lookalikes(text: &str, facts: &Facts) -> Option<String> {
     if facts.is_ascii() {
         return None;
     }
@@ -114,10 +114,10 @@ pub(super) fn folded(text: &str, facts: &Facts) -> Option<String> {
 
 /// Decodes base32 (RFC 4648) in upper case, or in lower case as in host names.
 fn base32(run: &[u8]) -> Option<Vec<u8>> {
-    let small = run.iter().any(u8::is_ascii_lowercase);
+    let is_lower_case = run.iter().any(u8::is_ascii_lowercase);
     let value = |byte: &u8| match byte {
-        b'A'..=b'Z' if !small => Some(byte - b'A'),
-        b'a'..=b'z' if small => Some(byte - b'a'),
+        b'A'..=b'Z' if !is_lower_case => Some(byte - b'A'),
+        b'a'..=b'z' if is_lower_case => Some(byte - b'a'),
         b'2'..=b'7' => Some(byte - b'2' + 26),
         _ => None,
     };
@@ -152,13 +152,13 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
     let mut end = start;
     for (at, byte) in rest.iter().enumerate() {
         // A plus after a quote or a space is a concatenation sign; any other is a base64 digit.
-        let joins = *byte == b'+'
+        let concatenates = *byte == b'+'
             && at
                 .checked_sub(1)
                 .and_then(|before| rest.get(before))
                 .is_some_and(|before| matches!(before, b'"' | b'\'' | b' '));
-        let Some(six) = sextet(*byte).filter(|_| !joins) else {
-            if joins || Class::from_byte(*byte).is_joint() {
+        let Some(six) = sextet(*byte).filter(|_| !concatenates) else {
+            if concatenates || Class::from_byte(*byte).is_joint() {
                 continue;
             }
             break;
@@ -171,7 +171,7 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
             (bits, count) = (0, 0);
             // Stop if the decoded bytes are not text: these characters are no longer part of the
             // data but, for example, words of a command.
-            if bytes.len() % 192 == 0 && !packed(&bytes) && !textual(&bytes) {
+            if bytes.len() % 192 == 0 && !is_compressed(&bytes) && !is_mostly_text(&bytes) {
                 break;
             }
         }
@@ -185,7 +185,7 @@ fn base64(text: &str, start: usize) -> (Vec<u8>, usize) {
     (bytes, end)
 }
 
-fn textual(bytes: &[u8]) -> bool {
+fn is_mostly_text(bytes: &[u8]) -> bool {
     let tail = bytes
         .get(bytes.len().saturating_sub(192)..)
         .unwrap_or_default();
@@ -196,17 +196,17 @@ fn textual(bytes: &[u8]) -> bool {
         >= tail.len() * 9
 }
 
-fn packed(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1f, 0x8b]) || zlib(bytes)
+fn is_compressed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b]) || is_zlib(bytes)
 }
 
-fn zlib(bytes: &[u8]) -> bool {
+fn is_zlib(bytes: &[u8]) -> bool {
     matches!(bytes, [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..])
 }
 
 /// Reports whether bytes may be the beginning of a text or of compressed data.
-fn promising(bytes: &[u8]) -> bool {
-    packed(bytes) || utf16(bytes) || {
+fn may_be_text(bytes: &[u8]) -> bool {
+    is_compressed(bytes) || is_utf16(bytes) || {
         let valid = match std::str::from_utf8(bytes) {
             Ok(_) => bytes.len(),
             Err(error) => error.valid_up_to(),
@@ -221,7 +221,7 @@ fn promising(bytes: &[u8]) -> bool {
 
 /// Reports whether every other byte at the beginning is zero, as in ASCII encoded as UTF-16
 /// little-endian.
-fn utf16(bytes: &[u8]) -> bool {
+fn is_utf16(bytes: &[u8]) -> bool {
     bytes.len() >= 8
         && bytes
             .chunks_exact(2)
@@ -234,16 +234,16 @@ pub(super) fn is_text(byte: u8) -> bool {
 
 /// Returns the text that bytes contain, after decompression if necessary, up to the first byte that
 /// is not text.
-fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) -> Option<Opened> {
-    let mut inflated = 0;
-    let mut cut = false;
+fn read_text(mut bytes: Vec<u8>, end: usize, reading: &'static str, limit: usize) -> Option<DecodedText> {
+    let mut unpacked_bytes = 0;
+    let mut truncated = false;
     let mut reading = reading;
-    if packed(&bytes) {
-        (bytes, cut) = inflate(&bytes, room)?;
-        inflated = bytes.len();
+    if is_compressed(&bytes) {
+        (bytes, truncated) = unpack(&bytes, limit)?;
+        unpacked_bytes = bytes.len();
         reading = "gzip";
     }
-    if utf16(bytes.get(..8).unwrap_or_default()) {
+    if is_utf16(bytes.get(..8).unwrap_or_default()) {
         let units: Vec<u16> = bytes
             .as_chunks()
             .0
@@ -257,7 +257,7 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
         Err(error) => error.valid_up_to(),
     };
     // A tar archive also counts as text, apart from its zero bytes.
-    let text = if inflated > 0 {
+    let text = if unpacked_bytes > 0 {
         String::from_utf8_lossy(&bytes).into_owned()
     } else {
         String::from_utf8(bytes.get(..valid)?.to_vec()).ok()?
@@ -265,23 +265,23 @@ fn readable(mut bytes: Vec<u8>, end: usize, reading: &'static str, room: usize) 
     let stop = text
         .bytes()
         .position(|byte| !is_text(byte) && byte < 0x80)
-        .filter(|_| inflated == 0)
+        .filter(|_| unpacked_bytes == 0)
         .unwrap_or(text.len());
     let text = text.get(..stop)?.to_owned();
-    (cut || text.len() >= TEXT_BYTES).then_some(Opened {
+    (truncated || text.len() >= TEXT_BYTES).then_some(DecodedText {
         text,
         end,
         reading,
-        inflated,
-        cut,
+        unpacked_bytes,
+        truncated,
     })
 }
 
 /// Unpacks gzip (RFC 1952) or zlib (RFC 1950). Returns the unpacked bytes and whether there was
 /// more.
-fn inflate(bytes: &[u8], room: usize) -> Option<(Vec<u8>, bool)> {
-    let unpacked = if zlib(bytes) {
-        decompress_to_vec_zlib_with_limit(bytes, room)
+fn unpack(bytes: &[u8], limit: usize) -> Option<(Vec<u8>, bool)> {
+    let unpacked = if is_zlib(bytes) {
+        decompress_to_vec_zlib_with_limit(bytes, limit)
     } else {
         let mut at = 10;
         let flags = *bytes.get(3)?;
@@ -292,13 +292,13 @@ fn inflate(bytes: &[u8], room: usize) -> Option<(Vec<u8>, bool)> {
             at += bytes.get(at..)?.iter().position(|byte| *byte == 0)? + 1;
         }
         at += usize::from(flags & 2);
-        decompress_to_vec_with_limit(bytes.get(at..)?, room)
+        decompress_to_vec_with_limit(bytes.get(at..)?, limit)
     };
     match unpacked {
         Ok(bytes) => Some((bytes, false)),
         Err(error) => {
-            let more = error.status == miniz_oxide::inflate::TINFLStatus::HasMoreOutput;
-            (more || !error.output.is_empty()).then_some((error.output, more))
+            let has_more = error.status == miniz_oxide::inflate::TINFLStatus::HasMoreOutput;
+            (has_more || !error.output.is_empty()).then_some((error.output, has_more))
         }
     }
 }
@@ -315,7 +315,7 @@ fn sextet(byte: u8) -> Option<u8> {
     })
 }
 
-fn pair(digits: &[u8]) -> Option<u8> {
+fn hex_byte(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| {
         digits
             .get(at)
@@ -347,8 +347,8 @@ mod tests {
     use crate::text::is_code;
     use base64::engine::general_purpose::STANDARD;
 
-    fn opened(text: &str) -> Option<(String, &'static str)> {
-        open(
+    fn decode_text(text: &str) -> Option<(String, &'static str)> {
+        decode(
             text,
             0,
             text.bytes()
@@ -363,19 +363,19 @@ mod tests {
     fn runs_are_opened_if_they_are_text() {
         let text = "the quick brown fox jumps";
         assert_eq!(
-            opened(&STANDARD.encode(text)),
+            decode_text(&STANDARD.encode(text)),
             Some((text.to_owned(), "base64"))
         );
         let hex: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
-        assert_eq!(opened(&hex), Some((text.to_owned(), "hex")));
+        assert_eq!(decode_text(&hex), Some((text.to_owned(), "hex")));
         let wide: Vec<u8> = text.bytes().flat_map(|byte| [byte, 0]).collect();
         assert_eq!(
-            opened(&STANDARD.encode(wide)),
+            decode_text(&STANDARD.encode(wide)),
             Some((text.to_owned(), "base64"))
         );
-        assert_eq!(opened("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"), None);
-        assert_eq!(opened("d61ba2e3341672ae1d54eb182013ac31"), None);
-        assert_eq!(opened("usr/local/share/applications/desktop"), None);
+        assert_eq!(decode_text("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"), None);
+        assert_eq!(decode_text("d61ba2e3341672ae1d54eb182013ac31"), None);
+        assert_eq!(decode_text("usr/local/share/applications/desktop"), None);
     }
 
     #[test]
@@ -387,9 +387,9 @@ mod tests {
             format!("{first}\" + \"{second}"),
             format!("{first}\\\n  {second}"),
         ] {
-            let opened = opened(&joined).unwrap().0;
+            let decoded = decode_text(&joined).unwrap().0;
             assert_eq!(
-                opened.lines().last(),
+                decoded.lines().last(),
                 Some("a secret text of two lines"),
                 "{joined}"
             );
@@ -402,13 +402,13 @@ mod tests {
         let mut gzip = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
         gzip.extend(miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 6));
         assert_eq!(
-            opened(&STANDARD.encode(&gzip)),
+            decode_text(&STANDARD.encode(&gzip)),
             Some((text.clone(), "gzip"))
         );
         let zlib = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 6);
-        assert_eq!(opened(&STANDARD.encode(zlib)), Some((text.clone(), "gzip")));
+        assert_eq!(decode_text(&STANDARD.encode(zlib)), Some((text.clone(), "gzip")));
         let code = STANDARD.encode(&gzip);
-        let opened = open(&code, 0, code.len(), 100).unwrap();
-        assert!(opened.cut && opened.inflated <= 100, "{}", opened.inflated);
+        let decoded = decode(&code, 0, code.len(), 100).unwrap();
+        assert!(decoded.truncated && decoded.unpacked_bytes <= 100, "{}", decoded.unpacked_bytes);
     }
 }

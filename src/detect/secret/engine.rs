@@ -25,18 +25,18 @@ pub(super) struct Secrets {
     /// The shapes that are tried on anything that looks random.
     loose: Vec<usize>,
     named: Option<usize>,
-    own: Option<usize>,
-    elsewhere: Option<usize>,
+    guarded: Option<usize>,
+    from_other_server: Option<usize>,
     returned: Option<usize>,
     unread: Option<usize>,
 }
 
 impl Secrets {
     pub(super) fn new(rules: &[(usize, &Spec)]) -> Result<Self, Vec<(usize, String)>> {
-        let way = |is: fn(&Spec) -> bool| {
+        let rule_where = |predicate: fn(&Spec) -> bool| {
             rules
                 .iter()
-                .find(|(_, spec)| is(spec))
+                .find(|(_, spec)| predicate(spec))
                 .map(|(rule, _)| *rule)
         };
         let shapes: Vec<(usize, Arc<Shape>)> = rules
@@ -47,21 +47,21 @@ impl Secrets {
         for (index, (_, shape)) in (0_u32..).zip(&shapes) {
             for literal in shape.literals() {
                 literals.push((literal.clone(), Meaning::Shape(index)));
-                let backwards: String = literal.chars().rev().collect();
-                let rare =
+                let reversed: String = literal.chars().rev().collect();
+                let is_rare =
                     literal.len() >= 4 || !literal.bytes().all(|byte| byte.is_ascii_alphanumeric());
-                if rare && backwards != *literal {
-                    literals.push((backwards, Meaning::Backwards(index)));
+                if is_rare && reversed != *literal {
+                    literals.push((reversed, Meaning::Reversed(index)));
                 }
             }
             literals.extend(
                 shape
-                    .near
+                    .name_words
                     .iter()
                     .map(|word| (word.clone(), Meaning::Near(index))),
             );
         }
-        let named = way(|spec| spec.named);
+        let named = rule_where(|spec| spec.named);
         if named.is_some() {
             literals.extend(ROOTS.iter().map(|root| ((*root).to_owned(), Meaning::Name)));
         }
@@ -84,35 +84,35 @@ impl Secrets {
                 .collect(),
             shapes,
             named,
-            own: way(|spec| spec.own),
-            elsewhere: way(|spec| spec.elsewhere),
-            returned: way(|spec| spec.returned),
-            unread: way(|spec| spec.unread),
+            guarded: rule_where(|spec| spec.guarded),
+            from_other_server: rule_where(|spec| spec.from_other_server),
+            returned: rule_where(|spec| spec.returned),
+            unread: rule_where(|spec| spec.unread),
         })
     }
 }
 
 impl Detector for Secrets {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         let plain = text.plain();
         let raw = text.raw();
-        let mut search = Search::new(self, place, raw.len(), found);
-        search.through(plain, text.plain_facts(), "plain", &|span| {
+        let mut search = Search::new(self, place, raw.len(), matches);
+        search.scan_reading(plain, text.plain_facts(), "plain", &|span| {
             Some(text.locate(span))
         });
         if !std::ptr::eq(plain, raw) {
-            search.through(raw, text.raw_facts(), "raw", &Some);
+            search.scan_reading(raw, text.raw_facts(), "raw", &Some);
         }
-        for opened in place
+        for script_text in place
             .outbound()
             .script
             .into_iter()
             .flat_map(|script| script.texts())
         {
-            search.through(opened, &Facts::new(opened), "script", &|_| None);
+            search.scan_reading(script_text, &Facts::new(script_text), "script", &|_| None);
         }
         if let Some(name) = place.outbound().argument {
-            search.argument(name, plain, |span| Some(text.locate(span)));
+            search.check_argument(name, plain, |span| Some(text.locate(span)));
         }
     }
 
@@ -127,12 +127,12 @@ impl Detector for Secrets {
         );
     }
 
-    fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, found: &mut Vec<Match>) {
-        let Some(joined) = pieces::join(parts) else {
+    fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, matches: &mut Vec<Match>) {
+        let Some(assembled) = pieces::join_arguments(parts) else {
             return;
         };
-        let mut search = Search::new(self, place, joined.text.len(), found);
-        search.joined(&joined);
+        let mut search = Search::new(self, place, assembled.text.len(), matches);
+        search.scan_assembled(&assembled);
     }
 }
 

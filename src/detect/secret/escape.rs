@@ -21,7 +21,7 @@ fn is_escape(text: &[u8], at: usize) -> bool {
 
 /// Returns the character that an escape encodes, and the length of the escape.
 fn escape(text: &[u8]) -> Option<(char, usize)> {
-    if let Some(found) = wide(text) {
+    if let Some(found) = wide_escape(text) {
         return Some(found);
     }
     let hex = |from: usize, to: usize| {
@@ -69,13 +69,13 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
     };
     // `%BA` alone is only a part of a character.
     let whole = c > '\u{ff}' || text.first() == Some(&b'&');
-    (whole && folds(c) || c.is_ascii() && is_text(c as u8)).then_some((c, length))
+    (whole && is_ascii_variant(c) || c.is_ascii() && is_text(c as u8)).then_some((c, length))
 }
 
 /// Decodes an escape of a non-ASCII character that looks like an ASCII letter or is invisible, and
 /// returns it with the length of the escape: `%EF%BD%8E`, `\uFF4E`, `\uD835\uDC5B`, `%uFF4E`. Other
 /// characters are left escaped: most are letters of some language.
-fn wide(text: &[u8]) -> Option<(char, usize)> {
+fn wide_escape(text: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(text.get(at + 2..at + 6)?).ok()?;
         let escaped = matches!(text.get(at..at + 2), Some(b"\\u" | b"%u"));
@@ -119,13 +119,13 @@ fn wide(text: &[u8]) -> Option<(char, usize)> {
         },
         _ => return None,
     };
-    (folds(c) || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8))
+    (is_ascii_variant(c) || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8))
         .then_some((c, length))
 }
 
 /// Reports whether a character is a variant of an ASCII one (full-width, mathematical, circled,
 /// raised), or is not displayed.
-fn folds(c: char) -> bool {
+fn is_ascii_variant(c: char) -> bool {
     matches!(u32::from(c),
         0xaa | 0xad | 0xb2 | 0xb3 | 0xb9 | 0xba | 0x34f | 0x180e | 0x200b..=0x200f | 0x2060..=0x2064 | 0x2070..=0x209c
         | 0x2100..=0x214f | 0x2460..=0x24ff | 0xfe00..=0xfe0f | 0xfeff | 0xff01..=0xff5e | 0x1d400..=0x1d7ff
@@ -138,24 +138,24 @@ pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let signs = memchr::memchr_iter(b'=', bytes)
         .filter(|at| !matches!(bytes.get(at + 1), Some(b'\r' | b'\n')));
-    let (all, escapes) = signs.fold((0, 0), |(all, escapes), at| {
+    let (total, escapes) = signs.fold((0, 0), |(all, escapes), at| {
         (all + 1, escapes + usize::from(is_escape(bytes, at)))
     });
     // Assignments of numbers look like escapes, too.
-    let quoted = escapes >= QUOTED && escapes * 5 >= all * 4;
+    let quoted_printable = escapes >= QUOTED_ESCAPES && escapes * 5 >= total * 4;
     let mut out = String::new();
     let mut from = 0;
     let mut at = 0;
-    while let Some(found) = bytes.get(at..).and_then(|rest| {
+    while let Some(skipped) = bytes.get(at..).and_then(|rest| {
         rest.iter()
             .position(|byte| Class::from_byte(*byte).is_escape())
     }) {
-        at += found;
+        at += skipped;
         let rest = bytes.get(at..).unwrap_or_default();
         let resolved = match rest {
-            [b'=', b'\r', b'\n', ..] if quoted => Some((None, 3)),
-            [b'=', b'\n', ..] if quoted => Some((None, 2)),
-            [b'=', ..] if !quoted => None,
+            [b'=', b'\r', b'\n', ..] if quoted_printable => Some((None, 3)),
+            [b'=', b'\n', ..] if quoted_printable => Some((None, 2)),
+            [b'=', ..] if !quoted_printable => None,
             _ => escape(rest).map(|(c, length)| (Some(c), length)),
         };
         match resolved {
@@ -176,7 +176,7 @@ pub(in crate::detect) fn unescape(text: &str) -> Option<String> {
 }
 
 /// Minimum number of escapes in a quoted-printable text.
-const QUOTED: usize = 6;
+const QUOTED_ESCAPES: usize = 6;
 
 #[cfg(test)]
 mod tests {

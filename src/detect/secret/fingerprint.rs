@@ -14,7 +14,7 @@ pub(super) const VALUE_BYTES: usize = 8;
 /// ignored.
 const LONGEST_BYTES: usize = 1024;
 /// Maximum number of values with the same beginning.
-const ALIKE: usize = 16;
+const SAME_START: usize = 16;
 /// Maximum number of candidates that are checked in one text: a base number, and one more per
 /// number of bytes.
 const CANDIDATES: usize = 256;
@@ -28,18 +28,18 @@ pub fn fingerprint(value: &[u8]) -> [u8; 16] {
     let mut hash = Sha256::new();
     hash.update(key().salt);
     hash.update(value);
-    let mut half = [0; 16];
-    half.iter_mut()
+    let mut digest = [0; 16];
+    digest.iter_mut()
         .zip(hash.finalize())
         .for_each(|(to, from)| *to = from);
-    half
+    digest
 }
 
 struct Key {
     salt: [u8; 32],
     base: u64,
     /// `base` to the power of the window's length.
-    leaving: u64,
+    leaving_factor: u64,
 }
 
 fn key() -> &'static Key {
@@ -50,11 +50,11 @@ fn key() -> &'static Key {
         let base = uuid::Uuid::new_v4().as_u64_pair().0
             ^ uuid::Uuid::new_v4().as_u64_pair().1.rotate_left(17)
             | 1;
-        let leaving = (0..VALUE_BYTES).fold(1_u64, |power, _| power.wrapping_mul(base));
+        let leaving_factor = (0..VALUE_BYTES).fold(1_u64, |power, _| power.wrapping_mul(base));
         Key {
             salt: salt.finalize().into(),
             base,
-            leaving,
+            leaving_factor,
         }
     })
 }
@@ -72,7 +72,7 @@ pub struct Fingerprints {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Fingerprint {
     length: usize,
-    whole: [u8; 16],
+    digest: [u8; 16],
     owner: usize,
 }
 
@@ -90,22 +90,22 @@ impl Fingerprints {
         let Some(start) = value.get(..VALUE_BYTES) else {
             return false;
         };
-        let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
-        let alike = self.by_start.entry(hash).or_default();
+        let hash = start.iter().fold(0_u64, |hash, byte| roll(hash, *byte));
+        let same_start = self.by_start.entry(hash).or_default();
         let print = Fingerprint {
             length: value.len(),
-            whole: fingerprint(value),
+            digest: fingerprint(value),
             owner,
         };
-        if alike.len() >= ALIKE {
+        if same_start.len() >= SAME_START {
             return false;
         }
-        if !alike.contains(&print) {
-            alike.push(print);
+        if !same_start.contains(&print) {
+            same_start.push(print);
             self.count += 1;
         }
         self.filter.resize(FILTER_WORDS, 0);
-        let (word, bit) = place(hash);
+        let (word, bit) = filter_bit(hash);
         if let Some(word) = self.filter.get_mut(word) {
             *word |= bit;
         }
@@ -113,20 +113,20 @@ impl Fingerprints {
     }
 
     /// Removes all fingerprints of one owner.
-    pub fn forget(&mut self, owner: usize) {
-        self.keep(|known| known != owner);
+    pub fn remove_owner(&mut self, owner: usize) {
+        self.retain_owners(|other| other != owner);
     }
 
     /// Removes all fingerprints except those of the owners for which `owners` returns `true`.
-    pub fn keep(&mut self, owners: impl Fn(usize) -> bool) {
+    pub fn retain_owners(&mut self, is_kept: impl Fn(usize) -> bool) {
         self.by_start.retain(|_, prints| {
-            prints.retain(|print| owners(print.owner));
+            prints.retain(|print| is_kept(print.owner));
             !prints.is_empty()
         });
         self.count = self.by_start.values().map(Vec::len).sum();
         self.filter.fill(0);
         for hash in self.by_start.keys() {
-            let (word, bit) = place(*hash);
+            let (word, bit) = filter_bit(*hash);
             self.filter
                 .get_mut(word)
                 .into_iter()
@@ -145,21 +145,21 @@ impl Fingerprints {
     }
 
     /// Calls `tell` with each owner of exactly this value.
-    pub fn owners(&self, value: &[u8], mut tell: impl FnMut(usize)) {
+    pub fn owners(&self, value: &[u8], mut report: impl FnMut(usize)) {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);
         let Some(start) = value.get(..VALUE_BYTES).filter(|_| self.count > 0) else {
             return;
         };
-        let hash = start.iter().fold(0_u64, |hash, byte| enter(hash, *byte));
-        let alike = self
+        let hash = start.iter().fold(0_u64, |hash, byte| roll(hash, *byte));
+        let same_start = self
             .by_start
             .get(&hash)
             .into_iter()
             .flatten()
             .filter(|print| print.length == value.len());
-        for print in alike {
-            if fingerprint(value) == print.whole {
-                tell(print.owner);
+        for print in same_start {
+            if fingerprint(value) == print.digest {
+                report(print.owner);
             }
         }
     }
@@ -167,20 +167,20 @@ impl Fingerprints {
     /// Calls `tell` with each place in `text` that contains a fingerprinted value, and with its
     /// owner. Takes linear time: if too many places look like the beginning of a value, it reports
     /// the whole text, with the owner of the candidate at which the limit was reached.
-    pub fn find(&self, text: &[u8], mut tell: impl FnMut(Range<usize>, usize)) {
+    pub fn find(&self, text: &[u8], mut report: impl FnMut(Range<usize>, usize)) {
         if self.count == 0 || text.len() < VALUE_BYTES {
             return;
         }
-        let leaving = key().leaving;
-        let mut left = CANDIDATES + text.len() / BYTES_PER_CANDIDATE;
+        let leaving_factor = key().leaving_factor;
+        let mut candidates_left = CANDIDATES + text.len() / BYTES_PER_CANDIDATE;
         let mut hash = 0_u64;
-        let gone = std::iter::repeat_n(None, VALUE_BYTES).chain(text.iter().map(Some));
-        for ((at, byte), gone) in text.iter().enumerate().zip(gone) {
-            hash = enter(hash, *byte);
-            if let Some(gone) = gone {
-                hash = hash.wrapping_sub(leaving.wrapping_mul(spread(*gone)));
+        let leaving_bytes = std::iter::repeat_n(None, VALUE_BYTES).chain(text.iter().map(Some));
+        for ((at, byte), leaving_byte) in text.iter().enumerate().zip(leaving_bytes) {
+            hash = roll(hash, *byte);
+            if let Some(leaving_byte) = leaving_byte {
+                hash = hash.wrapping_sub(leaving_factor.wrapping_mul(spread(*leaving_byte)));
             }
-            let (word, bit) = place(hash);
+            let (word, bit) = filter_bit(hash);
             if self.filter.get(word).is_none_or(|word| word & bit == 0) || at + 1 < VALUE_BYTES {
                 continue;
             }
@@ -190,12 +190,12 @@ impl Fingerprints {
                 let Some(value) = text.get(span.clone()) else {
                     continue;
                 };
-                let Some(fewer) = left.checked_sub(1) else {
-                    return tell(0..text.len(), print.owner);
+                let Some(remaining) = candidates_left.checked_sub(1) else {
+                    return report(0..text.len(), print.owner);
                 };
-                left = fewer;
-                if fingerprint(value) == print.whole {
-                    tell(span, print.owner);
+                candidates_left = remaining;
+                if fingerprint(value) == print.digest {
+                    report(span, print.owner);
                 }
             }
         }
@@ -203,7 +203,7 @@ impl Fingerprints {
 }
 
 /// Returns the rolling hash with one more byte.
-fn enter(hash: u64, byte: u8) -> u64 {
+fn roll(hash: u64, byte: u8) -> u64 {
     hash.wrapping_mul(key().base).wrapping_add(spread(byte))
 }
 
@@ -212,7 +212,7 @@ fn spread(byte: u8) -> u64 {
 }
 
 /// Returns the bit of the filter that represents a hash.
-fn place(hash: u64) -> (usize, u64) {
+fn filter_bit(hash: u64) -> (usize, u64) {
     let mixed = (hash ^ (hash >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let word = usize::try_from(mixed >> 55).unwrap_or(0) % FILTER_WORDS;
     (word, 1 << ((mixed >> 40) & 63))
@@ -222,7 +222,7 @@ fn place(hash: u64) -> (usize, u64) {
 mod tests {
     use super::*;
 
-    fn found(prints: &Fingerprints, text: &str) -> Vec<(String, usize)> {
+    fn find_all(prints: &Fingerprints, text: &str) -> Vec<(String, usize)> {
         let mut found = Vec::new();
         prints.find(text.as_bytes(), |span, owner| {
             found.push((text.get(span).unwrap().to_owned(), owner))
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn values_are_found_wherever_they_stand() {
         let mut prints = Fingerprints::default();
-        assert!(prints.is_empty() && found(&prints, "whatever stands here").is_empty());
+        assert!(prints.is_empty() && find_all(&prints, "whatever stands here").is_empty());
         assert!(
             prints.add(b"correct horse", 1)
                 && prints.add(b"correct horse battery", 2)
@@ -241,12 +241,12 @@ mod tests {
         );
         assert!(!prints.add(b"1234567", 4), "too short");
         assert_eq!(
-            found(&prints, "xcorrect horsex"),
+            find_all(&prints, "xcorrect horsex"),
             [("correct horse".to_owned(), 1)]
         );
-        assert_eq!(found(&prints, "correct horse battery").len(), 2);
-        assert_eq!(found(&prints, "x 123456789"), [("12345678".to_owned(), 3)]);
-        assert!(found(&prints, "correct hors, 1234567").is_empty());
+        assert_eq!(find_all(&prints, "correct horse battery").len(), 2);
+        assert_eq!(find_all(&prints, "x 123456789"), [("12345678".to_owned(), 3)]);
+        assert!(find_all(&prints, "correct hors, 1234567").is_empty());
         let owners = |value: &str| {
             let mut owners = Vec::new();
             prints.owners(value.as_bytes(), |owner| owners.push(owner));
@@ -256,9 +256,9 @@ mod tests {
             (owners("correct horse"), owners("correct horse ")),
             (vec![1], vec![])
         );
-        prints.forget(1);
+        prints.remove_owner(1);
         assert_eq!(
-            (prints.len(), found(&prints, "correct horse").len()),
+            (prints.len(), find_all(&prints, "correct horse").len()),
             (2, 0)
         );
     }
@@ -269,7 +269,7 @@ mod tests {
         let added = (0..40)
             .filter(|n| prints.add(format!("same-start-{n}").as_bytes(), 0))
             .count();
-        assert_eq!(added, ALIKE);
+        assert_eq!(added, SAME_START);
         assert_eq!(format!("{prints:?}"), "Prints(16)");
     }
 
@@ -278,6 +278,6 @@ mod tests {
         let mut prints = Fingerprints::default();
         prints.add(b"aaaaaaaaaaaaaaab", 0);
         let text = "a".repeat(20_000);
-        assert_eq!(found(&prints, &text), [(text.clone(), 0)]);
+        assert_eq!(find_all(&prints, &text), [(text.clone(), 0)]);
     }
 }

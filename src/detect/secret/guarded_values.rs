@@ -19,13 +19,13 @@ const LINE_BYTES: usize = 24;
 /// The values that a policy guards. Contains no values or names of values.
 #[derive(Clone, Default)]
 pub struct GuardedValues {
-    prints: Fingerprints,
-    values: usize,
+    fingerprints: Fingerprints,
+    count: usize,
 }
 
 impl fmt::Debug for GuardedValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Own({})", self.values)
+        write!(f, "Own({})", self.count)
     }
 }
 
@@ -40,17 +40,17 @@ impl GuardedValues {
         if value.len() < Self::LEAST_BYTES {
             return false;
         }
-        self.values += 1;
-        forms(value, |form| {
-            self.prints.add(form.as_bytes(), 0);
+        self.count += 1;
+        for_each_form(value, |form| {
+            self.fingerprints.add(form.as_bytes(), 0);
         });
         let lines = value
             .lines()
             .map(str::trim)
             .filter(|line| line.len() >= LINE_BYTES && !line.starts_with("-----"));
         for line in lines.filter(|line| line.len() < value.len()) {
-            forms(line, |form| {
-                self.prints.add(form.as_bytes(), 0);
+            for_each_form(line, |form| {
+                self.fingerprints.add(form.as_bytes(), 0);
             });
         }
         true
@@ -58,51 +58,51 @@ impl GuardedValues {
 
     /// Returns the number of guarded values.
     pub fn len(&self) -> usize {
-        self.values
+        self.count
     }
 
     /// Reports whether no values are guarded.
     pub fn is_empty(&self) -> bool {
-        self.values == 0
+        self.count == 0
     }
 
     /// Calls `tell` for each place in `text` that contains a guarded value, as written or encoded.
-    pub fn find(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
-        self.prints.find(text.as_bytes(), |span, _| tell(span));
+    pub fn find(&self, text: &str, mut report: impl FnMut(Range<usize>)) {
+        self.fingerprints.find(text.as_bytes(), |span, _| report(span));
     }
 }
 
 /// Calls `take` with each form in which a value may be written: unchanged, reversed, in base64 (at
 /// any offset within the encoded text), in hex, percent-encoded, and escaped in JSON. Each form is
 /// wiped after use.
-pub(in crate::detect) fn forms(value: &str, mut take: impl FnMut(&str)) {
+pub(in crate::detect) fn for_each_form(value: &str, mut take: impl FnMut(&str)) {
     let bytes = value.as_bytes();
-    let mut once = |mut form: String| {
+    let mut emit = |mut form: String| {
         take(&form);
         form.zeroize();
     };
-    once(value.to_owned());
-    once(value.chars().rev().collect());
+    emit(value.to_owned());
+    emit(value.chars().rev().collect());
     let hex = hex(bytes);
-    once(hex.to_ascii_uppercase());
-    once(hex);
+    emit(hex.to_ascii_uppercase());
+    emit(hex);
     for before in 0..3 {
         // Preceding bytes shift the base64 digits. Digits that encode bits of preceding or
         // following bytes are left out.
         let skipped = (3 - before) % 3;
-        let core = bytes.get(skipped..).unwrap_or_default();
-        let core = core.get(..core.len() / 3 * 3).unwrap_or_default();
-        once(STANDARD_NO_PAD.encode(core));
-        once(URL_SAFE_NO_PAD.encode(core));
+        let aligned = bytes.get(skipped..).unwrap_or_default();
+        let aligned = aligned.get(..aligned.len() / 3 * 3).unwrap_or_default();
+        emit(STANDARD_NO_PAD.encode(aligned));
+        emit(URL_SAFE_NO_PAD.encode(aligned));
     }
     for upper in [true, false] {
-        once(percent(value, upper));
+        emit(percent_encode(value, upper));
     }
-    once(crate::message::quote(value).trim_matches('"').to_owned());
+    emit(crate::message::quote(value).trim_matches('"').to_owned());
 }
 
 /// Percent-encodes all bytes except the unreserved ones (RFC 3986, 2.3).
-fn percent(value: &str, upper: bool) -> String {
+fn percent_encode(value: &str, upper: bool) -> String {
     value
         .bytes()
         .fold(String::with_capacity(value.len() * 3), |mut out, byte| {
@@ -124,26 +124,26 @@ mod tests {
 
     const VALUE: &str = "p\"ss/wörd+42~!";
 
-    fn holds(own: &GuardedValues, text: &str) -> bool {
+    fn holds(guarded: &GuardedValues, text: &str) -> bool {
         let mut found = false;
-        own.find(text, |_| found = true);
+        guarded.find(text, |_| found = true);
         found
     }
 
     #[test]
     fn a_value_is_known_in_every_dress() {
-        let mut own = GuardedValues::default();
-        assert!(own.is_empty() && own.guard(VALUE) && !own.guard("short"));
-        assert_eq!(own.len(), 1);
+        let mut guarded = GuardedValues::default();
+        assert!(guarded.is_empty() && guarded.guard(VALUE) && !guarded.guard("short"));
+        assert_eq!(guarded.len(), 1);
         for before in ["", "x", "xy", "xyz"] {
             let whole = format!("{before}{VALUE} and more");
-            assert!(holds(&own, &whole));
+            assert!(holds(&guarded, &whole));
             assert!(
-                holds(&own, &STANDARD.encode(&whole)),
+                holds(&guarded, &STANDARD.encode(&whole)),
                 "{before:?} in base64"
             );
             assert!(
-                holds(&own, &URL_SAFE_NO_PAD.encode(&whole)),
+                holds(&guarded, &URL_SAFE_NO_PAD.encode(&whole)),
                 "{before:?} in base64url"
             );
         }
@@ -153,22 +153,22 @@ mod tests {
             hex.to_uppercase(),
             hex,
             reversed,
-            percent(VALUE, true),
+            percent_encode(VALUE, true),
             crate::message::quote(VALUE),
         ] {
-            assert!(holds(&own, &text), "{text}");
+            assert!(holds(&guarded, &text), "{text}");
         }
-        assert!(!holds(&own, "p\"ss/wörd+42~?"));
+        assert!(!holds(&guarded, "p\"ss/wörd+42~?"));
     }
 
     #[test]
     fn lines_of_a_file_are_known_by_themselves() {
-        let mut own = GuardedValues::default();
-        own.guard(
+        let mut guarded = GuardedValues::default();
+        guarded.guard(
             "-----BEGIN THING-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END THING-----",
         );
-        assert!(holds(&own, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"));
-        assert!(!holds(&own, "-----BEGIN THING-----"));
+        assert!(holds(&guarded, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"));
+        assert!(!holds(&guarded, "-----BEGIN THING-----"));
     }
 
     #[test]

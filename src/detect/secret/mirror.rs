@@ -41,7 +41,7 @@ pub(super) const MIRRORED: [&str; 32] = [
 
 /// Reports whether base64 padding precedes the run of characters at `start`, and nothing that it
 /// could belong to precedes the padding.
-pub(super) fn ends_first(text: &str, start: usize) -> bool {
+pub(super) fn is_reversed_base64(text: &str, start: usize) -> bool {
     let before = text
         .as_bytes()
         .get(start.saturating_sub(4)..start)
@@ -65,7 +65,7 @@ pub(super) fn ends_first(text: &str, start: usize) -> bool {
 }
 
 /// Returns the characters of a text in reverse order.
-pub(super) fn reversed(text: &str) -> String {
+pub(super) fn reverse(text: &str) -> String {
     text.chars().rev().collect()
 }
 
@@ -76,10 +76,10 @@ mod tests {
     #[test]
     fn base64_that_ends_first_is_known() {
         for text in ["==QYhJ", "=QYhJ", "echo ==QYhJ", "\"=QYhJ\""] {
-            assert!(ends_first(text, text.rfind('=').unwrap() + 1), "{text}");
+            assert!(is_reversed_base64(text, text.rfind('=').unwrap() + 1), "{text}");
         }
         for text in ["a=QYhJ", "a==QYhJ", "QYhJ", "====QYhJ"] {
-            assert!(!ends_first(text, text.find('Q').unwrap()), "{text}");
+            assert!(!is_reversed_base64(text, text.find('Q').unwrap()), "{text}");
         }
     }
 
@@ -91,6 +91,6 @@ mod tests {
                 "{literal}"
             );
         }
-        assert_eq!(reversed("drowssap é"), "é password");
+        assert_eq!(reverse("drowssap é"), "é password");
     }
 }

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NamedValue {
     /// Possibly a key (`key`, `sessionKey`).
-    Perhaps,
+    PossibleKey,
     /// A key or a token.
     Key,
     /// A password, which need not be random.
@@ -54,7 +54,7 @@ const FOREIGN: [&str; 8] = [
 ];
 
 /// Words that make a name one of something other than a secret.
-const ELSEWHERE: [&str; 60] = [
+const UNRELATED_WORDS: [&str; 60] = [
     "public",
     "pub",
     "hash",
@@ -118,7 +118,7 @@ const ELSEWHERE: [&str; 60] = [
 ];
 
 /// Last words of names that make a name one of something about a secret.
-const ABOUT: [&str; 62] = [
+const ATTRIBUTE_WORDS: [&str; 62] = [
     "id",
     "ids",
     "name",
@@ -184,7 +184,7 @@ const ABOUT: [&str; 62] = [
 ];
 
 /// Words before `key` that make it a secret key.
-const OPENS: [&str; 24] = [
+const KEY_QUALIFIERS: [&str; 24] = [
     "api",
     "access",
     "private",
@@ -212,15 +212,15 @@ const OPENS: [&str; 24] = [
 ];
 
 /// Reports whether a name contains words that make it one of something other than a secret.
-pub(super) fn is_of_something_else(name: &str) -> bool {
+pub(super) fn is_unrelated(name: &str) -> bool {
     let mut words = Words::parse(name);
     let words = words.words();
-    words.iter().any(|word| ELSEWHERE.contains(word))
-        || words.len() > 1 && words.last().is_some_and(|word| ABOUT.contains(word))
+    words.iter().any(|word| UNRELATED_WORDS.contains(word))
+        || words.len() > 1 && words.last().is_some_and(|word| ATTRIBUTE_WORDS.contains(word))
 }
 
 /// Returns the kind of value that a name indicates; `None` if it does not indicate a secret.
-pub(super) fn says(name: &str) -> Option<NamedValue> {
+pub(super) fn classify_name(name: &str) -> Option<NamedValue> {
     if matches!(name, "PWD" | "OLDPWD") {
         // The working directory of a shell.
         return None;
@@ -233,24 +233,24 @@ pub(super) fn says(name: &str) -> Option<NamedValue> {
     }
     let mut words = Words::parse(name);
     let words = words.words();
-    let is = |list: &[&str], word: &str| list.contains(&word);
+    let is_in = |list: &[&str], word: &str| list.contains(&word);
     let last = words.last()?;
-    if words.iter().any(|word| is(&ELSEWHERE, word)) || is(&ABOUT, last) && words.len() > 1 {
+    if words.iter().any(|word| is_in(&UNRELATED_WORDS, word)) || is_in(&ATTRIBUTE_WORDS, last) && words.len() > 1 {
         return None;
     }
-    let joined = |part: &str| words.iter().any(|word| word.contains(part));
+    let contains_part = |part: &str| words.iter().any(|word| word.contains(part));
     if words
         .iter()
         .any(|word| matches!(*word, "pass" | "pwd" | "psw" | "passcode" | "pw"))
-        || joined("passw")
-        || joined("passphrase")
-        || joined("pwd")
+        || contains_part("passw")
+        || contains_part("passphrase")
+        || contains_part("pwd")
     {
         return Some(NamedValue::Password);
     }
-    let opens = words
+    let has_secret_key = words
         .windows(2)
-        .any(|pair| matches!(pair, [before, "key"] if is(&OPENS, before)));
+        .any(|pair| matches!(pair, [before, "key"] if is_in(&KEY_QUALIFIERS, before)));
     let key = [
         "secret",
         "token",
@@ -264,9 +264,9 @@ pub(super) fn says(name: &str) -> Option<NamedValue> {
         "webhook",
     ]
     .iter()
-    .any(|part| joined(part));
+    .any(|part| contains_part(part));
     if key
-        || opens
+        || has_secret_key
         || words.iter().any(|word| {
             matches!(
                 *word,
@@ -279,7 +279,7 @@ pub(super) fn says(name: &str) -> Option<NamedValue> {
     words
         .iter()
         .any(|word| word.ends_with("key"))
-        .then_some(NamedValue::Perhaps)
+        .then_some(NamedValue::PossibleKey)
 }
 
 /// Maximum length of a name that is examined, in bytes, and maximum number of words.
@@ -310,22 +310,22 @@ impl Words {
             .unwrap_or_default()
         {
             if !byte.is_ascii_alphanumeric() || after_lower && byte.is_ascii_uppercase() {
-                words.end();
+                words.end_word();
             }
             after_lower = byte.is_ascii_lowercase() || byte.is_ascii_digit();
-            if let (true, Some(to)) = (
+            if let (true, Some(slot)) = (
                 byte.is_ascii_alphanumeric(),
                 words.text.get_mut(words.length),
             ) {
-                *to = byte.to_ascii_lowercase();
+                *slot = byte.to_ascii_lowercase();
                 words.length += 1;
             }
         }
-        words.end();
+        words.end_word();
         words
     }
 
-    fn end(&mut self) {
+    fn end_word(&mut self) {
         let before = self
             .count
             .checked_sub(1)
@@ -365,11 +365,11 @@ mod tests {
             ("Authorization", Some(NamedValue::Key)),
             ("authtoken", Some(NamedValue::Key)),
             ("GH_PAT", Some(NamedValue::Key)),
-            ("SHOPIFY_KEY", Some(NamedValue::Perhaps)),
-            ("key", Some(NamedValue::Perhaps)),
+            ("SHOPIFY_KEY", Some(NamedValue::PossibleKey)),
+            ("key", Some(NamedValue::PossibleKey)),
             ("пароль", Some(NamedValue::Password)),
         ] {
-            assert_eq!(says(name), said, "{name}");
+            assert_eq!(classify_name(name), said, "{name}");
         }
         for name in [
             "cache_key",
@@ -388,7 +388,7 @@ mod tests {
             "compass",
             "",
         ] {
-            assert_eq!(says(name), None, "{name}");
+            assert_eq!(classify_name(name), None, "{name}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::class::Class;
 /// that was split is not a document.
 const PIECE_BYTES: usize = 512;
 const PIECES: usize = 64;
-const TOGETHER_BYTES: usize = 16 << 10;
+const ASSEMBLED_BYTES: usize = 16 << 10;
 /// Maximum length of the joints between two pieces, in bytes.
 const JOINT_BYTES: usize = 24;
 /// Cost of one step from piece to piece, in bytes.
@@ -32,29 +32,29 @@ impl AssembledText {
     }
 
     /// Reports whether a seam is within a range.
-    pub(super) fn crosses(&self, span: &Range<usize>) -> bool {
+    pub(super) fn has_seam_within(&self, span: &Range<usize>) -> bool {
         self.seams
             .iter()
             .any(|(at, _)| span.start < *at && *at < span.end)
     }
 
     /// Returns the positions where pieces begin.
-    pub(super) fn starts(&self) -> Vec<usize> {
+    pub(super) fn piece_starts(&self) -> Vec<usize> {
         self.seams.iter().map(|(at, _)| *at).collect()
     }
 
     /// Reports whether a piece begins at `at`.
-    pub(super) fn begins(&self, at: usize) -> bool {
+    pub(super) fn has_seam_at(&self, at: usize) -> bool {
         self.seams.iter().any(|(seam, _)| *seam == at)
     }
 
     /// Reports whether a seam is before `end`.
-    pub(super) fn crossed(&self, end: usize) -> bool {
-        self.crosses(&(0..end))
+    pub(super) fn has_seam_before(&self, end: usize) -> bool {
+        self.has_seam_within(&(0..end))
     }
 
     /// Returns the position in the original text that `end` corresponds to.
-    pub(super) fn end_of(&self, end: usize) -> usize {
+    pub(super) fn original_end(&self, end: usize) -> usize {
         let seam = self.seams.iter().rev().find(|(at, _)| *at < end);
         seam.map_or(end, |(at, from)| from + (end - at))
     }
@@ -62,8 +62,8 @@ impl AssembledText {
 
 /// Joins the values of a call's arguments that can be pieces of a secret: short, and without white
 /// space.
-pub(super) fn join(parts: &[&str]) -> Option<AssembledText> {
-    let mut joined = AssembledText {
+pub(super) fn join_arguments(parts: &[&str]) -> Option<AssembledText> {
+    let mut assembled = AssembledText {
         text: String::new(),
         seams: Vec::new(),
         steps: 0,
@@ -72,38 +72,38 @@ pub(super) fn join(parts: &[&str]) -> Option<AssembledText> {
         !part.is_empty() && part.len() <= PIECE_BYTES && !part.trim().contains(char::is_whitespace)
     };
     for part in parts.iter().filter(fits).take(PIECES) {
-        if joined.text.len() + part.len() > TOGETHER_BYTES {
+        if assembled.text.len() + part.len() > ASSEMBLED_BYTES {
             break;
         }
-        if !joined.text.is_empty() {
-            joined.seams.push((joined.text.len(), joined.text.len()));
+        if !assembled.text.is_empty() {
+            assembled.seams.push((assembled.text.len(), assembled.text.len()));
         }
-        joined.text.push_str(part.trim());
+        assembled.text.push_str(part.trim());
     }
-    (!joined.seams.is_empty()).then_some(joined)
+    (!assembled.seams.is_empty()).then_some(assembled)
 }
 
 /// Returns the beginning of a text with the joints between its pieces removed; `None` if there are
 /// no joints.
-pub(super) fn squeeze(text: &str, most: usize) -> Option<AssembledText> {
-    let mut joined = AssembledText {
+pub(super) fn assemble(text: &str, limit: usize) -> Option<AssembledText> {
+    let mut assembled = AssembledText {
         text: String::new(),
         seams: Vec::new(),
         steps: 0,
     };
     let bytes = text.as_bytes();
     let mut at = 0;
-    while joined.text.len() < most {
-        joined.steps += 1;
+    while assembled.text.len() < limit {
+        assembled.steps += 1;
         let piece = bytes
             .get(at..)?
             .iter()
-            .take(most)
+            .take(limit)
             .take_while(|byte| !Class::from_byte(**byte).is_joint() && byte.is_ascii())
             .count();
-        joined.text.push_str(text.get(at..at + piece)?);
+        assembled.text.push_str(text.get(at..at + piece)?);
         at += piece;
-        let joint = joint(bytes.get(at..)?);
+        let joint = joint_length(bytes.get(at..)?);
         if joint == 0 {
             // A sign that joins nothing belongs to the text around it.
             match bytes.get(at) {
@@ -114,7 +114,7 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<AssembledText> {
                         .take(JOINT_BYTES)
                         .take_while(|byte| **byte == b'+')
                         .count();
-                    joined.text.push_str(text.get(at..at + signs)?);
+                    assembled.text.push_str(text.get(at..at + signs)?);
                     at += signs;
                 }
                 _ => break,
@@ -122,15 +122,15 @@ pub(super) fn squeeze(text: &str, most: usize) -> Option<AssembledText> {
             continue;
         }
         at += joint;
-        joined.seams.push((joined.text.len(), at));
+        assembled.seams.push((assembled.text.len(), at));
     }
-    let last = joined.seams.last().map(|(at, _)| *at)?;
-    (last > 0).then_some(joined)
+    let last = assembled.seams.last().map(|(at, _)| *at)?;
+    (last > 0).then_some(assembled)
 }
 
 /// Returns the length of the joint at the beginning of `bytes`: blanks, line ends (also written as
 /// escapes), quotes, and signs between them.
-fn joint(bytes: &[u8]) -> usize {
+fn joint_length(bytes: &[u8]) -> usize {
     let mut quoted = false;
     // A period between quotes joins literals; elsewhere it may be part of a secret.
     let joins = |byte: &&u8| {
@@ -149,13 +149,13 @@ fn joint(bytes: &[u8]) -> usize {
         return 0;
     }
     // `\n` as two characters.
-    let written = joint.ends_with(b"\\") && matches!(bytes.get(length), Some(b'n' | b'r'));
-    length + usize::from(written)
+    let escaped = joint.ends_with(b"\\") && matches!(bytes.get(length), Some(b'n' | b'r'));
+    length + usize::from(escaped)
 }
 
 /// Returns where the literal of `length` bytes that ends at `last` begins, and whether its bytes
 /// are contiguous.
-pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
+pub(super) fn literal_start(text: &str, last: usize, length: usize) -> Option<(usize, bool)> {
     let bytes = text.as_bytes();
     let from = (last + 1).checked_sub(length)?;
     if bytes
@@ -165,10 +165,10 @@ pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bo
     {
         return Some((from, true));
     }
-    let mut left = length;
+    let mut remaining = length;
     for at in (last.saturating_sub(length * 6)..=last).rev() {
-        left -= usize::from(!Class::from_byte(*bytes.get(at)?).is_joint());
-        if left == 0 {
+        remaining -= usize::from(!Class::from_byte(*bytes.get(at)?).is_joint());
+        if remaining == 0 {
             return Some((at, false));
         }
     }
@@ -177,7 +177,7 @@ pub(super) fn start(text: &str, last: usize, length: usize) -> Option<(usize, bo
 
 /// Reports whether a new word begins at `start`: no letter or digit precedes it, unless it is part
 /// of an escape.
-pub(super) fn begins(text: &str, start: usize) -> bool {
+pub(super) fn begins_word(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
     let alnum = |at: Option<usize>| {
         at.and_then(|at| bytes.get(at))
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn squeezed(text: &str) -> Option<String> {
-        squeeze(text, 100).map(|joined| joined.text)
+        assemble(text, 100).map(|joined| joined.text)
     }
 
     #[test]
@@ -222,14 +222,14 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_text() {
-        let joined = squeeze("AKIA\" + \"ABCD\" use", 100).unwrap();
-        assert!(joined.crossed(8) && !joined.crossed(4));
-        assert_eq!((joined.end_of(4), joined.end_of(8)), (4, 13));
+        let joined = assemble("AKIA\" + \"ABCD\" use", 100).unwrap();
+        assert!(joined.has_seam_before(8) && !joined.has_seam_before(4));
+        assert_eq!((joined.original_end(4), joined.original_end(8)), (4, 13));
     }
 
     #[test]
     fn arguments_that_are_texts_are_no_pieces() {
-        assert_eq!(join(&["AKIA", "a text", "ABCD"]).unwrap().text, "AKIAABCD");
-        assert!(join(&["AKIA"]).is_none() && join(&["", "x"]).is_none());
+        assert_eq!(join_arguments(&["AKIA", "a text", "ABCD"]).unwrap().text, "AKIAABCD");
+        assert!(join_arguments(&["AKIA"]).is_none() && join_arguments(&["", "x"]).is_none());
     }
 }

@@ -124,8 +124,8 @@ pub(super) fn surprise(run: &str) -> f32 {
     for (a, b) in run.bytes().zip(run.bytes().skip(1)) {
         bits += match (class(a), class(b)) {
             (Class::Lower | Class::Upper, Class::Lower | Class::Upper) => {
-                let turns = if class(a) == class(b) { 0.0 } else { 1.0 };
-                turns + if is_rare(a, b) { 3.0 } else { -1.3 }
+                let case_change = if class(a) == class(b) { 0.0 } else { 1.0 };
+                case_change + if is_rare(a, b) { 3.0 } else { -1.3 }
             }
             (Class::Digit, Class::Digit) => -0.5,
             (Class::Other, _) | (_, Class::Other) => -0.5,
@@ -160,38 +160,38 @@ fn class(byte: u8) -> Class {
 
 /// Statistics about the characters of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Made {
+pub(super) struct CharStats {
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) digits: usize,
     pub(super) other: usize,
     /// Number of distinct characters.
-    pub(super) different: usize,
+    pub(super) distinct: usize,
     /// Whether all characters are hexadecimal digits, in one case.
     pub(super) hex: bool,
 }
 
-impl Made {
+impl CharStats {
     pub(super) fn new(run: &str) -> Self {
-        let mut made = Self::default();
+        let mut stats = Self::default();
         let mut seen = [false; 256];
         let mut low = true;
         let mut high = true;
         for byte in run.bytes() {
             match class(byte) {
-                Class::Lower => made.lower += 1,
-                Class::Upper => made.upper += 1,
-                Class::Digit => made.digits += 1,
-                Class::Other => made.other += 1,
+                Class::Lower => stats.lower += 1,
+                Class::Upper => stats.upper += 1,
+                Class::Digit => stats.digits += 1,
+                Class::Other => stats.other += 1,
             }
             low &= matches!(byte, b'0'..=b'9' | b'a'..=b'f');
             high &= matches!(byte, b'0'..=b'9' | b'A'..=b'F');
             if let Some(seen) = seen.get_mut(usize::from(byte)) {
-                made.different += usize::from(!std::mem::replace(seen, true));
+                stats.distinct += usize::from(!std::mem::replace(seen, true));
             }
         }
-        made.hex = (low || high) && !run.is_empty();
-        made
+        stats.hex = (low || high) && !run.is_empty();
+        stats
     }
 
     /// Returns how many of these kinds of characters occur: lower-case letters, capitals, digits,
@@ -204,9 +204,9 @@ impl Made {
     }
 
     /// Reports whether the run is hexadecimal, with digits and letters in a random mixture.
-    pub(super) fn random_hex(&self) -> bool {
+    pub(super) fn is_random_hex(&self) -> bool {
         self.hex
-            && self.different >= 7
+            && self.distinct >= 7
             && self.digits * 4 >= self.lower + self.upper
             && self.lower + self.upper >= self.digits / 8
     }
@@ -229,21 +229,21 @@ pub(super) fn is_standin(value: &str) -> bool {
         }
         last = byte;
     }
-    STANDINS.is_match(value) || few(value)
+    STANDINS.is_match(value) || has_few_distinct(value)
 }
 
 /// Reports whether a value of sufficient length has suspiciously few distinct characters, ignoring
 /// case.
-fn few(value: &str) -> bool {
+fn has_few_distinct(value: &str) -> bool {
     if value.len() < 16 {
         return false;
     }
     let mut seen = [false; 256];
-    let different = value.bytes().filter(|byte| {
+    let distinct = value.bytes().filter(|byte| {
         seen.get_mut(usize::from(byte.to_ascii_lowercase()))
             .is_some_and(|seen| !std::mem::replace(seen, true))
     });
-    different.take(6).count() < 6
+    distinct.take(6).count() < 6
 }
 
 /// Reports whether a password is a commonly known one or a placeholder.
@@ -266,12 +266,12 @@ pub(super) fn is_common(password: &str) -> bool {
         .filter(char::is_ascii_alphabetic)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    let word = |text: &str| {
+    let is_common_word = |text: &str| {
         text.is_empty()
             || WORDS.contains(&text)
             || WORDS.contains(&text.trim_end_matches(['i', 'e', 's', 'o']))
     };
-    word(&plain) || word(&letters) || plain.chars().all(|c| plain.starts_with(c))
+    is_common_word(&plain) || is_common_word(&letters) || plain.chars().all(|c| plain.starts_with(c))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::check::is_uuid;
-use super::name::{NamedValue, says};
-use super::random::{Made, surprise};
+use super::name::{NamedValue, classify_name};
+use super::random::{CharStats, surprise};
 
 /// Prefixes of references to secrets: variables, paths, and addresses in secret stores of several
 /// vendors.
@@ -117,11 +117,11 @@ const EXAMPLE_WORDS: [&str; 12] = [
 
 /// Reports whether a value refers to a secret, or is obviously something else: a path, a call, a
 /// member, an address.
-pub(super) fn is_reference(value: &str, made: &Made) -> bool {
+pub(super) fn is_reference(value: &str, stats: &CharStats) -> bool {
     STARTS.iter().any(|start| value.starts_with(start))
         || value.contains("://")
-        || value.contains(['(', '*', '?']) && value.len() < 24 && made.digits == 0
-        || made.digits + made.other == value.len()
+        || value.contains(['(', '*', '?']) && value.len() < 24 && stats.digits == 0
+        || stats.digits + stats.other == value.len()
         || is_path(value)
         || is_member(value)
         || value
@@ -160,14 +160,14 @@ pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
     if !matches!(bytes.get(name.end), Some(b':' | b'/')) {
         return false;
     }
-    let within = bytes
+    let before = bytes
         .get(name.start.saturating_sub(ADDRESS_BYTES)..name.start)
         .unwrap_or_default();
     let belongs = |byte: &&u8| {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b':' | b'/' | b'-' | b'_' | b'.' | b'+' | b'*')
     };
-    let length = within.iter().rev().take_while(belongs).count();
+    let length = before.iter().rev().take_while(belongs).count();
     let address = text.get(name.start - length..name.end).unwrap_or_default();
     let address = address.trim_start_matches([':', '/', '-', '.', '+', '*']);
     ADDRESSES.iter().any(|start| address.starts_with(start))
@@ -176,7 +176,7 @@ pub(super) fn in_address(text: &str, name: &Range<usize>) -> bool {
 /// Reports whether a password is an example in a document: the heading or comment above it says so,
 /// and the password consists of words. Random values are never examples.
 pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
-    let password = text.get(name.clone()).and_then(says) == Some(NamedValue::Password);
+    let password = text.get(name.clone()).and_then(classify_name) == Some(NamedValue::Password);
     let mut parts = value.split(|c: char| !c.is_ascii_alphanumeric());
     if !password
         || is_uuid(value)
@@ -190,15 +190,15 @@ pub(super) fn is_example(text: &str, name: &Range<usize>, value: &str) -> bool {
         .unwrap_or(name.start);
     let before = text.get(start..name.start).unwrap_or_default();
     // The line of the name itself does not count: its host may be called `example`.
-    let above = before.rsplit('\n').skip(1).take(EXAMPLE_LINES);
-    above.map(str::trim).any(|line| {
+    let lines_above = before.rsplit('\n').skip(1).take(EXAMPLE_LINES);
+    lines_above.map(str::trim).any(|line| {
         let comment = line.starts_with(['#', '/', '-', ';', '*', '>', '<', '"', '=']);
-        (comment || line.ends_with(':')) && says_example(line)
+        (comment || line.ends_with(':')) && mentions_example(line)
     })
 }
 
 /// Reports whether a line contains one of the words, except in the names of hosts and files.
-fn says_example(line: &str) -> bool {
+fn mentions_example(line: &str) -> bool {
     let words = line
         .split_whitespace()
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.'));
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn refers(value: &str) -> bool {
-        is_reference(value, &Made::new(value))
+        is_reference(value, &CharStats::new(value))
     }
 
     #[test]

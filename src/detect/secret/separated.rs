@@ -28,7 +28,7 @@ struct Interval {
 }
 
 /// Returns the separated passages of a text, each with its separators removed.
-pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
+pub(super) fn separated_passages(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
     if bytes.len() < LEAST + GROUPS - 1 {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
     let mut intervals = [Interval::default(); 128];
     // A bit for each separator that was repeated.
     let mut repeated = 0_u128;
-    let mut found = Vec::new();
+    let mut passages = Vec::new();
     for (at, byte) in bytes.iter().enumerate() {
         if byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() {
             continue;
@@ -50,7 +50,7 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
             interval.count += 1;
             continue;
         }
-        found.extend(spelling(text, *byte, *interval));
+        passages.extend(passage(text, *byte, *interval));
         // The previous separator may begin a new interval.
         *interval = match interval.count {
             1.. if (2..=GROUP + 1).contains(&step) => {
@@ -69,27 +69,27 @@ pub(super) fn separated(text: &str) -> Vec<(Range<usize>, String)> {
                 count: 1,
             },
         };
-        if found.len() >= PLACES {
-            return found;
+        if passages.len() >= PLACES {
+            return passages;
         }
     }
     if repeated != 0 {
         let rest =
-            (0_u8..128).filter_map(|byte| spelling(text, byte, *intervals.get(usize::from(byte))?));
-        found.extend(rest.take(PLACES - found.len()));
+            (0_u8..128).filter_map(|byte| passage(text, byte, *intervals.get(usize::from(byte))?));
+        passages.extend(rest.take(PLACES - passages.len()));
     }
-    found
+    passages
 }
 
 /// Returns the passage that `sign` separates at this interval, if it is long enough.
-fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, String)> {
+fn passage(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, String)> {
     let group = interval.step.checked_sub(1).filter(|group| *group > 0)?;
-    let enough = if group == 1 {
+    let is_long_enough = if group == 1 {
         interval.count + 1 >= SINGLE
     } else {
         interval.count + 1 >= GROUPS
     };
-    if !enough {
+    if !is_long_enough {
         return None;
     }
     let bytes = text.as_bytes();
@@ -130,9 +130,9 @@ fn spelling(text: &str, sign: u8, interval: Interval) -> Option<(Range<usize>, S
 }
 
 /// Finds sequences of long labels in host names, and joins the labels of each.
-pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
+pub(super) fn label_passages(text: &str) -> Vec<(Range<usize>, String)> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut passages = Vec::new();
     let mut from = 0;
     for dot in memchr::memchr_iter(b'.', bytes) {
         let before = bytes.get(from..dot).unwrap_or_default();
@@ -161,14 +161,14 @@ pub(super) fn labels(text: &str) -> Vec<(Range<usize>, String)> {
             end += 1 + length;
         }
         if end > dot && joined.bytes().filter(u8::is_ascii_digit).count() >= DIGITS {
-            found.push((start..end, joined));
+            passages.push((start..end, joined));
         }
         from = end;
-        if found.len() >= PLACES {
+        if passages.len() >= PLACES {
             break;
         }
     }
-    found
+    passages
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn long_labels_are_joined() {
         let joined = |text: &str| {
-            labels(text)
+            label_passages(text)
                 .into_iter()
                 .map(|(_, joined)| joined)
                 .collect::<Vec<_>>()
@@ -202,7 +202,7 @@ mod tests {
             assert!(joined(text).is_empty(), "{text}");
         }
         assert!(
-            labels(&"a1b2c3d4e5f6.".repeat(50_000))
+            label_passages(&"a1b2c3d4e5f6.".repeat(50_000))
                 .iter()
                 .all(|(_, joined)| joined.len() <= 2 * MOST_BYTES)
         );
@@ -217,7 +217,7 @@ mod tests {
             ("AKIA-2E0A-8F3B-244C", "AKIA2E0A8F3B244C"),
             ("x-y A_K_I_A_2_E_0_A_8_F_3_B", "AKIA2E0A8F3B"),
         ] {
-            let found: Vec<String> = separated(text)
+            let found: Vec<String> = separated_passages(text)
                 .into_iter()
                 .map(|(_, joined)| joined)
                 .collect();
@@ -231,13 +231,13 @@ mod tests {
             "",
             "well-known",
         ] {
-            assert!(separated(text).is_empty(), "{text}");
+            assert!(separated_passages(text).is_empty(), "{text}");
         }
         assert!(
-            separated(&"a-".repeat(100_000))
+            separated_passages(&"a-".repeat(100_000))
                 .iter()
                 .all(|(_, joined)| joined.len() <= MOST_BYTES)
         );
-        assert!(separated(&"a-b-c-d-e-f-g-h-i-j-k-l-m ä ".repeat(1_000)).len() <= PLACES);
+        assert!(separated_passages(&"a-b-c-d-e-f-g-h-i-j-k-l-m ä ".repeat(1_000)).len() <= PLACES);
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::fingerprint::{Fingerprints, VALUE_BYTES as VALUE_MIN};
-use super::guarded_values::forms;
+use super::guarded_values::for_each_form;
 
 /// The owner of a remembered secret is an increasing number times this, plus the number of the
 /// server that sent the secret.
@@ -14,27 +14,27 @@ pub const UPSTREAMS: usize = 1024;
 
 /// Remembers a value and its encodings for `owner`. Returns `false` if the value was known or is
 /// too short.
-pub fn remember(prints: &mut Fingerprints, value: &str, owner: usize) -> bool {
-    let from = owner % UPSTREAMS;
-    let mut new = value.len() >= VALUE_MIN;
-    prints.owners(value.as_bytes(), |known| new &= known % UPSTREAMS != from);
-    if new {
-        forms(value, |form| {
-            prints.add(form.as_bytes(), owner);
+pub fn remember(fingerprints: &mut Fingerprints, value: &str, owner: usize) -> bool {
+    let server = owner % UPSTREAMS;
+    let mut is_new = value.len() >= VALUE_MIN;
+    fingerprints.owners(value.as_bytes(), |known_owner| is_new &= known_owner % UPSTREAMS != server);
+    if is_new {
+        for_each_form(value, |form| {
+            fingerprints.add(form.as_bytes(), owner);
         });
     }
-    new
+    is_new
 }
 
 /// Secrets that the servers of one agent have sent, from the point of view of the server that a
 /// message goes to or comes from.
 pub struct SessionSecrets<'s> {
     /// The secrets of all servers.
-    prints: &'s Fingerprints,
+    fingerprints: &'s Fingerprints,
     /// The number of this server.
-    from: usize,
+    server: usize,
     /// Secrets found in the current message.
-    found: RefCell<SecretUpdate>,
+    update: RefCell<SecretUpdate>,
 }
 
 /// Secrets found in a message, to be remembered by the caller. Wiped when dropped; `Debug` does not
@@ -56,7 +56,7 @@ impl fmt::Debug for SecretUpdate {
 
 impl fmt::Debug for SessionSecrets<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seen({:?})", self.prints)
+        write!(f, "Seen({:?})", self.fingerprints)
     }
 }
 
@@ -73,54 +73,54 @@ impl SecretUpdate {
 
 impl<'s> SessionSecrets<'s> {
     /// Creates a view of the known secrets for one server, with no secrets found yet.
-    pub fn new(prints: &'s Fingerprints, from: usize) -> Self {
+    pub fn new(fingerprints: &'s Fingerprints, server: usize) -> Self {
         Self {
-            prints,
-            from,
-            found: RefCell::default(),
+            fingerprints,
+            server,
+            update: RefCell::default(),
         }
     }
 
     /// Records a secret of the current message.
-    pub(super) fn note(&self, value: &str) {
-        let Ok(mut found) = self.found.try_borrow_mut() else {
+    pub(super) fn record(&self, value: &str) {
+        let Ok(mut update) = self.update.try_borrow_mut() else {
             return;
         };
-        if found.values.len() < VALUES
+        if update.values.len() < VALUES
             && value.len() <= VALUE_BYTES
-            && found.values.iter().all(|known| known.as_str() != value)
+            && update.values.iter().all(|other| other.as_str() != value)
         {
-            found.values.push(value.to_owned().into());
+            update.values.push(value.to_owned().into());
         }
     }
 
     /// Reports whether this server sent the value.
-    pub(super) fn came_from_here(&self, value: &str) -> bool {
-        let mut here = false;
-        self.prints.owners(value.as_bytes(), |owner| {
-            here |= owner % UPSTREAMS == self.from
+    pub(super) fn is_from_this_server(&self, value: &str) -> bool {
+        let mut found = false;
+        self.fingerprints.owners(value.as_bytes(), |owner| {
+            found |= owner % UPSTREAMS == self.server
         });
-        here
+        found
     }
 
     /// Calls `tell` for each place that contains a value that another server sent and this one did
     /// not.
-    pub(super) fn tell_elsewhere(&self, text: &str, mut tell: impl FnMut(Range<usize>)) {
+    pub(super) fn find_from_others(&self, text: &str, mut report: impl FnMut(Range<usize>)) {
         let mut last = None;
-        self.prints.find(text.as_bytes(), |span, _| {
+        self.fingerprints.find(text.as_bytes(), |span, _| {
             if last.as_ref() != Some(&span)
                 && !text
                     .get(span.clone())
-                    .is_some_and(|value| self.came_from_here(value))
+                    .is_some_and(|value| self.is_from_this_server(value))
             {
-                tell(span.clone());
+                report(span.clone());
             }
             last = Some(span);
         });
     }
 
     /// Returns the secrets found in the message.
-    pub fn learnt(self) -> SecretUpdate {
-        self.found.into_inner()
+    pub fn into_update(self) -> SecretUpdate {
+        self.update.into_inner()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use regex_automata::{Anchored, Input, meta, util::captures::Captures};
 
 use super::begin::{ShapeStart, parse};
-use super::budget::WEIGHED;
+use super::budget::EVALUATION_PASSES;
 use super::check::{self, Check};
 use super::class::Class;
 use crate::detect::prepared::{self, Use};
@@ -29,7 +29,7 @@ pub struct Shape {
     pub(super) check: Check,
     /// Words, one of which the name of the value must contain. If there are any, the regex is only
     /// tried on named values and must match a whole value.
-    pub(super) near: Vec<String>,
+    pub(super) name_words: Vec<String>,
     begin: ShapeStart,
     regex: OnceLock<Option<meta::Regex>>,
 }
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Shape {
         write!(
             f,
             "{}={:?} {:?} {:?}",
-            self.name, self.source, self.check, self.near
+            self.name, self.source, self.check, self.name_words
         )
     }
 }
@@ -56,24 +56,24 @@ impl Shape {
     ///
     /// # Errors
     /// Returns the reason why the shape is invalid.
-    pub fn new(name: &str, source: &str, check: Check, near: Vec<String>) -> Result<Self, String> {
-        let used = used(&near);
-        let begin = prepared::record(used, source)
+    pub fn new(name: &str, source: &str, check: Check, name_words: Vec<String>) -> Result<Self, String> {
+        let usage = usage_for(&name_words);
+        let begin = prepared::record(usage, source)
             .and_then(ShapeStart::read)
-            .map_or_else(|| ShapeStart::new(source, used), Ok)?;
+            .map_or_else(|| ShapeStart::new(source, usage), Ok)?;
         Ok(Self {
             name: name.into(),
             source: source.into(),
             check,
-            near,
+            name_words,
             begin,
             regex: OnceLock::new(),
         })
     }
 
     #[cfg(test)]
-    pub(super) fn used(&self) -> Use {
-        used(&self.near)
+    pub(super) fn usage(&self) -> Use {
+        usage_for(&self.name_words)
     }
 
     /// Returns the regex as written.
@@ -106,47 +106,47 @@ impl Shape {
 
     /// Reports whether no word or literal indicates where a match can be.
     pub(super) fn is_loose(&self) -> bool {
-        self.begin.literals.is_empty() && self.near.is_empty()
+        self.begin.literals.is_empty() && self.name_words.is_empty()
     }
 
     /// Reports whether a match of a shape without literals may begin with `byte`.
     pub(super) fn begins_with(&self, byte: u8) -> bool {
-        self.begin.next.has(byte)
+        self.begin.next.contains(byte)
     }
 
     /// Reports whether matches span several lines.
-    pub(super) fn long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         self.check == Check::Body
     }
 
     /// Reports whether the byte at `at`, or the first one after the joints there, can follow a
     /// literal.
-    pub(super) fn goes_on(&self, text: &str, at: usize) -> bool {
+    pub(super) fn may_continue(&self, text: &str, at: usize) -> bool {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
-        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.begin.next.has(*byte));
+        let fits = |byte: Option<&u8>| byte.is_none_or(|byte| self.begin.next.contains(*byte));
         let joints = rest
             .iter()
             .take(JOINTS_BYTES)
             .take_while(|byte| Class::from_byte(**byte).is_joint())
             .count();
         // A line end may be written as two characters.
-        let written = joints > 0 && rest.get(joints - 1) == Some(&b'\\');
-        written || joints == JOINTS_BYTES || fits(rest.first()) || fits(rest.get(joints))
+        let escaped = joints > 0 && rest.get(joints - 1) == Some(&b'\\');
+        escaped || joints == JOINTS_BYTES || fits(rest.first()) || fits(rest.get(joints))
     }
 
     /// Returns the cost of trying the shape at `start`, in bytes: the number of bytes that it may
     /// examine without a match.
     pub(super) fn cost(&self, text: &str, start: usize) -> usize {
-        let most = self.longest().min(REACH);
+        let limit = self.longest().min(REACH);
         let rest = text.as_bytes().get(start..).unwrap_or_default();
         let line = || {
             rest.iter()
-                .take(most)
+                .take(limit)
                 .take_while(|byte| !byte.is_ascii_whitespace())
                 .count()
         };
         // Most candidates for values of several lines fail early.
-        if self.long() { most } else { line() * WEIGHED }
+        if self.is_long() { limit } else { line() * EVALUATION_PASSES }
     }
 
     fn regex(&self) -> Option<&meta::Regex> {
@@ -158,7 +158,7 @@ impl Shape {
     /// Returns the match that begins at `start`, unless it is only the beginning of something
     /// longer. The literal that was found accounts for `literal` bytes of it; `seam` reports
     /// whether another piece begins at a position, where this one ends.
-    pub(super) fn at(
+    pub(super) fn match_at(
         &self,
         text: &str,
         start: usize,
@@ -173,25 +173,25 @@ impl Shape {
         if hit.secret.end < end && runs_on(next) && runs_on(last) && !seam(hit.secret.end) {
             return None;
         }
-        let known = if hit.secret == hit.span {
+        let body_start = if hit.secret == hit.span {
             start + literal
         } else {
             hit.secret.start
         };
-        check::holds(
+        check::passes_check(
             self.check,
             text.get(hit.span.clone())?,
-            text.get(known.min(hit.secret.end)..hit.secret.end)?,
+            text.get(body_start.min(hit.secret.end)..hit.secret.end)?,
         )
         .then_some(hit)
     }
 
     /// Reports whether the whole of a value has this shape.
-    pub(super) fn is(&self, value: &str) -> bool {
+    pub(super) fn matches_whole(&self, value: &str) -> bool {
         value.len() <= self.longest()
             && self.search(value, 0..value.len()).is_some_and(|hit| {
                 hit.span.end == value.len()
-                    && check::holds(self.check, value, value.get(hit.secret).unwrap_or(value))
+                    && check::passes_check(self.check, value, value.get(hit.secret).unwrap_or(value))
             })
     }
 
@@ -218,8 +218,8 @@ impl Shape {
 }
 
 /// Returns the way in which a shape is searched for, given the words that must precede it.
-fn used(near: &[String]) -> Use {
-    if near.is_empty() {
+fn usage_for(name_words: &[String]) -> Use {
+    if name_words.is_empty() {
         Use::Shape
     } else {
         Use::Value
@@ -227,12 +227,12 @@ fn used(near: &[String]) -> Use {
 }
 
 fn compile(source: &str) -> Result<meta::Regex, String> {
-    let bounds = meta::Config::new()
+    let config = meta::Config::new()
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES))
         .hybrid_cache_capacity(CACHE_BYTES);
     meta::Builder::new()
-        .configure(bounds)
+        .configure(config)
         .build_from_hir(&parse(source)?)
         .map_err(|error| match error.size_limit() {
             Some(_) => {
@@ -294,18 +294,18 @@ mod tests {
     fn a_match_ends_where_the_secret_does() {
         let key = shape("tok_[A-Za-z0-9]{8}", Check::Any);
         assert!(
-            key.at("tok_a1B2c3D4", 0, 4, &|_| false).is_some()
-                && key.at("tok_a1B2c3D4.", 0, 4, &|_| false).is_some()
+            key.match_at("tok_a1B2c3D4", 0, 4, &|_| false).is_some()
+                && key.match_at("tok_a1B2c3D4.", 0, 4, &|_| false).is_some()
         );
         assert!(
-            key.at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none()
-                && key.at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(),
+            key.match_at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none()
+                && key.match_at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(),
             "longer than the shape"
         );
         let password = shape("://[^:]*:([^@]+)@", Check::Any);
         assert_eq!(
             password
-                .at("://me:s3cret@x", 0, 3, &|_| false)
+                .match_at("://me:s3cret@x", 0, 3, &|_| false)
                 .unwrap()
                 .secret,
             6..12

@@ -31,7 +31,7 @@ pub(super) enum Meaning {
     /// A match of this shape may begin with the literal.
     Shape(u32),
     /// The same for a match that is written backwards.
-    Backwards(u32),
+    Reversed(u32),
     /// The literal may be part of a name that suggests a secret.
     Name,
     /// The literal is part of a name near which this shape is searched for.
@@ -147,16 +147,16 @@ impl Sieve {
         let mut meanings = Vec::new();
         let mut owners = Vec::new();
         let mut literals = vec![Literal::default()];
-        for (word, meant) in words {
+        for (word, word_meanings) in words {
             let literal =
                 u16::try_from(literals.len()).map_err(|_| "too many literals".to_owned())?;
-            let word: Vec<u8> = word.bytes().map(folded).collect();
+            let word: Vec<u8> = word.bytes().map(fold).collect();
             // A literal with a joint never occurs in a squeezed text.
             if let (Some(&last), false) = (word.last(), word.contains(&JOINT)) {
                 owners.push(Owner::new(&word, literal, last));
             }
             bytes.extend(word);
-            meanings.extend(meant);
+            meanings.extend(word_meanings);
             literals.push(Literal {
                 bytes: bytes.len() as u32,
                 meanings: meanings.len() as u32,
@@ -165,16 +165,16 @@ impl Sieve {
         owners.sort_by_key(|owner| hash(owner.gram));
         let mut bits = Box::new([0_u64; 1 << HASH_BITS]);
         for owner in &owners {
-            let follows = if owner.mask == u32::MAX {
+            let next_bits = if owner.mask == u32::MAX {
                 1 << bit(owner.gram)
             } else {
                 u64::MAX
             };
             bits.get_mut(hash(owner.gram))
                 .into_iter()
-                .for_each(|bits| *bits |= follows);
+                .for_each(|bits| *bits |= next_bits);
         }
-        let start = |least: usize| owners.partition_point(|owner| hash(owner.gram) < least) as u32;
+        let start = |min_hash: usize| owners.partition_point(|owner| hash(owner.gram) < min_hash) as u32;
         let starts = (0..=1 << HASH_BITS).map(start).collect();
         let literals = literals.into();
         let bytes = bytes.into();
@@ -191,18 +191,18 @@ impl Sieve {
 
     /// Calls `tell` with the items of `text` in order, until `tell` returns `false`. `runs` are the
     /// runs of code characters in the text.
-    pub(super) fn pass<'s>(
+    pub(super) fn scan<'s>(
         &'s self,
         text: &str,
         runs: &[Range<usize>],
-        mut tell: impl FnMut(ScanItem<'s>) -> bool,
+        mut emit: impl FnMut(ScanItem<'s>) -> bool,
     ) {
         let mut runs = runs.iter().peekable();
-        let mut squeezed = CompactStretch::default();
+        let mut stretch = CompactStretch::default();
         let mut hits = Vec::new();
         for (nth, part) in text.as_bytes().chunks(STRETCH).enumerate() {
-            squeezed.go_on(part);
-            self.find(&squeezed, &mut hits);
+            stretch.fill(part);
+            self.find(&stretch, &mut hits);
             hits.sort_unstable_by_key(|hit: &Hit| (hit.last, Reverse(hit.length)));
             for Hit {
                 last,
@@ -210,9 +210,9 @@ impl Sieve {
                 literal,
             } in hits.drain(..)
             {
-                let last = nth * STRETCH + squeezed.locate(part, last);
+                let last = nth * STRETCH + stretch.locate(part, last);
                 while let Some(run) = runs.next_if(|run| run.end <= last) {
-                    if !tell(ScanItem::Run {
+                    if !emit(ScanItem::Run {
                         start: run.start,
                         end: run.end,
                     }) {
@@ -220,7 +220,7 @@ impl Sieve {
                     }
                 }
                 let meanings = self.literal(literal, |literal| literal.meanings);
-                if !tell(ScanItem::Literal {
+                if !emit(ScanItem::Literal {
                     last,
                     length,
                     meanings: self.meanings.get(meanings).unwrap_or_default(),
@@ -230,7 +230,7 @@ impl Sieve {
             }
         }
         for run in runs {
-            if !tell(ScanItem::Run {
+            if !emit(ScanItem::Run {
                 start: run.start,
                 end: run.end,
             }) {
@@ -240,21 +240,21 @@ impl Sieve {
     }
 
     /// Finds every literal that ends in the new part of a stretch.
-    fn find(&self, squeezed: &CompactStretch, hits: &mut Vec<Hit>) {
-        for (at, gram) in squeezed.padded().windows(GRAM_BYTES).enumerate() {
+    fn find(&self, stretch: &CompactStretch, hits: &mut Vec<Hit>) {
+        for (at, gram) in stretch.padded().windows(GRAM_BYTES).enumerate() {
             let gram = u32::from_le_bytes(gram.first_chunk().copied().unwrap_or_default());
             if self
                 .bits
                 .get(hash(gram))
                 .is_some_and(|bits| bits >> bit(gram) & 1 == 1)
             {
-                self.confirm(squeezed, at, gram, hits);
+                self.confirm(stretch, at, gram, hits);
             }
         }
     }
 
     #[inline(never)]
-    fn confirm(&self, squeezed: &CompactStretch, at: usize, gram: u32, hits: &mut Vec<Hit>) {
+    fn confirm(&self, stretch: &CompactStretch, at: usize, gram: u32, hits: &mut Vec<Hit>) {
         let owners = self
             .starts
             .get(hash(gram))
@@ -262,7 +262,7 @@ impl Sieve {
         let owners = owners
             .and_then(|(start, end)| self.owners.get(*start as usize..*end as usize))
             .unwrap_or_default();
-        let bytes = squeezed.bytes();
+        let bytes = stretch.bytes();
         for owner in owners
             .iter()
             .filter(|owner| owner.gram == gram & owner.mask)
@@ -272,8 +272,8 @@ impl Sieve {
                 continue;
             };
             let end = start + range.len();
-            let ends = end > squeezed.kept && bytes.get(end - 1) == Some(&owner.last);
-            if ends && bytes.get(start..end) == self.bytes.get(range) {
+            let is_match = end > stretch.carried && bytes.get(end - 1) == Some(&owner.last);
+            if is_match && bytes.get(start..end) == self.bytes.get(range) {
                 hits.push(Hit {
                     last: end - 1,
                     length: end - start,
@@ -298,7 +298,7 @@ const JOINT: u8 = 0;
 
 /// Returns the form of a byte in the scan: lower case, or [`JOINT`] for a character that the scan
 /// skips. NUL becomes a byte that no UTF-8 text contains.
-const fn folded(byte: u8) -> u8 {
+const fn fold(byte: u8) -> u8 {
     match byte {
         0 => 0xff,
         byte if Class::from_byte(byte).is_joint() => JOINT,
@@ -314,7 +314,7 @@ const FOLDED: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = folded(byte as u8);
+        table[byte] = fold(byte as u8);
         byte += 1;
     }
     table
@@ -348,25 +348,25 @@ struct CompactStretch {
     bytes: Vec<u8>,
     length: usize,
     /// Number of bytes kept from the previous stretch.
-    kept: usize,
+    carried: usize,
     /// For each [`BLOCK`] of the stretch, the number of squeezed bytes before it.
     blocks: [u16; STRETCH / BLOCK],
 }
 
 impl CompactStretch {
-    fn go_on(&mut self, part: &[u8]) {
-        self.kept = self.length.min(LONGEST);
+    fn fill(&mut self, part: &[u8]) {
+        self.carried = self.length.min(LONGEST);
         self.bytes
-            .copy_within(self.length - self.kept..self.length, 0);
-        let mut length = self.kept;
+            .copy_within(self.length - self.carried..self.length, 0);
+        let mut length = self.carried;
         self.bytes
             .resize(self.bytes.len().max(length + part.len() + 1), JOINT);
         for (block, before) in part.chunks(BLOCK).zip(&mut self.blocks) {
             *before = length as u16;
             for byte in block {
                 let folded = FOLDED.get(usize::from(*byte)).copied().unwrap_or(*byte);
-                if let Some(to) = self.bytes.get_mut(length) {
-                    *to = folded;
+                if let Some(slot) = self.bytes.get_mut(length) {
+                    *slot = folded;
                 }
                 // Without a branch, because the ends of words cannot be predicted.
                 length += usize::from(folded != JOINT);
@@ -395,13 +395,13 @@ impl CompactStretch {
             .saturating_sub(1);
         let before = blocks.get(block).map_or(0, |before| usize::from(*before));
         let block = block * BLOCK;
-        let stays = part
+        let significant = part
             .get(block..)
             .unwrap_or_default()
             .iter()
             .enumerate()
-            .filter(|(_, byte)| folded(**byte) != JOINT);
-        stays
+            .filter(|(_, byte)| fold(**byte) != JOINT);
+        significant
             .map(|(at, _)| block + at)
             .nth(at.saturating_sub(before))
             .unwrap_or(block)
@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     /// Returns each literal found, with the position of its last byte.
-    fn found(literals: &[&str], text: &str) -> Vec<(usize, String)> {
+    fn find_all(literals: &[&str], text: &str) -> Vec<(usize, String)> {
         let sieve = Sieve::new(
             literals
                 .iter()
@@ -421,8 +421,8 @@ mod tests {
         )
         .unwrap();
         let mut found = Vec::new();
-        sieve.pass(text, &[], |met| {
-            let ScanItem::Literal { last, length, .. } = met else {
+        sieve.scan(text, &[], |item| {
+            let ScanItem::Literal { last, length, .. } = item else {
                 return true;
             };
             let literal = text
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn literals_are_found_in_any_case_and_in_pieces() {
-        let found = |text: &str| found(&["akia", "key", "пароль", "__k"], text);
+        let found = |text: &str| find_all(&["akia", "key", "пароль", "__k"], text);
         assert_eq!(found("AKIA"), [(3, "AKIA".into())]);
         assert_eq!(found("a K\n+i,a"), [(7, "aKia".into())]);
         assert_eq!(found("my__KEY"), [(4, "__K".into()), (6, "KEY".into())]);
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn what_ends_together_is_told_the_longest_first() {
-        let ends: Vec<String> = found(&["token", "ken", "authtoken"], "auth token")
+        let ends: Vec<String> = find_all(&["token", "ken", "authtoken"], "auth token")
             .into_iter()
             .map(|(_, word)| word)
             .collect();
@@ -477,7 +477,7 @@ mod tests {
                     filler.repeat(gap),
                     "pass word ".repeat(700)
                 );
-                let found = found(&["key", "pass", "swo", &longest], &text);
+                let found = find_all(&["key", "pass", "swo", &longest], &text);
                 assert_eq!(found.len(), 1402, "{gap} {filler}");
                 assert_eq!(
                     found.first().map(|(at, _)| *at),
@@ -499,15 +499,15 @@ mod tests {
             .into_iter(),
         )
         .unwrap();
-        let mut met = Vec::new();
-        sieve.pass("key abcd:/x key", &[4..8, 12..15], |found| {
-            met.push(match found {
+        let mut items = Vec::new();
+        sieve.scan("key abcd:/x key", &[4..8, 12..15], |found| {
+            items.push(match found {
                 ScanItem::Literal { last, .. } => last,
                 ScanItem::Run { start, .. } => 100 + start,
             });
             true
         });
-        assert_eq!(met, [2, 104, 10, 14, 112]);
+        assert_eq!(items, [2, 104, 10, 14, 112]);
         assert!(Sieve::new(std::iter::once(("x".repeat(LONGEST + 1), Meaning::Name))).is_err());
     }
 }

@@ -15,9 +15,9 @@ pub struct Spec {
     /// Whether to find values by the names that they are assigned to.
     pub named: bool,
     /// Whether to find the operator's own secrets.
-    pub own: bool,
+    pub guarded: bool,
     /// Whether to find values that another server sent.
-    pub elsewhere: bool,
+    pub from_other_server: bool,
     /// Whether to find values that are returned to the server that sent them.
     pub returned: bool,
     /// Whether to report compressed data that is too large to be unpacked.
@@ -43,8 +43,8 @@ type Set = fn(&mut Spec);
 /// Values of `find.secret.is`.
 const WAYS: [(&str, Set); 5] = [
     ("named", |spec| spec.named = true),
-    ("own", |spec| spec.own = true),
-    ("elsewhere", |spec| spec.elsewhere = true),
+    ("own", |spec| spec.guarded = true),
+    ("elsewhere", |spec| spec.from_other_server = true),
     ("returned", |spec| spec.returned = true),
     ("unread", |spec| spec.unread = true),
 ];
@@ -56,7 +56,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     if let Some(way) = way {
         way(&mut spec);
     }
-    let mut good = true;
+    let mut valid = true;
     if let Some(shapes) = table.table("shapes") {
         let mut names = shapes.keys();
         names.sort_by(|a, b| a.value.cmp(&b.value));
@@ -64,7 +64,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
             match shape(&shapes, &name.value) {
                 Ok(shape) => spec.shapes.push(Arc::new(shape)),
                 Err(message) => {
-                    good = false;
+                    valid = false;
                     if let Some(message) = message {
                         shapes.fault_of(&name.value, format!("`{}`: {message}", name.value), None);
                     }
@@ -74,14 +74,14 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
         shapes.finish();
     }
     table.finish();
-    if way.is_none() && spec.shapes.is_empty() && !table.has("is") && good {
+    if way.is_none() && spec.shapes.is_empty() && !table.has("is") && valid {
         table.fault(
             "no shape",
             Some("write `[rule.find.secret.shapes]` with `NAME = 'REGEX'`, or `is = \"named\"`"),
         );
-        good = false;
+        valid = false;
     }
-    good.then_some(spec)
+    valid.then_some(spec)
 }
 
 /// Parses a shape, written as `NAME = 'REGEX'` or `NAME = { shape = 'REGEX', check = "…", near =

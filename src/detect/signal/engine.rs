@@ -27,7 +27,7 @@ pub(in crate::detect) struct Signals {
     /// For each phrase: its rule, the number of its intent, and its weight.
     weights: Vec<(usize, u32, i32)>,
     /// Phrases that count depending on the command after them.
-    ordering: Vec<usize>,
+    command_phrases: Vec<usize>,
     sums: Vec<SumRule>,
     /// The model of wording, if a rule uses it.
     wording: Option<Wording>,
@@ -47,7 +47,7 @@ struct SumRule {
     rule: usize,
     sum: Sum,
     /// For the number of each intent, whether the intent counts.
-    counted: Vec<bool>,
+    counted_intents: Vec<bool>,
 }
 
 impl SumRule {
@@ -55,7 +55,7 @@ impl SumRule {
     fn counts(&self, event: &Event) -> bool {
         event.weight < 0
             || self
-                .counted
+                .counted_intents
                 .get(event.intent as usize)
                 .copied()
                 .unwrap_or_default()
@@ -69,14 +69,14 @@ impl Signals {
         phrases: &mut Vec<Phrase<'s>>,
     ) -> Self {
         let mut weights = Vec::new();
-        let mut ordering = Vec::new();
+        let mut command_phrases = Vec::new();
         let mut shares = Vec::new();
-        let mut adding: Vec<(usize, &Sum)> = Vec::new();
+        let mut sum_specs: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
-        let mut number = |intent: &'s str| {
+        let mut intent_number = |intent: &'s str| {
             let at = intents
                 .iter()
-                .position(|known| *known == intent)
+                .position(|other| *other == intent)
                 .unwrap_or(intents.len());
             if at == intents.len() {
                 intents.push(intent);
@@ -85,13 +85,13 @@ impl Signals {
         };
         for (rule, spec) in rules {
             match spec {
-                Spec::Sum(sum) => adding.push((*rule, sum)),
+                Spec::Sum(sum) => sum_specs.push((*rule, sum)),
                 Spec::Wording(wording) => {
                     shares.push((wording.per_100k, weights.len()));
-                    weights.push((*rule, number(&wording.intent), wording.weight));
+                    weights.push((*rule, intent_number(&wording.intent), wording.weight));
                 }
                 Spec::Phrase(phrase) => {
-                    let intent = number(&phrase.intent);
+                    let intent = intent_number(&phrase.intent);
                     // Texts are full of commands to run: only those near other signals are
                     // examined.
                     let is_anchor = phrase.weight >= ANCHOR && !phrase.orders_command;
@@ -101,7 +101,7 @@ impl Signals {
                         Class::Other
                     };
                     if phrase.orders_command {
-                        ordering.push(weights.len());
+                        command_phrases.push(weights.len());
                     }
                     phrases.push(Phrase {
                         number: weights.len(),
@@ -113,19 +113,19 @@ impl Signals {
             }
         }
         let counts = |sum: &Sum, intent: &str| {
-            let is_in = |list: &[String]| list.iter().any(|known| known == intent);
+            let is_in = |list: &[String]| list.iter().any(|listed| listed == intent);
             (sum.intents.is_empty() || is_in(&sum.intents)) && !is_in(&sum.except)
         };
-        let sums = adding.into_iter().map(|(rule, sum)| {
-            let counted = intents.iter().map(|intent| counts(sum, intent)).collect();
+        let sums = sum_specs.into_iter().map(|(rule, sum)| {
+            let counted_intents = intents.iter().map(|intent| counts(sum, intent)).collect();
             SumRule {
                 rule,
                 sum: sum.clone(),
-                counted,
+                counted_intents,
             }
         });
         let sums = sums.collect();
-        let model = Model::shipped().filter(|_| !shares.is_empty());
+        let model = Model::builtin().filter(|_| !shares.is_empty());
         let wording = model.map(|model| {
             let phrases = shares
                 .into_iter()
@@ -135,7 +135,7 @@ impl Signals {
         });
         Self {
             weights,
-            ordering,
+            command_phrases,
             sums,
             wording,
         }
@@ -147,17 +147,17 @@ impl Signals {
     }
 
     /// Returns the signals of a text, sorted.
-    fn events(&self, searched: &Searched<'_>, place: &Place<'_>) -> Vec<Event> {
+    fn events(&self, searched: &SearchedText<'_>, place: &Place<'_>) -> Vec<Event> {
         let text = searched.text;
         let mut events = Vec::new();
         self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
         if let Some(wording) = &self.wording {
-            self.judge_wording(wording, text, &mut events);
+            self.add_wording_events(wording, text, &mut events);
         }
         let regions = if place.trial {
             std::iter::once(0..text.len()).collect()
         } else {
-            around(text, &events)
+            anchor_regions(text, &events)
         };
         for region in regions {
             self.find(searched, Class::Other, region, place, &mut events);
@@ -166,12 +166,12 @@ impl Signals {
         events
     }
 
-    fn judge_wording(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
-        let Some(least) = wording.phrases.iter().map(|(least, _)| *least).min() else {
+    fn add_wording_events(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
+        let Some(min_score) = wording.phrases.iter().map(|(least, _)| *least).min() else {
             return;
         };
-        for (span, score) in wording.model.windows(text, least) {
-            for (_, phrase) in wording.phrases.iter().filter(|(least, _)| score >= *least) {
+        for (span, score) in wording.model.windows(text, min_score) {
+            for (_, phrase) in wording.phrases.iter().filter(|(threshold, _)| score >= *threshold) {
                 let Some((_, intent, weight)) = self.weights.get(*phrase) else {
                     continue;
                 };
@@ -185,7 +185,7 @@ impl Signals {
 
     fn find(
         &self,
-        searched: &Searched<'_>,
+        searched: &SearchedText<'_>,
         class: Class,
         region: Range<usize>,
         place: &Place<'_>,
@@ -203,14 +203,14 @@ impl Signals {
                 // A phrase whose search could not be completed counts everywhere.
                 let everywhere = span.is_none() && *weight > 0;
                 let mut span = span.unwrap_or_else(|| region.clone());
-                if self.ordering.contains(&phrase) {
+                if self.command_phrases.contains(&phrase) {
                     let command = ordered::command(searched.text, span.end);
-                    let judged = searched
+                    let ordered_command = searched
                         .text
                         .get(command.clone())
-                        .zip(place.inbound().ordered)
+                        .zip(place.inbound().ordered_commands)
                         .filter(|_| !everywhere);
-                    if judged.is_none_or(|(command, rules)| rules.refused_by(command).is_none()) {
+                    if ordered_command.is_none_or(|(command, rules)| rules.refusing_rule(command).is_none()) {
                         return;
                     }
                     span.end = command.end;
@@ -223,14 +223,14 @@ impl Signals {
 }
 
 /// A text in which phrases have been searched for.
-pub(in crate::detect) struct Searched<'s> {
+pub(in crate::detect) struct SearchedText<'s> {
     pub(in crate::detect) text: &'s str,
     pub(in crate::detect) scan: &'s Scan,
     pub(in crate::detect) engine: &'s Engine,
 }
 
 /// Returns the parts of a text around signals, in whole characters.
-fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
+fn anchor_regions(text: &str, events: &[Event]) -> Vec<Range<usize>> {
     // Weak signals of the model of wording do not open regions: up to one text in fifty has one.
     let anchors = events.iter().filter(|event| event.weight >= ANCHOR);
     let mut spans: Vec<Range<usize>> = anchors.map(Event::span).collect();
@@ -249,7 +249,7 @@ fn around(text: &str, events: &[Event]) -> Vec<Range<usize>> {
 
 impl Signals {
     /// Reports whether signals are searched for in a text at all.
-    pub(in crate::detect) fn look_at(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
+    pub(in crate::detect) fn applies_to(&self, text: &Text<'_>, place: &Place<'_>) -> bool {
         place.direction() == Direction::Inbound
             && (place.role != Role::Key || text.raw().len() >= KEY_BYTES)
     }
@@ -257,40 +257,40 @@ impl Signals {
     /// Adds the sums that the plain reading of a text reaches.
     pub(in crate::detect) fn judge_plain(
         &self,
-        searched: &Searched<'_>,
+        searched: &SearchedText<'_>,
         text: &Text<'_>,
         place: &Place<'_>,
-        found: &mut Vec<Match>,
+        matches: &mut Vec<Match>,
     ) {
         self.judge(
             searched,
             text,
             place,
             (None, &|part| Some(text.locate(part))),
-            found,
+            matches,
         );
     }
 
     /// Adds the sums that another reading of a text reaches.
     pub(in crate::detect) fn judge_reading(
         &self,
-        searched: &Searched<'_>,
+        searched: &SearchedText<'_>,
         (text, reading): (&Text<'_>, &Reading),
         place: &Place<'_>,
-        found: &mut Vec<Match>,
+        matches: &mut Vec<Match>,
     ) {
         // A reading that only removes marks is not a disguise.
         let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
-        let mut told = Vec::new();
+        let mut reading_matches = Vec::new();
         self.judge(
             searched,
             text,
             place,
             (way, &|part| text.locate_in(reading, &part)),
-            &mut told,
+            &mut reading_matches,
         );
-        told.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
-        found.extend(told.into_iter().map(|told| Match {
+        reading_matches.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
+        matches.extend(reading_matches.into_iter().map(|told| Match {
             reading: reading.path,
             ..told
         }));
@@ -300,15 +300,15 @@ impl Signals {
     /// the text, or returns `None` if it does not differ from the text itself.
     fn judge(
         &self,
-        searched: &Searched<'_>,
+        searched: &SearchedText<'_>,
         text: &Text<'_>,
         place: &Place<'_>,
         (way, locate): (Option<Suspicion>, Locate<'_>),
-        told: &mut Vec<Match>,
+        matches: &mut Vec<Match>,
     ) {
         let mut events = self.events(searched, place);
         if place.trial {
-            told.extend(events.iter().filter_map(|event| {
+            matches.extend(events.iter().filter_map(|event| {
                 let span = locate(event.span())?;
                 Some(Match {
                     rule: self.rule(event.phrase as usize)?,
@@ -317,9 +317,9 @@ impl Signals {
                 })
             }));
         }
-        let before = told.len();
-        self.add_up_all(searched.text, &mut events, place, (way, locate), told);
-        if told.len() == before || place.trial || place.inbound().hidden {
+        let before = matches.len();
+        self.match_all_sums(searched.text, &mut events, place, (way, locate), matches);
+        if matches.len() == before || place.trial || place.inbound().hidden {
             return;
         }
         // Samples of attacks are excluded before anything is added up, so that they do not mask
@@ -331,37 +331,37 @@ impl Signals {
         let count = events.len();
         events.retain(|event| event.weight < 0 || !is_sample(event));
         if events.len() < count {
-            told.truncate(before);
-            events.iter_mut().for_each(|event| event.is_told = false);
-            self.add_up_all(searched.text, &mut events, place, (way, locate), told);
+            matches.truncate(before);
+            events.iter_mut().for_each(|event| event.is_reported = false);
+            self.match_all_sums(searched.text, &mut events, place, (way, locate), matches);
         }
     }
 
-    fn add_up_all(
+    fn match_all_sums(
         &self,
         text: &str,
         events: &mut [Event],
         place: &Place<'_>,
         (way, locate): (Option<Suspicion>, Locate<'_>),
-        told: &mut Vec<Match>,
+        matches: &mut Vec<Match>,
     ) {
-        for sums in self.sums.chunk_by(|a, b| a.counted == b.counted) {
-            self.add_up(sums, text, events, place, (way, locate), told);
+        for sums in self.sums.chunk_by(|a, b| a.counted_intents == b.counted_intents) {
+            self.match_sums(sums, text, events, place, (way, locate), matches);
         }
     }
 
     /// Adds the sums that windows reach. All of `sums` count the same events.
-    fn add_up(
+    fn match_sums(
         &self,
         sums: &[SumRule],
         text: &str,
         events: &mut [Event],
         place: &Place<'_>,
         (way, locate): (Option<Suspicion>, Locate<'_>),
-        told: &mut Vec<Match>,
+        matches: &mut Vec<Match>,
     ) {
         let Some(first) = sums.first() else { return };
-        let found = |rule: usize, span| Match {
+        let new_match = |rule: usize, span| Match {
             rule,
             span,
             reading: "plain",
@@ -375,14 +375,14 @@ impl Signals {
             let begin =
                 events.partition_point(|event| event.span().start + longest <= window.span.start);
             let end = events.partition_point(|event| event.span().start < window.span.end);
-            let Some(near) = events.get_mut(begin..end) else {
+            let Some(nearby) = events.get_mut(begin..end) else {
                 continue;
             };
             let is_part = |event: &Event| {
                 event.span().end > window.span.start && event.weight > 0 && first.counts(event)
             };
             let is_located = |event: &Event| is_part(event) && locate(event.span()).is_some();
-            let Some(span) = locate(window.span.clone()).filter(|_| near.iter().any(is_located))
+            let Some(span) = locate(window.span.clone()).filter(|_| nearby.iter().any(is_located))
             else {
                 continue;
             };
@@ -400,21 +400,21 @@ impl Signals {
                 };
                 if window.points + extra >= sum.points {
                     fired = true;
-                    told.push(found(*rule, Some(span.clone())));
+                    matches.push(new_match(*rule, Some(span.clone())));
                 }
             }
             if fired && !place.trial {
                 // Report the signals that contributed, so that a person can see the reason. Each is
                 // reported once, whichever sum it contributes to.
-                for event in near
+                for event in nearby
                     .iter_mut()
-                    .filter(|event| is_part(event) && !event.is_told)
+                    .filter(|event| is_part(event) && !event.is_reported)
                 {
                     let Some(rule) = self.rule(event.phrase as usize) else {
                         continue;
                     };
-                    event.is_told = true;
-                    told.push(found(
+                    event.is_reported = true;
+                    matches.push(new_match(
                         rule,
                         locate(event.span()).or_else(|| Some(span.clone())),
                     ));

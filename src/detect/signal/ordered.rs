@@ -11,10 +11,10 @@ const FENCE: &str = "```";
 /// Judges commands that texts instruct to run by the rules for commands that agents send.
 pub trait OrderedCommands: Debug {
     /// Returns the rule that refuses a command.
-    fn refused_by(&self, command: &str) -> Option<&str>;
+    fn refusing_rule(&self, command: &str) -> Option<&str>;
 
     /// Returns the rule that refuses a command at the end of a passage.
-    fn refused_at_end(&self, passage: &str) -> Option<&str>;
+    fn refusing_rule_at_end(&self, passage: &str) -> Option<&str>;
 }
 
 /// Returns the place of the command that an instruction before `at` asks for: in a code block, in a

@@ -36,7 +36,7 @@ pub(super) struct Event {
     /// speaking.
     pub(super) is_estimate: bool,
     /// Whether the signal has already been added to the findings.
-    pub(super) is_told: bool,
+    pub(super) is_reported: bool,
 }
 
 impl Event {
@@ -56,7 +56,7 @@ impl Event {
             weight,
             everywhere,
             is_estimate: false,
-            is_told: false,
+            is_reported: false,
         }
     }
 
@@ -84,7 +84,7 @@ pub(super) fn windows(
     events: &[Event],
     counts: impl Fn(&Event) -> bool,
 ) -> Vec<Window> {
-    let wide = if text.is_ascii() {
+    let length = if text.is_ascii() {
         WINDOW_BYTES
     } else {
         WINDOW_BYTES_WIDE
@@ -98,15 +98,15 @@ pub(super) fn windows(
         .copied()
         .filter(|event| event.everywhere)
         .collect();
-    let mut found: Vec<Window> = Vec::new();
+    let mut windows: Vec<Window> = Vec::new();
     let mut nearest = 0;
     let mut best = BestOfIntents::new(&signals);
     for (at, first) in signals.iter().enumerate() {
         let start = first.span().start;
-        let limit = start + wide;
+        let limit = start + length;
         best.clear();
         everywhere.iter().for_each(|event| best.add(event));
-        let mut estimated = None;
+        let mut estimated_intent = None;
         let mut end = start;
         let within = signals
             .iter()
@@ -116,7 +116,7 @@ pub(super) fn windows(
         for event in within.clone() {
             end = end.max(event.span().end.min(limit.max(first.span().end)));
             if event.is_estimate {
-                estimated = Some(event.intent);
+                estimated_intent = Some(event.intent);
             }
             best.add(event);
         }
@@ -126,31 +126,31 @@ pub(super) fn windows(
         {
             nearest += 1;
         }
-        let near = mentions
+        let nearby = mentions
             .iter()
             .skip(nearest)
             .take(EVENTS)
             .take_while(|mention| mention.span().start < end + AROUND_BYTES);
-        let mut off = near
+        let mut mention_points = nearby
             .map(|mention| mention.weight)
             .fold(0, i32::saturating_add);
-        if let Some(intent) = estimated.filter(|_| off <= ABOUT_WORDS) {
+        if let Some(intent) = estimated_intent.filter(|_| mention_points <= ABOUT_WORDS) {
             best.remove(intent);
         }
-        if off < 0
+        if mention_points < 0
             && within
                 .clone()
                 .any(|event| is_quoted(text, event.span().start))
         {
-            off += QUOTED;
+            mention_points += QUOTED;
         }
-        let points = best.points() + off.max(MENTION);
+        let points = best.points() + mention_points.max(MENTION);
         let window = Window {
             span: start..end,
             points,
         };
-        let room = found.len() < WINDOWS;
-        match found.last_mut() {
+        let has_room = windows.len() < WINDOWS;
+        match windows.last_mut() {
             Some(last) if window.span.start < last.span.end => {
                 let better = if window.points > last.points {
                     window
@@ -161,14 +161,14 @@ pub(super) fn windows(
             }
             // A text with this many windows is an attack or a book about attacks: the rest counts
             // as one window.
-            Some(last) if !room => {
+            Some(last) if !has_room => {
                 last.points = last.points.max(window.points);
                 last.span.end = window.span.end;
             }
-            _ => found.push(window),
+            _ => windows.push(window),
         }
     }
-    found
+    windows
 }
 
 /// The signal with the highest weight for each intent in a window.

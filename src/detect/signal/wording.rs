@@ -41,28 +41,28 @@ const WINDOWS: usize = 64;
 impl Model {
     /// Returns windows of prose that score at least `least`, with their scores. Overlapping windows
     /// are merged.
-    pub(super) fn windows(&self, text: &str, least: i32) -> Vec<(Range<usize>, i32)> {
-        let found = Best {
+    pub(super) fn windows(&self, text: &str, min_score: i32) -> Vec<(Range<usize>, i32)> {
+        let best = BestWindows {
             model: self,
             text,
-            least,
+            min_score,
             recent: VecDeque::new(),
             windows: Vec::new(),
         };
         let mut weigher = Weigher {
             sentence: Sentence::new(&self.weights),
-            found,
+            best,
         };
         sentences::read(text, &mut weigher);
         weigher.end_sentence();
-        weigher.found.windows
+        weigher.best.windows
     }
 }
 
 /// Weighs the sentences of a text.
 struct Weigher<'m> {
     sentence: Sentence<'m>,
-    found: Best<'m>,
+    best: BestWindows<'m>,
 }
 
 impl Reader for Weigher<'_> {
@@ -75,7 +75,7 @@ impl Reader for Weigher<'_> {
     }
 
     fn end_sentence(&mut self) {
-        self.found.add(self.sentence.take(self.found.text));
+        self.best.add(self.sentence.take(self.best.text));
     }
 }
 
@@ -193,16 +193,16 @@ fn is_prose(text: &str) -> bool {
 }
 
 /// Finds the best windows of a text.
-struct Best<'m> {
+struct BestWindows<'m> {
     model: &'m Model,
     text: &'m str,
-    least: i32,
+    min_score: i32,
     /// Sentences in which a window may start.
     recent: VecDeque<WeighedSentence>,
     windows: Vec<(Range<usize>, i32)>,
 }
 
-impl Best<'_> {
+impl BestWindows<'_> {
     /// Adds a sentence and considers the best window that ends with it.
     fn add(&mut self, sentence: Option<WeighedSentence>) {
         let Some(sentence) = sentence else { return };
@@ -217,7 +217,7 @@ impl Best<'_> {
         let Some((start, score)) = self.best_prose(end) else {
             return;
         };
-        let span = self.essential(start);
+        let span = self.trim_edges(start);
         // After the maximum number of windows the last one covers the rest.
         let is_full = self.windows.len() >= WINDOWS;
         match self
@@ -225,9 +225,9 @@ impl Best<'_> {
             .last_mut()
             .filter(|(last, _)| is_full || span.start < last.end)
         {
-            Some((last, reached)) => {
+            Some((last, best_score)) => {
                 *last = last.start.min(span.start)..last.end.max(span.end);
-                *reached = score.max(*reached);
+                *best_score = score.max(*best_score);
             }
             None => self.windows.push((span, score)),
         }
@@ -255,18 +255,18 @@ impl Best<'_> {
             }
         }
         let is_found = |(start, score): &(usize, i32)| {
-            *score >= self.least && self.text.get(*start..end).is_some_and(is_prose)
+            *score >= self.min_score && self.text.get(*start..end).is_some_and(is_prose)
         };
-        if best.1 < self.least {
+        if best.1 < self.min_score {
             return None;
         }
-        let tried = best;
+        let rejected = best;
         short.sort_by_key(|(_, score)| *score);
         let short = || {
             short
                 .into_iter()
                 .rev()
-                .filter(|window| *window != tried)
+                .filter(|window| *window != rejected)
                 .find(is_found)
         };
         Some(best).filter(is_found).or_else(short)
@@ -274,7 +274,7 @@ impl Best<'_> {
 
     /// Returns the span of the recent sentences from `start`, without those at its edges that
     /// hardly contribute to the sum.
-    fn essential(&self, start: usize) -> Range<usize> {
+    fn trim_edges(&self, start: usize) -> Range<usize> {
         let window = || {
             self.recent
                 .iter()
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     fn model() -> Model {
-        Model::shipped().expect("a file of weights of the right size")
+        Model::builtin().expect("a file of weights of the right size")
     }
 
     fn best(text: &str) -> i32 {

@@ -258,7 +258,7 @@ impl UrlFacts {
     ) {
         let sure = target.by == HostOrigin::Standard;
         let empty = Hosts::default();
-        let hosts = place.ground.map_or(&empty, |ground| &ground.hosts);
+        let hosts = place.scope.map_or(&empty, |ground| &ground.hosts);
         let spelt = address::spelt(&target.host);
         if sure || target.by == HostOrigin::Start {
             let said = |host: &str| hosts.say(place.tool, host, target.port);
@@ -360,7 +360,7 @@ impl UrlFacts {
             Resolution::At(addresses) => addresses,
         };
         for address in addresses {
-            let said = place.ground.map(|ground| {
+            let said = place.scope.map(|ground| {
                 ground
                     .hosts
                     .say(place.tool, &address.to_string(), target.port)

@@ -225,7 +225,7 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
     };
     let place = Place {
         details: read_as(ReadAs::Url),
-        ground: Some(&ground),
+        scope: Some(&ground),
         ..Place::default()
     };
     for (text, reaches, denied) in [

@@ -87,7 +87,7 @@ pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
         catches: cases(&rule.cases().catches),
         spares: cases(&rule.cases().spares),
         references: rule.references.clone(),
-        was: rule.was.iter().map(ToString::to_string).collect(),
+        was: rule.former_ids.iter().map(ToString::to_string).collect(),
         source: source(&rule),
     };
     json(StatusCode::OK, &whole)

@@ -7,26 +7,26 @@ use crate::detect::flow::hash::Hashes;
 impl TaintStore {
     /// Removes the quarantine mark of this server from the pieces of `learnt`: its withheld content
     /// is now delivered to the agent.
-    pub fn release(&self, learnt: &FlowUpdate, server: usize) {
-        let mut kept = self.kept.write();
-        let kept = &mut *kept;
-        let mut over = Hashes::default();
-        for value in &learnt.quarantined {
-            if let Some(mark) = kept.marks.get_mut(&value.hash) {
-                mark.quarantined.remove(server);
-                if mark.quarantined.is_empty() {
-                    over.insert(value.hash);
+    pub fn release(&self, update: &FlowUpdate, server: usize) {
+        let mut state = self.state.write();
+        let state = &mut *state;
+        let mut released_hashes = Hashes::default();
+        for piece in &update.quarantined {
+            if let Some(label) = state.labels.get_mut(&piece.hash) {
+                label.quarantined.remove(server);
+                if label.quarantined.is_empty() {
+                    released_hashes.insert(piece.hash);
                 }
             }
         }
         // The oldest entries are removed first, so the released ones are moved to the front.
-        let (gone, stay): (Vec<_>, Vec<_>) = kept
+        let (released, remaining): (Vec<_>, Vec<_>) = state
             .quarantined
             .drain(..)
-            .partition(|(_, hash, _)| over.contains(hash));
-        let count = gone.len();
-        kept.quarantined = gone.into_iter().chain(stay).collect();
-        kept.forget_quarantined(count);
+            .partition(|(_, hash, _)| released_hashes.contains(hash));
+        let count = released.len();
+        state.quarantined = released.into_iter().chain(remaining).collect();
+        state.forget_quarantined(count);
     }
 }
 

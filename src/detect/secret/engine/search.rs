@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use super::Secrets;
-use crate::detect::secret::budget::{Budget, LOOK_BYTES, MOVED, TRY_BYTES, Unpacking, WEIGHED};
-use crate::detect::secret::check::belongs_together;
+use crate::detect::secret::budget::{Budget, CHECK_BYTES, REVERSAL_COST, TRY_BYTES, Unpacking, EVALUATION_PASSES};
+use crate::detect::secret::check::is_single_value;
 use crate::detect::secret::context::{
-    Assignment, Link, assignment, is_given_secret, is_secret, name_around,
+    Assignment, Link, assignment, is_assigned_secret, is_secret, name_around,
 };
 use crate::detect::secret::decode;
 use crate::detect::secret::escape;
 use crate::detect::secret::mirror;
-use crate::detect::secret::name::is_of_something_else;
-use crate::detect::secret::pieces::{self, begins, start};
+use crate::detect::secret::name::is_unrelated;
+use crate::detect::secret::pieces::{self, begins_word, literal_start};
 use crate::detect::secret::separated;
 use crate::detect::secret::shape::REACH;
 use crate::detect::secret::sieve::{Meaning, ScanItem};
@@ -29,7 +29,7 @@ const TRIES: usize = 4;
 const SPANS: usize = 64;
 /// Maximum length of a secret that is assembled from pieces or read backwards, in bytes; keys of
 /// several lines may be longer.
-const JOINED_BYTES: usize = 512;
+const ASSEMBLED_BYTES: usize = 512;
 
 /// Maps a range of a reading to the range of the current string that it comes from.
 pub(super) type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
@@ -38,8 +38,8 @@ pub(super) type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 pub(super) struct Search<'s> {
     secrets: &'s Secrets,
     place: &'s Place<'s>,
-    found: &'s mut Vec<Match>,
-    before: usize,
+    matches: &'s mut Vec<Match>,
+    matches_before: usize,
     budget: Budget,
     unpacking: Unpacking<'s>,
     /// Positions where pieces begin, in a text that is assembled from the strings of a call.
@@ -60,15 +60,15 @@ impl<'s> Search<'s> {
         secrets: &'s Secrets,
         place: &'s Place<'s>,
         length: usize,
-        found: &'s mut Vec<Match>,
+        matches: &'s mut Vec<Match>,
     ) -> Self {
-        let budget = Budget::for_length(length);
+        let budget = Budget::for_text(length);
         let unpacking = Unpacking::new(place.budget);
         Self {
             secrets,
             place,
-            before: found.len(),
-            found,
+            matches_before: matches.len(),
+            matches,
             budget,
             unpacking,
             seams: Vec::new(),
@@ -77,31 +77,31 @@ impl<'s> Search<'s> {
 
     /// Scans a text and the data encoded in it. `locate` maps a range of the text to one of the
     /// current string.
-    pub(super) fn through(
+    pub(super) fn scan_reading(
         &mut self,
         text: &str,
         facts: &Facts,
         reading: &'static str,
         locate: Locate<'_>,
     ) {
-        let mut open = Vec::new();
-        self.look((text, facts), reading, 0, &|span| span, locate, &mut open);
+        let mut pending = Vec::new();
+        self.scan_view((text, facts), reading, 0, &|span| span, locate, &mut pending);
         if self.place.direction() == Direction::Outbound {
-            let spelt = separated::separated(text)
+            let spelled_out = separated::separated_passages(text)
                 .into_iter()
-                .map(|found| (found, "separated", DEPTH));
-            let labels = separated::labels(text)
+                .map(|passage| (passage, "separated", DEPTH));
+            let labels = separated::label_passages(text)
                 .into_iter()
-                .map(|found| (found, "labels", DEPTH - 1));
-            for ((span, joined), reading, depth) in spelt.chain(labels) {
-                if self.afford(joined.len() * 2).is_some() {
-                    self.look(
+                .map(|passage| (passage, "labels", DEPTH - 1));
+            for ((span, joined), reading, depth) in spelled_out.chain(labels) {
+                if self.take_budget(joined.len() * 2).is_some() {
+                    self.scan_view(
                         (&joined, &Facts::new(&joined)),
                         reading,
                         depth,
                         &|_| span.clone(),
                         locate,
-                        &mut open,
+                        &mut pending,
                     );
                 }
             }
@@ -111,20 +111,20 @@ impl<'s> Search<'s> {
             origin,
             reading,
             depth,
-        }) = open.pop().filter(|_| !self.budget.is_spent())
+        }) = pending.pop().filter(|_| !self.budget.is_exhausted())
         {
             let facts = Facts::new(&text);
-            self.look(
+            self.scan_view(
                 (&text, &facts),
                 reading,
                 depth,
                 &|_| origin.clone(),
                 locate,
-                &mut open,
+                &mut pending,
             );
-            let plain = decode::folded(&text, &facts)
-                .filter(|_| depth < DEPTH && self.afford(text.len() * 2).is_some());
-            open.extend(plain.map(|text| View {
+            let plain = decode::fold_lookalikes(&text, &facts)
+                .filter(|_| depth < DEPTH && self.take_budget(text.len() * 2).is_some());
+            pending.extend(plain.map(|text| View {
                 text,
                 origin,
                 reading,
@@ -133,47 +133,47 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn look(
+    fn scan_view(
         &mut self,
         (text, facts): (&str, &Facts),
         reading: &'static str,
         depth: usize,
         origin: &dyn Fn(Range<usize>) -> Range<usize>,
         locate: Locate<'_>,
-        open: &mut Vec<View>,
+        pending: &mut Vec<View>,
     ) {
         let secrets = self.secrets;
         let mut mirrored = false;
-        let mut opened_to = 0;
-        let mut named_to = 0;
-        let mut known: Option<(Option<Range<usize>>, Option<Assignment>)> = None;
-        let tell = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
-            search.tell(rule, locate(origin(span)), reading, secret);
+        let mut decoded_end = 0;
+        let mut named_end = 0;
+        let mut last_named: Option<(Option<Range<usize>>, Option<Assignment>)> = None;
+        let report = |search: &mut Self, rule: usize, span: Range<usize>, secret: &str| {
+            search.report(rule, locate(origin(span)), reading, secret);
         };
-        secrets.sieve.pass(text, facts.code_runs(), |met| {
-            match met {
-                ScanItem::Run { start, end } if depth < DEPTH && start >= opened_to => {
-                    mirrored |= mirror::ends_first(text, start);
-                    if let Some((rule, span, secret)) = self.loose(text, start..end) {
-                        tell(self, rule, span, &secret);
+        secrets.sieve.scan(text, facts.code_runs(), |item| {
+            match item {
+                ScanItem::Run { start, end } if depth < DEPTH && start >= decoded_end => {
+                    mirrored |= mirror::is_reversed_base64(text, start);
+                    if let Some((rule, span, secret)) = self.match_loose(text, start..end) {
+                        report(self, rule, span, &secret);
                     }
-                    let opened = self.afford(end - start).and_then(|()| {
-                        decode::open(text, start, end, self.unpacking.room(&self.budget))
+                    let decoded = self.take_budget(end - start).and_then(|()| {
+                        decode::decode(text, start, end, self.unpacking.available(&self.budget))
                     });
-                    let Some(opened) = opened else { return true };
-                    self.unpacking.spend(opened.inflated, opened.cut);
-                    if self.afford(opened.text.len() * 2).is_none() {
+                    let Some(decoded) = decoded else { return true };
+                    self.unpacking.spend(decoded.unpacked_bytes, decoded.truncated);
+                    if self.take_budget(decoded.text.len() * 2).is_none() {
                         return false;
                     }
-                    opened_to = opened.end;
-                    if let (true, Some(rule)) = (opened.cut, secrets.unread) {
-                        tell(self, rule, start..end, "");
+                    decoded_end = decoded.end;
+                    if let (true, Some(rule)) = (decoded.truncated, secrets.unread) {
+                        report(self, rule, start..end, "");
                     }
-                    let origin = origin(start..opened.end);
-                    open.push(View {
-                        text: opened.text,
+                    let origin = origin(start..decoded.end);
+                    pending.push(View {
+                        text: decoded.text,
                         origin,
-                        reading: opened.reading,
+                        reading: decoded.reading,
                         depth: depth + 1,
                     });
                 }
@@ -183,79 +183,79 @@ impl<'s> Search<'s> {
                     length,
                     meanings,
                 } => {
-                    let mut told_to = named_to;
-                    let mut named = false;
+                    let mut reported_end = named_end;
+                    let mut looked_up = false;
                     for meaning in meanings {
                         match *meaning {
                             Meaning::Shape(index) => {
                                 if let Some((rule, span, secret)) =
-                                    self.forwards(text, index, last, length)
+                                    self.match_forward(text, index, last, length)
                                 {
-                                    tell(self, rule, span, &secret);
+                                    report(self, rule, span, &secret);
                                 }
                             }
-                            Meaning::Backwards(index) => {
+                            Meaning::Reversed(index) => {
                                 if let Some((rule, span, secret)) =
-                                    self.backwards(text, index, last, length)
+                                    self.match_backward(text, index, last, length)
                                 {
-                                    tell(self, rule, span, &secret);
+                                    report(self, rule, span, &secret);
                                 }
                             }
                             Meaning::Mirrored => mirrored = true,
-                            Meaning::Name | Meaning::Near(_) if last < named_to => {}
+                            Meaning::Name | Meaning::Near(_) if last < named_end => {}
                             Meaning::Name | Meaning::Near(_) => {
                                 // One name can contain many words, and one word can belong to many
                                 // shapes: look the value up only once.
-                                if !named {
-                                    named = true;
+                                if !looked_up {
+                                    looked_up = true;
                                     let name = name_around(text, last, length);
-                                    if known.as_ref().is_none_or(|(known, _)| *known != name) {
-                                        let given = |name| {
-                                            self.afford(LOOK_BYTES)
+                                    if last_named.as_ref().is_none_or(|(known, _)| *known != name) {
+                                        let find_assignment = |name| {
+                                            self.take_budget(CHECK_BYTES)
                                                 .and_then(|()| assignment(text, name))
                                         };
-                                        let value = name.clone().and_then(given);
-                                        known = Some((name, value));
+                                        let value = name.clone().and_then(find_assignment);
+                                        last_named = Some((name, value));
                                     }
                                 }
-                                let Some((_, Some(given))) = &known else {
+                                let Some((_, Some(named_value))) = &last_named else {
                                     continue;
                                 };
-                                let near = if let Meaning::Near(index) = meaning {
+                                let shape_index = if let Meaning::Near(index) = meaning {
                                     Some(*index)
                                 } else {
                                     None
                                 };
-                                if let Some(rule) = self.weigh(text, given, near) {
-                                    told_to = given.value.end;
-                                    let secret = text.get(given.value.clone()).unwrap_or_default();
-                                    tell(self, rule, given.value.clone(), secret);
+                                if let Some(rule) = self.rule_for_named(text, named_value, shape_index) {
+                                    reported_end = named_value.value.end;
+                                    let secret = text.get(named_value.value.clone()).unwrap_or_default();
+                                    report(self, rule, named_value.value.clone(), secret);
                                 }
                             }
                         }
                     }
-                    named_to = told_to;
+                    named_end = reported_end;
                 }
             }
-            !self.budget.is_spent()
+            !self.budget.is_exhausted()
         });
-        if let (Some(rule), Some(ground)) = (secrets.own, self.place.ground) {
-            ground.own.find(text, |span| tell(self, rule, span, ""));
+        if let (Some(rule), Some(scope)) = (secrets.guarded, self.place.scope) {
+            scope.guarded_values.find(text, |span| report(self, rule, span, ""));
         }
-        let seen = self
+        let session_secrets = self
             .place
-            .seen
+            .session_secrets
             .filter(|_| self.place.direction() == Direction::Outbound);
-        if let (Some(rule), Some(seen)) = (secrets.elsewhere, seen) {
-            seen.tell_elsewhere(text, |span| tell(self, rule, span, ""));
+        if let (Some(rule), Some(session_secrets)) = (secrets.from_other_server, session_secrets) {
+            session_secrets.find_from_others(text, |span| report(self, rule, span, ""));
         }
         if mirrored
             && depth < DEPTH
             && reading != "reversed"
-            && self.afford(text.len() * 2).is_some()
+            && self.take_budget(text.len() * 2).is_some()
         {
-            let (text, origin) = (mirror::reversed(text), origin(0..text.len()));
-            open.push(View {
+            let (text, origin) = (mirror::reverse(text), origin(0..text.len()));
+            pending.push(View {
                 text,
                 origin,
                 reading: "reversed",
@@ -264,10 +264,10 @@ impl<'s> Search<'s> {
         }
         if depth < DEPTH
             && escape::has_escapes(text, facts)
-            && self.afford(text.len() * 2).is_some()
+            && self.take_budget(text.len() * 2).is_some()
         {
             let whole = origin(0..text.len());
-            open.extend(escape::unescape(text).map(|text| View {
+            pending.extend(escape::unescape(text).map(|text| View {
                 text,
                 origin: whole,
                 reading: "unescaped",
@@ -278,17 +278,17 @@ impl<'s> Search<'s> {
 
     /// Pays for a detailed check. If the budget does not cover it, reports a match of the rule for
     /// unread content.
-    fn afford(&mut self, bytes: usize) -> Option<()> {
-        let paid = self.budget.take(bytes.max(LOOK_BYTES));
-        if let (None, Some(rule)) = (paid, self.secrets.unread) {
-            self.tell(rule, None, "unread", "");
+    fn take_budget(&mut self, bytes: usize) -> Option<()> {
+        let granted = self.budget.take(bytes.max(CHECK_BYTES));
+        if let (None, Some(rule)) = (granted, self.secrets.unread) {
+            self.report(rule, None, "unread", "");
         }
-        paid
+        granted
     }
 
     /// Finds a match of a shape whose literal ends at `last`, either as written or assembled from
     /// pieces.
-    fn forwards(
+    fn match_forward(
         &mut self,
         text: &str,
         index: u32,
@@ -296,33 +296,33 @@ impl<'s> Search<'s> {
         length: usize,
     ) -> Option<(usize, Range<usize>, String)> {
         let (rule, shape) = self.secrets.shapes.get(index as usize)?;
-        let (start, contiguous) = start(text, last, length)?;
-        if !begins(text, start) && !self.seams.contains(&start) {
+        let (start, contiguous) = literal_start(text, last, length)?;
+        if !begins_word(text, start) && !self.seams.contains(&start) {
             return None;
         }
-        if !shape.goes_on(text, last + 1) {
+        if !shape.may_continue(text, last + 1) {
             return None;
         }
-        self.afford(shape.cost(text, start))?;
+        self.take_budget(shape.cost(text, start))?;
         if contiguous
-            && let Some(hit) = shape.at(text, start, length, &|at| self.seams.contains(&at))
+            && let Some(hit) = shape.match_at(text, start, length, &|at| self.seams.contains(&at))
         {
             return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
         }
-        let most = if shape.long() {
+        let max_length = if shape.is_long() {
             REACH
         } else {
-            JOINED_BYTES.min(shape.longest().saturating_add(1))
+            ASSEMBLED_BYTES.min(shape.longest().saturating_add(1))
         };
-        let joined = pieces::squeeze(text.get(start..)?, most)?;
-        self.afford(joined.cost())?;
-        let hit = shape.at(&joined.text, 0, length, &|at| joined.begins(at))?;
-        let secret = joined.text.get(hit.secret)?;
-        let whole = shape.long() || belongs_together(secret.get(length.min(secret.len())..)?);
-        (whole && joined.crossed(hit.span.end)).then(|| {
+        let assembled = pieces::assemble(text.get(start..)?, max_length)?;
+        self.take_budget(assembled.cost())?;
+        let hit = shape.match_at(&assembled.text, 0, length, &|at| assembled.has_seam_at(at))?;
+        let secret = assembled.text.get(hit.secret)?;
+        let is_single = shape.is_long() || is_single_value(secret.get(length.min(secret.len())..)?);
+        (is_single && assembled.has_seam_before(hit.span.end)).then(|| {
             (
                 *rule,
-                start..start + joined.end_of(hit.span.end),
+                start..start + assembled.original_end(hit.span.end),
                 secret.to_owned(),
             )
         })
@@ -330,33 +330,33 @@ impl<'s> Search<'s> {
 
     /// Finds a match of a shape without literals that begins at the start of a run of characters,
     /// or at the start of the longer run that this is part of.
-    fn loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
+    fn match_loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
         let part = text
             .get(run.clone())
-            .filter(|part| part.len() <= JOINED_BYTES)?;
-        let part = part.get(..LOOK_BYTES).unwrap_or(part);
-        self.afford(LOOK_BYTES)?;
-        if !belongs_together(part) {
+            .filter(|part| part.len() <= ASSEMBLED_BYTES)?;
+        let part = part.get(..CHECK_BYTES).unwrap_or(part);
+        self.take_budget(CHECK_BYTES)?;
+        if !is_single_value(part) {
             return None;
         }
         let before = text
             .as_bytes()
-            .get(run.start.saturating_sub(JOINED_BYTES)..run.start)?;
+            .get(run.start.saturating_sub(ASSEMBLED_BYTES)..run.start)?;
         let belongs = |byte: &u8| {
             byte.is_ascii_alphanumeric()
                 || matches!(byte, b'.' | b':' | b'-' | b'_' | b'|' | b'~' | b'/')
         };
-        let whole = run.start - before.iter().rev().take_while(|byte| belongs(byte)).count();
-        let within = text
+        let run_start = run.start - before.iter().rev().take_while(|byte| belongs(byte)).count();
+        let preceding = text
             .as_bytes()
-            .get(whole..run.start)?
+            .get(run_start..run.start)?
             .iter()
             .enumerate()
             .rev();
-        let parts = within
+        let parts = preceding
             .filter(|(_, byte)| !byte.is_ascii_alphanumeric())
-            .map(|(at, _)| whole + at + 1);
-        let starts = std::iter::once(whole).chain(parts.take(TRIES));
+            .map(|(at, _)| run_start + at + 1);
+        let starts = std::iter::once(run_start).chain(parts.take(TRIES));
         for start in starts {
             let Some(byte) = text.as_bytes().get(start) else {
                 continue;
@@ -367,8 +367,8 @@ impl<'s> Search<'s> {
                 .iter()
                 .filter_map(|index| self.secrets.shapes.get(*index));
             for (rule, shape) in shapes.filter(|(_, shape)| shape.begins_with(*byte)) {
-                self.afford(TRY_BYTES)?;
-                if let Some(hit) = shape.at(text, start, 0, &|_| false) {
+                self.take_budget(TRY_BYTES)?;
+                if let Some(hit) = shape.match_at(text, start, 0, &|_| false) {
                     return Some((*rule, hit.span, text.get(hit.secret)?.to_owned()));
                 }
             }
@@ -377,7 +377,7 @@ impl<'s> Search<'s> {
     }
 
     /// Finds a match of a shape whose literal, reversed, ends at `last`.
-    fn backwards(
+    fn match_backward(
         &mut self,
         text: &str,
         index: u32,
@@ -385,7 +385,7 @@ impl<'s> Search<'s> {
         length: usize,
     ) -> Option<(usize, Range<usize>, String)> {
         let (rule, shape) = self.secrets.shapes.get(index as usize)?;
-        let (_, contiguous) = start(text, last, length)?;
+        let (_, contiguous) = literal_start(text, last, length)?;
         if !contiguous
             || text
                 .as_bytes()
@@ -394,19 +394,19 @@ impl<'s> Search<'s> {
         {
             return None;
         }
-        let most = if shape.long() { REACH } else { JOINED_BYTES };
-        let from = (last + 1).saturating_sub(most);
+        let max_length = if shape.is_long() { REACH } else { ASSEMBLED_BYTES };
+        let from = (last + 1).saturating_sub(max_length);
         let from = (from..=last).find(|at| text.is_char_boundary(*at))?;
         let part = text.get(from..=last)?;
         // A key of one line contains no white space.
-        let part = if shape.long() {
+        let part = if shape.is_long() {
             part
         } else {
             part.rsplit(|c: char| c.is_ascii_whitespace()).next()?
         };
-        self.afford(part.len() * MOVED)?;
+        self.take_budget(part.len() * REVERSAL_COST)?;
         let reversed: String = part.chars().rev().collect();
-        let hit = shape.at(&reversed, 0, length, &|_| false)?;
+        let hit = shape.match_at(&reversed, 0, length, &|_| false)?;
         Some((
             *rule,
             (last + 1).checked_sub(hit.span.end)?..last + 1,
@@ -415,27 +415,27 @@ impl<'s> Search<'s> {
     }
 
     /// Returns the rule by which a named value is a secret.
-    fn weigh(&mut self, text: &str, given: &Assignment, near: Option<u32>) -> Option<usize> {
-        let name = text.get(given.name.clone())?;
-        let value = text.get(given.value.clone())?;
-        self.afford(value.len() * WEIGHED)?;
-        if let Some((rule, shape)) = near.and_then(|index| self.secrets.shapes.get(index as usize))
+    fn rule_for_named(&mut self, text: &str, assignment: &Assignment, shape_index: Option<u32>) -> Option<usize> {
+        let name = text.get(assignment.name.clone())?;
+        let value = text.get(assignment.value.clone())?;
+        self.take_budget(value.len() * EVALUATION_PASSES)?;
+        if let Some((rule, shape)) = shape_index.and_then(|index| self.secrets.shapes.get(index as usize))
         {
             let between = text
-                .get(given.name.end..given.value.start)
+                .get(assignment.name.end..assignment.value.start)
                 .unwrap_or_default()
                 .to_ascii_lowercase();
-            let meant = given.link != Link::Words
+            let is_meant = assignment.link != Link::Words
                 || ["key", "token", "secret", "pass", "cred"]
                     .iter()
                     .any(|word| between.contains(word));
-            return (meant && !is_of_something_else(name) && shape.is(value)).then_some(*rule);
+            return (is_meant && !is_unrelated(name) && shape.matches_whole(value)).then_some(*rule);
         }
-        is_given_secret(text, given).then_some(self.secrets.named?)
+        is_assigned_secret(text, assignment).then_some(self.secrets.named?)
     }
 
     /// Checks a value under the name of the argument that it belongs to.
-    pub(super) fn argument(
+    pub(super) fn check_argument(
         &mut self,
         name: &str,
         text: &str,
@@ -443,35 +443,35 @@ impl<'s> Search<'s> {
     ) {
         let name = name.rsplit('.').next().unwrap_or(name);
         let value = text.trim();
-        if value.len() > JOINED_BYTES || value.contains(char::is_whitespace) {
+        if value.len() > ASSEMBLED_BYTES || value.contains(char::is_whitespace) {
             return;
         }
         if let (true, Some(rule)) = (is_secret(name, value, Link::Sign), self.secrets.named) {
-            self.tell(rule, locate(0..text.len()), "argument", value);
+            self.report(rule, locate(0..text.len()), "argument", value);
         }
     }
 
-    pub(super) fn joined(&mut self, joined: &pieces::AssembledText) {
-        let mut open = Vec::new();
-        let before = self.found.len();
+    pub(super) fn scan_assembled(&mut self, joined: &pieces::AssembledText) {
+        let mut pending = Vec::new();
+        let before = self.matches.len();
         // Keep only findings that no piece contains by itself, and those for the joined text as a
         // whole.
-        self.seams = joined.starts();
-        self.look(
+        self.seams = joined.piece_starts();
+        self.scan_view(
             (&joined.text, &Facts::new(&joined.text)),
             "joined",
             DEPTH - 1,
             &|span| span,
             &Some,
-            &mut open,
+            &mut pending,
         );
         let mut index = 0;
-        self.found.retain_mut(|found| {
+        self.matches.retain_mut(|found| {
             index += 1;
             if index <= before {
                 return true;
             }
-            let crosses = found.span.as_ref().is_none_or(|span| joined.crosses(span));
+            let crosses = found.span.as_ref().is_none_or(|span| joined.has_seam_within(span));
             found.span = None;
             crosses
         });
@@ -481,42 +481,42 @@ impl<'s> Search<'s> {
             origin,
             reading,
             depth,
-        }) = open.pop()
+        }) = pending.pop()
         {
-            if joined.crosses(&origin) {
-                self.look(
+            if joined.has_seam_within(&origin) {
+                self.scan_view(
                     (&text, &Facts::new(&text)),
                     reading,
                     depth,
                     &|_| origin.clone(),
                     &|_| None,
-                    &mut open,
+                    &mut pending,
                 );
             }
         }
     }
 
-    fn tell(
+    fn report(
         &mut self,
         mut rule: usize,
         span: Option<Range<usize>>,
         reading: &'static str,
         secret: &str,
     ) {
-        match (self.place.seen, self.place.direction()) {
-            (Some(seen), Direction::Inbound) if !secret.is_empty() => seen.note(secret),
-            (Some(seen), Direction::Outbound) if seen.came_from_here(secret) => {
+        match (self.place.session_secrets, self.place.direction()) {
+            (Some(session_secrets), Direction::Inbound) if !secret.is_empty() => session_secrets.record(secret),
+            (Some(session_secrets), Direction::Outbound) if session_secrets.is_from_this_server(secret) => {
                 rule = self.secrets.returned.unwrap_or(rule)
             }
             _ => {}
         }
-        let known = self.found.get(self.before..).unwrap_or_default();
-        let span = span.filter(|_| known.len() < SPANS);
-        if !known
+        let reported = self.matches.get(self.matches_before..).unwrap_or_default();
+        let span = span.filter(|_| reported.len() < SPANS);
+        if !reported
             .iter()
-            .any(|found| found.rule == rule && found.span == span)
+            .any(|earlier| earlier.rule == rule && earlier.span == span)
         {
-            self.found.push(Match {
+            self.matches.push(Match {
                 rule,
                 span,
                 reading,

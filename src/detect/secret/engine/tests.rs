@@ -4,7 +4,7 @@ use crate::detect::secret::check::Check;
 const BYTES: usize = 100_000;
 
 /// Returns the rules that match: 0 is a shape, 1 a name, 2 unread content.
-fn found(text: &str) -> Vec<(usize, &'static str)> {
+fn matched_rules(text: &str) -> Vec<(usize, &'static str)> {
     let shape = |name: &str, source: &str, near: &[&str]| {
         Arc::new(
             Shape::new(
@@ -42,7 +42,7 @@ fn found(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
     let place = Place::default();
     let mut search = Search::new(&secrets, &place, text.len(), &mut found);
-    search.through(text, &Facts::new(text), "plain", &Some);
+    search.scan_reading(text, &Facts::new(text), "plain", &Some);
     found
         .iter()
         .map(|found| (found.rule, found.reading))
@@ -75,10 +75,10 @@ fn large_ordinary_texts_are_read_to_their_end() {
     let code = "function k(t,e){var n=e.key||t.token;return n&&n.length>3?this.getKey(n,2):o.session(e,\"auth\")}";
     let prose = "The key to the session is that they pass the token on, and no secret of the author is lost. ";
     for text in [prose, "long key ", "key ", "token: ", row, code] {
-        assert_eq!(found(&text.repeat(BYTES / text.len())), [], "{text}");
+        assert_eq!(matched_rules(&text.repeat(BYTES / text.len())), [], "{text}");
     }
-    assert_eq!(found(&format!("data:image/png;base64,{image}")), []);
-    assert_eq!(found(&lines.join("\n")), []);
+    assert_eq!(matched_rules(&format!("data:image/png;base64,{image}")), []);
+    assert_eq!(matched_rules(&lines.join("\n")), []);
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn what_is_known_by_its_name_is_known_backwards() {
         "DB_PASSWORD=q8Zt4vNp2rKx7w",
         "client_secret = TfU9e8bi1y1FRVSrVdj5Bziy6C9H",
     ] {
-        let backwards = crate::detect::secret::mirror::reversed(text);
-        assert!(found(&backwards).contains(&(1, "reversed")), "{backwards}");
+        let backwards = crate::detect::secret::mirror::reverse(text);
+        assert!(matched_rules(&backwards).contains(&(1, "reversed")), "{backwards}");
         assert!(
-            !found(text)
+            !matched_rules(text)
                 .iter()
                 .any(|(_, reading)| *reading == "reversed"),
             "{text}"
@@ -103,7 +103,7 @@ fn a_shape_without_literals_stands_behind_any_sign() {
     let key = "SK9f1c5e0a7b3d2468ace013579bdf24c6";
     let bot = "7381920465:AAHq8Zt4vNp2rKx7wDf9yGj3hLm5kQs6uWb";
     for text in [key.to_owned(), format!("x:{bot}"), format!("id=x:{bot}")] {
-        assert_eq!(found(&text), [(0, "plain")], "{text}");
+        assert_eq!(matched_rules(&text), [(0, "plain")], "{text}");
     }
-    assert_eq!(found(&key.replace("SK", "AC")), []);
+    assert_eq!(matched_rules(&key.replace("SK", "AC")), []);
 }

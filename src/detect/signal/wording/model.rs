@@ -1,7 +1,7 @@
 //! The weights of the model of wording, and the interpretation of their sums.
 
 /// The file that `train.py` writes; [`Model::shipped`] describes its format.
-static SHIPPED: &[u8] = include_bytes!("../wording.bin");
+static BUILTIN: &[u8] = include_bytes!("../wording.bin");
 /// First bytes of the file.
 const MAGIC: &[u8] = b"wording2";
 /// Number of pairs of a share of documents and a score in the file.
@@ -42,8 +42,8 @@ impl Weights {
     #[inline]
     pub(super) fn weight(&self, a: u32, b: u32, tag: u32) -> i32 {
         let slot = slot(a, b, tag);
-        let two = self.numbers.get(slot / 2).copied().unwrap_or(0);
-        let number = two >> (slot % 2 * 4) & 0xf;
+        let byte = self.numbers.get(slot / 2).copied().unwrap_or(0);
+        let number = byte >> (slot % 2 * 4) & 0xf;
         self.steps.get(usize::from(number)).copied().unwrap_or(0)
     }
 }
@@ -53,8 +53,8 @@ impl Model {
     /// both biases, the length factors (32-bit little-endian integers), the different weights
     /// (signed bytes), and for each hash the number of its weight, two in a byte. Returns `None` if
     /// the file is malformed, which a test rules out.
-    pub(in crate::detect::signal) fn shipped() -> Option<Self> {
-        let mut rest = SHIPPED.strip_prefix(MAGIC)?;
+    pub(in crate::detect::signal) fn builtin() -> Option<Self> {
+        let mut rest = BUILTIN.strip_prefix(MAGIC)?;
         let mut number = || {
             let (number, after) = rest.split_first_chunk()?;
             rest = after;
@@ -106,10 +106,10 @@ impl Model {
     /// Returns the score that `share` of 100,000 ordinary documents reach. Between two shares in
     /// the file it is an estimate: the logarithm of the share falls about evenly with the score.
     pub(in crate::detect::signal) fn threshold(&self, share: u32) -> i32 {
-        let Some((low, score)) = self.levels.iter().rev().find(|(known, _)| *known <= share) else {
+        let Some((low, score)) = self.levels.iter().rev().find(|(level, _)| *level <= share) else {
             return i32::MAX;
         };
-        let Some((high, next)) = self.levels.iter().find(|(known, _)| *known > share) else {
+        let Some((high, next)) = self.levels.iter().find(|(level, _)| *level > share) else {
             return *score;
         };
         let [share, low, high] = [share, *low, *high].map(|share| f64::from(share).ln());

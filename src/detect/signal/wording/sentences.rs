@@ -50,7 +50,7 @@ impl Place<'_> {
             };
             let kind = kind(letter);
             if kind == Kind::Other {
-                self.pass(letter, self.at, reader);
+                self.skip(letter, self.at, reader);
                 self.at += letter.len_utf8();
                 continue;
             }
@@ -84,11 +84,11 @@ impl Place<'_> {
         let mut signs = blocks::mask(block, |byte| matches!(byte, b'.' | b'!' | b'?' | b'\n'))
             & blocks::below(next as u32);
         let begin = self.at;
-        let mut pass_until = |place: &mut Self, end: u32, reader: &mut _| {
+        let mut skip_until = |place: &mut Self, end: u32, reader: &mut _| {
             while signs & blocks::below(end) != 0 {
                 let at = signs.trailing_zeros() as usize;
                 signs &= signs - 1;
-                place.pass(
+                place.skip(
                     block.get(at).copied().map_or('\0', char::from),
                     begin + at,
                     reader,
@@ -96,7 +96,7 @@ impl Place<'_> {
             }
         };
         for (start, end) in blocks::bits(starts).zip(blocks::bits(ends)) {
-            pass_until(self, start, reader);
+            skip_until(self, start, reader);
             let from = start as usize;
             reader.word(&Word::ascii(
                 rest.get(from..).unwrap_or_default(),
@@ -104,12 +104,12 @@ impl Place<'_> {
                 begin + from,
             ));
         }
-        pass_until(self, u64::BITS, reader);
+        skip_until(self, u64::BITS, reader);
         self.at = begin + next;
     }
 
     /// Skips a character at `at` that is not part of a word.
-    fn pass(&mut self, letter: char, at: usize, reader: &mut impl Reader) {
+    fn skip(&mut self, letter: char, at: usize, reader: &mut impl Reader) {
         let next = at + letter.len_utf8();
         if ends_sentence(letter, || char_at(self.text, next), at - self.line_start) {
             reader.end_sentence();
@@ -126,9 +126,9 @@ mod tests {
 
     /// Everything that a reader received: each word with its hashes, and each end of a sentence.
     #[derive(Default, PartialEq, Debug)]
-    struct Told(Vec<Option<(usize, usize, u32, u32)>>);
+    struct Recorder(Vec<Option<(usize, usize, u32, u32)>>);
 
-    impl Reader for Told {
+    impl Reader for Recorder {
         fn word(&mut self, word: &Word) {
             self.0.push(Some((
                 word.span.start,
@@ -168,8 +168,8 @@ mod tests {
             );
         }
         for text in texts {
-            let mut blocks = Told::default();
-            let mut chars = Told::default();
+            let mut blocks = Recorder::default();
+            let mut chars = Recorder::default();
             read(&text, &mut blocks);
             Place {
                 text: &text,

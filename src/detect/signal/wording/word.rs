@@ -90,8 +90,8 @@ impl Hash {
     /// 2^64 divided by the golden ratio.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    const fn add(self, eight: u64) -> Self {
-        Self((self.0.rotate_left(23) ^ eight).wrapping_mul(Self::SPREAD))
+    const fn add(self, chunk: u64) -> Self {
+        Self((self.0.rotate_left(23) ^ chunk).wrapping_mul(Self::SPREAD))
     }
 
     const fn finish(self) -> u32 {
@@ -131,17 +131,17 @@ impl Word {
     #[inline]
     pub(super) fn ascii(rest: &[u8], length: usize, start: usize) -> Self {
         let span = start..start + length;
-        let Some(eight) = rest.first_chunk().filter(|eight| length <= eight.len()) else {
+        let Some(chunk) = rest.first_chunk().filter(|eight| length <= eight.len()) else {
             return Self::long_or_last(rest, length, span);
         };
-        if is_number(eight, length) {
+        if is_number(chunk, length) {
             return Self {
                 span,
                 whole: Hash::NUMBER,
                 stem: Hash::NUMBER,
             };
         }
-        let lower = lower_case(*eight, length);
+        let lower = lower_case(*chunk, length);
         let stem = Hash::EMPTY.add(lower & STEM_MASK).finish();
         Self {
             span,
@@ -171,12 +171,12 @@ impl Word {
         let mut whole = Hash::EMPTY;
         let mut stem = None;
         for part in letters.chunks(8) {
-            let mut eight = [0; 8];
-            eight
+            let mut bytes = [0; 8];
+            bytes
                 .iter_mut()
                 .zip(part)
-                .for_each(|(to, letter)| *to = *letter);
-            let lower = lower_case(eight, part.len());
+                .for_each(|(slot, letter)| *slot = *letter);
+            let lower = lower_case(bytes, part.len());
             stem = stem.or(Some(Hash::EMPTY.add(lower & STEM_MASK)));
             whole = whole.add(lower);
         }
@@ -190,9 +190,9 @@ impl Word {
     /// Returns a character of a script without spaces as a word.
     pub(super) fn new(letter: char, start: usize) -> Self {
         // These scripts have no letter case.
-        let mut eight = [0; 8];
-        let length = letter.encode_utf8(&mut eight).len();
-        let whole = Hash::EMPTY.add(u64::from_le_bytes(eight)).finish();
+        let mut bytes = [0; 8];
+        let length = letter.encode_utf8(&mut bytes).len();
+        let whole = Hash::EMPTY.add(u64::from_le_bytes(bytes)).finish();
         Self {
             span: start..start + length,
             whole,
@@ -214,9 +214,9 @@ const STEM_MASK: u64 = u64::MAX >> (64 - 8 * STEM_CHARS);
 /// Returns the lower case of the first ASCII letters and digits of eight bytes, with zeros in place
 /// of the bytes after them.
 #[inline]
-fn lower_case(eight: [u8; 8], length: usize) -> u64 {
+fn lower_case(bytes: [u8; 8], length: usize) -> u64 {
     // The bit by which small letters differ from capitals is set in digits, too.
-    let lower = u64::from_le_bytes(eight) | u64::from_le_bytes([b' '; 8]);
+    let lower = u64::from_le_bytes(bytes) | u64::from_le_bytes([b' '; 8]);
     lower & (u64::MAX >> (64 - 8 * length.clamp(1, 8)))
 }
 
