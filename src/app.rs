@@ -38,7 +38,7 @@ pub struct Running {
     draining: watch::Sender<bool>,
     reload: watch::Sender<u64>,
     serving: JoinHandle<()>,
-    others: Vec<JoinHandle<()>>,
+    background_tasks: Vec<JoinHandle<()>>,
     exporter: Option<Exporter>,
 }
 
@@ -90,57 +90,61 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
     else {
         return Err(faults);
     };
-    let built = |(name, upstream): (&String, &UpstreamConfig)| {
+    let build_upstream = |(name, upstream): (&String, &UpstreamConfig)| {
         let name = UpstreamName(name.as_str().into());
         let built = build::upstream(&name, upstream, &config.limits, Some(&logins));
         (name, built)
     };
-    let upstreams = config.upstreams.iter().map(built).collect();
+    let upstreams = config.upstreams.iter().map(build_upstream).collect();
     let address = address_of(&listener)?;
     let admin_address = admin.as_ref().map(address_of).transpose()?;
-    logins.logins.serve_at(&base(&config, address));
+    logins.logins.serve_at(&base_url(&config, address));
     let exporter = exporter(&config, &recorder)?;
     build::announce(&recorder, &loaded);
     build::check_pins(&config.pins);
     unencrypted(&config)
         .iter()
-        .for_each(|what| tracing::warn!("{what}"));
+        .for_each(|warning| tracing::warn!("{warning}"));
     let gate = Arc::new(Gate::new(upstreams, loaded, recorder, &config)?);
-    gate.tell_held();
+    gate.record_pending_definitions();
     let (draining, drained) = watch::channel(false);
     let front = Arc::new(
         Frontend::new(gate.clone(), &config, address, logins.clone(), drained)
             .map_err(|fault| vec![fault])?,
     );
     let serving = tokio::spawn(listen::serve(front.clone(), listener, tls));
-    let mut others = Vec::new();
+    let mut background_tasks = Vec::new();
     if let Some(listener) = admin {
         let port = admin_address.map_or(0, |address| address.port());
-        let counter = counter(&gate, &config.approval, port)?.map(Arc::new);
-        counter
+        let approval_endpoint =
+            open_approval_endpoint(&gate, &config.approval, port)?.map(Arc::new);
+        approval_endpoint
             .as_ref()
-            .map_or(Ok(()), |counter| prove_by(&front, counter.token_sha256()))?;
-        let shown = counter.as_ref().filter(|_| config.admin.has_console());
-        let console = shown.map(|counter| Console::open(&gate, counter, &config, source.clone()));
-        others.push(tokio::spawn(listen::admin::serve(
+            .map_or(Ok(()), |endpoint| prove_by(&front, endpoint.token_sha256()))?;
+        let console_endpoint = approval_endpoint
+            .as_ref()
+            .filter(|_| config.admin.has_console());
+        let console = console_endpoint
+            .map(|endpoint| Console::open(&gate, endpoint, &config, source.clone()));
+        background_tasks.push(tokio::spawn(listen::admin::serve(
             front.clone(),
             listener,
             config.admin.clone(),
-            counter,
+            approval_endpoint,
             console,
         )));
     }
-    let (reload, asked) = watch::channel(0);
-    others.push(tokio::spawn(health::watch(gate.clone())));
+    let (reload, reload_requests) = watch::channel(0);
+    background_tasks.push(tokio::spawn(health::watch(gate.clone())));
     let reloads = reload::watch(
         front.clone(),
         gate.clone(),
         logins.clone(),
         (config, source),
         stamps,
-        asked,
+        reload_requests,
     );
-    others.push(tokio::spawn(reloads));
+    background_tasks.push(tokio::spawn(reloads));
     Ok(Running {
         address,
         admin: admin_address,
@@ -150,7 +154,7 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
         draining,
         reload,
         serving,
-        others,
+        background_tasks,
         exporter,
     })
 }
@@ -160,18 +164,18 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
 /// # Errors
 /// The setting that cannot be used.
 pub fn exporter(config: &Config, recorder: &Arc<Recorder>) -> Result<Option<Exporter>, Vec<Fault>> {
-    let started = config
+    let result = config
         .otlp
         .as_ref()
         .map(|otlp| Exporter::start(otlp, recorder))
         .transpose();
-    started.map_err(|error| vec![Fault::of_file("otlp", error, None)])
+    result.map_err(|error| vec![Fault::of_file("otlp", error, None)])
 }
 
 /// Opens the endpoint at which people answer approval requests, after its token is written to a
 /// file. The endpoint is optional: if the config names no file for the token and none can be
 /// written, there is none.
-fn counter(
+fn open_approval_endpoint(
     gate: &Gate,
     config: &ApprovalConfig,
     port: u16,
@@ -180,7 +184,7 @@ fn counter(
         return Ok(None);
     };
     match ApprovalEndpoint::open(gate, &file) {
-        Ok(counter) => Ok(Some(counter)),
+        Ok(endpoint) => Ok(Some(endpoint)),
         Err(error) if config.token_file.is_some() => {
             let hint = "name a file in a folder that the gate can write to";
             Err(vec![Fault::of_file(
@@ -198,12 +202,12 @@ fn counter(
 
 fn prove_by(front: &Frontend, token_sha256: [u8; 32]) -> Result<(), Vec<Fault>> {
     front
-        .prove_by(token_sha256)
+        .enable_canaries(token_sha256)
         .map_err(|error| vec![Fault::of_file("prove", error.to_string(), None)])
 }
 
 /// Returns the URL at which a browser on this machine reaches the gate.
-fn base(config: &Config, address: SocketAddr) -> String {
+fn base_url(config: &Config, address: SocketAddr) -> String {
     let scheme = if config.listen.tls.is_some() {
         "https"
     } else {
@@ -218,9 +222,9 @@ fn base(config: &Config, address: SocketAddr) -> String {
 }
 
 async fn bind(address: SocketAddr, name: &str, faults: &mut Vec<Fault>) -> Option<TcpListener> {
-    let bound = TcpListener::bind(address).await;
+    let listener = TcpListener::bind(address).await;
     let hint = "choose another address, or stop the process that listens there";
-    bound
+    listener
         .map_err(|error| {
             faults.push(Fault::of_file(
                 name,
@@ -271,8 +275,8 @@ impl Running {
             );
             serving.abort();
         }
-        for other in self.others {
-            other.abort();
+        for task in self.background_tasks {
+            task.abort();
         }
         self.gate.shutdown().await;
         self.logins.idle().await;

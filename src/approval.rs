@@ -35,15 +35,16 @@ pub use api::{ApprovalApi, DecisionError};
 pub(crate) use approval_request::ApprovalRequest;
 pub(crate) use digest::CallDigest;
 pub(crate) use flow::{
-    AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, WaitOutcome, asks, still,
+    AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, WaitOutcome, declared_modes,
+    progress_notification,
 };
-pub(crate) use grants::private;
+pub(crate) use grants::write_private;
 pub(crate) use notify::Notifier;
 pub(crate) use pending::{PendingQuestion, Settlement};
 pub(crate) use request_state::RestoredRequest;
 
 pub(crate) use elicit::ElicitationSupport;
-use elicit::{ElicitResponse, ID_PREFIX, read};
+use elicit::{ElicitResponse, ID_PREFIX, read_response};
 use grants::Grants;
 use request_state::StateKey;
 
@@ -53,9 +54,9 @@ const ROUND: Duration = Duration::from_secs(600);
 
 /// All approval requests of the gate.
 pub(crate) struct Approvals {
-    open: Mutex<HashMap<String, Entry>>,
+    pending: Mutex<HashMap<String, Entry>>,
     grants: Grants,
-    seal: StateKey,
+    state_key: StateKey,
     recorder: Arc<Recorder>,
     notifier: Option<Notifier>,
     /// Recent refusals: while an agent is in a refusal loop, approvers are not asked for a while.
@@ -64,9 +65,9 @@ pub(crate) struct Approvals {
     console: AtomicBool,
     deadline: Duration,
     wait: Duration,
-    most: usize,
-    most_bytes: usize,
-    read: ReadLimits,
+    max_pending: usize,
+    max_pending_bytes: usize,
+    read_limits: ReadLimits,
 }
 
 /// The channel by which an answer arrived.
@@ -90,10 +91,10 @@ impl AnsweredBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// The scope of the approval; `None` is a denial.
-    pub(crate) yes: Option<Scope>,
-    pub(crate) way: AnsweredBy,
+    pub(crate) scope: Option<Scope>,
+    pub(crate) channel: AnsweredBy,
     /// The name that the approver gave, if any.
-    pub(crate) by: Option<String>,
+    pub(crate) approver: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,14 +105,14 @@ enum State {
 }
 
 struct Entry {
-    matter: ApprovalRequest,
+    request: ApprovalRequest,
     since: Instant,
-    asked_at: SystemTime,
-    until: Instant,
+    opened_at: SystemTime,
+    deadline: Instant,
     /// The id with which the agent is asked: unlike the request's name, it cannot be guessed.
-    wire: String,
+    elicitation_id: String,
     /// Whether a call is currently waiting for the answer.
-    attended: bool,
+    is_awaited: bool,
     state: watch::Sender<State>,
 }
 
@@ -127,30 +128,30 @@ impl Approvals {
         one_session: bool,
     ) -> io::Result<Self> {
         let forever = Duration::from_secs(365 * 86_400);
-        let lasts = if one_session {
+        let lifetimes = if one_session {
             (forever, forever)
         } else {
             (limits.session_idle, config.session)
         };
         Ok(Self {
-            open: Mutex::default(),
-            grants: Grants::new(config.file.clone(), lasts)?,
-            seal: StateKey::new(),
+            pending: Mutex::default(),
+            grants: Grants::new(config.file.clone(), lifetimes)?,
+            state_key: StateKey::new(),
             recorder,
             notifier: None,
             refusal_loop: RefusalLoop::new(limits),
             console: AtomicBool::new(false),
             deadline: config.deadline,
             wait: config.wait.min(config.deadline),
-            most: limits.pending_approvals,
-            most_bytes: limits.pending_approval_bytes,
-            read: limits.read.clone(),
+            max_pending: limits.pending_approvals,
+            max_pending_bytes: limits.pending_approval_bytes,
+            read_limits: limits.read.clone(),
         })
     }
 
     /// Sets the notifier for new requests.
     #[must_use]
-    pub(crate) fn notified_by(self, notifier: Option<Notifier>) -> Self {
+    pub(crate) fn with_notifier(self, notifier: Option<Notifier>) -> Self {
         Self { notifier, ..self }
     }
 
@@ -168,23 +169,23 @@ impl Approvals {
     ///
     /// # Errors
     /// An earlier approval covers it, but the audit log cannot be written.
-    pub(crate) fn granted(
+    pub(crate) fn is_covered(
         &self,
-        matter: &ApprovalRequest,
-        question: AuditId,
+        request: &ApprovalRequest,
+        audit_id: AuditId,
     ) -> Result<bool, CallError> {
-        let Some(scope) = self.grants.covers(matter) else {
+        let Some(scope) = self.grants.covering_scope(request) else {
             return Ok(false);
         };
-        let told = Approval {
+        let event = Approval {
             outcome: "approved",
             way: "earlier",
             scope: Some(scope.name()),
-            ..matter.event("")
+            ..request.event("")
         };
         self.record(Approval {
-            audit: Some(question),
-            ..told
+            audit: Some(audit_id),
+            ..event
         })
         .map_err(CallError::Audit)?;
         Ok(true)
@@ -196,60 +197,60 @@ impl Approvals {
     /// There are too many open requests, or the audit log cannot be written.
     pub(crate) fn open(
         self: &Arc<Self>,
-        matter: ApprovalRequest,
-        question: AuditId,
+        request: ApprovalRequest,
+        audit_id: AuditId,
     ) -> Result<PendingQuestion, CallError> {
         let now = Instant::now();
-        let mut open = self.entries(now);
-        if let Some((id, entry)) = open
+        let mut pending = self.entries(now);
+        if let Some((id, entry)) = pending
             .iter_mut()
-            .find(|(_, entry)| !entry.attended && entry.matter.is_same_call(&matter))
+            .find(|(_, entry)| !entry.is_awaited && entry.request.is_same_call(&request))
         {
-            entry.attended = true;
-            entry.matter.request = matter.request;
-            return Ok(self.ticket(id, entry));
+            entry.is_awaited = true;
+            entry.request.request_id = request.request_id;
+            return Ok(self.pending_question(id, entry));
         }
-        let of_agent = |entry: &&Entry| entry.matter.context.holder() == matter.context.holder();
-        if open.values().filter(of_agent).count() >= self.most {
+        let of_agent = |entry: &&Entry| entry.request.context.holder() == request.context.holder();
+        if pending.values().filter(of_agent).count() >= self.max_pending {
             return Err(CallError::Limit("pending_approvals"));
         }
-        let bytes: usize = open.values().map(|entry| entry.matter.bytes).sum();
-        if bytes.saturating_add(matter.bytes) > self.most_bytes {
+        let bytes: usize = pending.values().map(|entry| entry.request.bytes).sum();
+        if bytes.saturating_add(request.bytes) > self.max_pending_bytes {
             return Err(CallError::Limit("pending_approval_bytes"));
         }
         let id = std::iter::repeat_with(make_id)
-            .find(|id| !open.contains_key(id))
+            .find(|id| !pending.contains_key(id))
             .unwrap_or_default();
         self.record(Approval {
             outcome: "asked",
-            audit: Some(question),
-            ..matter.event(&id)
+            audit: Some(audit_id),
+            ..request.event(&id)
         })
         .map_err(CallError::Audit)?;
         let entry = Entry {
-            matter,
+            request,
             since: now,
-            asked_at: SystemTime::now(),
-            until: now + self.deadline,
-            wire: format!("{ID_PREFIX}{}", uuid::Uuid::new_v4().simple()),
-            attended: true,
+            opened_at: SystemTime::now(),
+            deadline: now + self.deadline,
+            elicitation_id: format!("{ID_PREFIX}{}", uuid::Uuid::new_v4().simple()),
+            is_awaited: true,
             state: watch::Sender::new(State::Open),
         };
         if let Some(notifier) = &self.notifier {
-            notifier.requested(&id, &entry.matter, self.deadline);
+            notifier.queue_notification(&id, &entry.request, self.deadline);
         }
-        let ticket = self.ticket(&id, &entry);
-        open.insert(id, entry);
+        let ticket = self.pending_question(&id, &entry);
+        pending.insert(id, entry);
         Ok(ticket)
     }
 
-    fn ticket(self: &Arc<Self>, id: &str, entry: &Entry) -> PendingQuestion {
-        let (id, wire) = (id.to_owned(), entry.wire.clone());
+    fn pending_question(self: &Arc<Self>, id: &str, entry: &Entry) -> PendingQuestion {
+        let (id, elicitation_id) = (id.to_owned(), entry.elicitation_id.clone());
         PendingQuestion {
             approvals: self.clone(),
             id,
-            wire,
-            until: entry.until,
+            elicitation_id,
+            deadline: entry.deadline,
             state: entry.state.subscribe(),
         }
     }
@@ -258,33 +259,41 @@ impl Approvals {
     pub(crate) fn resume(
         self: &Arc<Self>,
         id: &str,
-        matter: &ApprovalRequest,
+        request: &ApprovalRequest,
     ) -> Option<PendingQuestion> {
-        let mut open = self.entries(Instant::now());
-        let entry = open
+        let mut pending = self.entries(Instant::now());
+        let entry = pending
             .get_mut(id)
-            .filter(|entry| !entry.attended && entry.matter.is_same_call(matter))?;
-        entry.attended = true;
-        Some(self.ticket(id, entry))
+            .filter(|entry| !entry.is_awaited && entry.request.is_same_call(request))?;
+        entry.is_awaited = true;
+        Some(self.pending_question(id, entry))
     }
 
-    /// Processes the agent's response to the question that was sent as `wire`. If the client
-    /// reports that it cannot ask its user, the request stays open for other approvers.
-    pub(crate) fn take_response(&self, wire: &str, context: &Context, result: Option<Value<'_>>) {
-        let found = {
-            let open = self.entries(Instant::now());
-            let theirs = |entry: &Entry| entry.wire == wire && entry.matter.is_of(context);
-            open.iter()
-                .find(|(_, entry)| theirs(entry))
-                .map(|(id, entry)| (id.clone(), entry.matter.scopes.clone()))
+    /// Processes the agent's response to the question that was sent as `elicitation_id`. If the
+    /// client reports that it cannot ask its user, the request stays open for other approvers.
+    pub(crate) fn take_response(
+        &self,
+        elicitation_id: &str,
+        context: &Context,
+        result: Option<Value<'_>>,
+    ) {
+        let matching = {
+            let pending = self.entries(Instant::now());
+            let matches = |entry: &Entry| {
+                entry.elicitation_id == elicitation_id && entry.request.belongs_to(context)
+            };
+            pending
+                .iter()
+                .find(|(_, entry)| matches(entry))
+                .map(|(id, entry)| (id.clone(), entry.request.scopes.clone()))
         };
-        let Some((id, scopes)) = found else { return };
-        let yes = match read(result, &scopes) {
-            ElicitResponse::Yes(scope) => Some(scope),
-            ElicitResponse::No => None,
-            ElicitResponse::Nothing => return,
+        let Some((id, scopes)) = matching else { return };
+        let decision = match read_response(result, &scopes) {
+            ElicitResponse::Approved(scope) => Some(scope),
+            ElicitResponse::Denied => None,
+            ElicitResponse::Unavailable => return,
         };
-        if let Err(why) = self.answer(&id, yes, AnsweredBy::Elicitation, None) {
+        if let Err(why) = self.answer(&id, decision, AnsweredBy::Elicitation, None) {
             tracing::debug!(?why, "invalid elicitation response from the agent");
         }
     }
@@ -293,69 +302,75 @@ impl Approvals {
     fn answer(
         &self,
         id: &str,
-        yes: Option<Scope>,
-        way: AnsweredBy,
-        by: Option<String>,
+        decision: Option<Scope>,
+        channel: AnsweredBy,
+        approver: Option<String>,
     ) -> Result<(), DecisionError> {
         let now = Instant::now();
-        let mut open = self.entries(now);
-        let entry = open
+        let mut pending = self.entries(now);
+        let entry = pending
             .get_mut(id)
-            .filter(|entry| entry.until > now)
+            .filter(|entry| entry.deadline > now)
             .ok_or(DecisionError::Unknown)?;
         if *entry.state.borrow() != State::Open {
-            return Err(DecisionError::Already);
+            return Err(DecisionError::AlreadyAnswered);
         }
-        if yes.is_some_and(|scope| !entry.matter.scopes.contains(&scope)) {
-            return Err(DecisionError::Scope(entry.matter.scopes.clone()));
+        if decision.is_some_and(|scope| !entry.request.scopes.contains(&scope)) {
+            return Err(DecisionError::Scope(entry.request.scopes.clone()));
         }
-        let told = Approval {
-            outcome: if yes.is_some() { "approved" } else { "denied" },
-            way: way.name(),
-            scope: yes.map(Scope::name),
-            by: by.as_deref(),
-            took: Some(now.saturating_duration_since(entry.since)),
-            ..entry.matter.event(id)
+        let event = Approval {
+            outcome: if decision.is_some() {
+                "approved"
+            } else {
+                "denied"
+            },
+            way: channel.name(),
+            scope: decision.map(Scope::name),
+            approver: approver.as_deref(),
+            duration: Some(now.saturating_duration_since(entry.since)),
+            ..entry.request.event(id)
         };
-        self.record(told).map_err(|_| DecisionError::Untold)?;
-        entry
-            .state
-            .send_replace(State::Answered(Answer { yes, way, by }));
+        self.record(event).map_err(|_| DecisionError::NotRecorded)?;
+        entry.state.send_replace(State::Answered(Answer {
+            scope: decision,
+            channel,
+            approver,
+        }));
         // If no call is waiting now, the agent has the full deadline again to come back for the
         // answer.
-        entry.until = entry.until.max(now + self.deadline);
+        entry.deadline = entry.deadline.max(now + self.deadline);
         Ok(())
     }
 
     /// Cancels a request that the agent has withdrawn: it is not sent, whatever the answer.
-    pub(crate) fn cancelled(&self, context: &Context, request: &str) {
-        let mut open = self.entries(Instant::now());
-        open.retain(|id, entry| {
-            let meant = entry.attended
-                && entry.matter.is_of(context)
-                && same_id(&entry.matter.request, request);
-            if meant {
-                self.told_of(Approval {
+    pub(crate) fn cancel(&self, context: &Context, request: &str) {
+        let mut pending = self.entries(Instant::now());
+        pending.retain(|id, entry| {
+            let is_cancelled = entry.is_awaited
+                && entry.request.belongs_to(context)
+                && same_id(&entry.request.request_id, request);
+            if is_cancelled {
+                self.record_or_log(Approval {
                     outcome: "cancelled",
-                    ..entry.matter.event(id)
+                    ..entry.request.event(id)
                 });
                 entry.state.send_replace(State::Cancelled);
             }
-            !meant
+            !is_cancelled
         });
     }
 
     /// Returns the state that is sent with a question as `requestState`.
-    pub(crate) fn sealed(
+    pub(crate) fn seal_state(
         &self,
-        ticket: &PendingQuestion,
-        matter: &ApprovalRequest,
+        question: &PendingQuestion,
+        request: &ApprovalRequest,
         context: &Context,
         message: &Message,
     ) -> Option<String> {
-        self.seal.seal(
-            &ticket.id,
-            &matter.digest,
+        self.state_key.seal(
+            &question.id,
+            &request.digest,
             context,
             message,
             message.single()?,
@@ -364,9 +379,9 @@ impl Approvals {
 
     /// Returns the state that is sent with a request to log in: it contains only what the call
     /// carried.
-    pub(crate) fn sealed_login(&self, context: &Context, message: &Message) -> Option<String> {
+    pub(crate) fn seal_login_state(&self, context: &Context, message: &Message) -> Option<String> {
         let envelope = message.single()?;
-        self.seal.seal(
+        self.state_key.seal(
             "login",
             &CallDigest::new(context, message, envelope),
             context,
@@ -379,17 +394,17 @@ impl Approvals {
     ///
     /// # Errors
     /// It has parts of the gate that are invalid.
-    pub(crate) fn restored(
+    pub(crate) fn restore(
         &self,
         context: &Context,
         message: &Message,
     ) -> Result<Option<RestoredRequest>, CallError> {
-        self.seal.open(context, message, &self.read)
+        self.state_key.open(context, message, &self.read_limits)
     }
 
     /// Stores the approval for its scope.
-    pub(crate) fn remember(&self, matter: &ApprovalRequest, scope: Scope) {
-        if let Err(error) = self.grants.add(matter, scope) {
+    pub(crate) fn remember(&self, request: &ApprovalRequest, scope: Scope) {
+        if let Err(error) = self.grants.add(request, scope) {
             tracing::error!(%error, "cannot store a permanent approval; it is valid until the gateway stops");
         }
     }
@@ -397,7 +412,7 @@ impl Approvals {
     /// Handles an approved call that the server answers with questions of its own (2026-07-28,
     /// MRTR): when the call is repeated with the answers, it is still the same call and needs no
     /// second approval.
-    pub(crate) fn goes_on(&self, matter: &ApprovalRequest, message: &Message) {
+    pub(crate) fn allow_next_round(&self, request: &ApprovalRequest, message: &Message) {
         let Some(result) = message.single().and_then(|envelope| message.body(envelope)) else {
             return;
         };
@@ -408,7 +423,7 @@ impl Approvals {
             == Some("input_required")
         {
             self.grants
-                .next_round(matter, Instant::now() + self.deadline.max(ROUND));
+                .next_round(request, Instant::now() + self.deadline.max(ROUND));
         }
     }
 
@@ -419,28 +434,28 @@ impl Approvals {
 
     /// Returns the open requests after removing those that have expired.
     fn entries(&self, now: Instant) -> MutexGuard<'_, HashMap<String, Entry>> {
-        let mut open = self.open.lock();
-        open.retain(|id, entry| {
-            let over = !entry.attended && entry.until <= now;
-            if over {
-                self.told_over(id, entry, now);
+        let mut pending = self.pending.lock();
+        pending.retain(|id, entry| {
+            let is_expired = !entry.is_awaited && entry.deadline <= now;
+            if is_expired {
+                self.record_expiry(id, entry, now);
             }
-            !over
+            !is_expired
         });
-        open
+        pending
     }
 
-    fn told_over(&self, id: &str, entry: &Entry, now: Instant) {
+    fn record_expiry(&self, id: &str, entry: &Entry, now: Instant) {
         let outcome = if *entry.state.borrow() == State::Open {
             "expired"
         } else {
             "unused"
         };
         let took = Some(now.saturating_duration_since(entry.since));
-        self.told_of(Approval {
+        self.record_or_log(Approval {
             outcome,
-            took,
-            ..entry.matter.event(id)
+            duration: took,
+            ..entry.request.event(id)
         });
     }
 
@@ -448,7 +463,7 @@ impl Approvals {
         self.recorder.record(Event::Approval(&approval))
     }
 
-    fn told_of(&self, approval: Approval<'_>) {
+    fn record_or_log(&self, approval: Approval<'_>) {
         if let Err(error) = self.record(approval) {
             tracing::error!(%error, "cannot write the audit log");
         }

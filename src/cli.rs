@@ -152,118 +152,118 @@ pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     match parsed.unwrap_or_else(|error| error.exit()).verb {
         Verb::Demo(args) => demo::run(&args),
-        Verb::Init(args) => written(init::run(
+        Verb::Init(args) => exit_code(init::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
-        Verb::Agent(args) => written(agent::run(
+        Verb::Agent(args) => exit_code(agent::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Approve(args) => written(approve::run(
+        Verb::Approve(args) => exit_code(approve::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Audit(args) => written(audit::run(
+        Verb::Audit(args) => exit_code(audit::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Console(args) => written(console::run(
+        Verb::Console(args) => exit_code(console::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Login(args) => written(login::run(
+        Verb::Login(args) => exit_code(login::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Logout(args) => written(logout::run(
+        Verb::Logout(args) => exit_code(logout::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Auth(args) => written(auth::run(
+        Verb::Auth(args) => exit_code(auth::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Pins(args) => written(pins::run(
+        Verb::Pins(args) => exit_code(pins::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Prove(args) => written(prove::run(
+        Verb::Prove(args) => exit_code(prove::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Install(args) => written(install::install(
+        Verb::Install(args) => exit_code(install::install(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Uninstall(args) => written(install::uninstall(
+        Verb::Uninstall(args) => exit_code(install::uninstall(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Service(args) => written(service::run(
+        Verb::Service(args) => exit_code(service::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Quarantine(args) => written(quarantine::run(
+        Verb::Quarantine(args) => exit_code(quarantine::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Scan(args) => written(scan::run(
+        Verb::Scan(args) => exit_code(scan::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Doctor(args) => written(doctor::run(
+        Verb::Doctor(args) => exit_code(doctor::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
         Verb::Check(args) => check::run(&args),
-        Verb::Completions(args) => written(completions::completions(
+        Verb::Completions(args) => exit_code(completions::completions(
             &args,
             command(),
             &mut io::stdout().lock(),
         )),
-        Verb::Man(args) => written(completions::man(
+        Verb::Man(args) => exit_code(completions::man(
             &args,
             command(),
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
         Verb::Inspect(args) => inspect::run(&args),
-        Verb::Explain(args) => written(explain::run(
+        Verb::Explain(args) => exit_code(explain::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Suppress(args) => written(suppress::run(
+        Verb::Suppress(args) => exit_code(suppress::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Replay(args) => written(replay::run(
+        Verb::Replay(args) => exit_code(replay::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
         )),
-        Verb::Metrics(args) => written(metrics::run(&args, &mut io::stdout().lock())),
-        Verb::Rules(args) => written(rules::run(
+        Verb::Metrics(args) => exit_code(metrics::run(&args, &mut io::stdout().lock())),
+        Verb::Rules(args) => exit_code(rules::run(
             &args,
             &mut io::stdout().lock(),
             &mut io::stderr().lock(),
@@ -292,7 +292,7 @@ fn command() -> Command {
 }
 
 /// Returns the exit code of a command that writes output. A closed pipe (`| head`) is not an error.
-fn written(code: io::Result<u8>) -> ExitCode {
+fn exit_code(code: io::Result<u8>) -> ExitCode {
     code.map_or_else(
         |error| {
             ExitCode::from(if error.kind() == io::ErrorKind::BrokenPipe {

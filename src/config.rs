@@ -39,12 +39,12 @@ pub use audit::{Anchor, AuditConfig, AuditTo, Rotation};
 pub use calls::{CallLimits, ToolLimits};
 pub use classifier::{ClassifierConfig, ClassifierScope};
 pub use flow::FlowConfig;
-pub use guarded_secrets::OwnConfig;
+pub use guarded_secrets::GuardedSecretsConfig;
 pub use limits::Limits;
 pub use listen::{Listen, ListenTls};
 pub use load::{
-    load, load_admin, load_agents, load_audit, load_edited, load_kept, load_listen, load_login,
-    load_oauth, load_pins, load_policies, load_to_run,
+    load, load_admin, load_agents, load_audit, load_edited, load_listen, load_login, load_oauth,
+    load_pins, load_policies, load_stores, load_to_run,
 };
 pub use notify::NotifyConfig;
 pub use oauth::{Callback, EnterpriseConfig, Grant, LoginConfig, OAuthConfig, TokenOf, VaultKey};
@@ -52,8 +52,8 @@ pub use otlp::OtlpConfig;
 pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
 pub use results::StoredResultLimits;
-pub use secret::{Secret, names_a_secret};
-pub use stores::{EvidenceConfig, Keeps, QuarantineConfig};
+pub use secret::{Secret, is_secret_name};
+pub use stores::{EvidenceConfig, EvidenceLevel, QuarantineConfig};
 pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
 pub use tool::{
@@ -107,9 +107,9 @@ pub struct Config {
 impl Config {
     /// Fills in default folders for stored messages, below the user's `state` folder.
     #[must_use]
-    pub fn keeping_at_home(mut self, state: Option<PathBuf>) -> Self {
-        self.quarantine = self.quarantine.of_user(state.clone());
-        self.evidence = self.evidence.of_user(state);
+    pub fn with_default_folders(mut self, state: Option<PathBuf>) -> Self {
+        self.quarantine = self.quarantine.with_default_folder(state.clone());
+        self.evidence = self.evidence.with_default_folder(state);
         self
     }
 }
@@ -143,7 +143,7 @@ pub struct PolicyConfig {
     pub sql: Vec<String>,
     /// The same, for arguments that may contain nothing but queries.
     pub sql_read_only: Vec<String>,
-    /// Settings of single tools by glob, most specific first; see [`PolicyConfig::of_tool`].
+    /// Settings of single tools by glob, most specific first; see [`PolicyConfig::tool_settings`].
     pub tools: Vec<(String, ToolConfig)>,
     /// Whether the first write of a session requires approval (`confirm`).
     pub confirm_first_write: bool,
@@ -167,7 +167,7 @@ pub struct PolicyConfig {
     /// The files and hosts that calls may reach.
     pub places: PlacesConfig,
     /// Secret values that must never leave.
-    pub own: OwnConfig,
+    pub guarded_secrets: GuardedSecretsConfig,
     /// Reasons for which content that was not inspected causes its message to be blocked
     /// (`block_uninspected`).
     pub block_uninspected: Vec<SkipReason>,
@@ -179,7 +179,7 @@ pub struct PolicyConfig {
     /// The external classifier for server content (`classifier`), if set.
     pub classifier: Option<Arc<ClassifierConfig>>,
     /// What is stored of messages for later (`evidence`).
-    pub evidence: Keeps,
+    pub evidence: EvidenceLevel,
 }
 
 /// Default for [`PolicyConfig::result_text_bytes`].
@@ -213,12 +213,12 @@ impl Default for PolicyConfig {
             result_text_bytes: BTreeMap::new(),
             result_block_bytes: BTreeMap::new(),
             places: PlacesConfig::default(),
-            own: OwnConfig::default(),
+            guarded_secrets: GuardedSecretsConfig::default(),
             block_uninspected: vec![],
             redact_secrets: false,
             flow: FlowConfig::default(),
             classifier: None,
-            evidence: Keeps::default(),
+            evidence: EvidenceLevel::default(),
         }
     }
 }
@@ -273,7 +273,7 @@ impl UpstreamConfig {
 
     /// Reports whether the server is reached in the same way, so that its running connections and
     /// processes can be kept. Policies may differ.
-    pub fn is_reached_like(&self, other: &Self) -> bool {
+    pub fn has_same_connection(&self, other: &Self) -> bool {
         self.transport == other.transport
             && self.initialize_timeout == other.initialize_timeout
             && self.request_timeout == other.request_timeout
@@ -325,7 +325,7 @@ impl HttpTransport {
 
 impl Transport {
     /// Reports whether this is the same server as `other`, apart from credentials.
-    pub fn leads_where(&self, other: &Self) -> bool {
+    pub fn is_same_server(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Http(one), Self::Http(other)) | (Self::Sse(one), Self::Sse(other)) => {
                 one.url == other.url
@@ -405,7 +405,7 @@ impl Admin {
         let loopback = self
             .address
             .is_some_and(|address| address.ip().is_loopback());
-        let asked = self.console.unwrap_or(loopback);
-        asked && self.address.is_some() && (loopback || self.console_url.is_some())
+        let enabled = self.console.unwrap_or(loopback);
+        enabled && self.address.is_some() && (loopback || self.console_url.is_some())
     }
 }

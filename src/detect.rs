@@ -113,24 +113,27 @@ pub trait Detector: Send + Sync + fmt::Debug {
     /// Adds every rule that `text` matches at `place`. Linear in the text, whatever it holds.
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>);
 
-    /// Adds every rule that the strings of one call match together, as its receiver may put them together, and that none
-    /// matches by itself. Nothing, for most kinds.
+    /// Adds every rule that the strings of one call match together, as its receiver may put them
+    /// together, and that none matches by itself. Nothing, for most kinds.
     fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, matches: &mut Vec<Match>) {
         let (_, _, _) = (parts, place, matches);
     }
 
-    /// Adds every rule that a call as such matches at `place`, whatever stands in it. Nothing, for most kinds.
+    /// Adds every rule that a call as such matches at `place`, whatever stands in it. Nothing, for
+    /// most kinds.
     fn scan_call(&self, place: &Place<'_>, matches: &mut Vec<Match>) {
         let (_, _) = (place, matches);
     }
 
-    /// What searching a text costs each rule, if nothing matches. Nothing, for kinds that cost the same on every text.
+    /// What searching a text costs each rule, if nothing matches. Nothing, for kinds that cost the
+    /// same on every text.
     fn costs(&self, text: &str) -> Vec<(usize, Cost)> {
         let _ = text;
         Vec::new()
     }
 
-    /// Notes what `text`, which came from a server, is worth remembering for: see [`Place::seen`]. Nothing, for most kinds.
+    /// Notes what `text`, which came from a server, is worth remembering for: see
+    /// [`Place::session_secrets`]. Nothing, for most kinds.
     fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
         let (_, _) = (text, place);
     }

@@ -182,7 +182,7 @@ pub struct Table<'s> {
     members: Members<'s>,
     /// The position at which it begins.
     at: usize,
-    used: RefCell<HashSet<String>>,
+    used_keys: RefCell<HashSet<String>>,
 }
 
 impl<'s> Table<'s> {
@@ -210,7 +210,7 @@ impl<'s> Table<'s> {
     }
 
     /// Reports a fault of one key's value.
-    pub fn fault_of(&self, key: &str, message: impl Into<String>, hint: Option<&str>) {
+    pub fn fault_at_key(&self, key: &str, message: impl Into<String>, hint: Option<&str>) {
         let at = self.members.get(key).map_or(self.at, |value| value.at);
         self.source.fault(at, message, hint.map(Into::into));
     }
@@ -237,11 +237,11 @@ impl<'s> Table<'s> {
     }
 
     /// Marks a key as known although its value is not read.
-    pub fn know(&self, key: &str) {
+    pub fn mark_known(&self, key: &str) {
         // The keys of a built-in file need no check: tests read all of these files like any other
         // file.
         if !self.source.is_built_in() {
-            self.used.borrow_mut().insert(key.to_owned());
+            self.used_keys.borrow_mut().insert(key.to_owned());
         }
     }
 
@@ -257,29 +257,29 @@ impl<'s> Table<'s> {
     }
 
     fn take(&self, key: &str) -> Option<Value<'s>> {
-        self.know(key);
+        self.mark_known(key);
         self.members.get(key)
     }
 
-    fn inner(&self, members: Members<'s>, at: usize) -> Self {
+    fn subtable(&self, members: Members<'s>, at: usize) -> Self {
         Self {
             source: self.source,
             members,
             at,
-            used: RefCell::default(),
+            used_keys: RefCell::default(),
         }
     }
 
     /// Returns a text that the build has added to a table of a built-in file; `None` in any other
     /// file.
-    pub(crate) fn added(&self, key: &str) -> Option<ByteString> {
+    pub(crate) fn added_text(&self, key: &str) -> Option<ByteString> {
         match self
             .members
             .get(key)
             .filter(|_| self.source.is_built_in())?
             .content
         {
-            Content::String(text) => Some(self.source.keep(text)),
+            Content::String(text) => Some(self.source.to_byte_string(text)),
             _ => None,
         }
     }
@@ -292,7 +292,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    fn wrong(&self, value: &Value<'_>, key: &str, wanted: &str) {
+    fn report_type(&self, value: &Value<'_>, key: &str, wanted: &str) {
         self.source.fault(
             value.at,
             format!("`{key}` must be {wanted}, not {}", value.kind()),
@@ -317,7 +317,7 @@ impl<'s> Table<'s> {
                 place: self.source.place(value.at),
             }),
             _ => {
-                self.wrong(&value, key, "a string");
+                self.report_type(&value, key, "a string");
                 None
             }
         }
@@ -338,25 +338,25 @@ impl<'s> Table<'s> {
 
     /// Like [`Self::strings`], but texts of a built-in file are not copied from the binary.
     pub fn texts(&self, key: &str) -> Vec<Located<ByteString>> {
-        self.list(key, |text| self.source.keep(text))
+        self.list(key, |text| self.source.to_byte_string(text))
     }
 
-    fn list<T>(&self, key: &str, keep: impl Fn(&str) -> T) -> Vec<Located<T>> {
+    fn list<T>(&self, key: &str, convert: impl Fn(&str) -> T) -> Vec<Located<T>> {
         let Some(value) = self.take(key) else {
             return Vec::new();
         };
         let Content::List(items) = value.content else {
-            self.wrong(&value, key, "a list of strings");
+            self.report_type(&value, key, "a list of strings");
             return Vec::new();
         };
         let mut out = Vec::with_capacity(items.size_hint().0);
         for item in items {
             match item.content {
                 Content::String(text) => out.push(Located {
-                    value: keep(text),
+                    value: convert(text),
                     place: self.source.place(item.at),
                 }),
-                _ => self.wrong(&item, key, "a list of strings"),
+                _ => self.report_type(&item, key, "a list of strings"),
             }
         }
         out
@@ -384,7 +384,7 @@ impl<'s> Table<'s> {
         match value.content {
             Content::Boolean(boolean) => Some(boolean),
             _ => {
-                self.wrong(&value, key, "true or false");
+                self.report_type(&value, key, "true or false");
                 None
             }
         }
@@ -394,7 +394,7 @@ impl<'s> Table<'s> {
     pub fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.take(key)?;
         let Content::Integer(digits, radix) = value.content else {
-            self.wrong(&value, key, "a whole number");
+            self.report_type(&value, key, "a whole number");
             return None;
         };
         match u64::from_str_radix(digits, radix) {
@@ -435,9 +435,9 @@ impl<'s> Table<'s> {
     pub fn table(&self, key: &str) -> Option<Self> {
         let value = self.take(key)?;
         match value.content {
-            Content::Table(members) => Some(self.inner(members, value.at)),
+            Content::Table(members) => Some(self.subtable(members, value.at)),
             _ => {
-                self.wrong(&value, key, "a table");
+                self.report_type(&value, key, "a table");
                 None
             }
         }
@@ -449,7 +449,7 @@ impl<'s> Table<'s> {
             return Vec::new();
         };
         let Content::List(items) = value.content else {
-            self.wrong(
+            self.report_type(
                 &value,
                 key,
                 &format!("a list of tables (write `[[{key}]]`)"),
@@ -459,8 +459,8 @@ impl<'s> Table<'s> {
         let mut out = Vec::new();
         for item in items {
             match item.content {
-                Content::Table(members) => out.push(self.inner(members, item.at)),
-                _ => self.wrong(&item, key, "a list of tables"),
+                Content::Table(members) => out.push(self.subtable(members, item.at)),
+                _ => self.report_type(&item, key, "a list of tables"),
             }
         }
         out
@@ -471,7 +471,7 @@ impl<'s> Table<'s> {
         if self.source.is_built_in() {
             return;
         }
-        let used = self.used.borrow();
+        let used = self.used_keys.borrow();
         let known: Vec<&str> = used.iter().map(String::as_str).collect();
         for (name, at, _) in self.members.all() {
             if !used.contains(name) {

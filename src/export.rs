@@ -28,12 +28,12 @@ use resource::ExportResource;
 use send::Sender;
 
 /// Maximum time to send queued records when the gate ends.
-const CLOSE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Exports records until it is closed.
 pub struct Exporter {
     stop: watch::Sender<bool>,
-    ended: Mutex<Receiver<()>>,
+    end_signal: Mutex<Receiver<()>>,
 }
 
 /// The queue of audit lines.
@@ -61,15 +61,15 @@ impl Exporter {
     /// # Errors
     /// The setting that cannot be used, in words for the user.
     pub fn start(config: &OtlpConfig, recorder: &Arc<Recorder>) -> Result<Self, String> {
-        let post = Arc::new(Collector::new(config)?);
-        let (stop, stopped) = watch::channel(false);
+        let collector = Arc::new(Collector::new(config)?);
+        let (stop, stop_signal) = watch::channel(false);
         let origin = Arc::new(ExportResource::new(config));
         let sender = |signal: &'static str| {
             Sender::new(
                 signal,
-                post.clone(),
+                collector.clone(),
                 recorder.export_counts(signal),
-                stopped.clone(),
+                stop_signal.clone(),
             )
         };
         let lines = config
@@ -79,45 +79,46 @@ impl Exporter {
             .traces
             .then(|| Arc::new(Queue::new(config, recorder.export_counts("traces").dropped)));
         let (interval, logs, traces) = (config.interval, sender("logs"), sender("traces"));
-        let gathered = config.metrics.then(|| {
+        let metrics_sender = config.metrics.then(|| {
             (
                 sender("metrics"),
                 config.metrics_interval,
                 config.batch_records,
             )
         });
-        let (weak, began, same) = (Arc::downgrade(recorder), SystemTime::now(), origin.clone());
-        let (of_lines, of_spans) = (lines.clone(), spans.clone());
-        let mut closing = stopped;
+        let (weak, start, shared_origin) =
+            (Arc::downgrade(recorder), SystemTime::now(), origin.clone());
+        let (line_queue, span_queue) = (lines.clone(), spans.clone());
+        let mut closing = stop_signal;
         let work = async move {
-            let send_lines = when(of_lines, |queue| {
-                logs.all(queue, interval, |lines| logs::request(&lines, &origin))
+            let send_lines = run_if_some(line_queue, |queue| {
+                logs.send_all(queue, interval, |lines| logs::request(&lines, &origin))
             });
-            let send_spans = when(of_spans, |queue| {
-                traces.all(queue, interval, |batch| spans::request(batch, &origin))
+            let send_spans = run_if_some(span_queue, |queue| {
+                traces.send_all(queue, interval, |batch| spans::request(batch, &origin))
             });
-            let send_metrics = when(gathered, |(sender, every, points)| {
+            let send_metrics = run_if_some(metrics_sender, |(sender, period, points)| {
                 let requests = move || {
                     let families = weak
                         .upgrade()
                         .map(|recorder| recorder.gather())
                         .unwrap_or_default();
-                    metrics::requests(&families, &same, began, points)
+                    metrics::requests(&families, &shared_origin, start, points)
                 };
-                sender.regularly(every, requests)
+                sender.send_regularly(period, requests)
             });
-            let all = async { tokio::join!(send_lines, send_spans, send_metrics) };
-            let over = async {
+            let sending = async { tokio::join!(send_lines, send_spans, send_metrics) };
+            let timeout = async {
                 // An exporter that is dropped ends too.
                 drop(closing.wait_for(|stop| *stop).await);
-                tokio::time::sleep(CLOSE).await;
+                tokio::time::sleep(CLOSE_TIMEOUT).await;
             };
             tokio::select! {
-                _ = all => {}
-                () = over => tracing::warn!("OTLP export did not finish within {} s", CLOSE.as_secs()),
+                _ = sending => {}
+                () = timeout => tracing::warn!("OTLP export did not finish within {} s", CLOSE_TIMEOUT.as_secs()),
             }
         };
-        let (end, ended) = sync_channel(1);
+        let (end, end_signal) = sync_channel(1);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -137,22 +138,25 @@ impl Exporter {
         });
         Ok(Self {
             stop,
-            ended: Mutex::new(ended),
+            end_signal: Mutex::new(end_signal),
         })
     }
 
     /// Sends queued records, for at most 5 s. Later records are dropped. Blocks the thread.
     pub fn close(&self) {
         self.stop.send_replace(true);
-        let ended = self.ended.lock();
-        if ended.recv_timeout(CLOSE + Duration::from_secs(1)).is_err() {
+        let end_signal = self.end_signal.lock();
+        if end_signal
+            .recv_timeout(CLOSE_TIMEOUT + Duration::from_secs(1))
+            .is_err()
+        {
             tracing::debug!("the exporter had already stopped");
         }
     }
 }
 
-async fn when<T, F: Future<Output = ()>>(what: Option<T>, work: impl FnOnce(T) -> F) {
-    if let Some(what) = what {
+async fn run_if_some<T, F: Future<Output = ()>>(value: Option<T>, work: impl FnOnce(T) -> F) {
+    if let Some(what) = value {
         work(what).await;
     }
 }

@@ -50,8 +50,8 @@ pub use finding::{Detail, Evidence, Finding, Trace};
 pub use policy::{Policy, TextInspection, TextVerdict};
 pub use result_size::ResultSize;
 pub use skip_reason::SkipReason;
-pub use suppress::{Suppressed, Suppressions, more_suppressed};
-pub use truncate::{AT, Paging, Portions, Rest, address, footer};
+pub use suppress::{SuppressedAction, Suppressions, describe_suppression_changes};
+pub use truncate::{Paging, Portions, Remainder, URI_PREFIX, footer, page_uri};
 pub use verdict::{Coverage, Inspection, Mode, Question, Refusal, Uninspected, Verdict};
 pub use wrap::between_markers;
 

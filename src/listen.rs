@@ -53,21 +53,21 @@ use identity::Identity;
 pub struct Frontend {
     gate: Arc<Gate>,
     listen: Listen,
-    entry: ArcSwap<Authenticator>,
+    authenticator: ArcSwap<Authenticator>,
     /// Notified when the authenticator is replaced.
-    entered: watch::Sender<()>,
-    bound: SocketAddr,
+    authenticator_changed: watch::Sender<()>,
+    bound_address: SocketAddr,
     logins: Arc<Shared>,
     channels: sse::Channels,
     /// Invalid tokens of agents.
-    guesses: FailedLogins,
+    failed_logins: FailedLogins,
     draining: watch::Receiver<bool>,
     /// The endpoint for canaries, once it is enabled.
-    prover: OnceLock<prove::ProveEndpoint>,
+    prove_endpoint: OnceLock<prove::ProveEndpoint>,
 }
 
 impl Frontend {
-    /// Assembles the front end for a listener that is `bound` to an address. `draining` becomes
+    /// Assembles the front end for a listener at `bound_address`. `draining` becomes
     /// true when streams have to end.
     ///
     /// # Errors
@@ -75,31 +75,31 @@ impl Frontend {
     pub fn new(
         gate: Arc<Gate>,
         config: &Config,
-        bound: SocketAddr,
+        bound_address: SocketAddr,
         logins: Arc<Shared>,
         draining: watch::Receiver<bool>,
     ) -> Result<Self, Fault> {
         let evicted = gate.recorder().limit_hits("verified_tokens");
-        let entry = Authenticator::new(config, None, &evicted)
+        let authenticator = Authenticator::new(config, None, &evicted)
             .map_err(|error| Fault::of_file("issuer", error, None))?;
-        let (listen, entry, channels) = (
+        let (listen, authenticator, channels) = (
             config.listen.clone(),
-            ArcSwap::from_pointee(entry),
+            ArcSwap::from_pointee(authenticator),
             sse::Channels::default(),
         );
-        let entered = watch::Sender::new(());
-        let guesses = FailedLogins::new(gate.limits().wrong_tokens_per_minute);
+        let authenticator_changed = watch::Sender::new(());
+        let failed_logins = FailedLogins::new(gate.limits().wrong_tokens_per_minute);
         Ok(Self {
             gate,
             listen,
-            entry,
-            entered,
-            bound,
+            authenticator,
+            authenticator_changed,
+            bound_address,
             logins,
             channels,
-            guesses,
+            failed_logins,
             draining,
-            prover: OnceLock::new(),
+            prove_endpoint: OnceLock::new(),
         })
     }
 
@@ -107,11 +107,11 @@ impl Frontend {
     ///
     /// # Errors
     /// As [`crate::record::Recorder::trial_recorder`].
-    pub fn prove_by(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
+    pub fn enable_canaries(&self, token_sha256: [u8; 32]) -> std::io::Result<()> {
         let recorder = Arc::new(self.gate.recorder().trial_recorder()?);
         // The first one is kept.
         let _first = self
-            .prover
+            .prove_endpoint
             .set(prove::ProveEndpoint::new(token_sha256, recorder));
         Ok(())
     }
@@ -120,33 +120,39 @@ impl Frontend {
     ///
     /// # Errors
     /// As [`Frontend::new`].
-    pub fn entry(&self, config: &Config) -> Result<Authenticator, Fault> {
+    pub fn build_authenticator(&self, config: &Config) -> Result<Authenticator, Fault> {
         let evicted = self.gate.recorder().limit_hits("verified_tokens");
-        Authenticator::new(config, Some(&self.entry.load()), &evicted)
+        Authenticator::new(config, Some(&self.authenticator.load()), &evicted)
             .map_err(|error| Fault::of_file("issuer", error, None))
     }
 
     /// Puts an authenticator into effect.
-    pub fn admit_by(&self, entry: Authenticator) {
-        let before = self.entry.swap(Arc::new(entry));
-        self.entered.send_replace(());
-        if !before.shows_like(&self.entry.load()) {
-            self.gate.access_changed();
+    pub fn set_authenticator(&self, authenticator: Authenticator) {
+        let previous = self.authenticator.swap(Arc::new(authenticator));
+        self.authenticator_changed.send_replace(());
+        if !previous.has_same_access(&self.authenticator.load()) {
+            self.gate.notify_lists_changed();
         }
     }
 
     /// Returns when an authenticated caller would no longer be admitted, or not with the same
     /// access.
-    fn over(self: Arc<Self>, who: Identity) -> impl Future<Output = ()> + Send + use<> {
-        let (mut entered, before) = (self.entered.subscribe(), self.entry.load_full());
+    fn until_access_lost(
+        self: Arc<Self>,
+        identity: Identity,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (mut entered, before) = (
+            self.authenticator_changed.subscribe(),
+            self.authenticator.load_full(),
+        );
         // An async block stores each of these once, whereas an `async fn` reserves space for its
         // arguments twice.
         async move {
-            while self.entry.load().still_admits(&who, &before) {
+            while self.authenticator.load().still_admits(&identity, &before) {
                 // Boxed, because only few credentials expire.
                 let stays = async {
-                    match who.stays() {
-                        Some(stays) => Box::pin(tokio::time::sleep(stays)).await,
+                    match identity.remaining_time() {
+                        Some(lifetime) => Box::pin(tokio::time::sleep(lifetime)).await,
                         None => std::future::pending().await,
                     }
                 };
@@ -159,7 +165,7 @@ impl Frontend {
     }
 
     /// Reports whether the gate is draining.
-    pub fn draining(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         *self.draining.borrow()
     }
 }
@@ -175,9 +181,9 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
     loop {
         let (stream, from) = tokio::select! {
             accepted = accept(&listener) => accepted,
-            () = drained(&mut draining) => break,
+            () = until_drained(&mut draining) => break,
         };
-        let needs_credential = !front.entry.load().is_open();
+        let needs_credential = !front.authenticator.load().is_open();
         let connection = match table.admit(from, needs_credential) {
             Ok(Admission { connection, limit }) => {
                 limit
@@ -187,7 +193,7 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
             }
             Err(name) => {
                 front.gate.record(Event::Limit { name });
-                tokio::spawn(turn_away(stream));
+                tokio::spawn(reject_connection(stream));
                 continue;
             }
         };
@@ -196,7 +202,7 @@ pub async fn serve(front: Arc<Frontend>, listener: TcpListener, tls: Option<TlsA
         let is_open = open.subscribe();
         tokio::spawn(async move {
             let _is_open = is_open;
-            let evicted = connection.evicted();
+            let evicted = connection.until_evicted();
             tokio::select! {
                 () = connect(front, stream, tls, connection, &server, &limits) => {}
                 () = evicted => tracing::debug!("unauthenticated connection closed to make room"),
@@ -229,7 +235,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
 
 /// Returns when the gate drains. If the sender is dropped, there is nothing left to wait for
 /// either.
-async fn drained(draining: &mut watch::Receiver<bool>) {
+async fn until_drained(draining: &mut watch::Receiver<bool>) {
     drop(draining.wait_for(|draining| *draining).await);
 }
 
@@ -249,8 +255,8 @@ async fn connect(
     let mut draining = front.draining.clone();
     let version = tokio::select! {
         version = Version::peek(&stream) => version,
-        () = drained(&mut draining) => return,
-        () = connection.idle(limits.request_read) => return front.gate.record(Event::Limit { name: "request_read_seconds" }),
+        () = until_drained(&mut draining) => return,
+        () = connection.until_idle(limits.request_read) => return front.gate.record(Event::Limit { name: "request_read_seconds" }),
     };
     match version {
         Ok(version) => handle(&front, version, stream, connection, server).await,
@@ -276,8 +282,8 @@ async fn connect_tls(
         Ok(Ok(FirstBytes::Tls(stream))) => {
             let (_, session) = stream.get_ref();
             connection.names = CertificateNames::from_chain(session.peer_certificates());
-            let version = Version::of_protocol(session.alpn_protocol());
-            connection.rest();
+            let version = Version::from_alpn(session.alpn_protocol());
+            connection.start_idle();
             handle(&front, version, stream, connection, server).await;
         }
         Ok(Ok(FirstBytes::PlainHttp(stream))) => {
@@ -318,7 +324,7 @@ async fn handle<S>(
 }
 
 /// Responds with 503 to a connection beyond the limit, without reading from it.
-async fn turn_away(mut stream: TcpStream) {
+async fn reject_connection(mut stream: TcpStream) {
     const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let write =
         tokio::time::timeout(std::time::Duration::from_secs(1), stream.write_all(FULL)).await;

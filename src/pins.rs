@@ -14,7 +14,7 @@ use crate::config::{ChangeAction, ChangeClass};
 use crate::detect::shadow::Names;
 use crate::document::Fault;
 use crate::inspect::definitions::{
-    Content, HeldDefinition, Key, Kind, Listed, ListedDefinition, Pin, Pins,
+    Content, Key, Kind, ListComparison, ListedDefinition, PendingDefinition, Pin, Pins,
 };
 
 pub use file::LockFile;
@@ -22,7 +22,7 @@ pub use lock::Lock;
 
 /// The pins in force. Readers never wait.
 pub(crate) struct PinStore {
-    now: ArcSwap<Lock>,
+    current: ArcSwap<Lock>,
     /// The names of all pinned tools.
     names: ArcSwap<Names>,
     file: Option<LockFile>,
@@ -30,13 +30,13 @@ pub(crate) struct PinStore {
     alias: Option<(Box<str>, Box<str>)>,
     /// Locked while pins change. Contains the state of the file when it was last read or written,
     /// and the missing definitions that were reported.
-    changing: Mutex<FileState>,
+    file_state: Mutex<FileState>,
 }
 
 #[derive(Default)]
 struct FileState {
     stamp: file::Stamp,
-    gone: std::collections::HashSet<(Box<str>, Key)>,
+    reported_missing: std::collections::HashSet<(Box<str>, Key)>,
 }
 
 /// A change of a definition, to be recorded.
@@ -52,9 +52,9 @@ pub(crate) struct DefinitionEvent {
 /// The result of updating the pins from a list.
 #[derive(Debug, Default)]
 pub(crate) struct PinOutcome {
-    pub(crate) became: Vec<DefinitionEvent>,
+    pub(crate) events: Vec<DefinitionEvent>,
     /// Number of definitions pinned for a server that is seen for the first time.
-    pub(crate) first: usize,
+    pub(crate) first_seen: usize,
     /// Why the lock file could not be written; the pins in memory are up to date.
     pub(crate) faults: Vec<Fault>,
 }
@@ -75,17 +75,17 @@ impl PinStore {
             .map(LockFile::read)
             .transpose()?
             .unwrap_or_default();
-        complete(&mut lock);
-        let changing = Mutex::new(FileState {
+        mark_complete(&mut lock);
+        let file_state = Mutex::new(FileState {
             stamp,
             ..FileState::default()
         });
         Ok(Self {
             names: ArcSwap::from_pointee(names(&lock)),
-            now: ArcSwap::from_pointee(lock),
+            current: ArcSwap::from_pointee(lock),
             file,
             alias: None,
-            changing,
+            file_state,
         })
     }
 
@@ -116,7 +116,7 @@ impl PinStore {
 
     /// Returns the pins of one upstream.
     pub(crate) fn for_upstream(&self, upstream: &str) -> Arc<Pins> {
-        self.now.load().for_upstream(self.pinned_as(upstream))
+        self.current.load().for_upstream(self.pinned_as(upstream))
     }
 
     /// Returns the names of the tools of all upstreams.
@@ -127,7 +127,7 @@ impl PinStore {
     fn store(&self, before: &Lock, after: Lock) {
         if after != *before {
             self.names.store(Arc::new(names(&after)));
-            self.now.store(Arc::new(after));
+            self.current.store(Arc::new(after));
         }
     }
 
@@ -137,42 +137,59 @@ impl PinStore {
     }
 
     /// Updates the pins from a list that has passed.
-    pub(crate) fn keep(&self, upstream: &str, listed: &Listed) -> PinOutcome {
+    pub(crate) fn update(&self, upstream: &str, listed: &ListComparison) -> PinOutcome {
         let upstream = self.pinned_as(upstream);
-        let mut changing = self.changing.lock();
-        let (mut kept, before) = (PinOutcome::default(), self.now.load_full());
-        let fresh = listed.seen.iter().any(|seen| !seen.waits);
+        let mut file_state = self.file_state.lock();
+        let (mut outcome, before) = (PinOutcome::default(), self.current.load_full());
+        let has_new = listed.new_definitions.iter().any(|seen| !seen.is_pending);
         let mut after = Lock::clone(&before);
         match &self.file {
-            Some(file) if fresh => {
-                match file.change(|lock| apply(lock.of_mut(upstream), &listed.seen, &mut kept)) {
+            Some(file) if has_new => {
+                match file.change(|lock| {
+                    apply(
+                        lock.upstream_mut(upstream),
+                        &listed.new_definitions,
+                        &mut outcome,
+                    )
+                }) {
                     Ok((lock, stamp)) => {
-                        changing.stamp = stamp;
-                        after = carried(&before, lock, upstream);
+                        file_state.stamp = stamp;
+                        after = carry_over(&before, lock, upstream);
                     }
                     Err(faults) => {
-                        kept = PinOutcome {
+                        outcome = PinOutcome {
                             faults,
                             ..PinOutcome::default()
                         };
-                        apply(after.of_mut(upstream), &listed.seen, &mut kept);
+                        apply(
+                            after.upstream_mut(upstream),
+                            &listed.new_definitions,
+                            &mut outcome,
+                        );
                     }
                 }
             }
-            _ => apply(after.of_mut(upstream), &listed.seen, &mut kept),
+            _ => apply(
+                after.upstream_mut(upstream),
+                &listed.new_definitions,
+                &mut outcome,
+            ),
         }
         listed
-            .ended
+            .ended_kinds
             .iter()
-            .for_each(|kind| after.of_mut(upstream).complete(*kind));
-        for key in &listed.gone {
-            if changing.gone.insert((upstream.into(), key.clone())) {
+            .for_each(|kind| after.upstream_mut(upstream).mark_complete(*kind));
+        for key in &listed.removed {
+            if file_state
+                .reported_missing
+                .insert((upstream.into(), key.clone()))
+            {
                 let old = before
                     .for_upstream(upstream)
                     .get(key)
                     .and_then(|pin| pin.content.clone());
                 let classes = vec![ChangeClass::Gone];
-                kept.became.push(DefinitionEvent {
+                outcome.events.push(DefinitionEvent {
                     key: key.clone(),
                     classes,
                     action: ChangeAction::Pass,
@@ -181,14 +198,14 @@ impl PinStore {
                 });
             }
         }
-        if !changing.gone.is_empty() {
-            let gone = |key: &Key| listed.gone.contains(key);
-            changing.gone.retain(|(of, key)| {
-                **of != *upstream || !listed.ended.contains(&key.kind) || gone(key)
+        if !file_state.reported_missing.is_empty() {
+            let is_gone = |key: &Key| listed.removed.contains(key);
+            file_state.reported_missing.retain(|(name, key)| {
+                **name != *upstream || !listed.ended_kinds.contains(&key.kind) || is_gone(key)
             });
         }
         self.store(&before, after);
-        kept
+        outcome
     }
 
     /// Reads the file again if it has changed. Returns the lists that change for agents; `None` if
@@ -200,17 +217,17 @@ impl PinStore {
         let Some(file) = &self.file else {
             return Ok(None);
         };
-        let mut changing = self.changing.lock();
+        let mut file_state = self.file_state.lock();
         let stamp = file.stamp();
         // A deleted file removes no pins: those in force are written with the next change.
-        if stamp == changing.stamp || stamp.is_none() {
+        if stamp == file_state.stamp || stamp.is_none() {
             return Ok(None);
         }
         // Valid or not, the same state is not read again.
-        changing.stamp = stamp;
-        let before = self.now.load_full();
-        let after = carried(&before, file.read()?, "");
-        let visible = visible(&before, &after);
+        file_state.stamp = stamp;
+        let before = self.current.load_full();
+        let after = carry_over(&before, file.read()?, "");
+        let visible = visible_changes(&before, &after);
         self.store(&before, after);
         Ok(Some(visible))
     }
@@ -228,29 +245,29 @@ fn names(lock: &Lock) -> Names {
 }
 
 /// Applies the policy's action to each definition that was seen, unless its pin has changed since.
-fn apply(pins: &mut Pins, seen: &[ListedDefinition], kept: &mut PinOutcome) {
+fn apply(pins: &mut Pins, definitions: &[ListedDefinition], outcome: &mut PinOutcome) {
     for ListedDefinition {
         key,
         content,
         pinned,
         classes,
         action,
-        waits,
-    } in seen
+        is_pending: waits,
+    } in definitions
     {
-        let now = pins.get(key);
-        if *waits || now.and_then(|pin| pin.content.as_ref()) != pinned.as_ref() {
+        let current_pin = pins.get(key);
+        if *waits || current_pin.and_then(|pin| pin.content.as_ref()) != pinned.as_ref() {
             continue;
         }
         let pin = if *action == ChangeAction::Pass {
             Pin {
                 content: Some(content.clone()),
-                held: None,
+                pending: None,
             }
         } else {
             Pin {
                 content: pinned.clone(),
-                held: Some(HeldDefinition {
+                pending: Some(PendingDefinition {
                     content: content.clone(),
                     classes: classes.clone(),
                 }),
@@ -258,11 +275,11 @@ fn apply(pins: &mut Pins, seen: &[ListedDefinition], kept: &mut PinOutcome) {
         };
         pins.insert(key.clone(), pin);
         if classes.is_empty() {
-            kept.first += 1;
+            outcome.first_seen += 1;
             continue;
         }
         let (key, classes, old) = (key.clone(), classes.clone(), pinned.clone());
-        kept.became.push(DefinitionEvent {
+        outcome.events.push(DefinitionEvent {
             key,
             classes,
             action: *action,
@@ -273,56 +290,57 @@ fn apply(pins: &mut Pins, seen: &[ListedDefinition], kept: &mut PinOutcome) {
 }
 
 /// Marks the lists that a file contains pins of as seen.
-fn complete(lock: &mut Lock) {
+fn mark_complete(lock: &mut Lock) {
     let upstreams: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
     upstreams
         .iter()
-        .for_each(|name| lock.of_mut(name).complete_all());
+        .for_each(|name| lock.upstream_mut(name).mark_all_complete());
 }
 
 /// Returns the pins of a file, together with the knowledge of which lists were seen to their end.
 /// If all pins of a kind are gone, its list counts as seen for the first time again. The lists of
-/// `own` are being seen right now.
-fn carried(before: &Lock, mut after: Lock, own: &str) -> Lock {
-    let known = |name: &str| name == own || before.iter().any(|(known, _)| known == name);
-    let fresh: Vec<String> = after
+/// `updated_upstream` are being seen right now.
+fn carry_over(before: &Lock, mut after: Lock, updated_upstream: &str) -> Lock {
+    let is_known =
+        |name: &str| name == updated_upstream || before.iter().any(|(known, _)| known == name);
+    let new_upstreams: Vec<String> = after
         .iter()
         .map(|(name, _)| name.to_owned())
-        .filter(|name| !known(name))
+        .filter(|name| !is_known(name))
         .collect();
-    let known: Vec<(String, Arc<Pins>)> = before
+    let known_pins: Vec<(String, Arc<Pins>)> = before
         .iter()
         .map(|(name, pins)| (name.to_owned(), pins.clone()))
         .collect();
-    for (name, old) in known {
-        let new = after.of_mut(&name);
+    for (name, old) in known_pins {
+        let new = after.upstream_mut(&name);
         for kind in Kind::ALL {
             let reset = old.size(kind).0 > 0 && new.size(kind).0 == 0;
             if old.is_complete(kind) && !reset {
-                new.complete(kind);
+                new.mark_complete(kind);
             }
         }
     }
     // Pins of an upstream that this process has not seen yet were made by another process.
-    fresh
+    new_upstreams
         .iter()
-        .for_each(|name| after.of_mut(name).complete_all());
+        .for_each(|name| after.upstream_mut(name).mark_all_complete());
     after
 }
 
 /// Returns the lists that change: another definition is in force, or a held one is no longer held.
-fn visible(before: &Lock, after: &Lock) -> VisibleChanges {
+fn visible_changes(before: &Lock, after: &Lock) -> VisibleChanges {
     let mut out = VisibleChanges::new();
     for (upstream, old) in before.iter() {
         let new = after.for_upstream(upstream);
         for (key, pin) in old.iter() {
-            let now = new.get(key);
-            let same = now.is_some_and(|now| {
-                now.content == pin.content && now.held.is_some() == pin.held.is_some()
+            let new_pin = new.get(key);
+            let is_same = new_pin.is_some_and(|now| {
+                now.content == pin.content && now.pending.is_some() == pin.pending.is_some()
             });
             // A removed pin changes the list only if a definition was held.
-            let shows = !same && (now.is_some() || pin.held.is_some());
-            if shows
+            let is_visible = !is_same && (new_pin.is_some() || pin.pending.is_some());
+            if is_visible
                 && !out
                     .iter()
                     .any(|(name, kind)| **name == *upstream && *kind == key.kind)

@@ -60,12 +60,12 @@ pub struct Gate {
     policies: ArcSwap<Policies>,
     upstreams: Upstreams,
     sessions: Sessions,
-    pages: StoredResults,
+    stored_results: StoredResults,
     budgets: Budgets,
     approvals: Arc<Approvals>,
     pins: Arc<PinStore>,
-    changed: ListChanges,
-    releases: Arc<PendingReleases>,
+    list_changes: ListChanges,
+    pending_releases: Arc<PendingReleases>,
     resolver: Resolver,
     classifiers: Classifiers,
     offload: Offload,
@@ -115,24 +115,24 @@ impl Gate {
         };
         let approvals = Approvals::new(&config.approval, &limits, recorder.clone(), one_session)
             .map_err(fault)?;
-        let approvals = approvals.notified_by(approval::notifier(config, &recorder)?);
+        let approvals = approvals.with_notifier(approval::notifier(config, &recorder)?);
         let in_flight = InFlight::new(limits.bytes_in_flight, limits.bytes_in_flight_per_agent);
-        let parts = UpstreamInputs {
+        let inputs = UpstreamInputs {
             policies: &policies,
             pins: &pins,
             limits: &limits,
             in_flight: &in_flight,
         };
         Ok(Self {
-            upstreams: Upstreams::new(upstreams, &parts),
+            upstreams: Upstreams::new(upstreams, &inputs),
             policies: ArcSwap::from_pointee(policies),
             budgets: Budgets::new(&limits),
             sessions: Sessions::new(&limits),
-            pages: StoredResults::new(&limits.kept),
+            stored_results: StoredResults::new(&limits.stored_results),
             approvals: Arc::new(approvals),
             pins: Arc::new(pins),
-            changed: ListChanges::default(),
-            releases: Arc::default(),
+            list_changes: ListChanges::default(),
+            pending_releases: Arc::default(),
             resolver: Resolver::default(),
             classifiers: Classifiers::default(),
             offload: Offload::new(),
@@ -144,11 +144,11 @@ impl Gate {
 
     /// Activates other policies, for calls that arrive from now on and for open streams on which
     /// agents listen.
-    pub fn replace(&self, policies: Policies) {
+    pub fn replace_policies(&self, policies: Policies) {
         let (old, new) = (self.policies.load_full(), Arc::new(policies));
         self.upstreams.replace_policies(&new);
         self.policies.store(new.clone());
-        self.tell_shown_otherwise(&old, &new);
+        self.notify_changed_lists(&old, &new);
     }
 
     /// Returns the active policies.
@@ -163,7 +163,7 @@ impl Gate {
 
     /// Returns the API for answering approval requests through the gate itself. From now on they
     /// have someone to answer them.
-    pub fn desk(&self) -> ApprovalApi {
+    pub fn approval_api(&self) -> ApprovalApi {
         ApprovalApi::open(self.approvals.clone())
     }
 
@@ -183,7 +183,7 @@ impl Gate {
     }
 
     /// Records a call that failed, and the limit if one was reached.
-    pub fn tell_failed(&self, context: &Context, error: &CallError) {
+    pub fn record_failure(&self, context: &Context, error: &CallError) {
         if let Some(name) = error.limit() {
             self.record(Event::Limit { name });
         }

@@ -49,7 +49,7 @@ const METADATA: [&str; 5] = [
 /// Returns where an address leads; `None` for the public Internet and for the ranges reserved for
 /// documentation (RFC 6890, RFC 8190).
 pub fn reach(address: IpAddr) -> Option<Reach> {
-    if METADATA.iter().any(|known| known.parse() == Ok(address)) {
+    if METADATA.iter().any(|listed| listed.parse() == Ok(address)) {
         return Some(Reach::Metadata);
     }
     match address {
@@ -80,7 +80,7 @@ fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
         .flatten()
         .filter_map(v4_reach)
         .max();
-    let own = match address.segments() {
+    let outer = match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(Reach::Loopback),
         [0xfe80..=0xfebf, ..] => Some(Reach::LinkLocal),
         // The NAT64 prefix 64:ff9b:1::/48 is for local use, and the position of the IPv4 address in
@@ -93,10 +93,10 @@ fn v6_reach(address: Ipv6Addr) -> Option<Reach> {
     };
     // Addresses below 2^16 are the unspecified address and its neighbours, not embedded IPv4
     // addresses.
-    if own == Some(Reach::Loopback) {
-        own
+    if outer == Some(Reach::Loopback) {
+        outer
     } else {
-        inner.max(own)
+        inner.max(outer)
     }
 }
 

@@ -41,7 +41,7 @@ use std::sync::{Arc, OnceLock};
 
 use tracing::subscriber::{NoSubscriber, with_default};
 
-use crate::config::{AuditConfig, Keeps};
+use crate::config::{AuditConfig, EvidenceLevel};
 use crate::inspect::Mode;
 use crate::message::Direction;
 use crate::protocol::Side;
@@ -155,14 +155,16 @@ impl Recorder {
                 mode,
                 evidence,
                 rules,
-                took,
-                waited,
+                inspection_time: took,
+                response_time: waited,
             } => {
                 self.metrics
-                    .remembered(&context.upstream, inspection.learnt.flow.counts());
+                    .count_flow_pieces(&context.upstream, inspection.session_update.flow.counts());
                 if let Some(classified) = &inspection.classified {
-                    self.metrics
-                        .classified(&context.upstream, classified.outcome(&inspection.findings));
+                    self.metrics.count_classification(
+                        &context.upstream,
+                        classified.outcome(&inspection.findings),
+                    );
                 }
                 let body = Body {
                     audit,
@@ -170,13 +172,13 @@ impl Recorder {
                     context,
                     is_batch: message.is_batch(),
                     coverage: &inspection.coverage,
-                    delivery: Some(&inspection.delivery),
+                    delivery: Some(&inspection.result_size),
                     classified: inspection.classified.as_deref(),
                     mode,
                     evidence,
                     rules,
-                    took: Some(took),
-                    waited,
+                    inspection_time: Some(took),
+                    response_time: waited,
                 };
                 self.record_judged(&body, &item::items(message, context, inspection))
             }
@@ -199,66 +201,66 @@ impl Recorder {
                     delivery: None,
                     classified: None,
                     mode,
-                    evidence: Keeps::None,
+                    evidence: EvidenceLevel::None,
                     rules,
-                    took: None,
-                    waited: None,
+                    inspection_time: None,
+                    response_time: None,
                 };
-                let done = if mode == Mode::Observe {
+                let effective_verdict = if mode == Mode::Observe {
                     "pass"
                 } else {
                     verdict
                 };
                 self.metrics.uninspected.count(coverage);
                 self.metrics
-                    .judged_text(&context.upstream, done, findings, mode);
+                    .count_text(&context.upstream, effective_verdict, findings, mode);
                 self.console_feed
-                    .count_judged(&body, done, findings.iter(), None);
+                    .count_judged(&body, effective_verdict, findings.iter(), None);
                 self.log(&body, verdict, findings.first());
                 self.line(|| {
                     self.audit
-                        .judged_text(&body, bytes, verdict, done, findings)
+                        .judged_text_line(&body, bytes, verdict, effective_verdict, findings)
                 })
             }
             Event::Failed { context, error } => {
                 let side = error.side();
-                self.metrics.failed(&context.upstream, side);
+                self.metrics.count_failure(&context.upstream, side);
                 self.console_feed.stats.count_failed(&context.upstream);
                 let (upstream, agent) = (&context.upstream, &context.agent);
-                let told = self.audit.chain(error);
+                let causes = self.audit.describe_error(error);
                 match side {
                     Side::Agent => {
-                        tracing::debug!(%upstream, %agent, error = ?told, "call failed: invalid request")
+                        tracing::debug!(%upstream, %agent, error = ?causes, "call failed: invalid request")
                     }
                     Side::Server => {
-                        tracing::warn!(%upstream, %agent, error = ?told, "call failed: upstream error")
+                        tracing::warn!(%upstream, %agent, error = ?causes, "call failed: upstream error")
                     }
                     Side::Gateway => {
-                        tracing::warn!(%upstream, %agent, error = ?told, "call failed: gateway error")
+                        tracing::warn!(%upstream, %agent, error = ?causes, "call failed: gateway error")
                     }
                 }
-                self.failed_in_trace(context, error);
-                self.line(|| self.audit.failed(context, error))
+                self.trace_failure(context, error);
+                self.line(|| self.audit.failure_line(context, error))
             }
             Event::Rejected { reason } => {
-                self.metrics.rejected(reason);
+                self.metrics.count_rejection(reason);
                 tracing::debug!(reason, "request rejected");
                 self.line(|| event_lines::rejected(reason))
             }
-            Event::AccessDenied(barred) => {
-                self.metrics.rejected("access");
+            Event::AccessDenied(denial) => {
+                self.metrics.count_rejection("access");
                 let (upstream, agent, thing, why) =
-                    (barred.upstream, barred.agent, barred.thing, barred.why);
+                    (denial.upstream, denial.agent, denial.kind, denial.why);
                 tracing::info!(%upstream, %agent, thing, why, "access denied");
-                self.line(|| event_lines::access_denied(&barred))
+                self.line(|| event_lines::access_denied(&denial))
             }
             Event::Limit { name } => {
-                self.metrics.limit_hit(name);
+                self.metrics.count_limit_hit(name);
                 tracing::debug!(limit = name, "limit reached");
                 PendingWrite::done()
             }
             Event::ResultPage(page) => {
-                self.metrics.page(page.outcome);
+                self.metrics.count_page(page.outcome);
                 self.line(|| event_lines::page(page))
             }
             Event::Login(login) => {
@@ -284,15 +286,15 @@ impl Recorder {
                 self.line(|| event_lines::login(login))
             }
             Event::Approval(approval) => {
-                self.metrics.approval(approval);
-                self.asked_in_trace(approval);
+                self.metrics.count_approval(approval);
+                self.trace_approval(approval);
                 let Approval {
                     id, outcome, way, ..
                 } = *approval;
                 let (upstream, agent) = (&approval.context.upstream, &approval.context.agent);
                 let rule = approval.rules.first().map(RuleId::as_str);
                 tracing::info!(%upstream, %agent, approval = id, outcome, way, rule, "approval requested");
-                self.line(|| self.audit.approval(approval))
+                self.line(|| self.audit.approval_line(approval))
             }
             Event::RefusedAgain {
                 context,
@@ -301,45 +303,49 @@ impl Recorder {
                 times,
                 audit,
             } => {
-                self.metrics.limit_hit("repeated_refusals");
+                self.metrics.count_limit_hit("repeated_refusals");
                 if audit.is_some() {
-                    self.metrics.refused_unjudged(&context.upstream, tool, rule);
+                    self.metrics
+                        .count_unjudged_refusal(&context.upstream, tool, rule);
                     self.console_feed
                         .stats
                         .count_refused_unjudged(&context.upstream, rule);
                 }
                 tracing::info!(upstream = %context.upstream, agent = %context.agent, %rule, times, "repeated call refused");
                 if audit.is_some() {
-                    trace::refused_again(context, rule);
+                    trace::trace_repeated_refusal(context, rule);
                 }
-                self.line(|| self.audit.refused_again(audit, context, tool, rule, times))
+                self.line(|| {
+                    self.audit
+                        .repeated_refusal_line(audit, context, tool, rule, times)
+                })
             }
             Event::Overlaid {
                 context,
                 policy,
-                told_bytes,
+                received_bytes: told_bytes,
                 shown_bytes,
             } => {
                 tracing::debug!(upstream = %context.upstream, policy, "tool list overlaid");
                 self.line(|| {
                     self.audit
-                        .overlaid(context, policy, told_bytes, shown_bytes)
+                        .overlay_line(context, policy, told_bytes, shown_bytes)
                 })
             }
-            Event::Quarantine(what) => {
-                self.metrics.stores.count(what.outcome, 1);
+            Event::Quarantine(quarantine_event) => {
+                self.metrics.stores.count(quarantine_event.outcome, 1);
                 let QuarantineEvent {
                     audit,
                     outcome,
                     agent,
                     upstream,
                     ..
-                } = *what;
+                } = *quarantine_event;
                 tracing::info!(%audit, outcome, agent, upstream, "quarantine");
-                self.line(|| event_lines::quarantined(what))
+                self.line(|| event_lines::quarantined(quarantine_event))
             }
             Event::Definition(change) => {
-                self.metrics.definition(change);
+                self.metrics.count_definition_change(change);
                 let DefinitionChange {
                     upstream,
                     kind,
@@ -353,14 +359,14 @@ impl Recorder {
                         tracing::warn!(%upstream, kind, class, action, "definition changed; see `lychgate pins`")
                     }
                 }
-                self.line(|| self.audit.definition(change))
+                self.line(|| self.audit.definition_line(change))
             }
             Event::Pinned { context, count } => {
                 tracing::info!(upstream = %context.upstream, count, "definitions of a new server pinned");
                 self.line(|| event_lines::pinned(context, count))
             }
             Event::Held { upstream, count } => {
-                self.metrics.held(upstream, count);
+                self.metrics.set_held(upstream, count);
                 PendingWrite::done()
             }
             Event::PinsReloaded { upstreams } => {
@@ -372,8 +378,8 @@ impl Recorder {
                 self.line(|| event_lines::pins_refused(faults))
             }
             Event::Reloaded { rules, weakened } => {
-                self.console_feed.reloaded(true, weakened.iter().cloned());
-                self.metrics.reloaded(if weakened.is_empty() {
+                self.console_feed.set_reload(true, weakened.iter().cloned());
+                self.metrics.count_reload(if weakened.is_empty() {
                     "applied"
                 } else {
                     "weakened"
@@ -386,8 +392,8 @@ impl Recorder {
             }
             Event::ReloadRefused { faults } => {
                 self.console_feed
-                    .reloaded(false, faults.iter().map(ToString::to_string));
-                self.metrics.reloaded("refused");
+                    .set_reload(false, faults.iter().map(ToString::to_string));
+                self.metrics.count_reload("refused");
                 tracing::error!(faults = faults.len(), first = ?faults.first().map(ToString::to_string), "reload rejected; keeping the old rules");
                 self.line(|| event_lines::reload_refused(faults))
             }

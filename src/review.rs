@@ -21,6 +21,6 @@ pub use filter::Filter;
 pub use follow::Follow;
 pub use ids::AuditIds;
 pub use log::{BadLine, Entries, Log};
-pub use recent::recent;
+pub use recent::recent_entries;
 pub use rejudge::{Limitation, PolicySet};
 pub use stats::{NameCounts, Stats};

@@ -15,17 +15,17 @@ mod sealed;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub use error::{SealError, Sealed};
-pub use folder::{Listed, SealedFolder, check_writable};
+pub use error::{SealError, UnsealError};
+pub use folder::{FileEntry, SealedFolder, check_writable};
 pub use keychain::Keychain;
-pub use keys::{Keys, Sources, others_read};
-pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, draw, open, seal};
+pub use keys::{Keys, Sources, is_readable_by_others};
+pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, fill_random, open, seal};
 
 /// The use of a store's keys, as named in the config and in messages.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyUse {
     /// What the keys seal, as in "an earlier key of … cannot be used".
-    pub of: &'static str,
+    pub store_name: &'static str,
     /// The config option for the first key, as in "name one: …".
     pub option: &'static str,
     /// The default key file, in the folder for the user's state.
@@ -38,12 +38,13 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 fn state_folder_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| {
+    let absolute_path = |name: &str| {
         variable(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
+    let folder = absolute_path("XDG_STATE_HOME")
+        .or_else(|| Some(absolute_path("HOME")?.join(".local/state")))?;
     Some(folder.join("lychgate"))
 }
 
@@ -70,8 +71,8 @@ mod tests {
     fn the_systemd_unit_keeps_the_state_folder() {
         // `%S` is `/var/lib` for a system service (systemd.unit, Specifiers).
         let home = value(UNIT, "Environment=XDG_STATE_HOME=").replace("%S", "/var/lib");
-        let kept = PathBuf::from("/var/lib").join(value(UNIT, "StateDirectory="));
-        assert_eq!(with_state_home(&home), kept);
+        let expected = PathBuf::from("/var/lib").join(value(UNIT, "StateDirectory="));
+        assert_eq!(with_state_home(&home), expected);
     }
 
     #[test]

@@ -36,12 +36,12 @@ pub mod quick;
 use attack_samples::AttackSamples;
 pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
-pub use glob::glob_fits;
+pub use glob::glob_matches;
 pub use html::Page;
 pub use quoted_mention::QuotedMentions;
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Suspicion, looks_like};
 pub use skeleton::skeleton;
-pub use visible::{strip_invisible, visible};
+pub use visible::{escape_invisible, strip_invisible};
 
 /// A string that is being judged.
 pub struct Text<'m> {
@@ -85,7 +85,7 @@ impl<'m> Text<'m> {
     /// Returns the facts about [`Text::plain`].
     pub fn plain_facts(&self) -> &Facts {
         match self.changed_plain() {
-            Some(made) => self.plain_facts.get_or_init(|| Facts::new(&made.text)),
+            Some(plain) => self.plain_facts.get_or_init(|| Facts::new(&plain.text)),
             None => self.raw_facts(),
         }
     }
@@ -102,7 +102,7 @@ impl<'m> Text<'m> {
     /// characters of both.
     pub fn locate(&self, plain: Range<usize>) -> Range<usize> {
         self.changed_plain()
-            .map_or_else(|| plain.clone(), |made| made.locate(&plain))
+            .map_or_else(|| plain.clone(), |changed| changed.locate(&plain))
     }
 
     /// Returns the reading in which only control characters are dropped, if carrying out terminal
@@ -113,7 +113,7 @@ impl<'m> Text<'m> {
         self.bare
             .get_or_init(|| {
                 self.changed_plain()
-                    .filter(|made| made.swallowed)
+                    .filter(|plain| plain.swallowed)
                     .map(|_| unicode::bare(&self.raw))
             })
             .as_deref()
@@ -129,39 +129,43 @@ impl<'m> Text<'m> {
 
     /// Like [`Text::page`], but hides content that a person would have to unfold.
     pub fn folded_page(&self) -> Option<Page> {
-        Page::folded(&self.raw, self.raw_facts())
+        Page::parse_folded(&self.raw, self.raw_facts())
     }
 
     /// Reads the string as text of another kind with tags in it, even if it is a page from its
     /// beginning.
-    pub fn parts(&self) -> Option<Page> {
-        Page::parts(&self.raw, self.raw_facts())
+    pub fn fragment_page(&self) -> Option<Page> {
+        Page::parse_fragment(&self.raw, self.raw_facts())
     }
 
     /// Returns what else a model could read in the string: letters in other letters, escapes,
     /// encodings, ciphers. Spans are ranges of [`Text::raw`].
     pub fn readings(&self) -> &[Reading] {
-        let made = self.readings.get_or_init(|| {
-            let mut made = readings::read(self.plain(), self.plain_facts());
-            for reading in &mut made.all {
+        let readings = self.readings.get_or_init(|| {
+            let mut result = readings::read(self.plain(), self.plain_facts());
+            for reading in &mut result.all {
                 for span in std::iter::once(&mut reading.span).chain(&mut reading.repeats) {
                     *span = self.locate(span.clone());
                 }
             }
-            made
+            result
         });
-        &made.all
+        &readings.all
     }
 
     /// Returns the readings made so far whose text occurs more than once.
     pub fn repeated_readings(&self) -> impl Iterator<Item = &Reading> {
-        let made = self.readings.get().map_or(&[][..], |made| &made.all);
-        made.iter().filter(|reading| !reading.repeats.is_empty())
+        let readings = self.readings.get().map_or(&[][..], |made| &made.all);
+        readings
+            .iter()
+            .filter(|reading| !reading.repeats.is_empty())
     }
 
     /// Reports whether readings were requested and a bound caused some of them to be left out.
     pub fn is_read_in_part(&self) -> bool {
-        self.readings.get().is_some_and(|made| made.left_out)
+        self.readings
+            .get()
+            .is_some_and(|readings| readings.is_incomplete)
     }
 
     /// Returns the range of [`Text::raw`] that a range of one of its readings was made from. `None`
@@ -183,7 +187,7 @@ impl<'m> Text<'m> {
 
     /// Adds the names of the readings made so far, other than the raw string. A reading within
     /// another counts as both.
-    pub fn names_of_readings(&self, names: &mut BTreeSet<&'static str>) {
+    pub fn collect_reading_names(&self, names: &mut BTreeSet<&'static str>) {
         if self.plain.get().is_some() {
             names.insert("plain");
         }
@@ -193,19 +197,23 @@ impl<'m> Text<'m> {
         if self.page.get().is_some_and(Option::is_some) {
             names.insert("markup");
         }
-        let made = self.readings.get().map_or(&[][..], |made| &made.all);
-        names.extend(made.iter().flat_map(|reading| reading.path.split(" → ")));
+        let readings = self.readings.get().map_or(&[][..], |made| &made.all);
+        names.extend(
+            readings
+                .iter()
+                .flat_map(|reading| reading.path.split(" → ")),
+        );
     }
 
     fn changed_plain(&self) -> Option<&unicode::Plain> {
-        let made = || {
+        let read_raw = || {
             if self.raw_facts().is_printable_ascii() {
                 None
             } else {
                 unicode::Plain::from_raw(&self.raw)
             }
         };
-        self.plain.get_or_init(made).as_ref()
+        self.plain.get_or_init(read_raw).as_ref()
     }
 }
 
@@ -219,9 +227,9 @@ pub fn cut(text: &str, bytes: usize) -> &str {
 
 /// Reports whether `text` contains `sign`: the same as `str::contains`, at a third of the cost for
 /// short signs.
-fn holds(text: &str, sign: &str) -> bool {
+fn contains(text: &str, sign: &str) -> bool {
     match sign.as_bytes() {
-        [one] => memchr::memchr(*one, text.as_bytes()).is_some(),
+        [byte] => memchr::memchr(*byte, text.as_bytes()).is_some(),
         sign => memchr::memmem::find(text.as_bytes(), sign).is_some(),
     }
 }
@@ -232,6 +240,6 @@ pub fn is_rejoined(text: &str) -> bool {
 }
 
 /// Reports whether a character is visible on a page or terminal, and has no other effect there.
-pub fn shows(c: char) -> bool {
-    c == ' ' || !(c.is_control() || c.is_whitespace() || unicode::invisible(c))
+pub fn is_visible(c: char) -> bool {
+    c == ' ' || !(c.is_control() || c.is_whitespace() || unicode::is_invisible(c))
 }

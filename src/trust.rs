@@ -115,10 +115,10 @@ pub fn system_roots() -> Result<Arc<RootCertStore>, String> {
 
 fn read_system_roots() -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
+    let loaded = rustls_native_certs::load_native_certs();
     // Systems ship a few root certificates that rustls cannot parse; one usable certificate is
     // enough.
-    let (added, _) = roots.add_parsable_certificates(found.certs);
+    let (added, _) = roots.add_parsable_certificates(loaded.certs);
     if added == 0 {
         return Err("the system has no CA certificates (is `ca-certificates` installed?)".into());
     }
@@ -130,8 +130,9 @@ fn read_system_roots() -> Result<RootCertStore, String> {
 /// # Errors
 /// Returns what is wrong with the file, as a message for the user who named it.
 pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|e| {
+    let parsed =
+        CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = parsed.map_err(|e| {
         format!(
             "`{}` cannot be read as PEM certificates: {e}",
             file.display()

@@ -43,7 +43,7 @@ use crate::protocol::{Call, CallError, InFlight, ProcessOutput, Reply, UpstreamN
 
 /// How long `/readyz` waits for a fresh answer when an earlier one is known: orchestrators
 /// allow one second.
-const PROMPT: Duration = Duration::from_millis(500);
+const PROMPT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A server behind the gateway.
 pub struct Upstream {
@@ -88,7 +88,7 @@ impl Upstream {
             Authorizer::new(&name.0, transport, login, shared.clone())
                 .map(|login| Some(Arc::new(login)))
         };
-        let built = match &config.transport {
+        let outcome = match &config.transport {
             Transport::Http(transport) => login(transport).and_then(|login| {
                 let http = Http::new(transport, login.clone(), config, limits)?;
                 Ok((UpstreamTransport::Http(Box::new(http)), login))
@@ -100,8 +100,8 @@ impl Upstream {
                 Ok((UpstreamTransport::Sse(sse), login))
             }),
         };
-        let (transport, login) =
-            built.map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
+        let (transport, login) = outcome
+            .map_err(|message| Fault::of_file(format!("upstream `{name}`"), message, None))?;
         Ok(Self { transport, login })
     }
 
@@ -186,7 +186,7 @@ impl Upstream {
     /// known state.
     pub async fn prompt_health(&self) -> Health {
         match (
-            tokio::time::timeout(PROMPT, self.health()).await,
+            tokio::time::timeout(PROMPT_TIMEOUT, self.health()).await,
             self.last_health(),
         ) {
             (Ok(health), _) | (Err(_), Some(health)) => health,

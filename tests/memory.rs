@@ -173,7 +173,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
     .into();
     let (agent, upstream) = (AgentName("a".into()), UpstreamName("u".into()));
     let context = Context {
-        asked,
+        requests: asked,
         ..Context::new(agent, upstream, Era::Legacy)
     };
     let limits = ReadLimits {
@@ -189,7 +189,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
                 Direction::Inbound,
                 &message,
                 &context,
-                AuditId::make(),
+                AuditId::generate(),
                 &InspectContext::default(),
             ));
         };
@@ -215,7 +215,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
                 Direction::Inbound,
                 &message,
                 &context,
-                AuditId::make(),
+                AuditId::generate(),
                 &InspectContext::default(),
             ));
         }

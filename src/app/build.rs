@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use http::Uri;
 
 use crate::config::{
-    AuditTo, Config, Keeps, Limits, PinsConfig, Suppression, Transport, UpstreamConfig,
+    AuditTo, Config, EvidenceLevel, Limits, PinsConfig, Suppression, Transport, UpstreamConfig,
 };
 use crate::detect::path::GateFiles;
 use crate::document::Fault;
@@ -25,7 +25,7 @@ use crate::seal::{SealError, check_writable, state_folder};
 use crate::upstream::Upstream;
 
 /// Hint for a folder of stored messages that cannot be used.
-const KEPT_HINT: &str = "let this user enter and write the folder, or set `folder` under `[quarantine]` and `[evidence]`, or \
+const STORE_HINT: &str = "let this user enter and write the folder, or set `folder` under `[quarantine]` and `[evidence]`, or \
                          `XDG_STATE_HOME`, to one that it can";
 
 /// Compiles the policies of a config, one for each upstream. Rule folders that several policies
@@ -36,7 +36,7 @@ const KEPT_HINT: &str = "let this user enter and write the folder, or set `folde
 pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut libraries: HashMap<(bool, Vec<PathBuf>), Option<Library>> = HashMap::new();
-    let own = gate_files(config);
+    let own_files = gate_files(config);
     let mut compiled: BTreeMap<&str, Arc<Policy>> = BTreeMap::new();
     for (name, policy) in &config.policies {
         let key = (policy.builtin, policy.rules.clone());
@@ -48,7 +48,7 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
         let Some(library) = library else { continue };
         match Policy::new(name, policy, library) {
             Ok(policy) => {
-                compiled.insert(name, Arc::new(policy.with_gate_files(own.clone())));
+                compiled.insert(name, Arc::new(policy.with_gate_files(own_files.clone())));
             }
             Err(more) => faults.extend(more),
         }
@@ -58,7 +58,7 @@ pub fn policies(config: &Config) -> Result<Policies, Vec<Fault>> {
         match compiled.get(upstream.policy.as_str()) {
             Some(policy) => {
                 let mut policy = match config.policies.get(&upstream.policy) {
-                    Some(of_all) => policy.for_upstream(name, of_all, upstream),
+                    Some(policy_config) => policy.for_upstream(name, policy_config, upstream),
                     None => Policy::clone(policy),
                 };
                 if let Some(enforce) = upstream.enforce {
@@ -143,7 +143,7 @@ pub(super) fn upstream(
 
 /// Returns what is wrong, where, and how to fix it, on one line.
 fn reason(faults: &[Fault]) -> String {
-    let one = |fault: &Fault| {
+    let sentence = |fault: &Fault| {
         let hint = fault
             .hint
             .as_ref()
@@ -156,7 +156,7 @@ fn reason(faults: &[Fault]) -> String {
         };
         format!("{}{hint}{place}", fault.message)
     };
-    faults.iter().map(one).collect::<Vec<_>>().join(". ")
+    faults.iter().map(sentence).collect::<Vec<_>>().join(". ")
 }
 
 /// Opens the stores for messages, and logs where they are.
@@ -167,7 +167,7 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
     let sealed = config
         .policies
         .iter()
-        .find(|(_, policy)| policy.evidence == Keeps::Sealed);
+        .find(|(_, policy)| policy.evidence == EvidenceLevel::Sealed);
     if let (Some((name, _)), None) = (sealed, &config.evidence.folder) {
         let hint = "name a folder: `folder` under `[evidence]`";
         let text = format!("`policy.{name}` stores sealed evidence, but no evidence folder is set");
@@ -185,7 +185,7 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
                 ..
             }
         )
-        .then_some(KEPT_HINT);
+        .then_some(STORE_HINT);
         vec![Fault::of_file("kept messages", error.to_string(), hint)]
     })?;
     match &stores.quarantine {
@@ -219,14 +219,14 @@ pub fn stores(config: &Config) -> Result<Stores, Vec<Fault>> {
 
 /// Reports whether `path` can be written. If not, logs a warning with the fix, since the problem
 /// would otherwise be noticed only when content is lost.
-fn is_writable(what: &str, path: &Path, option: &str) -> bool {
+fn is_writable(subject: &str, path: &Path, option: &str) -> bool {
     let Err((nearest, error)) = check_writable(path) else {
         return true;
     };
     tracing::warn!(
         path = %path.display(),
         %error,
-        "{what} cannot be written: `{}` is not writable for this user, so it stores nothing; set {option}, or `XDG_STATE_HOME`, \
+        "{subject} cannot be written: `{}` is not writable for this user, so it stores nothing; set {option}, or `XDG_STATE_HOME`, \
          to a folder that this user can write to",
         nearest.display()
     );
@@ -248,7 +248,7 @@ pub(super) fn check_pins(pins: &PinsConfig) {
 
 /// Returns a sentence for each upstream whose traffic to another machine is not encrypted.
 pub fn unencrypted(config: &Config) -> Vec<String> {
-    let plain = |(name, upstream): (&String, &UpstreamConfig)| {
+    let warning_for = |(name, upstream): (&String, &UpstreamConfig)| {
         let (Transport::Http(http) | Transport::Sse(http)) = &upstream.transport else {
             return None;
         };
@@ -263,7 +263,7 @@ pub fn unencrypted(config: &Config) -> Vec<String> {
              messages and tokens; use an `https://` URL, or a tunnel that ends on 127.0.0.1"
         ))
     };
-    config.upstreams.iter().filter_map(plain).collect()
+    config.upstreams.iter().filter_map(warning_for).collect()
 }
 
 /// Reports whether a host is reached without leaving this machine.
@@ -295,38 +295,41 @@ pub(super) fn announce(recorder: &Recorder, policies: &Policies) {
             inbound: policy.rules(Direction::Inbound),
         })
         .collect();
-    recorder.rules_in_force(&in_force);
-    recorder.suppressions(&suppressions(policies));
+    recorder.announce_rules(&in_force);
+    recorder.set_suppressions(&suppressions(policies));
 }
 
 /// Returns every suppression of these policies once.
 pub fn suppressions(policies: &Policies) -> Vec<Arc<Suppression>> {
     let mut all: Vec<Arc<Suppression>> = Vec::new();
-    for one in policies
+    for suppression in policies
         .values()
         .flat_map(|policy| policy.suppressions().iter())
     {
-        if !all.iter().any(|known| Arc::ptr_eq(known, one)) {
-            all.push(one.clone());
+        if !all.iter().any(|other| Arc::ptr_eq(other, suppression)) {
+            all.push(suppression.clone());
         }
     }
-    all.sort_by_key(|one| one.place.clone());
+    all.sort_by_key(|suppression| suppression.place.clone());
     all
 }
 
 /// Returns a sentence for each expired suppression.
 pub fn expired(policies: &Policies, now: SystemTime) -> Vec<String> {
-    let over = |one: &Arc<Suppression>| {
+    let expiry_warning = |one: &Arc<Suppression>| {
         let (file, line, column) = &one.place;
-        let ended = one.until.ends <= now;
-        let what = format!(
+        let is_expired = one.until.end <= now;
+        let text = format!(
             "{file}:{line}:{column}: suppression expired on {} and has no effect: {}",
-            one.until.written,
-            one.named()
+            one.until.text,
+            one.describe()
         );
-        ended.then_some(what)
+        is_expired.then_some(text)
     };
-    suppressions(policies).iter().filter_map(over).collect()
+    suppressions(policies)
+        .iter()
+        .filter_map(expiry_warning)
+        .collect()
 }
 
 #[cfg(test)]
@@ -367,8 +370,8 @@ mod tests {
             .finish();
         let mut config = Config::default();
         config.quarantine.folder = Some(folder);
-        let made = tracing::subscriber::with_default(subscriber, || stores(&config));
-        (made, std::fs::read_to_string(log.path()).unwrap())
+        let result = tracing::subscriber::with_default(subscriber, || stores(&config));
+        (result, std::fs::read_to_string(log.path()).unwrap())
     }
 
     #[test]
@@ -376,9 +379,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let (made, log) = opened(file.join("quarantine"));
+        let (result, log) = opened(file.join("quarantine"));
         assert!(
-            made.is_ok() && log.contains("WARN") && !log.contains("quarantine enabled"),
+            result.is_ok() && log.contains("WARN") && !log.contains("quarantine enabled"),
             "{log}"
         );
         for part in [
@@ -388,9 +391,9 @@ mod tests {
         ] {
             assert!(log.contains(part), "no `{part}` in: {log}");
         }
-        let (made, log) = opened(folder.path().join("quarantine"));
+        let (result, log) = opened(folder.path().join("quarantine"));
         assert!(
-            made.is_ok() && log.contains("quarantine enabled") && !log.contains("WARN"),
+            result.is_ok() && log.contains("quarantine enabled") && !log.contains("WARN"),
             "{log}"
         );
     }
@@ -399,17 +402,18 @@ mod tests {
     fn a_quarantine_that_cannot_be_looked_at_is_an_error_with_a_hint() {
         let folder = tempfile::tempdir().unwrap();
         // A name that is too long fails for root, too.
-        let (made, _) = opened(folder.path().join("q".repeat(300)));
-        let told = made.unwrap_err().remove(0).to_string();
+        let (result, _) = opened(folder.path().join("q".repeat(300)));
+        let message = result.unwrap_err().remove(0).to_string();
         assert!(
-            told.contains("kept messages") && told.contains("hint: let this user enter and write"),
-            "{told}"
+            message.contains("kept messages")
+                && message.contains("hint: let this user enter and write"),
+            "{message}"
         );
         let open = folder.path().join("open");
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
-        let told = opened(open).0.unwrap_err().remove(0).to_string();
-        assert_eq!(told.matches("hint: ").count(), 1, "{told}");
+        let message = opened(open).0.unwrap_err().remove(0).to_string();
+        assert_eq!(message.matches("hint: ").count(), 1, "{message}");
     }
 }

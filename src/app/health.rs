@@ -13,7 +13,7 @@ use crate::upstream::Health;
 
 /// Delay of the first check, in which servers that start together with the gate can open their
 /// ports.
-const FIRST: Duration = Duration::from_secs(5);
+const FIRST_DELAY: Duration = Duration::from_secs(5);
 /// Interval between checks.
 const INTERVAL: Duration = Duration::from_secs(15);
 
@@ -28,7 +28,7 @@ pub(super) async fn watch(gate: Arc<Gate>) {
             known.note(&gate, name, health);
         }
     }
-    let mut pause = FIRST;
+    let mut pause = FIRST_DELAY;
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -36,10 +36,10 @@ pub(super) async fn watch(gate: Arc<Gate>) {
         }
         pause = INTERVAL;
         let all = gate.upstreams().into_iter();
-        let found =
+        let states =
             join_all(all.map(|(name, upstream)| async move { (name, upstream.health().await) }))
                 .await;
-        for (name, health) in found {
+        for (name, health) in states {
             known.note(&gate, name, health);
         }
         known.forget_removed(&gate);
@@ -53,13 +53,13 @@ struct KnownState(HashMap<UpstreamName, Health>);
 impl KnownState {
     fn note(&mut self, gate: &Gate, name: UpstreamName, health: Health) {
         let reason = health.reason();
-        gate.recorder().upstream_is_up(&name, reason.is_none());
-        let before = self.0.get(&name);
+        gate.recorder().set_upstream_up(&name, reason.is_none());
+        let previous = self.0.get(&name);
         match reason {
-            Some(reason) if before.and_then(Health::reason) != Some(reason) => {
+            Some(reason) if previous.and_then(Health::reason) != Some(reason) => {
                 tracing::warn!(upstream = %name, reason, "upstream is down");
             }
-            None if before.is_some_and(|before| before.reason().is_some()) => {
+            None if previous.is_some_and(|before| before.reason().is_some()) => {
                 tracing::info!(upstream = %name, state = health.name(), "upstream is up again");
             }
             _ => {}
@@ -69,11 +69,11 @@ impl KnownState {
 
     fn forget_removed(&mut self, gate: &Gate) {
         self.0.retain(|name, _| {
-            let is_there = gate.upstream_named(&name.0).is_some();
-            if !is_there {
+            let exists = gate.find_upstream(&name.0).is_some();
+            if !exists {
                 gate.recorder().forget_upstream(name);
             }
-            is_there
+            exists
         });
     }
 }

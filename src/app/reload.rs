@@ -15,7 +15,7 @@ use tokio::sync::watch as channel;
 use super::build;
 use crate::config::{self, Config};
 use crate::document::Fault;
-use crate::inspect::{Mode, more_suppressed};
+use crate::inspect::{Mode, describe_suppression_changes};
 use crate::listen::Frontend;
 use crate::message::Direction;
 use crate::oauth::Shared;
@@ -25,40 +25,40 @@ use crate::record::Event;
 use crate::rules::describe_weakening;
 
 /// Interval between two polls.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of files that are checked; a folder with more is a mistake.
-const FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// Identifies a state of a file.
 pub(super) type Stamp = (PathBuf, u64, i64, i64, u64);
 
 /// Checks for changes until it is aborted. `in_force` are the states of the files before they were
-/// read; `asked` changes when an immediate reload is requested.
+/// read; `reload_requests` changes when an immediate reload is requested.
 pub(super) async fn watch(
     front: Arc<Frontend>,
     gate: Arc<Gate>,
     logins: Arc<Shared>,
     (config, source): (Config, Option<PathBuf>),
     mut in_force: Vec<Stamp>,
-    mut asked: channel::Receiver<u64>,
+    mut reload_requests: channel::Receiver<u64>,
 ) {
     let mut config = Arc::new(config);
     let mut before = in_force.clone();
-    let mut ended = 0;
+    let mut expired_count = 0;
     // Files that have changed since the config in force was read.
-    let mut touched = HashSet::new();
+    let mut changed_files = HashSet::new();
     loop {
         let at_once = tokio::select! {
-            () = tokio::time::sleep(LOOK) => false,
-            changed = asked.changed() => match changed {
+            () = tokio::time::sleep(POLL_INTERVAL) => false,
+            changed = reload_requests.changed() => match changed {
                 Ok(()) => true,
                 Err(_) => return,
             },
         };
         gate.sweep();
-        tell_ended(&gate.policies(), &mut ended);
-        let looks = gate.clone();
-        if tokio::task::spawn_blocking(move || looks.reload_pins())
+        warn_expired(&gate.policies(), &mut expired_count);
+        let task_gate = gate.clone();
+        if tokio::task::spawn_blocking(move || task_gate.reload_pins())
             .await
             .is_err()
         {
@@ -68,48 +68,51 @@ pub(super) async fn watch(
             tracing::error!(%error, "cannot reopen the audit log");
         }
         let now = read_stamps(&config, source.as_ref()).await;
-        let held_still = now == before;
+        let is_stable = now == before;
         before.clone_from(&now);
-        if !at_once && (now == in_force || !held_still) {
+        if !at_once && (now == in_force || !is_stable) {
             continue;
         }
         // Successful or not, the same state is not tried again.
-        touched.extend(differing(&in_force, &now));
+        changed_files.extend(changed_paths(&in_force, &now));
         in_force = now;
         let old = config.clone();
         let file = source.clone();
         let loaded = tokio::task::spawn_blocking(move || load(&old, file.as_deref())).await;
         let loaded =
             loaded.unwrap_or_else(|_| Err(vec![Fault::of_file("reload", "loading failed", None)]));
-        let loaded = loaded.and_then(|(new, policies)| match front.entry(&new) {
+        let loaded = loaded.and_then(|(new, policies)| match front.build_authenticator(&new) {
             Ok(entry) => Ok((new, policies, entry)),
             Err(fault) => Err(vec![fault]),
         });
         match loaded {
             Ok((new, policies, entry)) => {
-                let weaker = weaker(&gate.policies(), &policies);
-                told_restart(&config, &new);
+                let weakenings = find_weakenings(&gate.policies(), &policies);
+                warn_restart_required(&config, &new);
                 build::announce(gate.recorder(), &policies);
-                let rules = rules(&policies);
-                gate.replace_upstreams(policies, changes(&config, &new, &touched, &gate, &logins));
-                gate.tell_held();
-                touched.clear();
-                ended = 0;
-                front.admit_by(entry);
+                let rules = count_rules(&policies);
+                gate.replace_upstreams(
+                    policies,
+                    changes(&config, &new, &changed_files, &gate, &logins),
+                );
+                gate.record_pending_definitions();
+                changed_files.clear();
+                expired_count = 0;
+                front.set_authenticator(entry);
                 config = Arc::new(new);
                 // The set of files may have changed. A file that changed during the reload keeps
                 // its old stamp, so that it is read again.
-                let known = std::mem::take(&mut in_force);
+                let previous_stamps = std::mem::take(&mut in_force);
                 in_force = read_stamps(&config, source.as_ref()).await;
                 before.clone_from(&in_force);
                 for stamp in &mut in_force {
-                    if let Some(known) = known.iter().find(|known| known.0 == stamp.0) {
+                    if let Some(known) = previous_stamps.iter().find(|known| known.0 == stamp.0) {
                         stamp.clone_from(known);
                     }
                 }
                 gate.record(Event::Reloaded {
                     rules,
-                    weakened: &weaker,
+                    weakened: &weakenings,
                 });
             }
             Err(faults) => gate.record(Event::ReloadRefused { faults: &faults }),
@@ -131,27 +134,27 @@ fn load(old: &Config, source: Option<&Path>) -> Result<(Config, Policies), Vec<F
 fn changes(
     old: &Config,
     new: &Config,
-    touched: &HashSet<PathBuf>,
+    changed_files: &HashSet<PathBuf>,
     gate: &Gate,
     logins: &Arc<Shared>,
 ) -> UpstreamChanges {
     let mut changes = UpstreamChanges::default();
     for (name, upstream) in &new.upstreams {
         let before = old.upstreams.get(name);
-        let reads_anew = upstream
+        let has_changed_files = upstream
             .transport
             .files()
             .into_iter()
-            .any(|file| touched.contains(file));
-        if !reads_anew && before.is_some_and(|before| before.is_reached_like(upstream)) {
+            .any(|file| changed_files.contains(file));
+        if !has_changed_files && before.is_some_and(|before| before.has_same_connection(upstream)) {
             continue;
         }
         let name = UpstreamName(name.as_str().into());
         tracing::info!(upstream = %name, "upstream {} by a reload", if before.is_some() { "replaced" } else { "added" });
         let is_same_server =
-            before.is_some_and(|before| before.transport.leads_where(&upstream.transport));
-        let built = build::upstream(&name, upstream, gate.limits(), Some(logins));
-        changes.set.push((name, built, is_same_server));
+            before.is_some_and(|before| before.transport.is_same_server(&upstream.transport));
+        let new_upstream = build::upstream(&name, upstream, gate.limits(), Some(logins));
+        changes.set.push((name, new_upstream, is_same_server));
     }
     for name in old
         .upstreams
@@ -165,17 +168,17 @@ fn changes(
 }
 
 /// Returns the files whose state differs between two polls.
-fn differing(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
-    let gone = before
+fn changed_paths(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
+    let removed = before
         .iter()
         .filter(|stamp| now.binary_search(stamp).is_err());
     let new = now
         .iter()
         .filter(|stamp| before.binary_search(stamp).is_err());
-    gone.chain(new).map(|(path, ..)| path.clone()).collect()
+    removed.chain(new).map(|(path, ..)| path.clone()).collect()
 }
 
-fn told_restart(old: &Config, new: &Config) {
+fn warn_restart_required(old: &Config, new: &Config) {
     if old.listen.address != new.listen.address || old.admin != new.admin {
         tracing::warn!("an address or `[admin]` was changed in the config: restart required");
     }
@@ -194,7 +197,9 @@ fn told_restart(old: &Config, new: &Config) {
     if old.oauth != new.oauth {
         tracing::warn!("`[oauth]` was changed in the config: restart required");
     }
-    if !new.quarantine.is_as(&old.quarantine) || !new.evidence.is_as(&old.evidence) {
+    if !new.quarantine.is_same_config(&old.quarantine)
+        || !new.evidence.is_same_config(&old.evidence)
+    {
         tracing::warn!(
             "`[quarantine]` or `[evidence]` was changed in the config: restart required"
         );
@@ -202,7 +207,7 @@ fn told_restart(old: &Config, new: &Config) {
     if old.otlp != new.otlp {
         tracing::warn!("`[otlp]` was changed in the config: restart required");
     }
-    if !new.pins.is_as(&old.pins) {
+    if !new.pins.is_same_config(&old.pins) {
         tracing::warn!("`[pins]` was changed in the config: restart required");
     }
     if old.audit != new.audit {
@@ -211,16 +216,18 @@ fn told_restart(old: &Config, new: &Config) {
 }
 
 /// Logs the expired suppressions, if there are more than were logged before.
-fn tell_ended(policies: &Policies, told: &mut usize) {
-    let ended = build::expired(policies, SystemTime::now());
-    if ended.len() > *told {
-        ended.iter().for_each(|what| tracing::warn!("{what}"));
+fn warn_expired(policies: &Policies, reported: &mut usize) {
+    let expired = build::expired(policies, SystemTime::now());
+    if expired.len() > *reported {
+        expired
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
     }
-    *told = ended.len();
+    *reported = expired.len();
 }
 
 /// Returns what is less protected than before, in sentences.
-fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
+fn find_weakenings(old: &Policies, new: &Policies) -> Vec<String> {
     let mut out = Vec::new();
     for (upstream, new) in new {
         let Some(old) = old.get(upstream) else {
@@ -233,17 +240,18 @@ fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
                 new.mode.name()
             ));
         }
-        let suppressed = more_suppressed(old.suppressions(), new.suppressions(), SystemTime::now());
+        let suppressed =
+            describe_suppression_changes(old.suppressions(), new.suppressions(), SystemTime::now());
         out.extend(
             suppressed
                 .into_iter()
-                .map(|what| format!("`{upstream}`: {what}")),
+                .map(|text| format!("`{upstream}`: {text}")),
         );
         for direction in [Direction::Outbound, Direction::Inbound] {
             out.extend(
                 describe_weakening(old.rules(direction), new.rules(direction))
                     .into_iter()
-                    .map(|what| format!("`{upstream}`: {what}")),
+                    .map(|text| format!("`{upstream}`: {text}")),
             );
         }
     }
@@ -251,7 +259,7 @@ fn weaker(old: &Policies, new: &Policies) -> Vec<String> {
     out
 }
 
-fn rules(policies: &Policies) -> usize {
+fn count_rules(policies: &Policies) -> usize {
     let mut ids: Vec<_> = policies
         .values()
         .flat_map(|policy| {
@@ -278,7 +286,7 @@ async fn read_stamps(config: &Arc<Config>, source: Option<&PathBuf>) -> Vec<Stam
 /// from.
 pub(super) fn stamps(config: &Config, source: Option<&Path>) -> Vec<Stamp> {
     let source = source.map(Path::to_owned);
-    let mut open: Vec<PathBuf> = config
+    let mut pending: Vec<PathBuf> = config
         .policies
         .values()
         .flat_map(|policy| &policy.rules)
@@ -287,18 +295,18 @@ pub(super) fn stamps(config: &Config, source: Option<&Path>) -> Vec<Stamp> {
         .chain(source)
         .collect();
     let mut out = Vec::new();
-    while let Some(path) = open.pop() {
+    while let Some(path) = pending.pop() {
         let Ok(meta) = std::fs::metadata(&path) else {
             continue;
         };
         if meta.is_dir() {
-            let inside = std::fs::read_dir(&path)
+            let entries = std::fs::read_dir(&path)
                 .into_iter()
                 .flatten()
                 .flatten()
                 .map(|entry| entry.path());
-            open.extend(inside.take(FILES.saturating_sub(open.len())));
-        } else if out.len() < FILES {
+            pending.extend(entries.take(MAX_FILES.saturating_sub(pending.len())));
+        } else if out.len() < MAX_FILES {
             out.push((
                 path,
                 meta.len(),

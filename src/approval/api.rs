@@ -22,9 +22,9 @@ pub enum DecisionError {
     /// There is no such request, or it has expired.
     Unknown,
     /// It has already been answered.
-    Already,
+    AlreadyAnswered,
     /// The audit log is required and cannot be written.
-    Untold,
+    NotRecorded,
     /// The policy allows only these scopes.
     Scope(Vec<Scope>),
 }
@@ -39,10 +39,10 @@ impl ApprovalApi {
     /// Returns the open requests as a JSON list, oldest first.
     pub fn list(&self) -> String {
         let now = Instant::now();
-        let open = self.0.entries(now);
-        let mut entries: Vec<(&String, &Entry)> = open
+        let pending = self.0.entries(now);
+        let mut entries: Vec<(&String, &Entry)> = pending
             .iter()
-            .filter(|(_, entry)| *entry.state.borrow() == State::Open && entry.until > now)
+            .filter(|(_, entry)| *entry.state.borrow() == State::Open && entry.deadline > now)
             .collect();
         entries.sort_by_key(|(_, entry)| entry.since);
         let entries: Vec<String> = entries
@@ -52,84 +52,84 @@ impl ApprovalApi {
         format!("[{}]", entries.join(","))
     }
 
-    /// Answers a request: `Some` approves it for that scope. `by` is the name that the approver
-    /// gives.
+    /// Answers a request: `Some` approves it for that scope. `approver` is the name that the
+    /// approver gives.
     ///
     /// # Errors
     /// The answer is rejected.
     pub fn decide(
         &self,
         id: &str,
-        yes: Option<Scope>,
-        by: Option<&str>,
+        decision: Option<Scope>,
+        approver: Option<&str>,
     ) -> Result<(), DecisionError> {
-        let by = by
+        let approver = approver
             .filter(|by| !by.is_empty())
             .map(|by| render::line(by, NAME_BYTES));
-        self.0.answer(id, yes, AnsweredBy::Console, by)
+        self.0.answer(id, decision, AnsweredBy::Console, approver)
     }
 }
 
 fn entry_json(id: &str, entry: &Entry, now: Instant) -> String {
-    let matter = &entry.matter;
+    let request = &entry.request;
     format!(
         r#"{{{},"waiting":{},"session":{},"shown":{}}}"#,
         members(
             id,
-            matter,
-            entry.asked_at,
-            entry.until.saturating_duration_since(now)
+            request,
+            entry.opened_at,
+            entry.deadline.saturating_duration_since(now)
         ),
-        entry.attended,
-        matter
+        entry.is_awaited,
+        request
             .context
             .session
             .as_ref()
             .map_or("null".to_owned(), |session| quote(session.digest())),
-        quote(&matter.shown),
+        quote(&request.rendered),
     )
 }
 
 /// Returns the fields that the console and notifications have in common, as members of an object.
 pub(super) fn members(
     id: &str,
-    matter: &ApprovalRequest,
-    asked_at: SystemTime,
-    left: Duration,
+    request: &ApprovalRequest,
+    opened_at: SystemTime,
+    remaining: Duration,
 ) -> String {
     let list = |words: Vec<String>| words.join(",");
     format!(
         r#""id":{},"asked_at":"{}","seconds_left":{},"agent":{},"user":{},"upstream":{},"tool":{},"severity":"{}","rules":[{}],"title":{},"why":{},"scopes":[{}],"call_sha256":"{}","bytes":{}"#,
         quote(id),
-        humantime::format_rfc3339_seconds(asked_at),
-        left.as_secs(),
-        quote(&matter.context.agent.0),
-        matter
+        humantime::format_rfc3339_seconds(opened_at),
+        remaining.as_secs(),
+        quote(&request.context.agent.0),
+        request
             .context
             .caller
             .user
             .as_ref()
             .map_or("null".to_owned(), |user| quote(user)),
-        quote(&matter.context.upstream.0),
-        quote(&matter.tool),
-        matter.severity.name(),
+        quote(&request.context.upstream.0),
+        quote(&request.tool),
+        request.severity.name(),
         list(
-            matter
+            request
                 .rules
                 .iter()
                 .map(|rule| quote(rule.as_str()))
                 .collect()
         ),
-        quote(&matter.title),
-        quote(&matter.why),
+        quote(&request.title),
+        quote(&request.why),
         list(
-            matter
+            request
                 .scopes
                 .iter()
                 .map(|scope| quote(scope.name()))
                 .collect()
         ),
-        matter.digest.hex(),
-        matter.bytes,
+        request.digest.hex(),
+        request.bytes,
     )
 }

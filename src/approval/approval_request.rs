@@ -31,11 +31,11 @@ pub(crate) struct ApprovalRequest {
     /// The scopes that an approval may have, narrowest first.
     pub(crate) scopes: Vec<Scope>,
     /// Everything that would be sent, rendered for display.
-    pub(crate) shown: String,
+    pub(crate) rendered: String,
     /// The arguments with secrets masked, as JSON, if notifications are enabled.
-    pub(super) masked: Option<String>,
+    pub(super) masked_arguments: Option<String>,
     /// The id of the request, as written.
-    pub(super) request: Box<str>,
+    pub(super) request_id: Box<str>,
     pub(super) bytes: usize,
 }
 
@@ -47,8 +47,8 @@ impl ApprovalRequest {
         message: &Message,
         envelope: &Envelope,
     ) -> Self {
-        let tool =
-            headers::named(message, envelope).filter(|_| envelope.method() == Some("tools/call"));
+        let tool = headers::target_name(message, envelope)
+            .filter(|_| envelope.method() == Some("tools/call"));
         let tool = tool.unwrap_or_else(|| envelope.method().unwrap_or_default().into());
         Self {
             // The request may outlive the call.
@@ -56,7 +56,7 @@ impl ApprovalRequest {
                 trace: context
                     .trace
                     .as_ref()
-                    .map(|trace| Arc::new(trace.outlived())),
+                    .map(|trace| Arc::new(trace.detached())),
                 ..context.clone()
             },
             digest: CallDigest::new(context, message, envelope),
@@ -67,19 +67,19 @@ impl ApprovalRequest {
             why: question.why.clone(),
             severity: question.severity,
             scopes: question.scopes.clone(),
-            shown: render::render(message, envelope, SHOWN_BYTES),
-            masked: None,
-            request: message.id(envelope).unwrap_or_default().into(),
+            rendered: render::render(message, envelope, SHOWN_BYTES),
+            masked_arguments: None,
+            request_id: message.id(envelope).unwrap_or_default().into(),
             bytes: message.bytes().len(),
         }
     }
 
     /// Returns whether both are the same call of the same session.
     pub(super) fn is_same_call(&self, other: &Self) -> bool {
-        self.digest == other.digest && self.is_of(&other.context)
+        self.digest == other.digest && self.belongs_to(&other.context)
     }
 
-    pub(super) fn is_of(&self, context: &Context) -> bool {
+    pub(super) fn belongs_to(&self, context: &Context) -> bool {
         let own = &self.context;
         (own.holder(), &own.upstream, &own.session)
             == (context.holder(), &context.upstream, &context.session)
@@ -96,8 +96,8 @@ impl ApprovalRequest {
             outcome: "",
             way: "none",
             scope: None,
-            by: None,
-            took: None,
+            approver: None,
+            duration: None,
         }
     }
 }

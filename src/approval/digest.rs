@@ -12,7 +12,7 @@ pub(crate) struct CallDigest([u8; 32]);
 
 /// Members of `params` that are not part of the content of a call: the client's metadata, and the
 /// answers to the server's questions, which are judged separately (2026-07-28, MRTR).
-const ASIDE: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+const EXCLUDED_MEMBERS: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 impl CallDigest {
     /// Computes the digest of a request.
@@ -32,8 +32,8 @@ impl CallDigest {
             .into_iter()
             .flat_map(|params| params.members());
         let mut parts: Vec<([u8; 32], [u8; 32])> = members
-            .filter(|(key, _)| !ASIDE.contains(&&**key))
-            .map(|(key, value)| (leaf(b's', key.as_bytes()), canonical(value)))
+            .filter(|(key, _)| !EXCLUDED_MEMBERS.contains(&&**key))
+            .map(|(key, value)| (leaf_digest(b's', key.as_bytes()), canonical_digest(value)))
             .collect();
         parts.sort_unstable();
         parts.iter().for_each(|(key, value)| {
@@ -61,7 +61,7 @@ impl CallDigest {
     }
 }
 
-fn leaf(kind: u8, bytes: &[u8]) -> [u8; 32] {
+fn leaf_digest(kind: u8, bytes: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update([kind]);
     hash.update(bytes);
@@ -71,73 +71,76 @@ fn leaf(kind: u8, bytes: &[u8]) -> [u8; 32] {
 /// A container whose values are still being digested.
 struct OpenContainer<'j> {
     is_object: bool,
-    left: Box<dyn Iterator<Item = (Option<String>, Value<'j>)> + 'j>,
-    done: Vec<([u8; 32], [u8; 32])>,
+    remaining: Box<dyn Iterator<Item = (Option<String>, Value<'j>)> + 'j>,
+    digests: Vec<([u8; 32], [u8; 32])>,
     key: [u8; 32],
 }
 
 /// Returns the digest of a value: members are sorted by name, strings are compared unescaped.
 /// Iterative.
-fn canonical(root: Value<'_>) -> [u8; 32] {
-    let mut open: Vec<OpenContainer<'_>> = Vec::new();
+fn canonical_digest(root: Value<'_>) -> [u8; 32] {
+    let mut containers: Vec<OpenContainer<'_>> = Vec::new();
     let mut value = root;
     loop {
         let mut digest = match value.kind() {
             ValueKind::Object => {
-                let left = Box::new(
+                let remaining = Box::new(
                     value
                         .members()
                         .map(|(key, value)| (Some(key.into_owned()), value)),
                 );
-                open.push(OpenContainer {
+                containers.push(OpenContainer {
                     is_object: true,
-                    left,
-                    done: Vec::new(),
+                    remaining,
+                    digests: Vec::new(),
                     key: [0; 32],
                 });
                 None
             }
             ValueKind::Array => {
-                let left = Box::new(value.elements().map(|value| (None, value)));
-                open.push(OpenContainer {
+                let remaining = Box::new(value.elements().map(|value| (None, value)));
+                containers.push(OpenContainer {
                     is_object: false,
-                    left,
-                    done: Vec::new(),
+                    remaining,
+                    digests: Vec::new(),
                     key: [0; 32],
                 });
                 None
             }
-            ValueKind::String => Some(leaf(b's', value.str().unwrap_or_default().as_bytes())),
+            ValueKind::String => Some(leaf_digest(
+                b's',
+                value.str().unwrap_or_default().as_bytes(),
+            )),
             ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
-                Some(leaf(b'v', value.raw().as_bytes()))
+                Some(leaf_digest(b'v', value.raw().as_bytes()))
             }
         };
         loop {
-            let Some(top) = open.last_mut() else {
+            let Some(top) = containers.last_mut() else {
                 return digest.unwrap_or_default();
             };
             if let Some(digest) = digest.take() {
-                top.done.push((top.key, digest));
+                top.digests.push((top.key, digest));
             }
-            match top.left.next() {
+            match top.remaining.next() {
                 Some((key, next)) => {
-                    top.key = key.map_or([0; 32], |key| leaf(b's', key.as_bytes()));
+                    top.key = key.map_or([0; 32], |key| leaf_digest(b's', key.as_bytes()));
                     value = next;
                     break;
                 }
                 None => {
-                    if let Some(mut closed) = open.pop() {
+                    if let Some(mut closed) = containers.pop() {
                         if closed.is_object {
-                            closed.done.sort_unstable();
+                            closed.digests.sort_unstable();
                         }
                         let kind = if closed.is_object { b'o' } else { b'a' };
                         let inner: Vec<u8> = closed
-                            .done
+                            .digests
                             .iter()
                             .flat_map(|(key, value)| [*key, *value])
                             .flatten()
                             .collect();
-                        digest = Some(leaf(kind, &inner));
+                        digest = Some(leaf_digest(kind, &inner));
                     }
                 }
             }
@@ -151,7 +154,7 @@ mod tests {
     use crate::message::ReadLimits;
     use crate::protocol::{AgentName, Era, UpstreamName};
 
-    fn of(agent: &str, text: &str) -> CallDigest {
+    fn digest_of(agent: &str, text: &str) -> CallDigest {
         let agent = AgentName(agent.into());
         let upstream = UpstreamName("u".into());
         let context = Context::new(agent, upstream, Era::Legacy);
@@ -165,13 +168,13 @@ mod tests {
 
     #[test]
     fn the_same_call_written_otherwise_is_the_same() {
-        let one = of(
+        let one = digest_of(
             "a",
             &call(r#"{"name":"t","arguments":{"a":[1,{"x":"y"}],"b":"A"}}"#),
         );
         let same = r#" {"id": 2,"params":{"_meta":{"progressToken":7},"arguments":{"b":"\u0041","a":[1, {"x":"y"} ]},
             "requestState":"s","inputResponses":{},"name":"t"},"method":"tools/call","jsonrpc":"2.0"}"#;
-        assert_eq!(of("a", same), one);
+        assert_eq!(digest_of("a", same), one);
         assert_eq!(CallDigest::from_hex(&one.hex()), Some(one));
         assert_eq!(CallDigest::from_hex("é"), None);
     }
@@ -188,16 +191,16 @@ mod tests {
             r#"{"name":"t","arguments":{"a":["x","y"],"b":{"c":1},"d":null}}"#,
             r#"{"name":"t","arguments":{"a":["x","y"],"b":{"c":1}},"task":{"ttl":1}}"#,
         ];
-        let one = of("a", &call(plain));
+        let one = digest_of("a", &call(plain));
         for other in others {
-            assert_ne!(of("a", &call(other)), one, "{other}");
+            assert_ne!(digest_of("a", &call(other)), one, "{other}");
         }
-        assert_ne!(of("b", &call(plain)), one, "another agent's");
+        assert_ne!(digest_of("b", &call(plain)), one, "another agent's");
         let deep = format!(
             r#"{{"name":"t","arguments":{}1{}}}"#,
             "[".repeat(60),
             "]".repeat(60)
         );
-        assert_ne!(of("a", &call(&deep)), one);
+        assert_ne!(digest_of("a", &call(&deep)), one);
     }
 }

@@ -21,11 +21,11 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElicitResponse {
     /// Approved, with this scope.
-    Yes(Scope),
+    Approved(Scope),
     /// Denied, or the form was closed without an answer.
-    No,
+    Denied,
     /// The client could not ask its user.
-    Nothing,
+    Unavailable,
 }
 
 /// The elicitation modes that a client supports.
@@ -38,10 +38,14 @@ pub(crate) struct ElicitationSupport {
 
 /// Returns the elicitation modes that a request declares: `initialize` of earlier revisions for a
 /// session, every request of 2026-07-28 for itself.
-pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> ElicitationSupport {
-    let nothing = ElicitationSupport::default();
+pub(crate) fn elicitation_support(
+    message: &Message,
+    envelope: &Envelope,
+    era: Era,
+) -> ElicitationSupport {
+    let unsupported = ElicitationSupport::default();
     let Some(params) = message.body(envelope) else {
-        return nothing;
+        return unsupported;
     };
     let capabilities = match era {
         Era::Legacy => params.get("capabilities"),
@@ -49,10 +53,10 @@ pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> Elici
     };
     let Some(elicitation) = capabilities.and_then(|capabilities| capabilities.get("elicitation"))
     else {
-        return nothing;
+        return unsupported;
     };
     if elicitation.kind() != ValueKind::Object {
-        return nothing;
+        return unsupported;
     }
     let url = elicitation.get("url").is_some();
     // An empty capability means form mode (2025-11-25, Elicitation, Capabilities).
@@ -63,27 +67,27 @@ pub(crate) fn offered(message: &Message, envelope: &Envelope, era: Era) -> Elici
 }
 
 /// Returns the params of `elicitation/create`.
-pub(crate) fn form(matter: &ApprovalRequest) -> String {
-    let (ApprovalRequest { title, why, .. }, shown) =
-        (matter, render::within(&matter.shown, FORM_BYTES));
-    let rules: Vec<String> = matter
+pub(crate) fn form(request: &ApprovalRequest) -> String {
+    let (ApprovalRequest { title, why, .. }, excerpt) =
+        (request, render::truncate(&request.rendered, FORM_BYTES));
+    let rules: Vec<String> = request
         .rules
         .iter()
         .map(|rule| format!("`{rule}`"))
         .collect();
     let text = format!(
         "lychgate asks for the agent `{}`: send this call to the server `{}`?\n\n{title} (rule {}). {why}\n\n\
-         The exact call is below; text after a bar comes from the agent, not from lychgate:\n{shown}",
-        matter.context.agent,
-        matter.context.upstream,
+         The exact call is below; text after a bar comes from the agent, not from lychgate:\n{excerpt}",
+        request.context.agent,
+        request.context.upstream,
         rules.join(", "),
     );
-    let labels: Vec<String> = matter
+    let labels: Vec<String> = request
         .scopes
         .iter()
-        .map(|scope| quote(label(*scope, matter)))
+        .map(|scope| quote(label(*scope, request)))
         .collect();
-    let words: Vec<String> = matter
+    let words: Vec<String> = request
         .scopes
         .iter()
         .map(|scope| quote(scope.name()))
@@ -96,14 +100,14 @@ pub(crate) fn form(matter: &ApprovalRequest) -> String {
     )
 }
 
-fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
-    let first = matter
+fn label(scope: Scope, request: &ApprovalRequest) -> &'static str {
+    let is_first_rule = request
         .rules
         .iter()
         .all(|rule| [FIRST_WRITE, FIRST_USE].contains(&rule.as_str()));
     match scope {
         Scope::Once => "this once",
-        Scope::Session if first => "this call, and do not ask again in this session",
+        Scope::Session if is_first_rule => "this call, and do not ask again in this session",
         Scope::Session => "this tool, for these rules, in this session",
         Scope::Call => "this exact call, until the gateway restarts",
         Scope::Always => "this exact call, permanently",
@@ -113,9 +117,9 @@ fn label(scope: Scope, matter: &ApprovalRequest) -> &'static str {
 /// Parses an `ElicitResult`, whether it is the result of a response or one of `inputResponses`.
 /// Anything that is not a clear approval is a denial; an approval that names no scope has the
 /// narrowest.
-pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> ElicitResponse {
+pub(crate) fn read_response(result: Option<Value<'_>>, scopes: &[Scope]) -> ElicitResponse {
     let Some(result) = result else {
-        return ElicitResponse::Nothing;
+        return ElicitResponse::Unavailable;
     };
     if result
         .get("action")
@@ -123,16 +127,16 @@ pub(crate) fn read(result: Option<Value<'_>>, scopes: &[Scope]) -> ElicitRespons
         .as_deref()
         != Some("accept")
     {
-        return ElicitResponse::No;
+        return ElicitResponse::Denied;
     }
-    let named = result
+    let scope_name = result
         .at(&["content", "allow"])
         .and_then(|allow| allow.str());
-    let scope = match &named {
+    let scope = match &scope_name {
         Some(word) => Scope::named(word).filter(|scope| scopes.contains(scope)),
         None => scopes.first().copied(),
     };
-    scope.map_or(ElicitResponse::No, ElicitResponse::Yes)
+    scope.map_or(ElicitResponse::Denied, ElicitResponse::Approved)
 }
 
 #[cfg(test)]
@@ -143,17 +147,17 @@ mod tests {
     #[test]
     fn only_a_plain_yes_is_one() {
         let scopes = [Scope::Once, Scope::Session];
-        let said = |text: &'static str| {
+        let response = |text: &'static str| {
             let json = Json::parse(text.into(), &ReadLimits::default()).unwrap();
-            read(Some(json.root()), &scopes)
+            read_response(Some(json.root()), &scopes)
         };
         assert_eq!(
-            said(r#"{"action":"accept","content":{"allow":"session"}}"#),
-            ElicitResponse::Yes(Scope::Session)
+            response(r#"{"action":"accept","content":{"allow":"session"}}"#),
+            ElicitResponse::Approved(Scope::Session)
         );
         assert_eq!(
-            said(r#"{"action":"accept"}"#),
-            ElicitResponse::Yes(Scope::Once)
+            response(r#"{"action":"accept"}"#),
+            ElicitResponse::Approved(Scope::Once)
         );
         for no in [
             r#"{"action":"accept","content":{"allow":"always"}}"#,
@@ -164,47 +168,47 @@ mod tests {
             r#"{}"#,
             r#""accept""#,
         ] {
-            assert_eq!(said(no), ElicitResponse::No, "{no}");
+            assert_eq!(response(no), ElicitResponse::Denied, "{no}");
         }
-        assert_eq!(read(None, &scopes), ElicitResponse::Nothing);
+        assert_eq!(read_response(None, &scopes), ElicitResponse::Unavailable);
     }
 
     #[test]
     fn what_clients_offer() {
-        let offers = |params: &str, era| {
+        let support = |params: &str, era| {
             let text =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
             let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-            offered(&message, message.single().unwrap(), era)
+            elicitation_support(&message, message.single().unwrap(), era)
         };
-        let of = |form, url| ElicitationSupport { form, url };
+        let modes = |form, url| ElicitationSupport { form, url };
         assert_eq!(
-            offers(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy),
-            of(true, false)
+            support(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy),
+            modes(true, false)
         );
         assert_eq!(
-            offers(
+            support(
                 r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#,
                 Era::Legacy
             ),
-            of(true, true)
+            modes(true, true)
         );
         assert_eq!(
-            offers(
+            support(
                 r#"{"capabilities":{"elicitation":{"url":{}}}}"#,
                 Era::Legacy
             ),
-            of(false, true)
+            modes(false, true)
         );
         assert_eq!(
-            offers(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy),
-            of(false, false)
+            support(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy),
+            modes(false, false)
         );
         let modern =
             r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}"#;
         assert_eq!(
-            (offers(modern, Era::Modern), offers(modern, Era::Legacy)),
-            (of(true, false), of(false, false))
+            (support(modern, Era::Modern), support(modern, Era::Legacy)),
+            (modes(true, false), modes(false, false))
         );
     }
 }

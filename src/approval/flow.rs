@@ -9,7 +9,7 @@ use crate::protocol::{AuditId, CallError, Context, Era, answer};
 use crate::record::Approval;
 use crate::rules::RuleId;
 
-use super::elicit::{ElicitationSupport, ID_PREFIX, INPUT_KEY, form, offered};
+use super::elicit::{ElicitationSupport, ID_PREFIX, INPUT_KEY, elicitation_support, form};
 use super::{
     Answer, ApprovalRequest, Approvals, PendingQuestion, RestoredRequest, Settlement, notify,
 };
@@ -53,8 +53,8 @@ pub(crate) enum AskOutcome {
 }
 
 pub(crate) struct OpenQuestion {
-    pub(crate) ticket: PendingQuestion,
-    pub(crate) matter: ApprovalRequest,
+    pub(crate) pending: PendingQuestion,
+    pub(crate) request: ApprovalRequest,
     pub(crate) audit: AuditId,
 }
 
@@ -86,12 +86,15 @@ impl Approvals {
         {
             // Only a call that is still waiting is cancelled here, since the server has never
             // received it; other cancellations concern only the server.
-            self.cancelled(context, id.raw());
+            self.cancel(context, id.raw());
         }
-        let own = |envelope: &&Envelope| {
-            envelope.is_answer() && message.id(envelope).is_some_and(|id| wire(id).is_some())
+        let is_own = |envelope: &&Envelope| {
+            envelope.is_answer()
+                && message
+                    .id(envelope)
+                    .is_some_and(|id| own_request_id(id).is_some())
         };
-        let answers: Vec<&Envelope> = message.envelopes().iter().filter(own).collect();
+        let answers: Vec<&Envelope> = message.envelopes().iter().filter(is_own).collect();
         if answers.is_empty() {
             return Ok(false);
         }
@@ -102,15 +105,15 @@ impl Approvals {
             let result = message
                 .body(envelope)
                 .filter(|_| envelope.kind == MessageKind::Result);
-            if let Some(wire) = message.id(envelope).and_then(wire) {
-                self.take_response(&wire, context, result);
+            if let Some(elicitation_id) = message.id(envelope).and_then(own_request_id) {
+                self.take_response(&elicitation_id, context, result);
             }
         }
         Ok(true)
     }
 
     /// Returns whether a modern request can be answered with `input_required`.
-    pub(crate) fn takes_input(message: &Message) -> bool {
+    pub(crate) fn accepts_input(message: &Message) -> bool {
         message
             .single()
             .and_then(|envelope| envelope.method())
@@ -126,119 +129,137 @@ impl Approvals {
         question: &Question,
         audit: AuditId,
         (context, message): (&Context, &Message),
-        way: AskMethod,
+        ask_method: AskMethod,
         restored: Option<&RestoredRequest>,
     ) -> Result<AskOutcome, CallError> {
         let Some(envelope) = message.single() else {
             return Err(CallError::NoBatches);
         };
-        let mut matter = ApprovalRequest::new(question, context, message, envelope);
-        if self.granted(&matter, audit)? {
-            return Ok(AskOutcome::Go(Box::new(matter)));
+        let mut request = ApprovalRequest::new(question, context, message, envelope);
+        if self.is_covered(&request, audit)? {
+            return Ok(AskOutcome::Go(Box::new(request)));
         }
-        let rule = matter.rules.first().map(RuleId::as_str).unwrap_or_default();
-        if self.refusal_loop.is_exhausted(context, &matter.tool, rule) {
+        let rule = request
+            .rules
+            .first()
+            .map(RuleId::as_str)
+            .unwrap_or_default();
+        if self.refusal_loop.is_exhausted(context, &request.tool, rule) {
             return Ok(AskOutcome::Refused(self.refusal(
-                &matter,
+                &request,
                 audit,
                 TOO_MANY_REFUSALS,
             )));
         }
-        if way == AskMethod::None && !self.has_console() {
-            self.told_of(Approval {
+        if ask_method == AskMethod::None && !self.has_console() {
+            self.record_or_log(Approval {
                 outcome: "nobody",
                 audit: Some(audit),
-                ..matter.event("")
+                ..request.event("")
             });
-            return Ok(AskOutcome::Refused(self.refusal(&matter, audit, NOBODY)));
+            return Ok(AskOutcome::Refused(self.refusal(&request, audit, NOBODY)));
         }
         let resumed = restored
-            .filter(|restored| restored.digest == matter.digest)
+            .filter(|restored| restored.digest == request.digest)
             .and_then(|restored| {
-                let ticket = self.resume(&restored.id, &matter)?;
+                let pending = self.resume(&restored.id, &request)?;
                 self.take_response(
-                    ticket.wire(),
+                    pending.elicitation_id(),
                     context,
                     restored.answer.as_ref().map(|answer| answer.root()),
                 );
-                Some(ticket)
+                Some(pending)
             });
-        let ticket = match resumed {
+        let pending = match resumed {
             Some(ticket) => ticket,
             None => {
                 if self.notifier.is_some() {
-                    matter.masked = notify::masked(message, envelope, &question.private);
+                    request.masked_arguments =
+                        notify::masked_arguments(message, envelope, &question.private);
                 }
-                self.open(matter.clone(), audit)?
+                self.open(request.clone(), audit)?
             }
         };
-        let mut asked = Box::new(OpenQuestion {
-            ticket,
-            matter,
+        let mut open_question = Box::new(OpenQuestion {
+            pending,
+            request,
             audit,
         });
         // The answer may already be there: it came with the call, or while no call was waiting.
-        match asked.ticket.now() {
+        match open_question.pending.current() {
             Settlement::Open => {}
-            waited => {
-                return Ok(match self.settle(waited, &asked.matter, audit) {
-                    WaitOutcome::Go => AskOutcome::Go(Box::new(asked.matter.clone())),
-                    WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => {
-                        AskOutcome::Refused(reason)
-                    }
-                    WaitOutcome::Cancelled => {
-                        AskOutcome::Refused(self.refusal(&asked.matter, audit, EXPIRED))
-                    }
-                });
+            settlement => {
+                return Ok(
+                    match self.settle(settlement, &open_question.request, audit) {
+                        WaitOutcome::Go => AskOutcome::Go(Box::new(open_question.request.clone())),
+                        WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => {
+                            AskOutcome::Refused(reason)
+                        }
+                        WaitOutcome::Cancelled => AskOutcome::Refused(self.refusal(
+                            &open_question.request,
+                            audit,
+                            EXPIRED,
+                        )),
+                    },
+                );
             }
         }
-        if way != AskMethod::Input {
-            return Ok(AskOutcome::Wait(asked));
+        if ask_method != AskMethod::Input {
+            return Ok(AskOutcome::Wait(open_question));
         }
-        let Some(state) = self.sealed(&asked.ticket, &asked.matter, context, message) else {
-            return Ok(AskOutcome::Wait(asked));
+        let Some(state) = self.seal_state(
+            &open_question.pending,
+            &open_question.request,
+            context,
+            message,
+        ) else {
+            return Ok(AskOutcome::Wait(open_question));
         };
         let id = message.id(envelope).unwrap_or("null");
-        let asks = format!(
+        let input_requests = format!(
             r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{}}}}}"#,
-            form(&asked.matter)
+            form(&open_question.request)
         );
-        Ok(AskOutcome::Input(answer::wants_input(id, &asks, &state)))
+        Ok(AskOutcome::Input(answer::input_required(
+            id,
+            &input_requests,
+            &state,
+        )))
     }
 
     /// Returns the outcome that follows from an answer, or from the lack of one.
     pub(crate) fn settle(
         &self,
-        waited: Settlement,
-        matter: &ApprovalRequest,
+        settlement: Settlement,
+        request: &ApprovalRequest,
         audit: AuditId,
     ) -> WaitOutcome {
-        match waited {
+        match settlement {
             Settlement::Answered(Answer {
-                yes: Some(scope), ..
+                scope: Some(scope), ..
             }) => {
-                self.remember(matter, scope);
+                self.remember(request, scope);
                 WaitOutcome::Go
             }
-            Settlement::Answered(Answer { yes: None, .. }) => {
-                WaitOutcome::Refused(self.refusal(matter, audit, DENIED))
+            Settlement::Answered(Answer { scope: None, .. }) => {
+                WaitOutcome::Refused(self.refusal(request, audit, DENIED))
             }
-            Settlement::Expired => WaitOutcome::Refused(self.refusal(matter, audit, EXPIRED)),
+            Settlement::Expired => WaitOutcome::Refused(self.refusal(request, audit, EXPIRED)),
             Settlement::Cancelled => WaitOutcome::Cancelled,
-            Settlement::Open => WaitOutcome::Open(reason(matter, audit, STILL_OPEN)),
+            Settlement::Open => WaitOutcome::Open(reason(request, audit, STILL_OPEN)),
         }
     }
 
     fn refusal(
         &self,
-        matter: &ApprovalRequest,
+        request: &ApprovalRequest,
         audit: AuditId,
-        next: &str,
+        advice: &str,
     ) -> answer::RefusalReason {
-        let mut reason = reason(matter, audit, next);
+        let mut reason = reason(request, audit, advice);
         self.refusal_loop.note_refusal(
-            &matter.context,
-            &matter.tool,
+            &request.context,
+            &request.tool,
             None,
             &mut reason,
             &self.recorder,
@@ -249,50 +270,54 @@ impl Approvals {
 
 impl OpenQuestion {
     /// Waits for an answer and returns the outcome.
-    pub(crate) async fn settle(&mut self, approvals: &Approvals, most: Duration) -> WaitOutcome {
-        let waited = self.ticket.wait(most).await;
-        match approvals.settle(waited, &self.matter, self.audit) {
+    pub(crate) async fn settle(
+        &mut self,
+        approvals: &Approvals,
+        max_wait: Duration,
+    ) -> WaitOutcome {
+        let settlement = self.pending.wait(max_wait).await;
+        match approvals.settle(settlement, &self.request, self.audit) {
             WaitOutcome::Open(reason) => {
-                let text = format!("{} Approval request: `{}`.", reason.text, self.ticket.id());
+                let text = format!("{} Approval request: `{}`.", reason.text, self.pending.id());
                 WaitOutcome::Open(answer::RefusalReason { text, ..reason })
             }
-            settled => settled,
+            outcome => outcome,
         }
     }
 
     /// Returns the request that the gate sends to an agent until 2025-11-25.
     pub(crate) fn question(&self) -> String {
-        let wire = self.ticket.wire();
-        let form = form(&self.matter);
+        let elicitation_id = self.pending.elicitation_id();
+        let form = form(&self.request);
         format!(
-            r#"{{"jsonrpc":"2.0","id":"{wire}","method":"elicitation/create","params":{form}}}"#
+            r#"{{"jsonrpc":"2.0","id":"{elicitation_id}","method":"elicitation/create","params":{form}}}"#
         )
     }
 }
 
-fn reason(matter: &ApprovalRequest, audit: AuditId, next: &str) -> answer::RefusalReason {
-    let rule = matter
+fn reason(request: &ApprovalRequest, audit: AuditId, advice: &str) -> answer::RefusalReason {
+    let rule = request
         .rules
         .first()
         .map(ToString::to_string)
         .unwrap_or_default();
-    let ApprovalRequest { title, why, .. } = matter;
+    let ApprovalRequest { title, why, .. } = request;
     let text =
-        format!("Not sent by lychgate: {title}. {why} {next} (rule `{rule}`, audit {audit})");
+        format!("Not sent by lychgate: {title}. {why} {advice} (rule `{rule}`, audit {audit})");
     answer::RefusalReason { text, rule, audit }
 }
 
 /// Returns the elicitation modes that the sender of a request declares.
-pub(crate) fn asks(message: &Message, era: Era) -> ElicitationSupport {
+pub(crate) fn declared_modes(message: &Message, era: Era) -> ElicitationSupport {
     message
         .single()
-        .map(|envelope| offered(message, envelope, era))
+        .map(|envelope| elicitation_support(message, envelope, era))
         .unwrap_or_default()
 }
 
 /// Returns a progress notification that keeps a client from timing out a waiting call, if the
 /// client requested progress.
-pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
+pub(crate) fn progress_notification(message: &Message, times: u32) -> Option<String> {
     let token = message
         .body(message.single()?)?
         .at(&["_meta", "progressToken"])?;
@@ -305,7 +330,7 @@ pub(crate) fn still(message: &Message, times: u32) -> Option<String> {
 }
 
 /// Extracts the gate's own id from an id as written; `None` if the id is a server's.
-fn wire(id: &str) -> Option<String> {
+fn own_request_id(id: &str) -> Option<String> {
     let json = Json::parse(id.to_owned().into(), &ReadLimits::default()).ok()?;
     json.root()
         .str()

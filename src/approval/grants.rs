@@ -19,16 +19,16 @@ use super::ApprovalRequest;
 use super::digest::CallDigest;
 
 /// Maximum number of stored grants of each kind; for sessions, the oldest is evicted.
-const GRANTS: usize = 4096;
+const MAX_GRANTS: usize = 4096;
 /// Maximum number of bytes read from the file of grants.
 const FILE_BYTES: u64 = 8 << 20;
 
 /// The grants in effect.
 pub(super) struct Grants {
-    held: Mutex<GrantTable>,
+    table: Mutex<GrantTable>,
     file: Option<PathBuf>,
     /// How long a session grant lasts: with MCP sessions, and without.
-    lasts: (Duration, Duration),
+    lifetimes: (Duration, Duration),
 }
 
 #[derive(Default)]
@@ -66,46 +66,47 @@ impl Grants {
     ///
     /// # Errors
     /// The file exists and cannot be read.
-    pub(super) fn new(file: Option<PathBuf>, lasts: (Duration, Duration)) -> io::Result<Self> {
+    pub(super) fn new(file: Option<PathBuf>, lifetimes: (Duration, Duration)) -> io::Result<Self> {
         let always = file.as_deref().map(load).transpose()?.unwrap_or_default();
         Ok(Self {
-            held: Mutex::new(GrantTable {
+            table: Mutex::new(GrantTable {
                 always,
                 ..GrantTable::default()
             }),
             file,
-            lasts,
+            lifetimes,
         })
     }
 
     /// Returns the widest scope of the earlier approvals that cover every rule of the request;
     /// `None` if a rule is not covered.
-    pub(super) fn covers(&self, matter: &ApprovalRequest) -> Option<Scope> {
-        let mut held = self.held.lock();
+    pub(super) fn covering_scope(&self, request: &ApprovalRequest) -> Option<Scope> {
+        let mut table = self.table.lock();
         let now = Instant::now();
-        held.sessions.retain(|_, until| *until > now);
-        held.rounds.retain(|_, (_, until)| *until > now);
-        let same = |rules: &Vec<RuleId>| matter.rules.iter().all(|rule| rules.contains(rule));
-        if held
+        table.sessions.retain(|_, until| *until > now);
+        table.rounds.retain(|_, (_, until)| *until > now);
+        let covers_all =
+            |rules: &Vec<RuleId>| request.rules.iter().all(|rule| rules.contains(rule));
+        if table
             .rounds
-            .get(&matter.digest)
-            .is_some_and(|(rules, _)| same(rules))
+            .get(&request.digest)
+            .is_some_and(|(rules, _)| covers_all(rules))
         {
-            held.rounds.remove(&matter.digest);
+            table.rounds.remove(&request.digest);
             return Some(Scope::Once);
         }
-        let exact =
+        let is_covered =
             |rules: Option<&Vec<RuleId>>, rule| rules.is_some_and(|rules| rules.contains(rule));
         let mut widest = None;
-        for rule in &matter.rules {
-            let digest = &matter.digest;
+        for rule in &request.rules {
+            let digest = &request.digest;
             let scope = if rule.as_str() == EVERY_USE {
                 return None;
-            } else if exact(held.always.get(digest).map(|kept| &kept.rules), rule) {
+            } else if is_covered(table.always.get(digest).map(|grant| &grant.rules), rule) {
                 Scope::Always
-            } else if exact(held.calls.get(digest), rule) {
+            } else if is_covered(table.calls.get(digest), rule) {
                 Scope::Call
-            } else if held.sessions.contains_key(&in_session(matter, rule)) {
+            } else if table.sessions.contains_key(&in_session(request, rule)) {
                 Scope::Session
             } else {
                 return None;
@@ -116,11 +117,12 @@ impl Grants {
     }
 
     /// Allows the same call once more.
-    pub(super) fn next_round(&self, matter: &ApprovalRequest, until: Instant) {
-        let mut held = self.held.lock();
-        if held.rounds.len() < GRANTS {
-            held.rounds
-                .insert(matter.digest, (matter.rules.clone(), until));
+    pub(super) fn next_round(&self, request: &ApprovalRequest, until: Instant) {
+        let mut table = self.table.lock();
+        if table.rounds.len() < MAX_GRANTS {
+            table
+                .rounds
+                .insert(request.digest, (request.rules.clone(), until));
         }
     }
 
@@ -128,65 +130,69 @@ impl Grants {
     ///
     /// # Errors
     /// A permanent approval cannot be written to the file; it is then valid until the gate stops.
-    pub(super) fn add(&self, matter: &ApprovalRequest, scope: Scope) -> io::Result<()> {
-        let mut held = self.held.lock();
-        for rule in &matter.rules {
+    pub(super) fn add(&self, request: &ApprovalRequest, scope: Scope) -> io::Result<()> {
+        let mut table = self.table.lock();
+        for rule in &request.rules {
             // An approval of a first use also covers later ones.
             let first = [FIRST_WRITE, FIRST_USE].contains(&rule.as_str());
             if scope == Scope::Session || first {
-                if held.sessions.len() >= GRANTS {
-                    let oldest = held
+                if table.sessions.len() >= MAX_GRANTS {
+                    let oldest = table
                         .sessions
                         .iter()
                         .min_by_key(|(_, until)| **until)
                         .map(|(key, _)| key.clone());
-                    oldest.map(|key| held.sessions.remove(&key));
+                    oldest.map(|key| table.sessions.remove(&key));
                 }
-                let lasts = if matter.context.session.is_some() {
-                    self.lasts.0
+                let lifetime = if request.context.session.is_some() {
+                    self.lifetimes.0
                 } else {
-                    self.lasts.1
+                    self.lifetimes.1
                 };
-                held.sessions
-                    .insert(in_session(matter, rule), Instant::now() + lasts);
+                table
+                    .sessions
+                    .insert(in_session(request, rule), Instant::now() + lifetime);
             }
         }
-        let full = |len: usize, there: bool| len >= GRANTS && !there;
+        let is_full = |len: usize, exists: bool| len >= MAX_GRANTS && !exists;
         if scope >= Scope::Call {
-            if full(held.calls.len(), held.calls.contains_key(&matter.digest)) {
-                let any = held.calls.keys().next().copied();
-                any.map(|key| held.calls.remove(&key));
+            if is_full(table.calls.len(), table.calls.contains_key(&request.digest)) {
+                let evicted = table.calls.keys().next().copied();
+                evicted.map(|key| table.calls.remove(&key));
             }
-            held.calls.insert(matter.digest, matter.rules.clone());
+            table.calls.insert(request.digest, request.rules.clone());
         }
         let (Scope::Always, Some(file)) = (scope, &self.file) else {
             return Ok(());
         };
-        if full(held.always.len(), held.always.contains_key(&matter.digest)) {
-            return Err(io::Error::other(format!("it holds {GRANTS} already")));
+        if is_full(
+            table.always.len(),
+            table.always.contains_key(&request.digest),
+        ) {
+            return Err(io::Error::other(format!("it holds {MAX_GRANTS} already")));
         }
-        let kept = StoredGrant {
-            agent: matter.context.agent.to_string(),
-            upstream: matter.context.upstream.to_string(),
-            tool: matter.tool.clone(),
-            rules: matter.rules.clone(),
+        let grant = StoredGrant {
+            agent: request.context.agent.to_string(),
+            upstream: request.context.upstream.to_string(),
+            tool: request.tool.clone(),
+            rules: request.rules.clone(),
             at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         };
-        held.always.insert(matter.digest, kept);
-        save(file, &held.always)
+        table.always.insert(request.digest, grant);
+        save(file, &table.always)
     }
 }
 
-fn in_session(matter: &ApprovalRequest, rule: &RuleId) -> SessionGrant {
+fn in_session(request: &ApprovalRequest, rule: &RuleId) -> SessionGrant {
     SessionGrant {
-        holder: matter.context.holder(),
-        upstream: matter.context.upstream.clone(),
-        session: matter.context.session.clone(),
+        holder: request.context.holder(),
+        upstream: request.context.upstream.clone(),
+        session: request.context.session.clone(),
         rule: rule.clone(),
         tool: if rule.as_str() == FIRST_WRITE {
             "".into()
         } else {
-            matter.name.clone()
+            request.name.clone()
         },
     }
 }
@@ -202,13 +208,13 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
     };
     let mut out = HashMap::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let wrong = || {
+        let invalid_line = || {
             io::Error::other(format!(
                 "line {number} is not a valid approval: repair or remove it"
             ))
         };
-        let json =
-            Json::parse(line.to_owned().into(), &ReadLimits::default()).map_err(|_| wrong())?;
+        let json = Json::parse(line.to_owned().into(), &ReadLimits::default())
+            .map_err(|_| invalid_line())?;
         let text = |key: &str| {
             json.root()
                 .get(key)
@@ -220,51 +226,51 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
             .get("rules")
             .into_iter()
             .flat_map(|rules| rules.elements());
-        let kept = StoredGrant {
-            agent: text("agent").ok_or_else(wrong)?,
-            upstream: text("upstream").ok_or_else(wrong)?,
-            tool: text("tool").ok_or_else(wrong)?,
+        let grant = StoredGrant {
+            agent: text("agent").ok_or_else(invalid_line)?,
+            upstream: text("upstream").ok_or_else(invalid_line)?,
+            tool: text("tool").ok_or_else(invalid_line)?,
             rules: rules
                 .filter_map(|rule| Some(RuleId::new(&rule.str()?)))
                 .collect(),
-            at: text("at").ok_or_else(wrong)?,
+            at: text("at").ok_or_else(invalid_line)?,
         };
         let digest = text("call")
             .as_deref()
             .and_then(CallDigest::from_hex)
-            .ok_or_else(wrong)?;
-        out.insert(digest, kept);
+            .ok_or_else(invalid_line)?;
+        out.insert(digest, grant);
     }
     Ok(out)
 }
 
 /// Writes a new file next to the old one and renames it over it: a reader sees one or the other,
 /// complete.
-fn save(path: &Path, all: &HashMap<CallDigest, StoredGrant>) -> io::Result<()> {
-    let mut lines: Vec<String> = all
+fn save(path: &Path, grants: &HashMap<CallDigest, StoredGrant>) -> io::Result<()> {
+    let mut lines: Vec<String> = grants
         .iter()
-        .map(|(digest, kept)| {
-            let rules: Vec<String> = kept.rules.iter().map(|rule| quote(rule.as_str())).collect();
+        .map(|(digest, grant)| {
+            let rules: Vec<String> = grant.rules.iter().map(|rule| quote(rule.as_str())).collect();
             format!(
                 "{{\"at\":{},\"agent\":{},\"upstream\":{},\"tool\":{},\"rules\":[{}],\"call\":\"{}\"}}\n",
-                quote(&kept.at),
-                quote(&kept.agent),
-                quote(&kept.upstream),
-                quote(&kept.tool),
+                quote(&grant.at),
+                quote(&grant.agent),
+                quote(&grant.upstream),
+                quote(&grant.tool),
                 rules.join(","),
                 digest.hex()
             )
         })
         .collect();
     lines.sort();
-    private(path, lines.concat().as_bytes())
+    write_private(path, lines.concat().as_bytes())
 }
 
 /// Writes a file that only its owner can access, and replaces an existing one atomically.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

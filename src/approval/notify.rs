@@ -21,7 +21,7 @@ use crate::record::{NotificationCounts, Recorder, Redactor};
 use crate::upstream::{Service, ServiceError};
 
 /// Maximum number of queued notifications per channel.
-const QUEUED: usize = 64;
+const MAX_QUEUED: usize = 64;
 /// Maximum number of attempts to call the webhook for one notification.
 const ATTEMPTS: u32 = 3;
 /// Delay before the second attempt; it doubles before each further one.
@@ -48,51 +48,56 @@ impl Notifier {
         config: &NotifyConfig,
         recorder: &Recorder,
     ) -> Result<Option<Self>, String> {
-        let mut ways = Vec::new();
+        let mut channels = Vec::new();
         if !config.command.is_empty() {
-            ways.push(("command", NotifyChannel::Command(config.command.clone())));
+            channels.push(("command", NotifyChannel::Command(config.command.clone())));
         }
         if let Some(webhook) = &config.webhook {
-            ways.push((
+            channels.push((
                 "webhook",
                 NotifyChannel::Webhook(Box::new(Service::new(webhook, 1, ANSWER_BYTES)?)),
             ));
         }
-        if ways.is_empty() {
+        if channels.is_empty() {
             return Ok(None);
         }
         let mut queues = Vec::new();
         let mut deliveries = Vec::new();
-        for (name, way) in ways {
-            let (sender, queue) = mpsc::channel(QUEUED);
+        for (name, channel) in channels {
+            let (sender, queue) = mpsc::channel(MAX_QUEUED);
             let counts = recorder.notification_counts(name);
             queues.push((sender, counts.clone()));
-            deliveries.push(deliver_all(queue, name, way, config.timeout, counts));
+            deliveries.push(deliver_all(queue, name, channel, config.timeout, counts));
         }
-        let failed = |error: io::Error| format!("cannot send notifications: {error}");
+        let start_error = |error: io::Error| format!("cannot send notifications: {error}");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(failed)?;
+            .map_err(start_error)?;
         let work = move || drop(runtime.block_on(join_all(deliveries)));
         std::thread::Builder::new()
             .name("approval-notify".to_owned())
             .spawn(work)
-            .map_err(failed)?;
+            .map_err(start_error)?;
         Ok(Some(Self(queues)))
     }
 
     /// Queues a notification of a new request.
-    pub(super) fn requested(&self, id: &str, matter: &ApprovalRequest, left: Duration) {
+    pub(super) fn queue_notification(
+        &self,
+        id: &str,
+        request: &ApprovalRequest,
+        remaining: Duration,
+    ) {
         let text = format!(
             "lychgate: {} requests approval for a call to {}: {} ({id})",
-            matter.context.agent.0, matter.context.upstream.0, matter.title
+            request.context.agent.0, request.context.upstream.0, request.title
         );
         let body = Bytes::from(format!(
             r#"{{"event":"approval_requested","text":{},{},"arguments":{}}}"#,
             quote(&text),
-            members(id, matter, SystemTime::now(), left),
-            matter.masked.as_deref().unwrap_or("null")
+            members(id, request, SystemTime::now(), remaining),
+            request.masked_arguments.as_deref().unwrap_or("null")
         ));
         for (queue, counts) in &self.0 {
             if queue.try_send(body.clone()).is_err() {
@@ -104,7 +109,11 @@ impl Notifier {
 
 /// Returns the arguments of a call as the audit log shows them: limited in length, with secrets and
 /// the values at the `private` places masked.
-pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String]) -> Option<String> {
+pub(super) fn masked_arguments(
+    message: &Message,
+    envelope: &Envelope,
+    private: &[String],
+) -> Option<String> {
     let is_call = envelope.method() == Some("tools/call");
     let params = message.body(envelope)?;
     let (value, at) = if is_call {
@@ -113,32 +122,32 @@ pub(super) fn masked(message: &Message, envelope: &Envelope, private: &[String])
         (params, "/params")
     };
     let private: Vec<&str> = private.iter().map(String::as_str).collect();
-    Some(Redactor::shared()?.masked(value, at, &private))
+    Some(Redactor::shared()?.mask(value, at, &private))
 }
 
 async fn deliver_all(
     mut queue: mpsc::Receiver<Bytes>,
     name: &str,
-    way: NotifyChannel,
+    channel: NotifyChannel,
     timeout: Duration,
     counts: NotificationCounts,
 ) {
-    let mut warned: Option<Instant> = None;
+    let mut last_warning: Option<Instant> = None;
     while let Some(body) = queue.recv().await {
-        let delivered = match &way {
+        let result = match &channel {
             NotifyChannel::Command(words) => run(words, &body, timeout).await,
             NotifyChannel::Webhook(service) => post(service, &body, timeout).await,
         };
-        match delivered {
+        match result {
             Ok(()) => {
                 counts.sent.inc();
-                warned = None;
+                last_warning = None;
             }
             Err(error) => {
                 counts.failed.inc();
-                if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+                if last_warning.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
                     tracing::warn!(way = name, %error, "approval notification failed; `lychgate approve list` shows pending requests");
-                    warned = Some(Instant::now());
+                    last_warning = Some(Instant::now());
                 }
             }
         }
@@ -154,7 +163,7 @@ async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), Str
     let Some((program, arguments)) = words.split_first() else {
         return Ok(());
     };
-    let failed = |error: io::Error| format!("cannot run `{program}`: {error}");
+    let run_error = |error: io::Error| format!("cannot run `{program}`: {error}");
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -162,19 +171,19 @@ async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), Str
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true);
-    let mut child = command.spawn().map_err(failed)?;
+    let mut child = command.spawn().map_err(run_error)?;
     let stdin = child.stdin.take();
-    let ended = async {
+    let finish = async {
         if let Some(mut stdin) = stdin {
             // A program may send its notification without reading the details.
             let _unread = stdin.write_all(body).await;
         }
         child.wait().await
     };
-    match tokio::time::timeout(timeout, ended).await {
+    match tokio::time::timeout(timeout, finish).await {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(format!("`{program}` failed ({status})")),
-        Ok(Err(error)) => Err(failed(error)),
+        Ok(Err(error)) => Err(run_error(error)),
         Err(_) => Err(format!(
             "`{program}` did not end within {} s",
             timeout.as_secs()
@@ -186,9 +195,9 @@ async fn run(words: &[String], body: &[u8], timeout: Duration) -> Result<(), Str
 /// error.
 async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), String> {
     let mut wait = RETRY_AFTER;
-    let mut failed = String::new();
+    let mut last_error = String::new();
     for attempt in 1..=ATTEMPTS {
-        failed = match service.send(body.clone(), timeout).await {
+        last_error = match service.send(body.clone(), timeout).await {
             Ok(()) => return Ok(()),
             Err(ServiceError::Unusable) => {
                 return Err("the webhook rejected the request".to_owned());
@@ -197,7 +206,7 @@ async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), 
             Err(ServiceError::Busy) => {
                 "the webhook is not available (status 429 or 5xx)".to_owned()
             }
-            Err(ServiceError::Late) => {
+            Err(ServiceError::TimedOut) => {
                 format!("the webhook did not answer within {} s", timeout.as_secs())
             }
         };
@@ -206,5 +215,5 @@ async fn post(service: &Service, body: &Bytes, timeout: Duration) -> Result<(), 
             wait *= 2;
         }
     }
-    Err(failed)
+    Err(last_error)
 }

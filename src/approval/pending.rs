@@ -24,8 +24,8 @@ pub(crate) enum Settlement {
 pub(crate) struct PendingQuestion {
     pub(super) approvals: Arc<Approvals>,
     pub(super) id: String,
-    pub(super) wire: String,
-    pub(super) until: Instant,
+    pub(super) elicitation_id: String,
+    pub(super) deadline: Instant,
     pub(super) state: watch::Receiver<State>,
 }
 
@@ -36,16 +36,16 @@ impl PendingQuestion {
     }
 
     /// Returns the id with which the agent is asked.
-    pub(crate) fn wire(&self) -> &str {
-        &self.wire
+    pub(crate) fn elicitation_id(&self) -> &str {
+        &self.elicitation_id
     }
 
-    /// Waits for an answer, until `most` has elapsed or the deadline has passed. Returning an
+    /// Waits for an answer, until `max_wait` has elapsed or the deadline has passed. Returning an
     /// answer consumes it.
-    pub(crate) async fn wait(&mut self, most: Duration) -> Settlement {
-        let until = self.until.min(Instant::now() + most);
-        let answered = self.state.wait_for(|state| *state != State::Open);
-        let state = match tokio::time::timeout_at(until.into(), answered).await {
+    pub(crate) async fn wait(&mut self, max_wait: Duration) -> Settlement {
+        let deadline = self.deadline.min(Instant::now() + max_wait);
+        let answer = self.state.wait_for(|state| *state != State::Open);
+        let state = match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(Ok(state)) => state.clone(),
             // The request has been removed: it can no longer be answered.
             Ok(Err(_)) => State::Cancelled,
@@ -55,31 +55,32 @@ impl PendingQuestion {
     }
 
     /// Returns the current state without waiting. Returning an answer consumes it.
-    pub(crate) fn now(&mut self) -> Settlement {
+    pub(crate) fn current(&mut self) -> Settlement {
         let state = self.state.borrow().clone();
         self.conclude(state)
     }
 
     fn conclude(&self, state: State) -> Settlement {
-        let waited = match state {
+        let settlement = match state {
             State::Answered(answer) => Settlement::Answered(answer),
             State::Cancelled => Settlement::Cancelled,
-            State::Open if Instant::now() >= self.until => Settlement::Expired,
+            State::Open if Instant::now() >= self.deadline => Settlement::Expired,
             State::Open => return Settlement::Open,
         };
-        let entry = self.approvals.open.lock().remove(&self.id);
-        if let (Settlement::Expired, Some(entry)) = (&waited, entry) {
-            self.approvals.told_over(&self.id, &entry, Instant::now());
+        let entry = self.approvals.pending.lock().remove(&self.id);
+        if let (Settlement::Expired, Some(entry)) = (&settlement, entry) {
+            self.approvals
+                .record_expiry(&self.id, &entry, Instant::now());
         }
-        waited
+        settlement
     }
 }
 
 impl Drop for PendingQuestion {
     fn drop(&mut self) {
-        let mut open = self.approvals.open.lock();
-        if let Some(entry) = open.get_mut(&self.id) {
-            entry.attended = false;
+        let mut pending = self.approvals.pending.lock();
+        if let Some(entry) = pending.get_mut(&self.id) {
+            entry.is_awaited = false;
         }
     }
 }

@@ -21,8 +21,8 @@ const MAX_ENTRIES: usize = 4096;
 /// Recent refusals.
 pub(crate) struct RefusalLoop {
     recent: Mutex<RecentRefusals>,
-    most: usize,
-    within: Duration,
+    max_refusals: usize,
+    window: Duration,
 }
 
 #[derive(Default)]
@@ -56,8 +56,8 @@ impl RefusalLoop {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             recent: Mutex::default(),
-            most: limits.repeated_refusals,
-            within: limits.repeated_refusal,
+            max_refusals: limits.repeated_refusals,
+            window: limits.repeated_refusal,
         }
     }
 
@@ -77,31 +77,31 @@ impl RefusalLoop {
             return Ok(None);
         };
         let now = Instant::now();
-        let found = {
-            let mut lately = self.recent.lock();
-            if lately.loops.is_empty() {
+        let repeated = {
+            let mut recent = self.recent.lock();
+            if recent.loops.is_empty() {
                 return Ok(None);
             }
-            let who = (context.holder(), context.upstream.clone());
-            if lately.loops.get(&who).is_none_or(|until| *until <= now) {
-                lately.loops.remove(&who);
+            let caller = (context.holder(), context.upstream.clone());
+            if recent.loops.get(&caller).is_none_or(|until| *until <= now) {
+                recent.loops.remove(&caller);
                 return Ok(None);
             }
-            let call = lately
+            let call = recent
                 .calls
                 .get_mut(&CallDigest::new(context, message, envelope))
                 .filter(|call| &*call.rules == rules);
             let Some(call) = call else { return Ok(None) };
-            if self.count(&mut call.times, now, false) < self.most {
+            if self.count(&mut call.times, now, false) < self.max_refusals {
                 return Ok(None);
             }
-            let found = (self.count(&mut call.times, now, true), call.rule.clone());
-            lately.loops.insert(who, now + self.within);
-            found
+            let repeated = (self.count(&mut call.times, now, true), call.rule.clone());
+            recent.loops.insert(caller, now + self.window);
+            repeated
         };
-        let (times, rule) = found;
+        let (times, rule) = repeated;
         let tool = tool(message, envelope);
-        let audit = crate::protocol::AuditId::make();
+        let audit = crate::protocol::AuditId::generate();
         recorder.record(Event::RefusedAgain {
             context,
             tool: &tool,
@@ -119,9 +119,9 @@ impl RefusalLoop {
     /// Returns whether a rule refused a tool too often: then no approval is requested for it for a
     /// while.
     pub(crate) fn is_exhausted(&self, context: &Context, tool: &str, rule: &str) -> bool {
-        let mut lately = self.recent.lock();
-        let times = lately.tools.get_mut(&of_tool(context, tool, rule));
-        times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.most)
+        let mut recent = self.recent.lock();
+        let times = recent.tools.get_mut(&tool_key(context, tool, rule));
+        times.is_some_and(|times| self.count(times, Instant::now(), false) >= self.max_refusals)
     }
 
     /// Records the refusal of a message by a rule set. After the configured number of refusals, the
@@ -159,15 +159,15 @@ impl RefusalLoop {
     ) {
         let now = Instant::now();
         let times = {
-            let mut lately = self.recent.lock();
-            let key = of_tool(context, tool, &reason.rule);
-            make_room(&mut lately.tools, &key, |times| times.back().copied());
-            let of_tool = self.count(lately.tools.entry(key).or_default(), now, true);
-            of_tool.max(call.map_or(0, |(digest, rules)| {
-                self.again(&mut lately, context, digest, rules, &reason.rule, now)
+            let mut recent = self.recent.lock();
+            let key = tool_key(context, tool, &reason.rule);
+            make_room(&mut recent.tools, &key, |times| times.back().copied());
+            let tool_times = self.count(recent.tools.entry(key).or_default(), now, true);
+            tool_times.max(call.map_or(0, |(digest, rules)| {
+                self.count_call(&mut recent, context, digest, rules, &reason.rule, now)
             }))
         };
-        if times <= self.most {
+        if times <= self.max_refusals {
             return;
         }
         reason.text = stop_text(&reason.rule, times);
@@ -184,31 +184,31 @@ impl RefusalLoop {
         }
     }
 
-    fn again(
+    fn count_call(
         &self,
-        lately: &mut RecentRefusals,
+        recent: &mut RecentRefusals,
         context: &Context,
         digest: CallDigest,
         rules: &str,
         rule: &str,
         now: Instant,
     ) -> usize {
-        make_room(&mut lately.calls, &digest, |call| {
+        make_room(&mut recent.calls, &digest, |call| {
             call.times.back().copied()
         });
-        let fresh = || CallRefusals {
+        let new_entry = || CallRefusals {
             times: Times::new(),
             rule: rule.into(),
             rules: rules.into(),
         };
-        let call = lately.calls.entry(digest).or_insert_with(fresh);
+        let call = recent.calls.entry(digest).or_insert_with(new_entry);
         if &*call.rules != rules || &*call.rule != rule {
-            *call = fresh();
+            *call = new_entry();
         }
         let times = self.count(&mut call.times, now, true);
-        if times >= self.most {
-            let who = (context.holder(), context.upstream.clone());
-            lately.loops.insert(who, now + self.within);
+        if times >= self.max_refusals {
+            let caller = (context.holder(), context.upstream.clone());
+            recent.loops.insert(caller, now + self.window);
         }
         times
     }
@@ -218,12 +218,12 @@ impl RefusalLoop {
     fn count(&self, times: &mut Times, now: Instant, one_more: bool) -> usize {
         while times
             .front()
-            .is_some_and(|time| now.saturating_duration_since(*time) >= self.within)
+            .is_some_and(|time| now.saturating_duration_since(*time) >= self.window)
         {
             times.pop_front();
         }
         if one_more {
-            if times.len() > self.most {
+            if times.len() > self.max_refusals {
                 times.pop_front();
             }
             times.push_back(now);
@@ -235,18 +235,18 @@ impl RefusalLoop {
 fn make_room<K: Clone + Eq + Hash, V>(
     map: &mut HashMap<K, V>,
     key: &K,
-    last: impl Fn(&V) -> Option<Instant>,
+    last_time: impl Fn(&V) -> Option<Instant>,
 ) {
     if map.len() >= MAX_ENTRIES && !map.contains_key(key) {
-        let quiet = map
+        let oldest = map
             .iter()
-            .min_by_key(|(_, value)| last(value))
+            .min_by_key(|(_, value)| last_time(value))
             .map(|(key, _)| key.clone());
-        quiet.map(|key| map.remove(&key));
+        oldest.map(|key| map.remove(&key));
     }
 }
 
-fn of_tool(context: &Context, tool: &str, rule: &str) -> ToolRefusals {
+fn tool_key(context: &Context, tool: &str, rule: &str) -> ToolRefusals {
     ToolRefusals {
         holder: context.holder(),
         upstream: context.upstream.clone(),
@@ -258,8 +258,8 @@ fn of_tool(context: &Context, tool: &str, rule: &str) -> ToolRefusals {
 /// Returns the tool; for other requests, the method.
 fn tool(message: &Message, envelope: &Envelope) -> String {
     let method = envelope.method().unwrap_or_default();
-    let named = headers::named(message, envelope).filter(|_| method == "tools/call");
-    crate::text::cut(&named.unwrap_or(method.into()), 256).to_owned()
+    let tool_name = headers::target_name(message, envelope).filter(|_| method == "tools/call");
+    crate::text::cut(&tool_name.unwrap_or(method.into()), 256).to_owned()
 }
 
 fn stop_text(rule: &str, times: usize) -> String {
@@ -293,10 +293,10 @@ mod tests {
     struct Bed(RefusalLoop, Recorder);
 
     impl Bed {
-        fn new(within: Duration) -> Self {
+        fn new(window: Duration) -> Self {
             let limits = Limits {
                 repeated_refusals: 3,
-                repeated_refusal: within,
+                repeated_refusal: window,
                 ..Limits::default()
             };
             Self(
@@ -310,14 +310,14 @@ mod tests {
             let mut reason = answer::RefusalReason {
                 text: "why".into(),
                 rule: rule.into(),
-                audit: AuditId::make(),
+                audit: AuditId::generate(),
             };
             self.0
                 .note_verdict(&context(agent), message, "set", &mut reason, &self.1);
             reason.text != "why"
         }
 
-        fn known(&self, agent: &str, message: &Message, rules: &str) -> bool {
+        fn is_cut_short(&self, agent: &str, message: &Message, rules: &str) -> bool {
             self.0
                 .short_answer(&context(agent), message, rules, &self.1)
                 .unwrap()
@@ -330,12 +330,15 @@ mod tests {
         let bed = Bed::new(Duration::from_secs(60));
         let same = call("t", "x");
         for _ in 0..3 {
-            assert!(!bed.known("a", &same, "set") && !bed.refuse("a", &same, "r"));
+            assert!(!bed.is_cut_short("a", &same, "set") && !bed.refuse("a", &same, "r"));
         }
-        assert!(bed.known("a", &same, "set") && bed.known("a", &same, "set"));
-        assert!(!bed.known("b", &same, "set"), "another agent");
-        assert!(!bed.known("a", &same, "other set"), "other rules");
-        assert!(!bed.known("a", &call("t", "y"), "set"), "another call");
+        assert!(bed.is_cut_short("a", &same, "set") && bed.is_cut_short("a", &same, "set"));
+        assert!(!bed.is_cut_short("b", &same, "set"), "another agent");
+        assert!(!bed.is_cut_short("a", &same, "other set"), "other rules");
+        assert!(
+            !bed.is_cut_short("a", &call("t", "y"), "set"),
+            "another call"
+        );
     }
 
     #[test]
@@ -360,13 +363,16 @@ mod tests {
             bed.refuse("a", &call("t", "x"), "r");
         }
         std::thread::sleep(Duration::from_millis(30));
-        assert!(!bed.known("a", &call("t", "x"), "set") && !bed.refuse("a", &call("t", "x"), "r"));
+        assert!(
+            !bed.is_cut_short("a", &call("t", "x"), "set")
+                && !bed.refuse("a", &call("t", "x"), "r")
+        );
         for n in 0..MAX_ENTRIES + 10 {
             bed.refuse("a", &call("t", &n.to_string()), &n.to_string());
         }
-        let lately = bed.0.recent.lock();
+        let recent = bed.0.recent.lock();
         assert_eq!(
-            (lately.tools.len(), lately.calls.len()),
+            (recent.tools.len(), recent.calls.len()),
             (MAX_ENTRIES, MAX_ENTRIES)
         );
     }

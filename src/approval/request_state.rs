@@ -113,31 +113,31 @@ impl StateKey {
         let Some(sealed) = state.strip_prefix(PREFIX) else {
             return Ok(None);
         };
-        let wrong = || CallError::BadApproval;
-        let (payload, mac) = sealed.split_once('.').ok_or_else(wrong)?;
-        let mac = BASE64.decode(mac).map_err(|_| wrong())?;
+        let invalid = || CallError::BadApproval;
+        let (payload, mac) = sealed.split_once('.').ok_or_else(invalid)?;
+        let mac = BASE64.decode(mac).map_err(|_| invalid())?;
         self.mac(payload, context)
             .verify_slice(&mac)
-            .map_err(|_| wrong())?;
-        let payload = BASE64.decode(payload).map_err(|_| wrong())?;
-        let payload = Json::parse(payload.into(), limits).map_err(|_| wrong())?;
-        let kept = |key: &str| payload.root().get(key);
-        let id = kept("id")
+            .map_err(|_| invalid())?;
+        let payload = BASE64.decode(payload).map_err(|_| invalid())?;
+        let payload = Json::parse(payload.into(), limits).map_err(|_| invalid())?;
+        let field = |key: &str| payload.root().get(key);
+        let id = field("id")
             .and_then(|id| id.str())
-            .ok_or_else(wrong)?
+            .ok_or_else(invalid)?
             .into_owned();
-        let digest = kept("call")
+        let digest = field("call")
             .and_then(|call| call.str())
             .as_deref()
             .and_then(CallDigest::from_hex)
-            .ok_or_else(wrong)?;
-        let given = params
+            .ok_or_else(invalid)?;
+        let input = params
             .at(&["inputResponses", INPUT_KEY])
             .map(|answer| answer.raw().to_owned());
-        let answer = given
+        let answer = input
             .map(|answer| Json::parse(answer.into(), limits))
             .transpose()
-            .map_err(|_| wrong())?;
+            .map_err(|_| invalid())?;
 
         let mut members: Vec<String> = Vec::new();
         for (key, value) in params
@@ -147,21 +147,21 @@ impl StateKey {
             members.push(format!("{}:{}", quote(&key), value.raw()));
         }
         for (key, name) in [("answers", "inputResponses"), ("state", "requestState")] {
-            let value = kept(key).filter(|value| value.raw() != "null");
+            let value = field(key).filter(|value| value.raw() != "null");
             members.extend(value.map(|value| format!("{}:{}", quote(name), value.raw())));
         }
         let bytes = message.bytes();
         let span = params.span();
-        let around = bytes.get(..span.start).zip(bytes.get(span.end..));
-        let (before, after) = around.ok_or_else(wrong)?;
-        let whole: Bytes = [
+        let surrounding = bytes.get(..span.start).zip(bytes.get(span.end..));
+        let (before, after) = surrounding.ok_or_else(invalid)?;
+        let restored: Bytes = [
             before,
             format!("{{{}}}", members.join(",")).as_bytes(),
             after,
         ]
         .concat()
         .into();
-        let message = Message::parse(whole, limits).map_err(CallError::BadMessage)?;
+        let message = Message::parse(restored, limits).map_err(CallError::BadMessage)?;
         Ok(Some(RestoredRequest {
             message,
             id,
@@ -189,7 +189,7 @@ mod tests {
         Message::parse(text.into(), &ReadLimits::default()).unwrap()
     }
 
-    fn made(seal: &StateKey, message: &Message) -> String {
+    fn seal_state(seal: &StateKey, message: &Message) -> String {
         let context = context("a");
         let envelope = message.single().unwrap();
         let digest = CallDigest::new(&context, message, envelope);
@@ -197,7 +197,7 @@ mod tests {
             .unwrap()
     }
 
-    fn opened(
+    fn open_state(
         seal: &StateKey,
         agent: &str,
         state: &str,
@@ -216,11 +216,13 @@ mod tests {
             "",
             r#","inputResponses":{"k":{"action":"accept"}},"requestState":"the server's""#,
         ] {
-            let before = call(rest);
-            let restored = opened(&seal, "a", &made(&seal, &before)).unwrap().unwrap();
+            let original = call(rest);
+            let restored = open_state(&seal, "a", &seal_state(&seal, &original))
+                .unwrap()
+                .unwrap();
             assert_eq!(
                 restored.message.bytes(),
-                &Bytes::from(before.bytes().to_vec()).to_vec()
+                &Bytes::from(original.bytes().to_vec()).to_vec()
             );
             assert_eq!(restored.id, "q1");
             assert_eq!(
@@ -233,14 +235,14 @@ mod tests {
     #[test]
     fn only_the_gates_own_state_for_the_same_agent_opens() {
         let seal = StateKey::new();
-        let state = made(&seal, &call(""));
+        let state = seal_state(&seal, &call(""));
         assert!(
-            matches!(opened(&seal, "b", &state), Err(CallError::BadApproval)),
+            matches!(open_state(&seal, "b", &state), Err(CallError::BadApproval)),
             "another agent's"
         );
         assert!(
             matches!(
-                opened(&StateKey::new(), "a", &state),
+                open_state(&StateKey::new(), "a", &state),
                 Err(CallError::BadApproval)
             ),
             "another process's"
@@ -253,12 +255,12 @@ mod tests {
         ];
         for state in forged {
             assert!(
-                matches!(opened(&seal, "a", &state), Err(CallError::BadApproval)),
+                matches!(open_state(&seal, "a", &state), Err(CallError::BadApproval)),
                 "{state}"
             );
         }
-        assert!(opened(&seal, "a", "a server's own").unwrap().is_none());
-        assert!(made(&seal, &call("")).len() < 1000);
+        assert!(open_state(&seal, "a", "a server's own").unwrap().is_none());
+        assert!(seal_state(&seal, &call("")).len() < 1000);
         let long = call(&format!(
             r#","requestState":"{}""#,
             "x".repeat(CARRIED_BYTES)

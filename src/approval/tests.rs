@@ -72,21 +72,21 @@ async fn only_the_session_that_was_asked_can_answer_and_only_once() {
         context("ann", Some("s2")),
         context("ann", None),
     ] {
-        approvals.take_response(ticket.wire(), &other, Some(json.root()));
+        approvals.take_response(ticket.elicitation_id(), &other, Some(json.root()));
     }
     approvals.take_response("lychgate-approval-made-up", &ann, Some(json.root()));
     approvals.take_response(ticket.id(), &ann, Some(json.root()));
     assert_eq!(
-        ticket.now(),
+        ticket.current(),
         Settlement::Open,
         "neither others nor other names"
     );
-    approvals.take_response(ticket.wire(), &ann, Some(json.root()));
-    approvals.take_response(ticket.wire(), &ann, None);
+    approvals.take_response(ticket.elicitation_id(), &ann, Some(json.root()));
+    approvals.take_response(ticket.elicitation_id(), &ann, None);
     assert!(matches!(
         ticket.wait(Duration::from_secs(5)).await,
         Settlement::Answered(Answer {
-            yes: Some(Scope::Once),
+            scope: Some(Scope::Once),
             ..
         })
     ));
@@ -109,15 +109,15 @@ async fn two_calls_alike_need_two_answers() {
         .open(matter(&ann, &["r"], "t", "x"), audit())
         .unwrap();
     assert_ne!(first.id(), second.id());
-    approvals.take_response(first.wire(), &ann, Some(yes().root()));
-    assert_eq!(second.now(), Settlement::Open);
+    approvals.take_response(first.elicitation_id(), &ann, Some(yes().root()));
+    assert_eq!(second.current(), Settlement::Open);
     let id = first.id().to_owned();
     drop(first);
     let mut third = approvals
         .open(matter(&ann, &["r"], "t", "x"), audit())
         .unwrap();
     assert_eq!(third.id(), id, "whoever comes back finds the answer");
-    assert!(matches!(third.now(), Settlement::Answered(_)));
+    assert!(matches!(third.current(), Settlement::Answered(_)));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_yes_covers_the_rules_that_asked_and_no_others() {
     let ann = context("ann", Some("s1"));
     let of = |rules: &[&str], tool: &str| matter(&ann, rules, tool, "x");
     approvals.remember(&of(&["a"], "t"), Scope::Session);
-    let covered = |matter: &ApprovalRequest| approvals.granted(matter, audit()).unwrap();
+    let covered = |matter: &ApprovalRequest| approvals.is_covered(matter, audit()).unwrap();
     assert!(covered(&matter(&ann, &["a"], "t", "other arguments")));
     assert!(!covered(&of(&["a", "b"], "t")) && !covered(&of(&["a"], "u")));
     assert!(
@@ -205,7 +205,7 @@ async fn what_is_over_is_told_once_and_forgotten() {
     approvals.sweep();
     approvals.sweep();
     assert_eq!((told("asked"), told("expired")), ("2".into(), "2".into()));
-    assert!(approvals.open.lock().is_empty());
+    assert!(approvals.pending.lock().is_empty());
     let desk = ApprovalApi::open(approvals.clone());
     assert_eq!(
         (desk.list().as_str(), desk.decide("x", None, None)),
@@ -220,10 +220,10 @@ async fn only_the_call_that_is_taken_back_ends() {
     let mut ticket = approvals
         .open(matter(&ann, &["r"], "t", "x"), audit())
         .unwrap();
-    approvals.cancelled(&ann, "8");
-    approvals.cancelled(&ann, "\"07\"");
-    approvals.cancelled(&context("bob", Some("s1")), "7");
-    assert_eq!(ticket.now(), Settlement::Open);
-    approvals.cancelled(&ann, "7");
-    assert_eq!(ticket.now(), Settlement::Cancelled);
+    approvals.cancel(&ann, "8");
+    approvals.cancel(&ann, "\"07\"");
+    approvals.cancel(&context("bob", Some("s1")), "7");
+    assert_eq!(ticket.current(), Settlement::Open);
+    approvals.cancel(&ann, "7");
+    assert_eq!(ticket.current(), Settlement::Cancelled);
 }

@@ -15,7 +15,7 @@ use crate::record::table;
 /// How long the gate may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a response that is read, in bytes.
-const ANSWER_BYTES: u64 = 64 << 20;
+const MAX_RESPONSE_BYTES: u64 = 64 << 20;
 
 /// Which gate to ask, and the token to show.
 #[derive(clap::Args)]
@@ -37,11 +37,11 @@ impl AdminClient {
         let (address, approval) = match (self.admin, &self.token_file) {
             (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
             (admin, _) => {
-                let (there, approval) = self
+                let (admin_config, approval) = self
                     .config
                     .find()
                     .and_then(|file| config::load_admin(&file))?;
-                (admin.or(there.address), approval)
+                (admin.or(admin_config.address), approval)
             }
         };
         let hint = "add one: `[admin]` with `address = \"127.0.0.1:8801\"`";
@@ -60,12 +60,12 @@ impl AdminClient {
                 file.display()
             ))
         })?;
-        Ok((reachable(address), token.trim().to_owned()))
+        Ok((reachable_address(address), token.trim().to_owned()))
     }
 }
 
 /// Returns the address at which a program on this machine reaches a listener.
-pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable_address(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -85,24 +85,27 @@ pub(super) struct Reloads {
 
 /// Returns the number of config reloads of the gate with this admin port; `None` if no gate
 /// responds.
-pub(super) fn reloads(address: SocketAddr) -> Option<Reloads> {
-    let answer = exchange(address, None, "GET", "/metrics", "").ok()?;
+pub(super) fn fetch_reloads(address: SocketAddr) -> Option<Reloads> {
+    let response = exchange(address, None, "GET", "/metrics", "").ok()?;
     let series = format!("{}{{outcome=\"", table::RELOADS.name);
-    let mut made = Reloads::default();
-    for line in answer.lines().filter_map(|line| line.strip_prefix(&series)) {
+    let mut counts = Reloads::default();
+    for line in response
+        .lines()
+        .filter_map(|line| line.strip_prefix(&series))
+    {
         let (outcome, value) = line.split_once("\"}")?;
         let value: f64 = value.trim().parse().ok()?;
         if outcome == "refused" {
-            made.refused += value
+            counts.refused += value
         } else {
-            made.applied += value
+            counts.applied += value
         }
     }
-    answer.contains(&series).then_some(made)
+    response.contains(&series).then_some(counts)
 }
 
 /// Sends a request to the gate; returns the body of a successful response.
-pub(super) fn ask(
+pub(super) fn send_request(
     address: SocketAddr,
     token: &str,
     method: &str,
@@ -116,9 +119,9 @@ pub(super) fn ask(
             format!("cannot reach the gateway at {address}: {error}\n  hint: {hint}"),
         )
     };
-    let said = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
+    let response = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
     let unreadable = || Exit::Code(2, format!("the service at {address} is not lychgate"));
-    let (head, body) = said.split_once("\r\n\r\n").ok_or_else(unreadable)?;
+    let (head, body) = response.split_once("\r\n\r\n").ok_or_else(unreadable)?;
     let status: u16 = head
         .split(' ')
         .nth(1)
@@ -132,7 +135,7 @@ pub(super) fn ask(
     if status == 200 {
         return Ok(json);
     }
-    let why = json
+    let message = json
         .root()
         .get("error")
         .and_then(|error| error.str())
@@ -144,7 +147,7 @@ pub(super) fn ask(
         } else {
             2
         },
-        why,
+        message,
     ))
 }
 
@@ -167,7 +170,9 @@ fn exchange(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )?;
-    let mut said = String::new();
-    stream.take(ANSWER_BYTES).read_to_string(&mut said)?;
-    Ok(said)
+    let mut response = String::new();
+    stream
+        .take(MAX_RESPONSE_BYTES)
+        .read_to_string(&mut response)?;
+    Ok(response)
 }

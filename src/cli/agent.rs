@@ -15,19 +15,19 @@ use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
 use super::config_file::ConfigArg;
-use crate::approval::private;
+use crate::approval::write_private;
 use crate::config::{self, AgentToken, is_name};
 use crate::document::Fault;
 
 /// The prefix of tokens, by which people and secret scanners recognize them.
 const PREFIX: &str = "lychgate_";
 /// Size of the random part of a token, in bytes.
-const CHANCE: usize = 32;
+const RANDOM_BYTES: usize = 32;
 /// Length of the checksum of a token, in characters.
-const CHECK: usize = 6;
+const CHECKSUM_CHARACTERS: usize = 6;
 /// How long to wait for another process that has locked the file.
-const PATIENCE: Duration = Duration::from_secs(5);
-const FILE_BYTES: u64 = 1 << 20;
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Arguments of `lychgate agent`.
 #[derive(clap::Args)]
@@ -77,13 +77,15 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let outcome = args.file().and_then(|file| match &args.verb {
         Verb::Add { name } => add(&file, name),
-        Verb::List { json } => read(&file).map(|all| (0, listed(&all, *json), String::new())),
+        Verb::List { json } => {
+            read(&file).map(|tokens| (0, format_list(&tokens, *json), String::new()))
+        }
         Verb::Revoke { name, token } => revoke(&file, name, token.as_deref()),
     });
     match outcome {
-        Ok((code, data, aside)) => {
+        Ok((code, data, notice)) => {
             out.write_all(data.as_bytes())?;
-            err.write_all(aside.as_bytes())?;
+            err.write_all(notice.as_bytes())?;
             Ok(code)
         }
         Err(faults) => {
@@ -125,60 +127,61 @@ fn add(file: &Path, name: &str) -> Result<Output, Vec<Fault>> {
             Some(hint),
         )]);
     }
-    let token = make().map_err(|error| fault(file, &error))?;
+    let token = make_token().map_err(|error| fault(file, &error))?;
     let sha256 = Sha256::digest(token.as_bytes()).into();
-    let made = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    change(file, |all| {
-        all.push(AgentToken {
+    let created = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    update_file(file, |tokens| {
+        tokens.push(AgentToken {
             agent: name.to_owned(),
             sha256,
-            made,
+            created,
         })
     })?;
-    let aside = format!("Token for `{name}`. It is shown only once; only its hash is stored.\n");
-    Ok((0, format!("{token}\n"), aside))
+    let notice = format!("Token for `{name}`. It is shown only once; only its hash is stored.\n");
+    Ok((0, format!("{token}\n"), notice))
 }
 
 fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Output, Vec<Fault>> {
-    let goes = |token: &AgentToken| token.agent == name && id.is_none_or(|id| token.id() == id);
+    let is_revoked =
+        |token: &AgentToken| token.agent == name && id.is_none_or(|id| token.id() == id);
     let mut count = 0;
-    change(file, |all| {
-        count = all.iter().filter(|token| goes(token)).count();
-        all.retain(|token| !goes(token));
+    update_file(file, |stored| {
+        count = stored.iter().filter(|token| is_revoked(token)).count();
+        stored.retain(|token| !is_revoked(token));
     })?;
     let tokens = if count == 1 { "token" } else { "tokens" };
-    let aside = match count {
+    let notice = match count {
         0 => format!("no such token in `{}`\n", file.display()),
         _ => format!("revoked {count} {tokens} of `{name}`\n"),
     };
-    Ok((u8::from(count == 0), String::new(), aside))
+    Ok((u8::from(count == 0), String::new(), notice))
 }
 
-fn listed(all: &[AgentToken], as_json: bool) -> String {
+fn format_list(tokens: &[AgentToken], as_json: bool) -> String {
     if as_json {
         let agents: Vec<_> =
-            all.iter().map(|token| serde_json::json!({ "agent": token.agent, "id": token.id(), "made": token.made })).collect();
+            tokens.iter().map(|token| serde_json::json!({ "agent": token.agent, "id": token.id(), "made": token.created })).collect();
         return format!("{}\n", serde_json::Value::from(agents));
     }
-    let mut lines: Vec<String> = all
+    let mut lines: Vec<String> = tokens
         .iter()
-        .map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.made))
+        .map(|token| format!("{}  {}  {}\n", token.agent, token.id(), token.created))
         .collect();
     lines.sort();
     lines.concat()
 }
 
 /// Creates a token: prefix, random part and checksum.
-fn make() -> io::Result<String> {
-    let mut chance = [0; CHANCE];
+fn make_token() -> io::Result<String> {
+    let mut bytes = [0; RANDOM_BYTES];
     SystemRandom::new()
-        .fill(&mut chance)
+        .fill(&mut bytes)
         .map_err(|_| io::Error::other("the system's random number generator failed"))?;
-    let chance = URL_SAFE_NO_PAD.encode(chance);
-    let check = URL_SAFE_NO_PAD.encode(Sha256::digest(chance.as_bytes()));
+    let random_part = URL_SAFE_NO_PAD.encode(bytes);
+    let checksum = URL_SAFE_NO_PAD.encode(Sha256::digest(random_part.as_bytes()));
     Ok(format!(
-        "{PREFIX}{chance}{}",
-        check.get(..CHECK).unwrap_or_default()
+        "{PREFIX}{random_part}{}",
+        checksum.get(..CHECKSUM_CHARACTERS).unwrap_or_default()
     ))
 }
 
@@ -186,42 +189,42 @@ fn read(file: &Path) -> Result<Vec<AgentToken>, Vec<Fault>> {
     let mut text = String::new();
     match File::open(file) {
         Ok(open) => open
-            .take(FILE_BYTES + 1)
+            .take(MAX_FILE_BYTES + 1)
             .read_to_string(&mut text)
             .map_err(|error| fault(file, &error))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(fault(file, &error)),
     };
-    if text.len() as u64 > FILE_BYTES {
+    if text.len() as u64 > MAX_FILE_BYTES {
         return Err(fault(
             file,
-            &io::Error::other(format!("it exceeds {FILE_BYTES} bytes")),
+            &io::Error::other(format!("it exceeds {MAX_FILE_BYTES} bytes")),
         ));
     }
     AgentToken::read_all(&file.display().to_string(), &text)
 }
 
 /// Reads the file, changes it and replaces it, while other processes are locked out.
-fn change(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), Vec<Fault>> {
-    let _held = hold(file).map_err(|error| fault(file, &error))?;
-    let mut all = read(file)?;
-    let before = all.clone();
-    change(&mut all);
-    if all == before {
+fn update_file(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result<(), Vec<Fault>> {
+    let _lock = lock_folder(file).map_err(|error| fault(file, &error))?;
+    let mut tokens = read(file)?;
+    let before = tokens.clone();
+    change(&mut tokens);
+    if tokens == before {
         return Ok(());
     }
-    let text = AgentToken::written(&all);
-    if text.len() as u64 > FILE_BYTES {
+    let text = AgentToken::to_text(&tokens);
+    if text.len() as u64 > MAX_FILE_BYTES {
         return Err(fault(
             file,
             &io::Error::other("too many tokens: revoke unused ones"),
         ));
     }
-    private(file, text.as_bytes()).map_err(|error| fault(file, &error))
+    write_private(file, text.as_bytes()).map_err(|error| fault(file, &error))
 }
 
 /// Locks the folder, since every change replaces the file itself.
-fn hold(file: &Path) -> io::Result<File> {
+fn lock_folder(file: &Path) -> io::Result<File> {
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -232,7 +235,7 @@ fn hold(file: &Path) -> io::Result<File> {
     loop {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(folder),
-            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => {
+            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5))
             }
             Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -270,7 +273,7 @@ mod tests {
         args: Args,
     }
 
-    fn says(folder: &Path, line: &str) -> (u8, String, String) {
+    fn run_line(folder: &Path, line: &str) -> (u8, String, String) {
         let config = folder.join("gate.toml");
         let words = ["agent", "--config", config.to_str().unwrap()]
             .into_iter()
@@ -294,11 +297,11 @@ mod tests {
         )
         .unwrap();
         let file = folder.path().join("agents.toml");
-        let (code, shown, _) = says(folder.path(), "add ci");
-        let token = shown.trim();
+        let (code, output, _) = run_line(folder.path(), "add ci");
+        let token = output.trim();
         assert_eq!(
             (code, token.len(), token.starts_with("lychgate_")),
-            (0, PREFIX.len() + 43 + CHECK, true)
+            (0, PREFIX.len() + 43 + CHECKSUM_CHARACTERS, true)
         );
         let (chance, check) = token.strip_prefix(PREFIX).unwrap().split_at(43);
         assert!(
@@ -309,20 +312,20 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains(chance) && !text.contains(check), "{text}");
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
-        let second = says(folder.path(), "add ci").1;
-        says(folder.path(), "add ann");
+        let second = run_line(folder.path(), "add ci").1;
+        run_line(folder.path(), "add ann");
         assert_ne!(second.trim(), token);
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let all = read(&file).unwrap();
         assert_eq!((all.len(), all[0].sha256), (3, hash));
-        let (_, list, _) = says(folder.path(), "list");
+        let (_, list, _) = run_line(folder.path(), "list");
         let agents: Vec<&str> = list
             .lines()
             .map(|line| line.split(' ').next().unwrap())
             .collect();
         assert_eq!(agents, ["ann", "ci", "ci"]);
         let json: serde_json::Value =
-            serde_json::from_str(&says(folder.path(), "list --json").1).unwrap();
+            serde_json::from_str(&run_line(folder.path(), "list --json").1).unwrap();
         assert_eq!(
             (
                 json.as_array().unwrap().len(),
@@ -331,15 +334,15 @@ mod tests {
             (3, &*all[0].id())
         );
         assert_eq!(
-            says(folder.path(), &format!("revoke ci --token {}", all[0].id())).0,
+            run_line(folder.path(), &format!("revoke ci --token {}", all[0].id())).0,
             0
         );
         assert_eq!(read(&file).unwrap(), all[1..]);
         assert_eq!(
-            says(folder.path(), "revoke ci").2,
+            run_line(folder.path(), "revoke ci").2,
             "revoked 1 token of `ci`\n"
         );
-        assert_eq!(says(folder.path(), "revoke ci").0, 1);
+        assert_eq!(run_line(folder.path(), "revoke ci").0, 1);
         assert_eq!(read(&file).unwrap(), all[2..]);
     }
 
@@ -360,7 +363,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("gate.toml"), "").unwrap();
-        let (code, _, output) = says(folder.path(), "add ci");
+        let (code, _, output) = run_line(folder.path(), "add ci");
         assert!(code == 2 && output.contains("[agents]"), "{output}");
         fs::write(
             folder.path().join("gate.toml"),
@@ -368,13 +371,13 @@ mod tests {
         )
         .unwrap();
         assert!(
-            says(folder.path(), "add Not/a/name")
+            run_line(folder.path(), "add Not/a/name")
                 .2
                 .contains("invalid agent name")
         );
         fs::write(folder.path().join("agents.toml"), "[[token]]\nagent = 1\n").unwrap();
         assert_eq!(
-            says(folder.path(), "add ci").0,
+            run_line(folder.path(), "add ci").0,
             2,
             "a file that cannot be read is not written over"
         );

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::admin_client::{AdminClient, ask};
+use super::admin_client::{AdminClient, send_request};
 use super::exit::Exit;
 use crate::config::Scope;
 use crate::message::{Json, Value, quote};
@@ -53,7 +53,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.report(err),
+        Err(exit) => exit.report(err),
     }
 }
 
@@ -69,12 +69,12 @@ impl Args {
             _ => None,
         };
         let Some(answer) = answer else {
-            let listed = ask(address, &token, "GET", "/approvals", "")?;
+            let listing = send_request(address, &token, "GET", "/approvals", "")?;
             if self.json {
-                writeln!(out, "{}", listed.root().raw())?;
+                writeln!(out, "{}", listing.root().raw())?;
                 return Ok(0);
             }
-            return self.list(&listed, out);
+            return self.list(&listing, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
             return Err(Exit::Code(
@@ -91,7 +91,7 @@ impl Args {
             ),
             None => format!(r#"{{"decision":"deny","by":{}}}"#, quote(&by)),
         };
-        ask(
+        send_request(
             address,
             &token,
             "POST",
@@ -105,31 +105,31 @@ impl Args {
         Ok(0)
     }
 
-    fn list(&self, listed: &Json, out: &mut dyn Write) -> Result<u8, Exit> {
-        let text = |of: Value<'_>, key: &str| {
-            of.get(key)
+    fn list(&self, listing: &Json, out: &mut dyn Write) -> Result<u8, Exit> {
+        let text = |item: Value<'_>, key: &str| {
+            item.get(key)
                 .and_then(|value| value.str())
                 .unwrap_or_default()
                 .into_owned()
         };
         let all = self.question == "list";
-        let meant: Vec<Value<'_>> = listed
+        let selected: Vec<Value<'_>> = listing
             .root()
             .elements()
-            .filter(|of| all || text(*of, "id") == self.question)
+            .filter(|item| all || text(*item, "id") == self.question)
             .collect();
-        if meant.is_empty() && all {
+        if selected.is_empty() && all {
             writeln!(out, "no pending requests")?;
-        } else if meant.is_empty() {
+        } else if selected.is_empty() {
             return Err(Exit::Code(
                 1,
                 format!("no pending request `{}`", self.question),
             ));
         }
-        for of in meant {
-            let id = text(of, "id");
-            let left = of.get("seconds_left").map_or("0", |left| left.raw());
-            let waiting = if of
+        for item in selected {
+            let id = text(item, "id");
+            let remaining = item.get("seconds_left").map_or("0", |left| left.raw());
+            let status = if item
                 .get("waiting")
                 .is_some_and(|waiting| waiting.raw() == "true")
             {
@@ -139,12 +139,12 @@ impl Args {
             };
             writeln!(
                 out,
-                "{id}  {} calls `{}` of `{}`; it {waiting}; {left} s left",
-                text(of, "agent"),
-                text(of, "tool"),
-                text(of, "upstream")
+                "{id}  {} calls `{}` of `{}`; it {status}; {remaining} s left",
+                text(item, "agent"),
+                text(item, "tool"),
+                text(item, "upstream")
             )?;
-            let rules: Vec<String> = of
+            let rules: Vec<String> = item
                 .get("rules")
                 .into_iter()
                 .flat_map(|rules| rules.elements())
@@ -153,15 +153,15 @@ impl Args {
             writeln!(
                 out,
                 "  {} ({}, {}). {}",
-                text(of, "title"),
+                text(item, "title"),
                 rules.join(", "),
-                text(of, "severity"),
-                text(of, "why")
+                text(item, "severity"),
+                text(item, "why")
             )?;
-            for line in text(of, "shown").lines() {
+            for line in text(item, "shown").lines() {
                 writeln!(out, "  {line}")?;
             }
-            let scopes = of
+            let scopes = item
                 .get("scopes")
                 .into_iter()
                 .flat_map(|scopes| scopes.elements());

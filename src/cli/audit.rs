@@ -45,14 +45,14 @@ enum Verb {
 
 /// Runs the command; exit code 0 if verified, 1 if not, 2 on an error.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let done = match &args.verb {
+    let result = match &args.verb {
         Verb::Tail(tail) => tail::run(tail, args, out, err),
         Verb::Show(show) => show::run(show, args, out, err),
         Verb::Stats(stats) => stats::run(stats, args, out, err),
         Verb::Verify(verify) => verify::run(verify, args, out, err),
         Verb::Key(key) => key::run(key, args, out),
     };
-    match done {
+    match result {
         Ok(code) => code,
         Err(faults) => {
             faults
@@ -73,8 +73,8 @@ impl Args {
     }
 
     /// Opens the given log, or that of the config, for reading.
-    fn open(&self, named: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
-        let path = self.log(named)?;
+    fn open(&self, log_file: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
+        let path = self.log(log_file)?;
         let log = Log::open(&path).map_err(|error| {
             fault(
                 &error.to_string(),
@@ -85,8 +85,8 @@ impl Args {
     }
 
     /// Returns the path of the given log, or that of the config.
-    fn log(&self, named: Option<&PathBuf>) -> Result<PathBuf, Vec<Fault>> {
-        if let Some(file) = named {
+    fn log(&self, log_file: Option<&PathBuf>) -> Result<PathBuf, Vec<Fault>> {
+        if let Some(file) = log_file {
             return Ok(file.clone());
         }
         match self.audit()?.to {
@@ -103,6 +103,6 @@ impl Args {
     }
 }
 
-fn fault(what: &str, hint: &str) -> Vec<Fault> {
-    vec![Fault::of_file("audit", what.to_owned(), Some(hint))]
+fn fault(message: &str, hint: &str) -> Vec<Fault> {
+    vec![Fault::of_file("audit", message.to_owned(), Some(hint))]
 }

@@ -52,23 +52,24 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     let runtime = super::login::runtime()?;
-    let asked = Vault::open(&config).and_then(|vault| match args.verb {
+    let result = Vault::open(&config).and_then(|vault| match args.verb {
         Verb::Status { json } => runtime
             .block_on(vault.list())
-            .map(|kept| status(&kept, json, out, err)),
-        Verb::Rekey => runtime.block_on(vault.rekey()).map(|done| {
+            .map(|listing| status(&listing, json, out, err)),
+        Verb::Rekey => runtime.block_on(vault.rekey()).map(|outcome| {
             writeln!(
                 out,
                 "re-encrypted {}, {} already current",
-                done.anew, done.before
+                outcome.rekeyed, outcome.unchanged
             )?;
-            done.faults
+            outcome
+                .faults
                 .iter()
                 .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            Ok(u8::from(!done.faults.is_empty()))
+            Ok(u8::from(!outcome.faults.is_empty()))
         }),
     });
-    match asked {
+    match result {
         Ok(code) => code,
         Err(error) => {
             writeln!(err, "{error}")?;
@@ -78,35 +79,37 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 fn status(
-    kept: &VaultListing,
+    listing: &VaultListing,
     as_json: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     if as_json {
-        let logins: Vec<_> = kept.accounts.iter().map(in_json).collect();
-        let faults: Vec<_> = kept.faults.iter().map(ToString::to_string).collect();
+        let logins: Vec<_> = listing.accounts.iter().map(account_json).collect();
+        let faults: Vec<_> = listing.faults.iter().map(ToString::to_string).collect();
         writeln!(out, "{:#}", json!({ "logins": logins, "faults": faults }))?;
     } else {
-        kept.accounts
+        listing
+            .accounts
             .iter()
-            .try_for_each(|account| in_words(account, out))?;
-        kept.faults
+            .try_for_each(|account| print_account(account, out))?;
+        listing
+            .faults
             .iter()
             .try_for_each(|fault| writeln!(err, "{fault}"))?;
-        if kept.accounts.is_empty() && kept.faults.is_empty() {
+        if listing.accounts.is_empty() && listing.faults.is_empty() {
             writeln!(err, "no stored logins")?;
         }
     }
-    let owed = kept
+    let needs_login = listing
         .accounts
         .iter()
         .any(|account| account.granted.is_none());
-    Ok(u8::from(owed || !kept.faults.is_empty()))
+    Ok(u8::from(needs_login || !listing.faults.is_empty()))
 }
 
 #[allow(clippy::disallowed_types, reason = "not readable, written only")]
-fn in_json(account: &Account) -> serde_json::Value {
+fn account_json(account: &Account) -> serde_json::Value {
     let (kind, name) = match &account.party.principal {
         Principal::Gate => ("gate", None),
         Principal::Agent(name) => ("agent", Some(name)),
@@ -130,9 +133,9 @@ fn in_json(account: &Account) -> serde_json::Value {
     })
 }
 
-fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
+fn print_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
     let party = &account.party;
-    let plain = super::login::plain;
+    let plain = super::login::replace_control;
     writeln!(
         out,
         "{}  {}",
@@ -152,7 +155,7 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
                     .as_deref()
                     .unwrap_or("none named"),
             )?;
-            line("token", &lasts(granted))?;
+            line("token", &describe_validity(granted))?;
         }
         None => line(
             "token",
@@ -162,7 +165,7 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
     if let Some(at) = account.last_refresh_unix {
         line(
             "renewed",
-            &format!("{} ago", span(unix_now().saturating_sub(at))),
+            &format!("{} ago", format_span(unix_now().saturating_sub(at))),
         )?;
     }
     account
@@ -173,22 +176,27 @@ fn in_words(account: &Account, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Describes how long a token is valid, and what happens when it expires.
-pub(super) fn lasts(granted: &TokenGrant) -> String {
-    let then = if granted.refresh.is_some() {
+pub(super) fn describe_validity(granted: &TokenGrant) -> String {
+    let renewal = if granted.refresh.is_some() {
         "renewed automatically"
     } else {
         "then a new login is required"
     };
     let now = unix_now();
     match granted.expires_unix {
-        None => format!("ends when the server rejects it, {then}"),
-        Some(end) if end > now => format!("ends in {}, {then}", span(end - now)),
-        Some(end) if granted.refresh.is_some() => format!("ended {} ago, {then}", span(now - end)),
-        Some(end) => format!("ended {} ago: a new login is required", span(now - end)),
+        None => format!("ends when the server rejects it, {renewal}"),
+        Some(end) if end > now => format!("ends in {}, {renewal}", format_span(end - now)),
+        Some(end) if granted.refresh.is_some() => {
+            format!("ended {} ago, {renewal}", format_span(now - end))
+        }
+        Some(end) => format!(
+            "ended {} ago: a new login is required",
+            format_span(now - end)
+        ),
     }
 }
 
-fn span(seconds: u64) -> String {
+fn format_span(seconds: u64) -> String {
     // Above two minutes, seconds are irrelevant.
     let seconds = if seconds > 120 {
         seconds / 60 * 60

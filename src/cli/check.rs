@@ -82,11 +82,16 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
         tls.err()
             .map(|error| Fault::of_file("listen.tls", error, None)),
     );
-    if let Some(file) = &config.pins.clone().of_config(state_folder(), &file).file {
+    if let Some(file) = &config
+        .pins
+        .clone()
+        .with_default_file(state_folder(), &file)
+        .file
+    {
         faults.extend(LockFile::new(file).read().err().unwrap_or_default());
     }
-    let kept = config.clone().keeping_at_home(state_folder());
-    let stores = Stores::open(&kept.quarantine, &kept.evidence);
+    let resolved = config.clone().with_default_folders(state_folder());
+    let stores = Stores::open(&resolved.quarantine, &resolved.evidence);
     faults.extend(
         stores
             .err()
@@ -95,22 +100,26 @@ fn check(args: &Args) -> Result<String, Vec<Fault>> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut report = format!("{}: {}", file.display(), counts(&config, &policies));
-    for what in replacements(&config)? {
+    let mut report = format!(
+        "{}: {}",
+        file.display(),
+        describe_counts(&config, &policies)
+    );
+    for sentence in replacements(&config)? {
         report.push_str(&format!(
-            "\n{what}\n  hint: give it a different id if both rules should apply"
+            "\n{sentence}\n  hint: give it a different id if both rules should apply"
         ));
     }
-    for what in app::expired(&policies, SystemTime::now()) {
+    for sentence in app::expired(&policies, SystemTime::now()) {
         report.push_str(&format!(
-            "\n{what}\n  hint: review it: remove it, or set a new `until`"
+            "\n{sentence}\n  hint: review it: remove it, or set a new `until`"
         ));
     }
-    for what in of_no_upstream(&config) {
-        report.push_str(&format!("\nwarning: {what}"));
+    for sentence in describe_unused_suppressions(&config) {
+        report.push_str(&format!("\nwarning: {sentence}"));
     }
-    for what in app::unencrypted(&config) {
-        report.push_str(&format!("\nwarning: {what}"));
+    for sentence in app::unencrypted(&config) {
+        report.push_str(&format!("\nwarning: {sentence}"));
     }
     Ok(report)
 }
@@ -136,25 +145,25 @@ fn replacements(config: &Config) -> Result<BTreeSet<String>, Vec<Fault>> {
 }
 
 /// Describes, in sentences, the suppressions for names that are not upstreams of the config.
-fn of_no_upstream(config: &Config) -> Vec<String> {
-    let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
+fn describe_unused_suppressions(config: &Config) -> Vec<String> {
+    let names: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
     let all = config.policies.values().flat_map(|policy| &policy.suppress);
-    let warned = |one: &Arc<Suppression>| {
-        let upstream = one
+    let warning = |entry: &Arc<Suppression>| {
+        let upstream = entry
             .upstream
             .as_deref()
             .filter(|upstream| !config.upstreams.contains_key(*upstream))?;
-        let (file, line, column) = &one.place;
-        let hint = suggest(upstream, &known);
+        let (file, line, column) = &entry.place;
+        let hint = suggest(upstream, &names);
         Some(format!(
             "{file}:{line}:{column}: no `[upstream.{upstream}]` exists; the suppression applies only to a server started \
              by `lychgate wrap --name {upstream}`\n  hint: {hint}"
         ))
     };
-    all.filter_map(warned).collect()
+    all.filter_map(warning).collect()
 }
 
-fn counts(config: &Config, policies: &Policies) -> String {
+fn describe_counts(config: &Config, policies: &Policies) -> String {
     let rules = |direction| {
         let all = policies
             .values()
@@ -171,24 +180,24 @@ fn counts(config: &Config, policies: &Policies) -> String {
         .into_iter()
         .collect();
     let mut report = [
-        number(config.upstreams.len(), "upstream"),
-        number(config.agents.len(), "agent"),
-        number(config.policies.len(), "polic"),
-        number(rules(Direction::Outbound), "outbound rule"),
-        number(rules(Direction::Inbound), "inbound rule"),
+        format_count(config.upstreams.len(), "upstream"),
+        format_count(config.agents.len(), "agent"),
+        format_count(config.policies.len(), "polic"),
+        format_count(rules(Direction::Outbound), "outbound rule"),
+        format_count(rules(Direction::Inbound), "inbound rule"),
     ]
     .join(", ");
     let guarded: usize = config
         .policies
         .values()
-        .map(|policy| policy.own.guarded.len())
+        .map(|policy| policy.guarded_secrets.guarded.len())
         .sum();
     if guarded > 0 {
-        report.push_str(&format!(", {}", number(guarded, "guarded secret")));
+        report.push_str(&format!(", {}", format_count(guarded, "guarded secret")));
     }
     let suppressions = app::suppressions(policies).len();
     if suppressions > 0 {
-        report.push_str(&format!(", {}", number(suppressions, "suppression")));
+        report.push_str(&format!(", {}", format_count(suppressions, "suppression")));
     }
     if !observing.is_empty() {
         report.push_str(&format!(
@@ -201,12 +210,12 @@ fn counts(config: &Config, policies: &Policies) -> String {
 
 /// Formats a count with its noun in the singular or plural (`polic` becomes `policy` or
 /// `policies`).
-fn number(count: usize, what: &str) -> String {
-    match (count, what.strip_suffix("polic").is_some()) {
-        (1, true) => format!("1 {what}y"),
-        (_, true) => format!("{count} {what}ies"),
-        (1, false) => format!("1 {what}"),
-        (_, false) => format!("{count} {what}s"),
+fn format_count(count: usize, noun: &str) -> String {
+    match (count, noun.strip_suffix("polic").is_some()) {
+        (1, true) => format!("1 {noun}y"),
+        (_, true) => format!("{count} {noun}ies"),
+        (1, false) => format!("1 {noun}"),
+        (_, false) => format!("{count} {noun}s"),
     }
 }
 
@@ -218,13 +227,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate.toml");
         std::fs::write(&path, text).unwrap();
-        let shown = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
+        let without_folder =
+            |text: String| text.replace(&format!("{}/", folder.path().display()), "");
         let report = check(&Args {
             config: ConfigArg::new(path),
         });
-        report
-            .map(shown)
-            .map_err(|faults| shown(faults.iter().map(|fault| format!("{fault}\n")).collect()))
+        report.map(without_folder).map_err(|faults| {
+            without_folder(faults.iter().map(|fault| format!("{fault}\n")).collect())
+        })
     }
 
     #[test]

@@ -91,11 +91,11 @@ pub(super) fn man(
     let Some(folder) = &args.folder else {
         return main_page(command, out).map(|()| 0);
     };
-    let written = fs::create_dir_all(folder).and_then(|()| {
+    let result = fs::create_dir_all(folder).and_then(|()| {
         clap_mangen::generate_to(command.clone(), folder)?;
         main_page(command, &mut fs::File::create(folder.join("lychgate.1"))?)
     });
-    match written {
+    match result {
         Ok(()) => Ok(0),
         Err(error) => {
             writeln!(

@@ -11,7 +11,7 @@ use crate::document::Fault;
 /// The environment variable that names the config file for all commands.
 const VARIABLE: &str = "LYCHGATE_CONFIG";
 const FILE: &str = "lychgate.toml";
-const OF_SYSTEM: &str = "/etc/lychgate/lychgate.toml";
+const SYSTEM_FILE: &str = "/etc/lychgate/lychgate.toml";
 
 /// The option `--config`, flattened into the arguments of a verb.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -36,20 +36,20 @@ impl ConfigArg {
     }
 
     /// Returns the file that the command line or the environment names. It need not exist.
-    pub(super) fn named(&self) -> Option<PathBuf> {
-        Search::here().named(self)
+    pub(super) fn named_file(&self) -> Option<PathBuf> {
+        Search::from_environment().named_file(self)
     }
 
     /// Returns the file for `wrap`: the named one, or that of the user or the system. Clients start
     /// `wrap` in a project folder, whose `./lychgate.toml` could disable the rules; that file is
     /// therefore ignored.
     pub(super) fn find_for_wrap(&self) -> Option<WrapConfig> {
-        Search::here().find_for_wrap(self)
+        Search::from_environment().find_for_wrap(self)
     }
 
     /// Returns the file to use, for commands that also work without one.
     pub(super) fn find_if_any(&self) -> Option<PathBuf> {
-        Search::here().find(self).ok()
+        Search::from_environment().find(self).ok()
     }
 
     /// Returns the file to use.
@@ -57,19 +57,22 @@ impl ConfigArg {
     /// # Errors
     /// No file is named, and there is none in the default locations.
     pub(super) fn find(&self) -> Result<PathBuf, Vec<Fault>> {
-        Search::here().find(self).map_err(|fault| vec![fault])
+        Search::from_environment()
+            .find(self)
+            .map_err(|fault| vec![fault])
     }
 }
 
 /// Returns the config file of the user, which need not exist: in `$XDG_CONFIG_HOME/lychgate` or
 /// `~/.config/lychgate`.
 pub(super) fn user_file() -> Option<PathBuf> {
-    let set = |name: &str| {
+    let read_path = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    let folder =
+        read_path("XDG_CONFIG_HOME").or_else(|| Some(read_path("HOME")?.join(".config")))?;
     Some(folder.join("lychgate").join(FILE))
 }
 
@@ -94,21 +97,21 @@ impl WrapConfig {
 struct Search {
     variable: Option<OsString>,
     folder: PathBuf,
-    of_user: Option<PathBuf>,
-    of_system: PathBuf,
+    user_file: Option<PathBuf>,
+    system_file: PathBuf,
 }
 
 impl Search {
-    fn here() -> Self {
+    fn from_environment() -> Self {
         Self {
             variable: std::env::var_os(VARIABLE),
             folder: PathBuf::new(),
-            of_user: user_file(),
-            of_system: OF_SYSTEM.into(),
+            user_file: user_file(),
+            system_file: SYSTEM_FILE.into(),
         }
     }
 
-    fn named(&self, arg: &ConfigArg) -> Option<PathBuf> {
+    fn named_file(&self, arg: &ConfigArg) -> Option<PathBuf> {
         let variable = self
             .variable
             .as_ref()
@@ -118,38 +121,38 @@ impl Search {
     }
 
     fn find_for_wrap(&self, arg: &ConfigArg) -> Option<WrapConfig> {
-        if let Some(named) = self.named(arg) {
+        if let Some(named) = self.named_file(arg) {
             return Some(WrapConfig::Named(named));
         }
         let user = self
-            .of_user
+            .user_file
             .clone()
-            .filter(|path| passed_over(path, true).is_none())
+            .filter(|path| skip_reason(path, true).is_none())
             .map(WrapConfig::User);
         let system = || {
-            passed_over(&self.of_system, false)
+            skip_reason(&self.system_file, false)
                 .is_none()
-                .then(|| WrapConfig::System(self.of_system.clone()))
+                .then(|| WrapConfig::System(self.system_file.clone()))
         };
         user.or_else(system)
     }
 
     fn find(&self, arg: &ConfigArg) -> Result<PathBuf, Fault> {
-        if let Some(named) = self.named(arg) {
+        if let Some(named) = self.named_file(arg) {
             return Ok(named);
         }
-        let own = std::iter::once(self.folder.join(FILE)).chain(self.of_user.clone());
-        let mut looked_at = Vec::new();
-        for (path, is_own) in own
+        let own_files = std::iter::once(self.folder.join(FILE)).chain(self.user_file.clone());
+        let mut skipped = Vec::new();
+        for (path, is_own) in own_files
             .map(|path| (path, true))
-            .chain([(self.of_system.clone(), false)])
+            .chain([(self.system_file.clone(), false)])
         {
-            match passed_over(&path, is_own) {
-                Some(reason) => looked_at.push(format!("`{}`{reason}", path.display())),
+            match skip_reason(&path, is_own) {
+                Some(reason) => skipped.push(format!("`{}`{reason}", path.display())),
                 None => return Ok(path),
             }
         }
-        let message = format!("no config file found; searched {}", looked_at.join(", "));
+        let message = format!("no config file found; searched {}", skipped.join(", "));
         let hint = format!(
             "create one with `lychgate init`, or pass one with `--config FILE` or `{VARIABLE}`"
         );
@@ -160,7 +163,7 @@ impl Search {
 /// Returns why a file is skipped; `None` if it is the one to use. The user's own file is used even
 /// if it cannot be read, so that the error is reported: the next file might protect less. The
 /// system's file is skipped then, since it may be for the user of a service only.
-fn passed_over(path: &Path, is_own: bool) -> Option<&'static str> {
+fn skip_reason(path: &Path, is_own: bool) -> Option<&'static str> {
     match probe(path).err()?.kind() {
         ErrorKind::PermissionDenied if !is_own => Some(" (permission denied)"),
         ErrorKind::NotFound | ErrorKind::NotADirectory => Some(""),
@@ -193,8 +196,8 @@ mod tests {
         Search {
             variable: None,
             folder: root.join("work"),
-            of_user: Some(of_user),
-            of_system,
+            user_file: Some(of_user),
+            system_file: of_system,
         }
     }
 
@@ -215,8 +218,8 @@ mod tests {
             assert!(missing.contains(part), "{part} is not in: {missing}");
         }
         let expected = [
-            search.of_system.clone(),
-            search.of_user.clone().unwrap(),
+            search.system_file.clone(),
+            search.user_file.clone().unwrap(),
             search.folder.join(FILE),
         ];
         for path in expected {
@@ -244,12 +247,12 @@ mod tests {
         let none = ConfigArg::default();
         fs::write(search.folder.join(FILE), "").unwrap();
         assert_eq!(search.find_for_wrap(&none), None);
-        fs::write(&search.of_system, "").unwrap();
+        fs::write(&search.system_file, "").unwrap();
         assert_eq!(
             search.find_for_wrap(&none),
-            Some(WrapConfig::System(search.of_system.clone()))
+            Some(WrapConfig::System(search.system_file.clone()))
         );
-        let user = search.of_user.clone().unwrap();
+        let user = search.user_file.clone().unwrap();
         fs::write(&user, "").unwrap();
         assert_eq!(search.find_for_wrap(&none), Some(WrapConfig::User(user)));
         search.variable = Some("from-variable.toml".into());
@@ -263,7 +266,7 @@ mod tests {
     fn something_else_in_a_place_is_not_passed_over() {
         let root = tempfile::tempdir().unwrap();
         let search = search(root.path());
-        fs::write(&search.of_system, "").unwrap();
+        fs::write(&search.system_file, "").unwrap();
         fs::create_dir(search.folder.join(FILE)).unwrap();
         assert_eq!(
             search.find(&ConfigArg::default()).unwrap(),

@@ -5,17 +5,17 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use super::exit::Exit;
 
 /// Maximum length of an answer that is read, in bytes.
-const ANSWER_BYTES: u64 = 64;
+const MAX_ANSWER_BYTES: u64 = 64;
 
-/// Returns an error if there is no terminal, unless `yes` is set. `act` completes "pass --yes to
+/// Returns an error if there is no terminal, unless `yes` is set. `action` completes "pass --yes to
 /// …".
-pub(super) fn require_terminal(yes: bool, act: &str) -> Result<(), Exit> {
+pub(super) fn require_terminal(yes: bool, action: &str) -> Result<(), Exit> {
     if yes || io::stdin().is_terminal() {
         return Ok(());
     }
     Err(Exit::Code(
         2,
-        format!("error: not a terminal; pass --yes to {act}"),
+        format!("error: not a terminal; pass --yes to {action}"),
     ))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn confirm(question: &str, err: &mut dyn Write) -> io::Result<bool> {
         writeln!(err, "not a terminal; pass --yes to apply")?;
         return Ok(false);
     }
-    let answer = ask(question, ANSWER_BYTES, err)?;
+    let answer = ask(question, MAX_ANSWER_BYTES, err)?;
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
@@ -45,16 +45,16 @@ pub(super) fn ask(
     write!(err, "{question}")?;
     err.flush()?;
     let mut answer = String::new();
-    let read = io::stdin()
+    let length = io::stdin()
         .lock()
         .take(limit_bytes)
         .read_line(&mut answer)?;
     // The rest of a longer line would be read as the next answer.
-    if read as u64 == limit_bytes && !answer.ends_with('\n') {
+    if length as u64 == limit_bytes && !answer.ends_with('\n') {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("the answer exceeds {limit_bytes} bytes"),
         ));
     }
-    Ok((read > 0).then(|| answer.trim().to_owned()))
+    Ok((length > 0).then(|| answer.trim().to_owned()))
 }

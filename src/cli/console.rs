@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::admin_client::{AdminClient, ask};
+use super::admin_client::{AdminClient, send_request};
 use super::exit::Exit;
 use crate::oauth::browser;
 
@@ -30,7 +30,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let link = match args.link() {
         Ok(link) => link,
-        Err(trouble) => return trouble.report(err).map(|_| 2),
+        Err(exit) => return exit.report(err).map(|_| 2),
     };
     writeln!(out, "{link}")?;
     out.flush()?;
@@ -46,11 +46,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 impl Args {
     fn link(&self) -> Result<String, Exit> {
         let (address, token) = self.desk.target()?;
-        let said = ask(address, &token, "POST", "/console/api/code", "")?;
-        let word = |key: &str| said.root().get(key).and_then(|value| value.str());
-        let code = word("code")
+        let response = send_request(address, &token, "POST", "/console/api/code", "")?;
+        let text = |key: &str| response.root().get(key).and_then(|value| value.str());
+        let code = text("code")
             .ok_or_else(|| Exit::Code(2, format!("the service at {address} is not lychgate")))?;
-        let at = word("at").map_or_else(|| format!("http://{address}"), |at| at.into_owned());
-        Ok(format!("{at}/console#code={code}"))
+        let base_url = text("at").map_or_else(|| format!("http://{address}"), |at| at.into_owned());
+        Ok(format!("{base_url}/console#code={code}"))
     }
 }

@@ -54,11 +54,11 @@ pub(super) struct Args {
 /// all calls went as expected, 1 if not, 2 if the demo could not run.
 #[allow(clippy::print_stderr)]
 pub(super) fn run(args: &Args) -> ExitCode {
-    let shown = tokio::runtime::Builder::new_multi_thread()
+    let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map(|runtime| runtime.block_on(demo(args)));
-    match shown {
+    match result {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(1),
         Ok(Err(DemoError::Faults(faults))) => {
@@ -89,7 +89,7 @@ impl From<io::Error> for DemoError {
 
 async fn demo(&Args { once, oauth }: &Args) -> Result<bool, DemoError> {
     let mut screen = Screen::new();
-    let sample = sample::start(oauth.then_some(oauth::ACCESS)).await?;
+    let sample = sample::start(oauth.then_some(oauth::ACCESS_TTL)).await?;
     let folder = folder()?;
     let audit = folder.join("audit.jsonl");
     let mut config = config(&sample, &audit, once);
@@ -107,7 +107,7 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, DemoError> {
         "lychgate demo",
         "agent ─▶ lychgate ─▶ sample server with the tools echo, fetch_page, run_command",
     )?;
-    let well = match oauth {
+    let all_expected = match oauth {
         true => oauth::show(&mut screen, &gate, &sample).await?,
         false => tour(&mut screen, &gate, &sample).await?,
     };
@@ -115,8 +115,8 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, DemoError> {
     if once {
         screen.line("")?;
         screen.verdict(
-            well,
-            if well {
+            all_expected,
+            if all_expected {
                 "all as expected"
             } else {
                 "not all as expected"
@@ -133,7 +133,7 @@ async fn demo(&Args { once, oauth }: &Args) -> Result<bool, DemoError> {
         }
     }
     running.drain().await;
-    Ok(well)
+    Ok(all_expected)
 }
 
 fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
@@ -162,9 +162,9 @@ fn config(sample: &Sample, audit: &Path, once: bool) -> Config {
 
 /// Returns the loopback address with this port, or with any free port if it is in use.
 fn address(port: u16) -> SocketAddr {
-    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    if TcpListener::bind(wanted).is_ok() {
-        wanted
+    let preferred = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if TcpListener::bind(preferred).is_ok() {
+        preferred
     } else {
         SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
     }
@@ -180,20 +180,20 @@ fn folder() -> io::Result<PathBuf> {
 
 async fn tour(screen: &mut Screen, gate: &str, sample: &Sample) -> io::Result<bool> {
     let mut agent = Agent::new();
-    let opened = agent.open(gate).await?;
-    if !opened.status.is_success() {
+    let response = agent.open(gate).await?;
+    if !response.status.is_success() {
         return Err(io::Error::other(format!(
             "the session was answered with {}",
-            opened.status
+            response.status
         )));
     }
-    let mut well = true;
-    for stop in tour::stops() {
-        let seen = stop.visit(&mut agent, gate, sample).await?;
-        screen.outcome(&seen)?;
-        well &= seen.as_promised;
+    let mut all_expected = true;
+    for stop in tour::calls() {
+        let tour_result = stop.run(&mut agent, gate, sample).await?;
+        screen.outcome(&tour_result)?;
+        all_expected &= tour_result.is_expected;
     }
-    Ok(well)
+    Ok(all_expected)
 }
 
 /// Shows the audit lines of the tour and the counters that it incremented.
@@ -214,7 +214,7 @@ async fn evidence(
         .iter()
         .filter(|line| line.get(crate::record::entry::member::tool::NAME).is_some())
     {
-        screen.audited(line)?;
+        screen.audit_line(line)?;
     }
     screen.heading("counters", metrics)?;
     let metrics_text = Agent::new().get(metrics).await?;
@@ -237,7 +237,7 @@ fn invite(screen: &mut Screen, gate: &str, metrics: &str, audit: &Path) -> io::R
     screen.line("")?;
     for hint in hints::hints(gate) {
         screen.pair(hint.client, hint.place)?;
-        screen.quoted(&hint.text)?;
+        screen.quotation(&hint.text)?;
     }
     screen.heading("ctrl-c", "ends the demo")
 }

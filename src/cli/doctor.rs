@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::config_file::ConfigArg;
-use super::scan::plain;
+use super::scan::escape_text;
 use crate::app;
 use crate::config::{self, Config};
 use crate::document::Fault;
@@ -26,15 +26,15 @@ use crate::inspect::Mode;
 use crate::message::Direction;
 
 /// Time limit of one check; the checks run concurrently.
-const PATIENCE: Duration = Duration::from_secs(8);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time limit of the check of the rules, which does not wait for I/O but runs all rule tests.
-const RULES_PATIENCE: Duration = Duration::from_secs(120);
+const RULES_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running check.
 type Check = std::pin::Pin<Box<dyn Future<Output = (&'static str, CheckResult)>>>;
 /// Maximum length of a sentence that is shown, in characters: parts of it may come from a server,
 /// such as the last lines of its standard error.
-const SENTENCE: usize = 2000;
+const MAX_SENTENCE_CHARACTERS: usize = 2000;
 
 /// Arguments of `lychgate doctor`.
 #[derive(clap::Args)]
@@ -79,7 +79,7 @@ impl Level {
 #[derive(Debug)]
 struct Finding {
     level: Level,
-    what: String,
+    message: String,
     /// The command or config line that fixes it.
     fix: String,
 }
@@ -87,29 +87,29 @@ struct Finding {
 /// The result of one check.
 #[derive(Debug, Default)]
 struct CheckResult {
-    found: Vec<Finding>,
+    findings: Vec<Finding>,
     passed: Vec<String>,
 }
 
 impl CheckResult {
-    fn find(&mut self, level: Level, what: impl Into<String>, fix: impl Into<String>) {
-        self.found.push(Finding {
+    fn add_finding(&mut self, level: Level, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings.push(Finding {
             level,
-            what: what.into(),
+            message: message.into(),
             fix: fix.into(),
         });
     }
 
-    fn pass(&mut self, what: impl Into<String>) {
-        self.passed.push(what.into());
+    fn pass(&mut self, message: impl Into<String>) {
+        self.passed.push(message.into());
     }
 
-    fn add(&mut self, more: Self) {
-        self.found.extend(more.found);
-        self.passed.extend(more.passed);
+    fn merge(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.passed.extend(other.passed);
     }
 
-    fn faults(&mut self, faults: &[Fault]) {
+    fn add_faults(&mut self, faults: &[Fault]) {
         for fault in faults {
             let place = if fault.line > 0 {
                 format!("{}:{}:{}: ", fault.file, fault.line, fault.column)
@@ -120,15 +120,15 @@ impl CheckResult {
                 .hint
                 .clone()
                 .unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
-            self.find(Level::Error, format!("{place}{}", fault.message), fix);
+            self.add_finding(Level::Error, format!("{place}{}", fault.message), fix);
         }
     }
 }
 
 /// Adds the `--config` option of the command line to a command. Without that option, every command
 /// finds the same file by itself.
-fn of_config(fix: &str, named: Option<&Path>) -> String {
-    let Some(config) = named.filter(|_| fix.starts_with("lychgate ")) else {
+fn with_config_option(fix: &str, config_file: Option<&Path>) -> String {
+    let Some(config) = config_file.filter(|_| fix.starts_with("lychgate ")) else {
         return fix.to_owned();
     };
     let (command, rest) = fix
@@ -174,9 +174,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let mut report = runtime.block_on(check(file));
     for finding in report
         .iter_mut()
-        .flat_map(|(_, checked)| &mut checked.found)
+        .flat_map(|(_, checked)| &mut checked.findings)
     {
-        finding.fix = of_config(&finding.fix, args.config.on_command_line());
+        finding.fix = with_config_option(&finding.fix, args.config.on_command_line());
     }
     // Checks that hang are not awaited.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -185,9 +185,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
     out.write_all(
         if args.json {
-            in_json(&report)
+            format_json(&report)
         } else {
-            in_words(&report)
+            format_text(&report)
         }
         .as_bytes(),
     )?;
@@ -198,7 +198,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 fn worst(report: &Report) -> Option<Level> {
     report
         .iter()
-        .flat_map(|(_, checked)| &checked.found)
+        .flat_map(|(_, result)| &result.findings)
         .map(|finding| finding.level)
         .max()
 }
@@ -210,12 +210,12 @@ async fn check(file: PathBuf) -> Report {
     let config = match loaded {
         Ok(Ok(config)) => Arc::new(config),
         Ok(Err(faults)) => {
-            result.faults(&faults);
-            let surroundings = bounded("surroundings", blocking(environment::surroundings)).await;
+            result.add_faults(&faults);
+            let surroundings = run_bounded("surroundings", blocking(environment::variables)).await;
             return vec![("config", result), surroundings];
         }
         Err(_) => {
-            result.find(
+            result.add_finding(
                 Level::Error,
                 "reading the config failed",
                 "run `lychgate check`",
@@ -230,7 +230,7 @@ async fn check(file: PathBuf) -> Report {
         config.policies.len()
     ));
     let path = file;
-    let with = |check: fn(&Config) -> CheckResult| {
+    let config_check = |check: fn(&Config) -> CheckResult| {
         let config = config.clone();
         blocking(move || check(&config))
     };
@@ -238,24 +238,30 @@ async fn check(file: PathBuf) -> Report {
         let config = config.clone();
         blocking(move || files::modes(&config, &path))
     };
-    let rounds = u32::try_from(config.upstreams.len().div_ceil(upstreams::AT_ONCE))
+    let rounds = u32::try_from(config.upstreams.len().div_ceil(upstreams::MAX_CONCURRENT))
         .unwrap_or(u32::MAX)
         .max(1);
     let checks: Vec<Check> = vec![
-        Box::pin(within(RULES_PATIENCE, "rules", with(rules))),
-        Box::pin(bounded("ports", with(listener::ports))),
-        Box::pin(bounded("certificates", with(listener::certificates))),
-        Box::pin(bounded("files", modes)),
-        Box::pin(bounded("disk", with(files::disks))),
-        Box::pin(bounded("audit", with(files::audit))),
-        Box::pin(bounded("logins", upstreams::logins(config.clone()))),
-        Box::pin(within(
-            PATIENCE * rounds,
-            "upstreams",
-            upstreams::reach(config.clone()),
+        Box::pin(run_within(RULES_TIMEOUT, "rules", config_check(rules))),
+        Box::pin(run_bounded("ports", config_check(listener::ports))),
+        Box::pin(run_bounded(
+            "certificates",
+            config_check(listener::certificates),
         )),
-        Box::pin(bounded("limits", with(environment::limits))),
-        Box::pin(bounded("surroundings", blocking(environment::surroundings))),
+        Box::pin(run_bounded("files", modes)),
+        Box::pin(run_bounded("disk", config_check(files::disks))),
+        Box::pin(run_bounded("audit", config_check(files::audit))),
+        Box::pin(run_bounded("logins", upstreams::logins(config.clone()))),
+        Box::pin(run_within(
+            CHECK_TIMEOUT * rounds,
+            "upstreams",
+            upstreams::check_upstreams(config.clone()),
+        )),
+        Box::pin(run_bounded("limits", config_check(environment::limits))),
+        Box::pin(run_bounded(
+            "surroundings",
+            blocking(environment::variables),
+        )),
     ];
     let mut report = vec![("config", result)];
     report.extend(join_all(checks).await);
@@ -268,30 +274,30 @@ async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> Check
         .await
         .unwrap_or_else(|_| {
             let mut result = CheckResult::default();
-            result.find(Level::Error, "the check itself failed", "please report it");
+            result.add_finding(Level::Error, "the check itself failed", "please report it");
             result
         })
 }
 
-async fn bounded(
+async fn run_bounded(
     name: &'static str,
     check: impl Future<Output = CheckResult>,
 ) -> (&'static str, CheckResult) {
-    within(PATIENCE, name, check).await
+    run_within(CHECK_TIMEOUT, name, check).await
 }
 
-async fn within(
-    patience: Duration,
+async fn run_within(
+    limit: Duration,
     name: &'static str,
     check: impl Future<Output = CheckResult>,
 ) -> (&'static str, CheckResult) {
-    let checked = tokio::time::timeout(patience, check)
+    let checked = tokio::time::timeout(limit, check)
         .await
         .unwrap_or_else(|_| {
             let mut result = CheckResult::default();
-            result.find(
+            result.add_finding(
                 Level::Warning,
-                format!("not checked: timed out after {} s", patience.as_secs()),
+                format!("not checked: timed out after {} s", limit.as_secs()),
                 "check the disk and the network",
             );
             result
@@ -305,7 +311,7 @@ fn rules(config: &Config) -> CheckResult {
     let policies = match app::policies(config) {
         Ok(policies) => policies,
         Err(faults) => {
-            result.faults(&faults);
+            result.add_faults(&faults);
             return result;
         }
     };
@@ -332,16 +338,16 @@ fn rules(config: &Config) -> CheckResult {
             .upstreams
             .get(name)
             .map_or("default", |upstream| upstream.policy.as_str());
-        result.find(
+        result.add_finding(
             Level::Warning,
             format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
             format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false positives"),
         );
     }
-    for what in app::unencrypted(config) {
-        result.find(
+    for sentence in app::unencrypted(config) {
+        result.add_finding(
             Level::Warning,
-            what,
+            sentence,
             "use `https://` in `url` of this upstream",
         );
     }
@@ -350,7 +356,7 @@ fn rules(config: &Config) -> CheckResult {
             "policy `{name}` does not use the built-in rules ({} custom folders)",
             policy.rules.len()
         );
-        result.find(
+        result.add_finding(
             Level::Warning,
             what,
             format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"),
@@ -359,17 +365,25 @@ fn rules(config: &Config) -> CheckResult {
     result
 }
 
-fn in_words(report: &Report) -> String {
+fn format_text(report: &Report) -> String {
     let mut out = String::new();
     let mut all: Vec<(&str, &Finding)> = report
         .iter()
-        .flat_map(|(area, checked)| checked.found.iter().map(|finding| (*area, finding)))
+        .flat_map(|(area, checked)| checked.findings.iter().map(|finding| (*area, finding)))
         .collect();
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.level));
-    for (area, Finding { level, what, fix }) in &all {
+    for (
+        area,
+        Finding {
+            level,
+            message: what,
+            fix,
+        },
+    ) in &all
+    {
         let level = level.name();
-        let what = plain(what, SENTENCE);
-        let fix = plain(fix, SENTENCE);
+        let what = escape_text(what, MAX_SENTENCE_CHARACTERS);
+        let fix = escape_text(fix, MAX_SENTENCE_CHARACTERS);
         out.push_str(&format!(
             "{level:<8} {area:<13} {what}\n                       fix: {fix}\n"
         ));
@@ -380,9 +394,12 @@ fn in_words(report: &Report) -> String {
     out.push_str("checked and ok\n");
     for (area, what) in report
         .iter()
-        .flat_map(|(area, checked)| checked.passed.iter().map(move |what| (area, what)))
+        .flat_map(|(area, result)| result.passed.iter().map(move |what| (area, what)))
     {
-        out.push_str(&format!("  {area:<13} {}\n", plain(what, SENTENCE)));
+        out.push_str(&format!(
+            "  {area:<13} {}\n",
+            escape_text(what, MAX_SENTENCE_CHARACTERS)
+        ));
     }
     let count = |level| {
         all.iter()
@@ -392,7 +409,7 @@ fn in_words(report: &Report) -> String {
     let errors = count(Level::Error);
     let warnings = count(Level::Warning);
     let notes = count(Level::Note);
-    let many = |count: usize, what: &str| {
+    let format_count = |count: usize, what: &str| {
         if count == 1 {
             format!("1 {what}")
         } else {
@@ -401,22 +418,25 @@ fn in_words(report: &Report) -> String {
     };
     out.push_str(&format!(
         "\n{}, {}, {}\n",
-        many(errors, "error"),
-        many(warnings, "warning"),
-        many(notes, "note")
+        format_count(errors, "error"),
+        format_count(warnings, "warning"),
+        format_count(notes, "note")
     ));
     out
 }
 
-fn in_json(report: &Report) -> String {
-    let found = report.iter().flat_map(|(area, checked)| {
-        checked
-            .found
-            .iter()
-            .map(move |Finding { level, what, fix }| json!({ "area": area, "level": level.name(), "what": what, "fix": fix }))
+fn format_json(report: &Report) -> String {
+    let found = report.iter().flat_map(|(area, result)| {
+        result.findings.iter().map(
+            move |Finding {
+                      level,
+                      message: what,
+                      fix,
+                  }| json!({ "area": area, "level": level.name(), "what": what, "fix": fix }),
+        )
     });
-    let passed = report.iter().flat_map(|(area, checked)| {
-        checked
+    let passed = report.iter().flat_map(|(area, result)| {
+        result
             .passed
             .iter()
             .map(move |what| json!({ "area": area, "what": what }))
@@ -436,14 +456,14 @@ mod tests {
     #[test]
     fn commands_are_for_the_config_that_was_looked_at() {
         let fix = "lychgate agent add NAME, with `[agents]` in the config";
-        assert_eq!(of_config(fix, None), fix);
-        let result = of_config(fix, Some(Path::new("many.toml")));
+        assert_eq!(with_config_option(fix, None), fix);
+        let result = with_config_option(fix, Some(Path::new("many.toml")));
         assert_eq!(
             result,
             "lychgate agent add NAME --config 'many.toml', with `[agents]` in the config"
         );
         assert_eq!(
-            of_config("chmod 600 'x'", Some(Path::new("many.toml"))),
+            with_config_option("chmod 600 'x'", Some(Path::new("many.toml"))),
             "chmod 600 'x'"
         );
     }

@@ -9,11 +9,13 @@ use serde::Serialize;
 
 use super::config_file::{ConfigArg, WrapConfig};
 use super::exit::fault_text;
-use super::progress::patiently;
+use super::progress::run_with_progress;
 use super::review_args;
-use crate::review::explain::{Explanation, RepeatedRefusal, explain, may_be_earlier, repeated};
+use crate::review::explain::{
+    Explanation, RepeatedRefusal, describe_repeated, explain, may_be_earlier,
+};
 use crate::review::{AuditIds, Entry, Log};
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// Which message, and where to look for it.
 #[derive(clap::Args)]
@@ -46,7 +48,7 @@ impl Query {
         format!(
             "the audit log contains no message with the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
              rotated out and deleted, or be in another gateway's log (`--log FILE`)",
-            visible(&self.audit)
+            escape_invisible(&self.audit)
         )
     }
 }
@@ -78,11 +80,11 @@ pub(super) struct Args {
 /// The explanation of one line.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum One {
+pub(super) enum LineExplanation {
     /// The line of a judged message.
     Judged(Box<Explanation>),
     /// The line of a call that was refused without being judged.
-    Again(Box<RepeatedRefusal>),
+    Repeated(Box<RepeatedRefusal>),
 }
 
 /// Explains the lines; exit code 0 if the message is found, 2 if the id is unknown or something
@@ -91,7 +93,9 @@ pub(super) enum One {
 /// # Errors
 /// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match patiently("searching the audit log", err, || explained(&args.query))? {
+    match run_with_progress("searching the audit log", err, || {
+        explain_lines(&args.query)
+    })? {
         Ok(all) if all.is_empty() => {
             writeln!(err, "error: {}", args.query.not_found())?;
             Ok(2)
@@ -104,12 +108,12 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         Ok(all) => {
             let style = print::Style {
                 marks: print::marks(),
-                all: args.all,
+                includes_logged: args.all,
             };
-            for one in &all {
-                let text = match one {
-                    One::Judged(one) => print::printed(one, &style),
-                    One::Again(one) => print::repeated(one),
+            for explanation in &all {
+                let text = match explanation {
+                    LineExplanation::Judged(one) => print::format_explanation(one, &style),
+                    LineExplanation::Repeated(one) => print::format_repeated(one),
                 };
                 out.write_all(text.as_bytes())?;
             }
@@ -123,10 +127,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 /// Explains the lines with that id.
-pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
-    let named = AuditIds::read(&args.audit)?;
+pub(super) fn explain_lines(args: &Query) -> Result<Vec<LineExplanation>, String> {
+    let ids = AuditIds::read(&args.audit)?;
     let config = review_args::config(&args.config).map_err(fault_text)?;
-    let judges = review_args::judges(&config, &args.policy).map_err(fault_text)?;
+    let judges = review_args::policy_set(&config, &args.policy).map_err(fault_text)?;
     let log = review_args::log(args.log.as_deref(), &config)?;
     let stores = review_args::stores(&config)?;
     let log = Log::open(&log).map_err(|error| error.to_string())?;
@@ -135,27 +139,32 @@ pub(super) fn explained(args: &Query) -> Result<Vec<One>, String> {
             .flatten()
             .filter(|entry| matches!(&*entry.event(), "judged" | "refused_again"))
     };
-    let Some(id) = named.one_of(lines().filter_map(|entry| review_args::id(&entry)))? else {
+    let Some(id) = ids.resolve(lines().filter_map(|entry| review_args::id(&entry)))? else {
         return Ok(Vec::new());
     };
-    let is_it = |entry: &Entry| review_args::id(entry) == Some(id);
+    let has_id = |entry: &Entry| review_args::id(entry) == Some(id);
     let mut all = Vec::new();
-    for entry in lines().filter(is_it) {
+    for entry in lines().filter(has_id) {
         if entry.event() == "refused_again" {
-            let before = lines().take_while(|line| !is_it(line));
-            let earlier = before.filter(|line| may_be_earlier(line, &entry)).last();
-            all.push(One::Again(Box::new(repeated(&entry, earlier.as_ref()))));
+            let earlier_lines = lines().take_while(|line| !has_id(line));
+            let earlier = earlier_lines
+                .filter(|line| may_be_earlier(line, &entry))
+                .last();
+            all.push(LineExplanation::Repeated(Box::new(describe_repeated(
+                &entry,
+                earlier.as_ref(),
+            ))));
             continue;
         }
-        let whole = review_args::kept(&stores, id)?;
-        let one = explain(&entry, whole.as_ref(), &judges);
-        let one = one.map_err(|missing| {
+        let stored = review_args::stored_message(&stores, id)?;
+        let explanation = explain(&entry, stored.as_ref(), &judges);
+        let explanation = explanation.map_err(|missing| {
             format!(
                 "{}\n  hint: pass the config with `--config FILE`",
                 missing.words()
             )
         })?;
-        all.push(One::Judged(Box::new(one)));
+        all.push(LineExplanation::Judged(Box::new(explanation)));
     }
     Ok(all)
 }

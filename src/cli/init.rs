@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use super::config_file::{ConfigArg, user_file};
 use super::confirm::{self, confirm, require_terminal};
 use super::exit::{Exit, error, fault_text};
-use super::install::files::put;
+use super::install::files::replace_file;
 use super::install::{ADDRESS, new_config, quoted};
 use super::run::claude_command;
 use crate::config::{self, is_name};
 use crate::seal::state_folder;
 
 /// Maximum length of an answer on the terminal, in bytes; terminals do not pass longer lines.
-const ANSWER_BYTES: u64 = 4096;
+const MAX_ANSWER_BYTES: u64 = 4096;
 
 /// Arguments of `lychgate init`.
 #[derive(clap::Args)]
@@ -67,7 +67,7 @@ enum Transport {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.report(err),
+        Err(exit) => exit.report(err),
     }
 }
 
@@ -78,7 +78,7 @@ impl Args {
         let path = self
             .config
             .clone()
-            .or_else(|| ConfigArg::default().named())
+            .or_else(|| ConfigArg::default().named_file())
             .or_else(user_file)
             .ok_or_else(unknown)?;
         let path = std::path::absolute(&path).map_err(error)?;
@@ -101,13 +101,13 @@ impl Args {
             return Ok(1);
         }
         self.require_free(&path)?;
-        put(&path, text.as_bytes(), None).map_err(|failed| {
+        replace_file(&path, text.as_bytes(), None).map_err(|failed| {
             error(format!("the config cannot be written: {failed}\n  hint: pass another file with --config FILE"))
         })?;
-        let found = ConfigArg::default()
+        let default_config = ConfigArg::default()
             .find_if_any()
             .and_then(|found| std::path::absolute(found).ok());
-        let option = if found.as_ref() == Some(&path) {
+        let option = if default_config.as_ref() == Some(&path) {
             String::new()
         } else {
             format!(" --config {}", path.display())
@@ -131,9 +131,9 @@ impl Args {
     /// in use.
     fn require_free(&self, path: &Path) -> Result<(), Exit> {
         match path.symlink_metadata() {
-            Err(found)
+            Err(failure)
                 if matches!(
-                    found.kind(),
+                    failure.kind(),
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
@@ -168,15 +168,18 @@ impl Args {
                 )));
             }
             upstreams.push(ask_upstream(&mut |question| {
-                confirm::ask(question, ANSWER_BYTES, err)
+                confirm::ask(question, MAX_ANSWER_BYTES, err)
             })?);
         }
         let mut names = BTreeSet::new();
-        if let Some(twice) = upstreams
+        if let Some(duplicate) = upstreams
             .iter()
             .find(|upstream| !names.insert(&upstream.name))
         {
-            return Err(error(format!("two upstreams are named `{}`", twice.name)));
+            return Err(error(format!(
+                "two upstreams are named `{}`",
+                duplicate.name
+            )));
         }
         for upstream in &mut upstreams {
             if let Transport::Stdio(command) = &mut upstream.transport
@@ -204,8 +207,8 @@ fn upstream_name(name: &str) -> Result<String, String> {
     }
 }
 
-fn http_upstream(written: &str) -> Result<Upstream, String> {
-    let (name, url) = written
+fn http_upstream(argument: &str) -> Result<Upstream, String> {
+    let (name, url) = argument
         .split_once('=')
         .ok_or("write NAME=URL, as in docs=https://mcp.example.com/mcp")?;
     Ok(Upstream {
@@ -214,18 +217,18 @@ fn http_upstream(written: &str) -> Result<Upstream, String> {
     })
 }
 
-fn transport(written: &str) -> Result<Transport, String> {
-    if written.starts_with("http://") || written.starts_with("https://") {
-        return Ok(Transport::Http(written.to_owned()));
+fn parse_transport(answer: &str) -> Result<Transport, String> {
+    if answer.starts_with("http://") || answer.starts_with("https://") {
+        return Ok(Transport::Http(answer.to_owned()));
     }
     // The command is not run by a shell, so quotes would reach the server literally.
-    if written.contains(['\'', '"', '\\']) {
+    if answer.contains(['\'', '"', '\\']) {
         return Err(
             "quotes are not supported here: run `lychgate init --stdio NAME -- COMMAND ARGUMENTS`"
                 .to_owned(),
         );
     }
-    let command: Vec<String> = written.split_whitespace().map(str::to_owned).collect();
+    let command: Vec<String> = answer.split_whitespace().map(str::to_owned).collect();
     if command.is_empty() {
         Err("a URL or a command is required".to_owned())
     } else {
@@ -240,23 +243,27 @@ fn ask_upstream(ask: &mut dyn FnMut(&str) -> io::Result<Option<String>>) -> Resu
         upstream_name,
         ask,
     )?;
-    let transport = ask_for("Its URL, or the command that starts it: ", transport, ask)?;
+    let transport = ask_for(
+        "Its URL, or the command that starts it: ",
+        parse_transport,
+        ask,
+    )?;
     Ok(Upstream { name, transport })
 }
 
 fn ask_for<T>(
     question: &str,
-    read: fn(&str) -> Result<T, String>,
+    parse: fn(&str) -> Result<T, String>,
     ask: &mut dyn FnMut(&str) -> io::Result<Option<String>>,
 ) -> Result<T, Exit> {
-    let mut asked = question.to_owned();
+    let mut prompt = question.to_owned();
     loop {
         let answer =
-            ask(&asked).map_err(|failed| error(format!("the answer cannot be read: {failed}")))?;
+            ask(&prompt).map_err(|failed| error(format!("the answer cannot be read: {failed}")))?;
         let answer = answer.ok_or_else(|| Exit::Code(1, "\nNothing was written.".to_owned()))?;
-        match read(&answer) {
+        match parse(&answer) {
             Ok(value) => return Ok(value),
-            Err(why) => asked = format!("{why}\n{question}"),
+            Err(why) => prompt = format!("{why}\n{question}"),
         }
     }
 }
@@ -291,13 +298,13 @@ mod tests {
     use super::*;
 
     fn answered(answers: &[&str]) -> (Result<Upstream, Exit>, Vec<String>) {
-        let mut asked = vec![];
+        let mut questions = vec![];
         let mut answers = answers.iter();
         let upstream = ask_upstream(&mut |question| {
-            asked.push(question.to_owned());
+            questions.push(question.to_owned());
             Ok(answers.next().map(|answer| (*answer).to_owned()))
         });
-        (upstream, asked)
+        (upstream, questions)
     }
 
     #[test]
@@ -331,7 +338,7 @@ mod tests {
 
     #[test]
     fn answers_are_asked_again_until_they_are_valid() {
-        let (upstream, asked) =
+        let (upstream, questions) =
             answered(&["My Files", "files", "", "sh -c 'a b'", "npx  -y server"]);
         let command = vec!["npx".to_owned(), "-y".to_owned(), "server".to_owned()];
         assert_eq!(
@@ -341,10 +348,10 @@ mod tests {
                 transport: Transport::Stdio(command)
             })
         );
-        assert_eq!(asked.len(), 5);
+        assert_eq!(questions.len(), 5);
         assert!(
-            asked[1].starts_with("a name has ") && asked[4].contains("--stdio NAME --"),
-            "{asked:?}"
+            questions[1].starts_with("a name has ") && questions[4].contains("--stdio NAME --"),
+            "{questions:?}"
         );
         let (upstream, _) = answered(&["docs", "https://example.org/mcp"]);
         assert_eq!(

@@ -90,19 +90,19 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
         None => return Err(format!("the config has no policy `{}`", args.policy)),
     };
     let library = Library::load(policy.builtin, &policy.rules).map_err(fault_text)?;
-    let judging = Policy::new(&args.policy, policy, &library).map_err(fault_text)?;
-    let bench = Judge {
+    let base_policy = Policy::new(&args.policy, policy, &library).map_err(fault_text)?;
+    let inspector = Judge {
         policy: args
             .upstream
             .as_deref()
-            .map_or_else(|| judging.clone(), |upstream| judging.at(upstream)),
+            .map_or_else(|| base_policy.clone(), |upstream| base_policy.at(upstream)),
         limits: config.limits.read.clone(),
         direction: match args.direction {
             JudgeDirection::Inbound => Direction::Inbound,
             JudgeDirection::Outbound => Direction::Outbound,
         },
         context: Context {
-            asked: Arc::from([]),
+            requests: Arc::from([]),
             ..Context::new(
                 AgentName("inspect".into()),
                 UpstreamName("inspect".into()),
@@ -111,7 +111,7 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
         },
         spans: args.spans,
     };
-    let read: Box<dyn Read> = if args.file.as_os_str() == "-" {
+    let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
         Box::new(io::stdin().lock())
     } else {
         Box::new(
@@ -119,14 +119,14 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
         )
     };
     let mut lines = Lines {
-        read: BufReader::new(read),
-        limit: bench.limits.message_bytes,
+        input: BufReader::new(input),
+        limit: inspector.limits.message_bytes,
     };
     if !args.jsonl {
-        let whole = lines.rest().map_err(|error| error.to_string())?;
-        return bench.message(whole, out);
+        let text = lines.read_rest().map_err(|error| error.to_string())?;
+        return inspector.judge_message(text, out);
     }
-    let mut clean = true;
+    let mut all_pass = true;
     let mut number = 0;
     while let Some(line) = lines
         .next()
@@ -134,18 +134,18 @@ fn judge(args: &Args, out: &mut impl Write) -> Result<bool, String> {
     {
         number += 1;
         if !line.iter().all(u8::is_ascii_whitespace) {
-            clean &= bench
-                .line(line, out)
+            all_pass &= inspector
+                .judge_line(line, out)
                 .map_err(|message| format!("line {number}: {message}"))?;
         }
     }
     out.flush().map_err(|error| error.to_string())?;
-    Ok(clean)
+    Ok(all_pass)
 }
 
 /// The lines of a file, each limited by `message_bytes`.
 struct Lines {
-    read: BufReader<Box<dyn Read>>,
+    input: BufReader<Box<dyn Read>>,
     limit: usize,
 }
 
@@ -153,36 +153,36 @@ impl Lines {
     fn next(&mut self) -> io::Result<Option<Bytes>> {
         let mut line = Vec::new();
         // JSON escapes can make a line several times as long as its text.
-        let most = self.limit.saturating_mul(6);
-        self.read
+        let max_bytes = self.limit.saturating_mul(6);
+        self.input
             .by_ref()
-            .take(most as u64 + 1)
+            .take(max_bytes as u64 + 1)
             .read_until(b'\n', &mut line)?;
-        if line.len() > most {
+        if line.len() > max_bytes {
             return Err(io::Error::other("exceeds the limit `message_bytes`"));
         }
         Ok((!line.is_empty()).then(|| line.into()))
     }
 
-    fn rest(&mut self) -> io::Result<Bytes> {
-        let mut whole = Vec::new();
-        self.read
+    fn read_rest(&mut self) -> io::Result<Bytes> {
+        let mut bytes = Vec::new();
+        self.input
             .by_ref()
             .take(self.limit as u64 + 1)
-            .read_to_end(&mut whole)?;
-        Ok(whole.into())
+            .read_to_end(&mut bytes)?;
+        Ok(bytes.into())
     }
 }
 
 impl Judge {
     /// Judges one message and prints a report.
-    fn message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
+    fn judge_message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
         let inspection = self.policy.inspect(
             self.direction,
             &message,
             &self.context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         );
         let mut report = format!("verdict: {}\n", inspection.verdict.name());
@@ -203,12 +203,12 @@ impl Judge {
                 finding.evidence.sha256
             ));
             if let Some(suppressed) = &finding.suppressed {
-                let by = &suppressed.by;
+                let suppression = &suppressed.suppression;
                 report.push_str(&format!(
                     "    suppressed until {} (otherwise `{}`): {}\n",
-                    by.until.written,
+                    suppression.until.text,
                     suppressed.action.name(),
-                    by.reason
+                    suppression.reason
                 ));
             }
         }
@@ -267,7 +267,7 @@ impl Judge {
     }
 
     /// Judges one line and writes its verdict as JSON.
-    fn line(&self, line: Bytes, out: &mut impl Write) -> Result<bool, String> {
+    fn judge_line(&self, line: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let limits = ReadLimits {
             message_bytes: line.len(),
             ..self.limits.clone()
@@ -275,14 +275,14 @@ impl Judge {
         let json = Json::parse(line.clone(), &limits).map_err(|error| error.to_string())?;
         let root = json.root();
         let id = root.get("id").map_or("null", |id| id.raw());
-        let policy = match roots(root) {
+        let policy = match read_roots(root) {
             Some(roots) => Cow::Owned(self.policy.with_ground(AccessScope {
                 roots,
                 ..self.policy.ground().clone()
             })),
             None => Cow::Borrowed(&self.policy),
         };
-        let (bytes, at) = shape::message(root, line, self.direction)?;
+        let (bytes, at) = shape::build_message(root, line, self.direction)?;
         let parse = |bytes: Bytes| {
             let limits = ReadLimits {
                 message_bytes: bytes.len(),
@@ -297,20 +297,25 @@ impl Judge {
         };
         let context = match &call {
             Some(call) => Cow::Owned(Context {
-                asked: headers::requests(call).into(),
+                requests: headers::requests(call).into(),
                 ..self.context.clone()
             }),
             None => Cow::Borrowed(&self.context),
         };
-        let known = InspectContext {
+        let inspect_context = InspectContext {
             trace: self.spans,
             ..InspectContext::default()
         };
         let start = Instant::now();
-        let inspection =
-            policy.inspect(self.direction, &message, &context, AuditId::make(), &known);
+        let inspection = policy.inspect(
+            self.direction,
+            &message,
+            &context,
+            AuditId::generate(),
+            &inspect_context,
+        );
         let micros = start.elapsed().as_nanos() as f64 / 1000.0;
-        let text = self.received(&message, &inspection, at, &limits)?;
+        let text = self.received_text(&message, &inspection, at, &limits)?;
         let flagged = inspection
             .findings
             .iter()
@@ -318,7 +323,7 @@ impl Judge {
         let findings: Vec<String> = inspection
             .findings
             .iter()
-            .map(|finding| written(finding, self.spans))
+            .map(|finding| format_finding(finding, self.spans))
             .collect();
         writeln!(
             out,
@@ -332,7 +337,7 @@ impl Judge {
     }
 
     /// Returns what the receiver gets as a JSON value: the text, or the entire message.
-    fn received(
+    fn received_text(
         &self,
         message: &Message,
         inspection: &Inspection,
@@ -366,37 +371,45 @@ impl Judge {
 
 /// Returns the roots that a line defines for its call: `allowed_roots`, a list of folders, and
 /// `fs_links`, their symbolic links, as an object from link to target or as a list of pairs.
-fn roots(line: Value<'_>) -> Option<Roots> {
+fn read_roots(line: Value<'_>) -> Option<Roots> {
     let text = |value: Value<'_>| value.str().map(Cow::into_owned);
     let folders = line
         .get("allowed_roots")
         .filter(|folders| folders.kind() == ValueKind::Array)?;
     let pair = |pair: Value<'_>| {
-        let end = |names: [&str; 4]| names.iter().find_map(|name| pair.get(name)).and_then(text);
-        let mut both = pair.elements().filter_map(text);
-        let link = both
+        let endpoint =
+            |names: [&str; 4]| names.iter().find_map(|name| pair.get(name)).and_then(text);
+        let mut elements = pair.elements().filter_map(text);
+        let link = elements
             .next()
-            .or_else(|| end(["link", "path", "from", "name"]))?;
+            .or_else(|| endpoint(["link", "path", "from", "name"]))?;
         Some((
             link,
-            both.next()
-                .or_else(|| end(["target", "to", "dest", "destination"]))?,
+            elements
+                .next()
+                .or_else(|| endpoint(["target", "to", "dest", "destination"]))?,
         ))
     };
     let links = line.get("fs_links").map(|links| {
-        let of_object = links
+        let from_object = links
             .members()
             .filter_map(|(link, target)| Some((link.into_owned(), text(target)?)));
-        of_object.chain(links.elements().filter_map(pair)).collect()
+        from_object
+            .chain(links.elements().filter_map(pair))
+            .collect()
     });
     Some(Roots::new(
         folders.elements().filter_map(text),
-        links.map_or(Links::Unknown, Links::Given),
+        links.map_or(Links::Unknown, Links::Map),
     ))
 }
 
-fn written(finding: &Finding, spans: bool) -> String {
-    let span = if spans { span(finding) } else { String::new() };
+fn format_finding(finding: &Finding, spans: bool) -> String {
+    let span = if spans {
+        format_span(finding)
+    } else {
+        String::new()
+    };
     format!(
         r#"{{"rule":{},"severity":"{}","action":"{}","surface":"{}","at":{},"reading":"{}"{span}}}"#,
         quote(finding.rule.as_str()),
@@ -410,7 +423,7 @@ fn written(finding: &Finding, spans: bool) -> String {
 
 /// Formats the range of a match in the reading in which it was found (`null` for all of it), and
 /// its length.
-fn span(finding: &Finding) -> String {
+fn format_span(finding: &Finding) -> String {
     let span = finding
         .trace
         .as_deref()

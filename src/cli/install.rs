@@ -41,7 +41,7 @@ use super::{confirm, program, service};
 use crate::seal::state_folder;
 
 /// Maximum size of a client's config that is read, in bytes.
-const FILE_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Arguments of `lychgate install`.
 #[derive(clap::Args)]
@@ -131,7 +131,7 @@ struct InstallContext<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     /// Asks for confirmation.
-    yes: &'a mut dyn FnMut(&mut dyn Write) -> io::Result<bool>,
+    confirm: &'a mut dyn FnMut(&mut dyn Write) -> io::Result<bool>,
 }
 
 /// Runs `install`; exit code 0 if all is done, 1 if something was left unchanged or declined, 2 on
@@ -142,9 +142,9 @@ pub(super) fn install(
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     let mut unserved = None;
-    let code = with_desk(args.yes, out, err, |desk| {
-        let code = desk.install(args)?;
-        unserved = desk.unserved.take();
+    let code = with_context(args.yes, out, err, |context| {
+        let code = context.install(args)?;
+        unserved = context.unserved.take();
         Ok(code)
     })?;
     let Some(config) = unserved else {
@@ -185,18 +185,18 @@ pub(super) fn uninstall(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    with_desk(args.yes, out, err, |desk| desk.uninstall(args))
+    with_context(args.yes, out, err, |context| context.uninstall(args))
 }
 
-fn with_desk(
+fn with_context(
     yes: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
     work: impl FnOnce(&mut InstallContext<'_>) -> io::Result<u8>,
 ) -> io::Result<u8> {
     let parts = (
-        Places::here(),
-        program::stable(),
+        Places::from_environment(),
+        program::stable_path(),
         state_folder(),
         user_file(),
     );
@@ -208,7 +208,7 @@ fn with_desk(
         return Ok(2);
     };
     let gate_config = ConfigArg::default()
-        .named()
+        .named_file()
         .unwrap_or_else(|| user_config.clone());
     let state = state_root.join("install");
     let program = program.display().to_string();
@@ -219,7 +219,7 @@ fn with_desk(
             confirm::confirm("Write this? [y/N] ", err)
         }
     };
-    let mut desk = InstallContext {
+    let mut context = InstallContext {
         places,
         state,
         state_root,
@@ -229,34 +229,34 @@ fn with_desk(
         unserved: None,
         out,
         err,
-        yes: &mut ask,
+        confirm: &mut ask,
     };
-    match work(&mut desk) {
+    match work(&mut context) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            writeln!(desk.err, "{error}")?;
+            writeln!(context.err, "{error}")?;
             Ok(2)
         }
-        told => told,
+        result => result,
     }
 }
 
 /// Returns the contents of a file without a byte order mark; `None` if the file does not exist.
 fn read(file: &ConfigFile) -> io::Result<Option<String>> {
-    let named = |error: io::Error| {
+    let with_path = |error: io::Error| {
         io::Error::new(error.kind(), format!("`{}`: {error}", file.path.display()))
     };
     let opened = match fs::File::open(&file.path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(named)?,
+        opened => opened.map_err(with_path)?,
     };
     let mut text = String::new();
-    let read = io::Read::take(opened, FILE_BYTES + 1)
+    let length = io::Read::take(opened, MAX_FILE_BYTES + 1)
         .read_to_string(&mut text)
-        .map_err(named)?;
-    if read as u64 > FILE_BYTES {
-        return Err(named(io::Error::other(format!(
-            "longer than {FILE_BYTES} bytes"
+        .map_err(with_path)?;
+    if length as u64 > MAX_FILE_BYTES {
+        return Err(with_path(io::Error::other(format!(
+            "longer than {MAX_FILE_BYTES} bytes"
         ))));
     }
-    Ok(Some(files::without_mark(text)))
+    Ok(Some(files::strip_mark(text)))
 }

@@ -19,9 +19,9 @@ use crate::record::Recorder;
 
 /// Maximum number of URLs that may be pasted before the login fails; only one that belongs to this
 /// login is accepted.
-const PASTES: usize = 10;
+const MAX_PASTES: usize = 10;
 /// Maximum length of a line that is read from standard input, in bytes.
-const PASTE_BYTES: u64 = 64 << 10;
+const MAX_PASTE_BYTES: u64 = 64 << 10;
 /// The default port of the redirect URL for a pasted login; nothing needs to listen there.
 const PASTE_PORT: u16 = 8723;
 
@@ -65,23 +65,26 @@ pub(super) struct Args {
 
 /// Runs the login; exit code 0 if it succeeds, 1 if it fails, 2 if it cannot be started.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let made = args
+    let result = args
         .prepare()
         .and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
-    match made {
+    match result {
         Ok(()) => Ok(0),
-        Err(trouble) => trouble.report(err),
+        Err(exit) => exit.report(err),
     }
 }
 
 /// Returns an error from before the login was started.
-fn before(text: impl Into<String>) -> Exit {
+fn usage_error(text: impl Into<String>) -> Exit {
     Exit::Code(2, text.into())
 }
 
 impl From<LoginError> for Exit {
     fn from(error: LoginError) -> Self {
-        Self::Code(1, format!("login failed: {}", plain(&error.to_string())))
+        Self::Code(
+            1,
+            format!("login failed: {}", replace_control(&error.to_string())),
+        )
     }
 }
 
@@ -94,31 +97,32 @@ impl Args {
         let name = &self.upstream;
         let transport = transport.ok_or_else(|| {
             let hint = "only upstreams with `http` or `sse` have logins";
-            before(format!(
+            usage_error(format!(
                 "the config has no server `{name}` to log in to\n  hint: {hint}"
             ))
         })?;
         let login = transport.login.as_deref().ok_or_else(|| {
-            before(format!("`{name}` has a token in the config, or `oauth = false`\n  hint: remove that to log in"))
+            usage_error(format!("`{name}` has a token in the config, or `oauth = false`\n  hint: remove that to log in"))
         })?;
         if login.grant != Grant::Person {
-            return Err(before(format!(
+            return Err(usage_error(format!(
                 "the gate logs in to `{name}` automatically"
             )));
         }
-        let who = self.principal(login)?;
+        let principal = self.principal(login)?;
         let runtime = runtime()?;
         // The outcome is printed here instead of logged: the audit log belongs to the gate.
         let recorder = Arc::new(Recorder::new(&AuditConfig::default())?);
-        let shared =
-            Arc::new(Shared::new(&config, recorder).map_err(|error| before(error.to_string()))?);
+        let shared = Arc::new(
+            Shared::new(&config, recorder).map_err(|error| usage_error(error.to_string()))?,
+        );
         let authorizer =
-            Arc::new(Authorizer::new(name, &transport, login, shared).map_err(before)?);
+            Arc::new(Authorizer::new(name, &transport, login, shared).map_err(usage_error)?);
         Ok((
             Login {
                 authorizer,
                 config,
-                who,
+                principal,
                 transport,
             },
             runtime,
@@ -131,13 +135,13 @@ impl Args {
             (TokenOf::Gate, None, None) => Ok(Principal::Gate),
             (TokenOf::Agent, Some(agent), None) => Ok(Principal::Agent(agent.clone())),
             (TokenOf::User, None, Some(user)) => Ok(Principal::User(user.clone())),
-            (TokenOf::Gate, ..) => Err(before(format!(
+            (TokenOf::Gate, ..) => Err(usage_error(format!(
                 "all agents share one login at `{name}`\n  hint: remove `--agent` and `--user`, or set `token_of` in its `oauth`"
             ))),
-            (TokenOf::Agent, ..) => Err(before(format!(
+            (TokenOf::Agent, ..) => Err(usage_error(format!(
                 "each agent has its own login at `{name}`\n  hint: pass `--agent NAME`"
             ))),
-            (TokenOf::User, ..) => Err(before(format!(
+            (TokenOf::User, ..) => Err(usage_error(format!(
                 "each user has their own login at `{name}`\n  hint: pass `--user NAME`"
             ))),
         }
@@ -148,7 +152,7 @@ impl Args {
 struct Login {
     authorizer: Arc<Authorizer>,
     config: OAuthConfig,
-    who: Principal,
+    principal: Principal,
     transport: HttpTransport,
 }
 
@@ -159,16 +163,16 @@ impl Login {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<(), Exit> {
-        let plan = self.authorizer.plan(&self.who).await?;
-        let at = plain(&plan.party.issuer);
-        let scopes = plan
-            .scopes
-            .parameter()
-            .map_or_else(|| "its default scopes".to_owned(), |scopes| plain(&scopes));
+        let plan = self.authorizer.plan(&self.principal).await?;
+        let issuer = replace_control(&plan.party.issuer);
+        let scopes = plan.scopes.parameter().map_or_else(
+            || "its default scopes".to_owned(),
+            |scopes| replace_control(&scopes),
+        );
         writeln!(
             err,
-            "{} logs in to `{}` ({}) at {at}, for {scopes}",
-            self.who, args.upstream, self.transport.url
+            "{} logs in to `{}` ({}) at {issuer}, for {scopes}",
+            self.principal, args.upstream, self.transport.url
         )?;
         if args.device {
             self.on_device(&plan, out, err).await?;
@@ -177,7 +181,11 @@ impl Login {
         } else {
             self.by_browser(args, &plan, out, err).await?;
         }
-        writeln!(err, "{} is logged in to `{}`", self.who, args.upstream)?;
+        writeln!(
+            err,
+            "{} is logged in to `{}`",
+            self.principal, args.upstream
+        )?;
         Ok(())
     }
 
@@ -191,29 +199,30 @@ impl Login {
         let port = args.port.unwrap_or(self.config.callback_port);
         let loopback = Loopback::bind(port).await.map_err(|error| {
             let hint = "pass another with `--port`, or 0 for any free port";
-            before(format!(
+            usage_error(format!(
                 "cannot listen on the callback port {port}: {error}\n  hint: {hint}"
             ))
         })?;
-        let begun = Arc::new(
+        let started_login = Arc::new(
             self.authorizer
                 .begin_by_hand(plan, &loopback.redirect_uri())
                 .await?,
         );
-        writeln!(out, "{}", begun.url())?;
+        writeln!(out, "{}", started_login.url())?;
         out.flush()?;
-        if args.no_browser || !browser::open(begun.url()) {
+        if args.no_browser || !browser::open(started_login.url()) {
             writeln!(err, "open this link in a browser on this machine")?;
         } else {
             writeln!(err, "a browser should open; otherwise open this link")?;
         }
-        let expected = begun.clone();
-        let ours = move |query: &str| expected.is_answered_by(&Answer::of_query(query));
+        let expected = started_login.clone();
+        let is_answer = move |query: &str| expected.is_answered_by(&Answer::from_query(query));
         let query = loopback
-            .answer(self.config.login, ours)
+            .wait_for_answer(self.config.login, is_answer)
             .await
-            .ok_or_else(|| self.late())?;
-        self.end(begun, &Answer::of_query(query.expose())).await
+            .ok_or_else(|| self.timeout_error())?;
+        self.finish(started_login, &Answer::from_query(query.expose()))
+            .await
     }
 
     async fn by_paste(
@@ -232,31 +241,31 @@ impl Login {
                 port => port,
             }),
         };
-        let begun = Arc::new(self.authorizer.begin_by_hand(plan, &uri).await?);
-        writeln!(out, "{}", begun.url())?;
+        let started_login = Arc::new(self.authorizer.begin_by_hand(plan, &uri).await?);
+        writeln!(out, "{}", started_login.url())?;
         out.flush()?;
         writeln!(
             err,
             "open this link in any browser; the last page, at {uri}, does not need to load: paste its address here"
         )?;
         let mut lines = lines();
-        let pasted = async {
-            for _ in 0..PASTES {
+        let read_answer = async {
+            for _ in 0..MAX_PASTES {
                 let line = lines.recv().await?;
-                let answer = Answer::of_pasted(&line);
-                if begun.is_answered_by(&answer) {
+                let answer = Answer::from_pasted(&line);
+                if started_login.is_answered_by(&answer) {
                     return Some(answer);
                 }
                 writeln!(err, "this is not the callback address of this login: its `state` is missing or different").ok()?;
             }
             None
         };
-        let answer = tokio::time::timeout(self.config.login, pasted)
+        let answer = tokio::time::timeout(self.config.login, read_answer)
             .await
-            .map_err(|_| self.late())?;
+            .map_err(|_| self.timeout_error())?;
         let answer = answer
             .ok_or_else(|| Exit::Code(1, "login failed: no matching address was pasted".into()))?;
-        self.end(begun, &answer).await
+        self.finish(started_login, &answer).await
     }
 
     async fn on_device(
@@ -267,38 +276,38 @@ impl Login {
     ) -> Result<(), Exit> {
         if plan.server.device_authorization_endpoint.is_none() {
             let hint = "`--paste` works on any machine";
-            return Err(before(format!(
+            return Err(usage_error(format!(
                 "the authorization server does not support device codes\n  hint: {hint}"
             )));
         }
-        let begun = self
+        let started_login = self
             .authorizer
             .begin_on_device(plan, &redirect_uri(PASTE_PORT))
             .await?;
-        let device = begun.device();
+        let device = started_login.device();
         writeln!(
             out,
             "{} {}",
-            plain(&device.verification_uri),
-            plain(&device.user_code)
+            replace_control(&device.verification_uri),
+            replace_control(&device.user_code)
         )?;
         if let Some(complete) = &device.verification_uri_complete {
-            writeln!(out, "{}", plain(complete))?;
+            writeln!(out, "{}", replace_control(complete))?;
         }
         out.flush()?;
-        let lasts = humantime::format_duration(Duration::from_secs(device.lasts.as_secs()));
+        let validity = humantime::format_duration(Duration::from_secs(device.lifetime.as_secs()));
         writeln!(
             err,
-            "open the address on any device and enter the code, which is valid for {lasts}"
+            "open the address on any device and enter the code, which is valid for {validity}"
         )?;
-        Ok(self.authorizer.end_on_device(begun).await?)
+        Ok(self.authorizer.end_on_device(started_login).await?)
     }
 
-    async fn end(&self, begun: Arc<StartedLogin>, answer: &Answer) -> Result<(), Exit> {
-        Ok(self.authorizer.end_by_hand(&begun, answer).await?)
+    async fn finish(&self, started_login: Arc<StartedLogin>, answer: &Answer) -> Result<(), Exit> {
+        Ok(self.authorizer.end_by_hand(&started_login, answer).await?)
     }
 
-    fn late(&self) -> Exit {
+    fn timeout_error(&self) -> Exit {
         Exit::Code(
             1,
             format!(
@@ -311,12 +320,12 @@ impl Login {
 
 /// Reads lines from standard input on a detached thread, since a read may never return.
 fn lines() -> mpsc::Receiver<String> {
-    let (to, lines) = mpsc::channel(1);
+    let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         loop {
             let mut line = String::new();
-            let read = io::Read::take(io::stdin().lock(), PASTE_BYTES).read_line(&mut line);
-            if !matches!(read, Ok(length) if length > 0) || to.blocking_send(line).is_err() {
+            let result = io::Read::take(io::stdin().lock(), MAX_PASTE_BYTES).read_line(&mut line);
+            if !matches!(result, Ok(length) if length > 0) || sender.blocking_send(line).is_err() {
                 return;
             }
         }
@@ -333,7 +342,7 @@ pub(super) fn runtime() -> io::Result<Runtime> {
 }
 
 /// Replaces control characters in untrusted text, so that a terminal can display it.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn replace_control(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()

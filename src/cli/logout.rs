@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         .as_ref()
         .and_then(|transport| transport.login.as_deref().cloned())
         .unwrap_or_default();
-    let ready = Revoker::new(&config, &login, ca).and_then(|revoker| {
+    let setup = Revoker::new(&config, &login, ca).and_then(|revoker| {
         let vault = Vault::open(&config).map_err(|error| error.to_string())?;
         Ok((
             revoker,
@@ -67,50 +67,53 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
             super::login::runtime().map_err(|error| error.to_string())?,
         ))
     });
-    let (revoker, vault, runtime) = match ready {
+    let (revoker, vault, runtime) = match setup {
         Ok(ready) => ready,
         Err(exit) => {
             writeln!(err, "{exit}")?;
             return Ok(2);
         }
     };
-    let whose = match runtime.block_on(args.whose(&vault)) {
+    let principals = match runtime.block_on(args.principals(&vault)) {
         Ok(whose) => whose,
         Err(error) => {
             writeln!(err, "{error}")?;
             return Ok(2);
         }
     };
-    let mut code = u8::from(whose.is_empty());
-    for who in &whose {
-        let end = runtime.block_on(end(&vault, &revoker, &args.upstream, who));
-        code = code.max(end.code());
-        let at = &args.upstream;
-        let who = super::login::plain(&who.to_string());
-        match end {
-            LogoutOutcome::GivenBack => writeln!(out, "{at}: {who} is logged out")?,
+    let mut code = u8::from(principals.is_empty());
+    for principal in &principals {
+        let outcome = runtime.block_on(log_out(&vault, &revoker, &args.upstream, principal));
+        code = code.max(outcome.code());
+        let upstream = &args.upstream;
+        let name = super::login::replace_control(&principal.to_string());
+        match outcome {
+            LogoutOutcome::Revoked => writeln!(out, "{upstream}: {name} is logged out")?,
             LogoutOutcome::Erased(why) => writeln!(
                 out,
-                "{at}: {who} is logged out here; the token was not revoked at the server: {why}"
+                "{upstream}: {name} is logged out here; the token was not revoked at the server: {why}"
             )?,
-            LogoutOutcome::Nobody => writeln!(err, "{at}: no stored login for {who}")?,
-            LogoutOutcome::Kept(error) => writeln!(err, "{at}: {who} is still logged in: {error}")?,
+            LogoutOutcome::NotFound => writeln!(err, "{upstream}: no stored login for {name}")?,
+            LogoutOutcome::Failed(error) => {
+                writeln!(err, "{upstream}: {name} is still logged in: {error}")?
+            }
         }
     }
-    if whose.is_empty() {
+    if principals.is_empty() {
         writeln!(err, "{}: no stored login", args.upstream)?;
     }
     Ok(code)
 }
 
 impl Args {
-    async fn whose(&self, vault: &Vault) -> Result<Vec<Principal>, VaultError> {
+    async fn principals(&self, vault: &Vault) -> Result<Vec<Principal>, VaultError> {
         Ok(match (&self.agent, &self.user) {
             (Some(agent), _) => vec![Principal::Agent(agent.clone())],
             (_, Some(user)) => vec![Principal::User(user.clone())],
             _ if self.all => {
-                let kept = vault.list().await?.accounts.into_iter();
-                kept.filter(|account| account.upstream == self.upstream)
+                let accounts = vault.list().await?.accounts.into_iter();
+                accounts
+                    .filter(|account| account.upstream == self.upstream)
                     .map(|account| account.party.principal)
                     .collect()
             }
@@ -121,38 +124,43 @@ impl Args {
 
 /// The outcome for one login.
 enum LogoutOutcome {
-    GivenBack,
+    Revoked,
     /// The tokens were erased, but revocation at the server failed for this reason.
     Erased(String),
-    Nobody,
-    Kept(VaultError),
+    NotFound,
+    Failed(VaultError),
 }
 
 impl LogoutOutcome {
     fn code(&self) -> u8 {
         match self {
-            Self::GivenBack => 0,
-            Self::Erased(_) | Self::Nobody => 1,
-            Self::Kept(_) => 2,
+            Self::Revoked => 0,
+            Self::Erased(_) | Self::NotFound => 1,
+            Self::Failed(_) => 2,
         }
     }
 }
 
-async fn end(vault: &Vault, revoker: &Revoker, upstream: &str, who: &Principal) -> LogoutOutcome {
+async fn log_out(
+    vault: &Vault,
+    revoker: &Revoker,
+    upstream: &str,
+    principal: &Principal,
+) -> LogoutOutcome {
     // Prevents a concurrent renewal from storing new tokens. Without the lock, logging out
     // continues.
-    let lease = vault.lease(upstream, who).await;
-    let revoked = match vault.read(upstream, who).await {
+    let lease = vault.lease(upstream, principal).await;
+    let revocation = match vault.read(upstream, principal).await {
         Ok(Some(account)) => revoker.revoke(&account).await,
-        Ok(None) => return LogoutOutcome::Nobody,
+        Ok(None) => return LogoutOutcome::NotFound,
         Err(error @ VaultError::Sealed { .. }) => Err(error.to_string()),
-        Err(error) => return LogoutOutcome::Kept(error),
+        Err(error) => return LogoutOutcome::Failed(error),
     };
-    let erased = vault.erase(upstream, who).await;
+    let erasure = vault.erase(upstream, principal).await;
     drop(lease);
-    match (erased, revoked) {
-        (Err(error), _) => LogoutOutcome::Kept(error),
-        (Ok(_), Ok(())) => LogoutOutcome::GivenBack,
+    match (erasure, revocation) {
+        (Err(error), _) => LogoutOutcome::Failed(error),
+        (Ok(_), Ok(())) => LogoutOutcome::Revoked,
         (Ok(_), Err(why)) => LogoutOutcome::Erased(why),
     }
 }

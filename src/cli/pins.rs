@@ -10,7 +10,7 @@ use clap::Subcommand;
 use super::config_file::ConfigArg;
 use crate::config::{self, ChangeClass, PinsConfig};
 use crate::document::Fault;
-use crate::inspect::definitions::{Content, Key, Kind, Pin, compared};
+use crate::inspect::definitions::{Content, Key, Kind, Pin, diff_lines};
 use crate::pins::{Lock, LockFile};
 use crate::seal::state_folder;
 
@@ -83,12 +83,12 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
                 file.read().map(|lock| list_json(&lock, which, out))
             }
             Verb::Diff(which) => file.read().map(|lock| diff(&lock, which, out)),
-            Verb::Approve(chosen) => file
-                .edit(|lock| approve(lock, chosen))
-                .map(|done| tell(&done, "approved", out, err)),
-            Verb::Reset(chosen) => file
-                .edit(|lock| reset(lock, chosen))
-                .map(|done| tell(&done, "reset", out, err)),
+            Verb::Approve(selection) => file
+                .edit(|lock| approve(lock, selection))
+                .map(|changed| report_changes(&changed, "approved", out, err)),
+            Verb::Reset(selection) => file
+                .edit(|lock| reset(lock, selection))
+                .map(|changed| report_changes(&changed, "reset", out, err)),
         },
         Err(faults) => Err(faults),
     };
@@ -105,137 +105,138 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 impl Args {
     fn file(&self) -> Result<LockFile, Vec<Fault>> {
-        let named = match &self.file {
+        let lock_file = match &self.file {
             Some(file) => Some(file.clone()),
             None => match self.config.find_if_any() {
                 Some(config) => {
                     config::load_pins(&config)?
-                        .of_config(state_folder(), &config)
+                        .with_default_file(state_folder(), &config)
                         .file
                 }
                 None => None,
             },
         };
         let hint = "pass `--file FILE`, or set `file` under `[pins]`";
-        let none = || vec![Fault::of_file("--file", "no lock file", Some(hint))];
-        named
-            .or_else(PinsConfig::of_user)
+        let no_file = || vec![Fault::of_file("--file", "no lock file", Some(hint))];
+        lock_file
+            .or_else(PinsConfig::user_lock_file)
             .map(LockFile::new)
-            .ok_or_else(none)
+            .ok_or_else(no_file)
     }
 }
 
 /// Reports whether a pin matches the names given on the command line.
-fn fits(upstream: Option<&str>, name: Option<&str>, of: &str, key: &Key) -> bool {
-    upstream.is_none_or(|upstream| upstream == of) && name.is_none_or(|name| name == &*key.name)
+fn is_selected(upstream: Option<&str>, name: Option<&str>, pin_upstream: &str, key: &Key) -> bool {
+    upstream.is_none_or(|upstream| upstream == pin_upstream)
+        && name.is_none_or(|name| name == &*key.name)
 }
 
-fn chosen<'l>(
+fn selected_pins<'l>(
     lock: &'l Lock,
-    which: &'l PinFilter,
+    filter: &'l PinFilter,
 ) -> impl Iterator<Item = (&'l str, &'l Key, &'l Pin)> {
     let all = lock
         .iter()
         .flat_map(|(upstream, pins)| pins.iter().map(move |(key, pin)| (upstream, key, pin)));
     all.filter(|(upstream, key, _)| {
-        fits(
-            which.upstream.as_deref(),
-            which.name.as_deref(),
+        is_selected(
+            filter.upstream.as_deref(),
+            filter.name.as_deref(),
             upstream,
             key,
         )
     })
 }
 
-fn list(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
-    let mut waits = false;
-    let mut any = false;
-    for (upstream, key, pin) in chosen(lock, which) {
-        (any, waits) = (true, waits || pin.held.is_some());
+fn list(lock: &Lock, filter: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
+    let mut has_held = false;
+    let mut found_any = false;
+    for (upstream, key, pin) in selected_pins(lock, filter) {
+        (found_any, has_held) = (true, has_held || pin.pending.is_some());
         let digest = pin
             .content
             .as_ref()
-            .map_or_else(|| "-".repeat(12), |content| short(&content.digest()));
+            .map_or_else(|| "-".repeat(12), |content| shorten(&content.digest()));
         write!(
             out,
             "{digest}  {}  {} {}",
-            printable(upstream),
+            escape_name(upstream),
             key.kind.name(),
-            printable(&key.name)
+            escape_name(&key.name)
         )?;
-        match &pin.held {
-            Some(held) => writeln!(out, "  waits: {}", words(&held.classes))?,
+        match &pin.pending {
+            Some(held) => writeln!(out, "  waits: {}", class_names(&held.classes))?,
             None => writeln!(out)?,
         }
     }
-    if !any {
+    if !found_any {
         writeln!(out, "no pins")?;
     }
-    Ok(u8::from(waits))
+    Ok(u8::from(has_held))
 }
 
-fn list_json(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
-    let mut waits = false;
-    let all: Vec<_> = chosen(lock, which)
+fn list_json(lock: &Lock, filter: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
+    let mut has_held = false;
+    let all: Vec<_> = selected_pins(lock, filter)
         .map(|(upstream, key, pin)| {
-            waits |= pin.held.is_some();
+            has_held |= pin.pending.is_some();
             serde_json::json!({
                 "upstream": upstream,
                 "kind": key.kind.name(),
                 "name": &*key.name,
                 "sha256": pin.content.as_ref().map(Content::digest),
-                "waits": pin.held.as_ref().map(|held| held.classes.iter().map(|class| class.name()).collect::<Vec<_>>()),
+                "waits": pin.pending.as_ref().map(|held| held.classes.iter().map(|class| class.name()).collect::<Vec<_>>()),
             })
         })
         .collect();
     writeln!(out, "{}", serde_json::Value::from(all))?;
-    Ok(u8::from(waits))
+    Ok(u8::from(has_held))
 }
 
-fn diff(lock: &Lock, which: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
-    let mut any = false;
-    for (upstream, key, pin) in chosen(lock, which) {
-        let Some(held) = &pin.held else { continue };
-        any = true;
+fn diff(lock: &Lock, filter: &PinFilter, out: &mut dyn Write) -> io::Result<u8> {
+    let mut found_any = false;
+    for (upstream, key, pin) in selected_pins(lock, filter) {
+        let Some(held) = &pin.pending else { continue };
+        found_any = true;
         writeln!(
             out,
             "{} {} {}: {}",
-            printable(upstream),
+            escape_name(upstream),
             key.kind.name(),
-            printable(&key.name),
-            words(&held.classes)
+            escape_name(&key.name),
+            class_names(&held.classes)
         )?;
         let old = pin
             .content
             .as_ref()
             .map(Content::pretty)
             .unwrap_or_default();
-        for (mark, line) in compared(&old, &held.content.pretty()) {
+        for (mark, line) in diff_lines(&old, &held.content.pretty()) {
             writeln!(out, "{mark} {line}")?;
         }
         writeln!(out)?;
     }
-    if !any {
+    if !found_any {
         writeln!(out, "no held changes")?;
     }
-    Ok(u8::from(any))
+    Ok(u8::from(found_any))
 }
 
 /// The changed pins: upstream, kind and name.
 type ChangedPins = Vec<(String, Kind, String)>;
 
-fn approve(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
-    change(
+fn approve(lock: &mut Lock, selection: &SelectedPins) -> ChangedPins {
+    change_pins(
         lock,
-        which,
-        |pin| pin.held.is_some(),
+        selection,
+        |pin| pin.pending.is_some(),
         |pins, key, pin| {
-            if let Some(held) = pin.held {
+            if let Some(held) = pin.pending {
                 pins.insert(
                     key,
                     Pin {
                         content: Some(held.content),
-                        held: None,
+                        pending: None,
                     },
                 );
             }
@@ -243,10 +244,10 @@ fn approve(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
     )
 }
 
-fn reset(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
-    change(
+fn reset(lock: &mut Lock, selection: &SelectedPins) -> ChangedPins {
+    change_pins(
         lock,
-        which,
+        selection,
         |_| true,
         |pins, key, _| {
             pins.remove(&key);
@@ -254,60 +255,60 @@ fn reset(lock: &mut Lock, which: &SelectedPins) -> ChangedPins {
     )
 }
 
-fn change(
+fn change_pins(
     lock: &mut Lock,
-    which: &SelectedPins,
-    meant: impl Fn(&Pin) -> bool,
-    does: impl Fn(&mut crate::inspect::definitions::Pins, Key, Pin),
+    selection: &SelectedPins,
+    is_eligible: impl Fn(&Pin) -> bool,
+    apply: impl Fn(&mut crate::inspect::definitions::Pins, Key, Pin),
 ) -> ChangedPins {
     let all = lock.iter().flat_map(|(upstream, pins)| {
         pins.iter()
             .map(move |(key, pin)| (upstream.to_owned(), key, pin))
     });
-    let fitting = all.filter(|(upstream, key, pin)| {
-        fits(
-            which.upstream.as_deref(),
-            which.name.as_deref(),
+    let matching = all.filter(|(upstream, key, pin)| {
+        is_selected(
+            selection.upstream.as_deref(),
+            selection.name.as_deref(),
             upstream,
             key,
-        ) && meant(pin)
+        ) && is_eligible(pin)
     });
-    let fitting: Vec<(String, Key, Pin)> = fitting
+    let selected: Vec<(String, Key, Pin)> = matching
         .map(|(upstream, key, pin)| (upstream, key.clone(), pin.clone()))
         .collect();
-    let mut done = ChangedPins::new();
-    for (upstream, key, pin) in fitting {
-        done.push((upstream.clone(), key.kind, key.name.to_string()));
-        does(lock.of_mut(&upstream), key, pin);
+    let mut changed = ChangedPins::new();
+    for (upstream, key, pin) in selected {
+        changed.push((upstream.clone(), key.kind, key.name.to_string()));
+        apply(lock.upstream_mut(&upstream), key, pin);
     }
-    done
+    changed
 }
 
-fn tell(
-    done: &ChangedPins,
-    what: &str,
+fn report_changes(
+    changed: &ChangedPins,
+    action: &str,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    for (upstream, kind, name) in done {
+    for (upstream, kind, name) in changed {
         writeln!(
             out,
-            "{} {} {}: {what}",
-            printable(upstream),
+            "{} {} {}: {action}",
+            escape_name(upstream),
             kind.name(),
-            printable(name)
+            escape_name(name)
         )?;
     }
-    if done.is_empty() {
+    if changed.is_empty() {
         writeln!(
             err,
             "no match\n  hint: `lychgate pins list` shows pins and held changes"
         )?;
     }
-    Ok(u8::from(done.is_empty()))
+    Ok(u8::from(changed.is_empty()))
 }
 
-fn words(classes: &[ChangeClass]) -> String {
+fn class_names(classes: &[ChangeClass]) -> String {
     classes
         .iter()
         .map(|class| class.name())
@@ -315,12 +316,12 @@ fn words(classes: &[ChangeClass]) -> String {
         .join(", ")
 }
 
-fn short(digest: &str) -> String {
+fn shorten(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
 /// Escapes a name from a server for display on a terminal.
-pub(super) fn printable(name: &str) -> String {
+pub(super) fn escape_name(name: &str) -> String {
     name.chars()
         .flat_map(|c| {
             if c.is_alphanumeric() || (' '..='~').contains(&c) {

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// The path of this program is unknown.
-pub(super) fn stable() -> io::Result<PathBuf> {
+pub(super) fn stable_path() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    Ok(on_path(&program, &path).unwrap_or(program))
+    Ok(find_on_path(&program, &path).unwrap_or(program))
 }
 
 /// Returns the first program of this name on `PATH`, if it is this one.
-fn on_path(program: &Path, path: &OsStr) -> Option<PathBuf> {
+fn find_on_path(program: &Path, path: &OsStr) -> Option<PathBuf> {
     let real = program.canonicalize().ok()?;
     let names = ["lychgate".as_ref(), program.file_name()?];
     names.into_iter().find_map(|name| {
@@ -48,15 +48,15 @@ mod tests {
         symlink(&real, at("bin/lychgate")).unwrap();
         let path = |folders: &[PathBuf]| std::env::join_paths(folders).unwrap();
         let bin = path(&["relative".into(), at("missing"), at("bin")]);
-        assert_eq!(on_path(&real, &bin), Some(at("bin/lychgate")));
-        assert_eq!(on_path(&real, &path(&[at("missing")])), None);
+        assert_eq!(find_on_path(&real, &bin), Some(at("bin/lychgate")));
+        assert_eq!(find_on_path(&real, &path(&[at("missing")])), None);
         // Another program of that name comes first, and a shell would run that one.
         fs::write(at("other/lychgate"), "").unwrap();
-        assert_eq!(on_path(&real, &path(&[at("other"), at("bin")])), None);
+        assert_eq!(find_on_path(&real, &path(&[at("other"), at("bin")])), None);
         // A program under another name is found by that name.
         let versioned = at("cellar/1.0/bin/lychgate-1.0");
         fs::write(&versioned, "").unwrap();
         symlink(&versioned, at("bin/lychgate-1.0")).unwrap();
-        assert_eq!(on_path(&versioned, &bin), Some(at("bin/lychgate-1.0")));
+        assert_eq!(find_on_path(&versioned, &bin), Some(at("bin/lychgate-1.0")));
     }
 }

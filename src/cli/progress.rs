@@ -7,45 +7,51 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 /// Work that takes longer than this reports its progress.
-const LONG: Duration = Duration::from_secs(1);
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Runs `act`, and prints `what` it does if it takes more than a second and standard error is a
+/// Runs `work`, and prints its `activity` if it takes more than a second and standard error is a
 /// terminal.
 ///
 /// # Errors
 /// The message cannot be written.
-pub(super) fn patiently<T: Send>(
-    what: impl Display,
+pub(super) fn run_with_progress<T: Send>(
+    activity: impl Display,
     err: &mut dyn Write,
-    act: impl FnOnce() -> T + Send,
+    work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
-    patiently_for(LONG, io::stderr().is_terminal(), what, err, act)
+    run_with_progress_after(
+        PROGRESS_DELAY,
+        io::stderr().is_terminal(),
+        activity,
+        err,
+        work,
+    )
 }
 
-fn patiently_for<T: Send>(
-    long: Duration,
-    shows: bool,
-    what: impl Display,
+fn run_with_progress_after<T: Send>(
+    delay: Duration,
+    is_shown: bool,
+    activity: impl Display,
     err: &mut dyn Write,
-    act: impl FnOnce() -> T + Send,
+    work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
     let (done, wait) = sync_channel::<()>(0);
     std::thread::scope(|scope| {
         // The caller holds the lock on standard error and only it writes there, so the work moves
         // to another thread, not the message.
-        let acting = scope.spawn(move || {
-            let acted = act();
+        let worker = scope.spawn(move || {
+            let output = work();
             drop(done);
-            acted
+            output
         });
-        let outcome = match wait.recv_timeout(long) {
-            Err(RecvTimeoutError::Timeout) if shows => {
-                writeln!(err, "{what} …").and_then(|()| err.flush())
+        let outcome = match wait.recv_timeout(delay) {
+            Err(RecvTimeoutError::Timeout) if is_shown => {
+                writeln!(err, "{activity} …").and_then(|()| err.flush())
             }
             _ => Ok(()),
         };
-        let acted = acting.join().unwrap_or_else(|panic| resume_unwind(panic));
-        outcome.map(|()| acted)
+        let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        outcome.map(|()| result)
     })
 }
 
@@ -60,7 +66,7 @@ mod tests {
         let outcome = |limit, shows| {
             let mut err = Vec::new();
             let act = || std::thread::sleep(Duration::from_millis(60));
-            patiently_for(limit, shows, "counting", &mut err, act).unwrap();
+            run_with_progress_after(limit, shows, "counting", &mut err, act).unwrap();
             String::from_utf8(err).unwrap()
         };
         assert_eq!(outcome(short, true), "counting …\n");
@@ -69,7 +75,7 @@ mod tests {
             (String::new(), String::new())
         );
         assert_eq!(
-            patiently_for(long, true, "", &mut Vec::new(), || 7).unwrap(),
+            run_with_progress_after(long, true, "", &mut Vec::new(), || 7).unwrap(),
             7
         );
     }

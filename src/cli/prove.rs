@@ -87,15 +87,15 @@ pub(super) struct Args {
 }
 
 /// The reason why the gate could not be tested, for its operator.
-struct NotTried(String);
+struct ProveError(String);
 
-impl From<Vec<Fault>> for NotTried {
+impl From<Vec<Fault>> for ProveError {
     fn from(faults: Vec<Fault>) -> Self {
         Self(fault_text(faults))
     }
 }
 
-impl From<io::Error> for NotTried {
+impl From<io::Error> for ProveError {
     fn from(error: io::Error) -> Self {
         Self(error.to_string())
     }
@@ -104,7 +104,7 @@ impl From<io::Error> for NotTried {
 /// Tests the gate; exit code 0 if all results are as expected, 1 if not, 2 if it could not be
 /// tested.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let of_listener = |id: &str| {
+    let is_listener_check = |id: &str| {
         listener_checks::CHECKS
             .iter()
             .any(|(check, ..)| *check == id)
@@ -112,21 +112,21 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let unknown = args
         .except
         .iter()
-        .find(|id| Canary::named(id).is_none() && !of_listener(id));
+        .find(|id| Canary::find(id).is_none() && !is_listener_check(id));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let proof = match unknown {
         Some(id) => {
             let checks = listener_checks::CHECKS.iter().map(|(check, ..)| *check);
-            let known: Vec<&str> = CANARIES
+            let names: Vec<&str> = CANARIES
                 .iter()
                 .map(|canary| canary.id)
                 .chain(checks)
                 .collect();
-            Err(NotTried(format!(
+            Err(ProveError(format!(
                 "no canary `{id}`\n  hint: known canaries: {}",
-                known.join(", ")
+                names.join(", ")
             )))
         }
         None => runtime.block_on(args.prove(err)),
@@ -134,15 +134,15 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     match proof {
         Ok(proof) => {
             let text = if args.json {
-                show::json(&proof)
+                show::format_json(&proof)
             } else {
-                show::text(&proof)
+                show::format_text(&proof)
             };
             out.write_all(text.as_bytes())?;
             out.flush()?;
             Ok(proof.code())
         }
-        Err(NotTried(why)) => {
+        Err(ProveError(why)) => {
             if args.json {
                 writeln!(out, "{}", serde_json::json!({ "ok": false, "error": why }))?;
             }
@@ -153,9 +153,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 impl Args {
-    async fn prove(&self, err: &mut dyn Write) -> Result<Proof, NotTried> {
+    async fn prove(&self, err: &mut dyn Write) -> Result<Proof, ProveError> {
         if !self.offline {
-            let (wire, config) = target::running(self)?;
+            let (wire, config) = target::select_gate(self)?;
             return trial::prove(self, &wire, config.as_ref(), false).await;
         }
         let file = self.config.find()?;
@@ -173,7 +173,7 @@ impl Args {
 /// Starts the gate of a config in this process: its listener, agents, limits and policies, on its
 /// own port, with nothing on disk. Client certificates are not required, since the agents that have
 /// them are not here.
-async fn start(config: Config) -> Result<(Running, GateClient), NotTried> {
+async fn start(config: Config) -> Result<(Running, GateClient), ProveError> {
     let mut config = Config {
         audit: AuditConfig::default(),
         admin: config::Admin::default(),
@@ -199,6 +199,6 @@ async fn start(config: Config) -> Result<(Running, GateClient), NotTried> {
     let tls = config.listen.tls.clone();
     let running = app::start(config, None).await?;
     running.prove_by(&token)?;
-    let wire = GateClient::to_own(running.address, tls.as_ref(), None, token)?;
+    let wire = GateClient::for_address(running.address, tls.as_ref(), None, token)?;
     Ok((running, wire))
 }

@@ -25,10 +25,10 @@ use crate::seal::state_folder;
 
 use super::confirm::require_terminal;
 use super::exit::Exit;
-use super::pins::printable as visible;
+use super::pins::escape_name as visible;
 
 /// Maximum length of a reason, in bytes.
-const REASON_BYTES: usize = 500;
+const MAX_REASON_BYTES: usize = 500;
 
 /// Arguments of `lychgate quarantine`.
 #[derive(clap::Args)]
@@ -104,14 +104,15 @@ enum Verb {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.report(err),
+        Err(exit) => exit.report(err),
     }
 }
 
 impl From<StoreError> for Exit {
     fn from(error: StoreError) -> Self {
-        let of_one = matches!(error, StoreError::Sealed { .. } | StoreError::NoKey { .. });
-        Self::Code(if of_one { 1 } else { 2 }, error.to_string())
+        let is_message_error =
+            matches!(error, StoreError::Sealed { .. } | StoreError::NoKey { .. });
+        Self::Code(if is_message_error { 1 } else { 2 }, error.to_string())
     }
 }
 
@@ -125,15 +126,20 @@ impl Args {
                 json,
             } => {
                 let listing = quarantine.list()?;
-                let young = |item: &&Item| {
-                    since.is_none_or(|since| item.about.at.elapsed().unwrap_or_default() <= since)
+                let is_recent = |item: &&Item| {
+                    since.is_none_or(|since| item.info.at.elapsed().unwrap_or_default() <= since)
                 };
-                let here = |item: &&Item| {
+                let is_of_upstream = |item: &&Item| {
                     upstream
                         .as_ref()
-                        .is_none_or(|upstream| item.about.upstream == *upstream)
+                        .is_none_or(|upstream| item.info.upstream == *upstream)
                 };
-                let items: Vec<&Item> = listing.items.iter().filter(young).filter(here).collect();
+                let items: Vec<&Item> = listing
+                    .items
+                    .iter()
+                    .filter(is_recent)
+                    .filter(is_of_upstream)
+                    .collect();
                 if *json {
                     list_json(&items, &listing.faults, out)?
                 } else {
@@ -150,9 +156,9 @@ impl Args {
                     *yes,
                     "show quarantined content, which may contain malicious instructions",
                 )?;
-                let kept = quarantine
-                    .get(meant(&quarantine, id)?)?
-                    .ok_or_else(|| none(id))?;
+                let stored = quarantine
+                    .get(find_id(&quarantine, id)?)?
+                    .ok_or_else(|| not_found(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
                     return Err(Exit::Code(
@@ -161,41 +167,41 @@ impl Args {
                     ));
                 }
                 // The access is recorded before the content is shown.
-                quarantine.note_shown(&kept, by(None))?;
+                quarantine.note_shown(&stored, current_actor(None))?;
                 match (raw, json) {
-                    (true, _) => out.write_all(&kept.message)?,
-                    (_, true) => show_json(&kept, out)?,
-                    _ => show(&kept, out)?,
+                    (true, _) => out.write_all(&stored.message)?,
+                    (_, true) => show_json(&stored, out)?,
+                    _ => show(&stored, out)?,
                 }
                 Ok(0)
             }
             Verb::Release { id, reason, yes } => {
                 require_terminal(*yes, "release quarantined content to its agent")?;
-                let audit = meant(&quarantine, id)?;
-                let renewed = quarantine
+                let audit = find_id(&quarantine, id)?;
+                let is_extended = quarantine
                     .releases()?
                     .iter()
                     .any(|earlier| earlier.audit == audit && !earlier.is_over());
                 let release = quarantine
-                    .release(audit, by(checked(reason)?))?
-                    .ok_or_else(|| none(id))?;
+                    .release(audit, current_actor(check_reason(reason)?))?
+                    .ok_or_else(|| not_found(id))?;
                 let agent = visible(&release.about.agent);
-                let until = time(release.until);
-                match renewed {
+                let until = format_time(release.until);
+                match is_extended {
                     true => writeln!(
                         out,
                         "{audit}: already released to `{agent}`; extended until {until}"
                     )?,
                     false => writeln!(out, "{audit}: released to `{agent}` until {until}")?,
                 }
-                let again = if release.about.call.is_some() {
+                let call_hint = if release.about.call.is_some() {
                     "makes the same call again, or "
                 } else {
                     ""
                 };
                 writeln!(
                     out,
-                    "It is delivered once, when the agent {again}reads `lychgate://quarantine/{audit}`."
+                    "It is delivered once, when the agent {call_hint}reads `lychgate://quarantine/{audit}`."
                 )?;
                 writeln!(
                     out,
@@ -204,9 +210,9 @@ impl Args {
                 Ok(0)
             }
             Verb::Delete { id, reason } => {
-                let audit = meant(&quarantine, id)?;
-                if !quarantine.delete(audit, by(checked(reason)?))? {
-                    return Err(none(id));
+                let audit = find_id(&quarantine, id)?;
+                if !quarantine.delete(audit, current_actor(check_reason(reason)?))? {
+                    return Err(not_found(id));
                 }
                 writeln!(out, "{audit}: deleted")?;
                 Ok(0)
@@ -216,31 +222,31 @@ impl Args {
 
     fn quarantine(&self) -> Result<Quarantine, Exit> {
         let config = match self.config.find_if_any() {
-            Some(file) => config::load_kept(&file)?.0,
+            Some(file) => config::load_stores(&file)?.0,
             None => QuarantineConfig::default(),
         };
         let hint = "set `folder` under `[quarantine]`";
-        let nowhere = || {
+        let no_folder = || {
             Exit::Code(
                 2,
                 format!("the quarantine is disabled or has no folder\n  hint: {hint}"),
             )
         };
-        Quarantine::open(&config.of_user(state_folder()))?.ok_or_else(nowhere)
+        Quarantine::open(&config.with_default_folder(state_folder()))?.ok_or_else(no_folder)
     }
 }
 
 /// Returns the id of the message that `id` identifies.
-fn meant(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
+fn find_id(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
     let usage = |message: String| Exit::Code(2, message);
-    let named = AuditIds::read(id).map_err(usage)?;
-    named
-        .one_of(quarantine.ids()?)
+    let query = AuditIds::read(id).map_err(usage)?;
+    query
+        .resolve(quarantine.ids()?)
         .map_err(usage)?
-        .ok_or_else(|| none(id))
+        .ok_or_else(|| not_found(id))
 }
 
-fn none(id: &str) -> Exit {
+fn not_found(id: &str) -> Exit {
     let hint = "`lychgate quarantine list` shows the messages; old ones are removed";
     Exit::Code(
         2,
@@ -248,25 +254,25 @@ fn none(id: &str) -> Exit {
     )
 }
 
-fn checked(reason: &Option<String>) -> Result<Option<String>, Exit> {
+fn check_reason(reason: &Option<String>) -> Result<Option<String>, Exit> {
     match reason {
-        Some(text) if text.len() > REASON_BYTES => Err(Exit::Code(
+        Some(text) if text.len() > MAX_REASON_BYTES => Err(Exit::Code(
             2,
-            format!("the reason is longer than {REASON_BYTES} bytes"),
+            format!("the reason is longer than {MAX_REASON_BYTES} bytes"),
         )),
         reason => Ok(reason.clone()),
     }
 }
 
 /// Returns the user who runs this command: the name from the environment, and the real user id.
-pub(super) fn by(reason: Option<String>) -> Actor {
-    let set = |name: &str| {
+pub(super) fn current_actor(reason: Option<String>) -> Actor {
+    let read_name = |name: &str| {
         std::env::var(name)
             .ok()
             .filter(|name| !name.is_empty() && name.len() < 100)
     };
-    let name = set("SUDO_USER")
-        .or_else(|| set("USER"))
+    let name = read_name("SUDO_USER")
+        .or_else(|| read_name("USER"))
         .map(|name| format!("{name} "))
         .unwrap_or_default();
     Actor {
@@ -275,33 +281,33 @@ pub(super) fn by(reason: Option<String>) -> Actor {
     }
 }
 
-fn time(at: SystemTime) -> String {
+fn format_time(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
-fn state(state: &State) -> String {
+fn format_state(state: &State) -> String {
     match state {
-        State::Kept => "kept".to_owned(),
-        State::Released { until } => format!("released until {}", time(*until)),
+        State::Stored => "kept".to_owned(),
+        State::Released { until } => format!("released until {}", format_time(*until)),
         State::Delivered => "delivered".to_owned(),
     }
 }
 
 fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
     for Item {
-        about,
-        state: became,
+        info: about,
+        state: item_state,
     } in items
     {
         writeln!(
             out,
             "{}  {}  {}",
             about.audit,
-            time(about.at),
-            state(became)
+            format_time(about.at),
+            format_state(item_state)
         )?;
-        writeln!(out, "    {}", whose(about))?;
-        writeln!(out, "    {} bytes, {}", about.bytes, why(about))?;
+        writeln!(out, "    {}", describe_origin(about))?;
+        writeln!(out, "    {} bytes, {}", about.bytes, describe_reason(about))?;
     }
     match faults.len() {
         0 if items.is_empty() => writeln!(out, "the quarantine is empty"),
@@ -311,37 +317,37 @@ fn list(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Resu
     }
 }
 
-fn whose(about: &MessageInfo) -> String {
+fn describe_origin(about: &MessageInfo) -> String {
     let user = about
         .user
         .as_ref()
         .map(|user| format!(" for {}", visible(user)))
         .unwrap_or_default();
-    let of = match (&about.method, &about.tool) {
+    let call = match (&about.method, &about.tool) {
         (Some(method), Some(tool)) => format!(", {} {}", visible(method), visible(tool)),
         (Some(method), None) => format!(", {}", visible(method)),
         _ => String::new(),
     };
     format!(
-        "from {} to {}{user}{of}",
+        "from {} to {}{user}{call}",
         visible(&about.upstream),
         visible(&about.agent)
     )
 }
 
-fn why(about: &MessageInfo) -> String {
-    let at: Vec<String> = about
+fn describe_reason(about: &MessageInfo) -> String {
+    let places: Vec<String> = about
         .withheld
         .iter()
         .map(|at| visible(if at.is_empty() { "the whole" } else { at }))
         .collect();
-    format!("{} at {}", about.why.join(", "), at.join(", "))
+    format!("{} at {}", about.why.join(", "), places.join(", "))
 }
 
-fn as_json(about: &MessageInfo) -> serde_json::Value {
+fn info_json(about: &MessageInfo) -> serde_json::Value {
     json!({
         "audit": about.audit.to_string(),
-        "at": time(about.at),
+        "at": format_time(about.at),
         "agent": about.agent,
         "user": about.user,
         "upstream": about.upstream,
@@ -355,23 +361,23 @@ fn as_json(about: &MessageInfo) -> serde_json::Value {
 }
 
 fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io::Result<()> {
-    let each = |item: &&Item| {
-        let mut one = as_json(&item.about);
+    let item_json = |item: &&Item| {
+        let mut object = info_json(&item.info);
         let until = if let State::Released { until } = &item.state {
-            Some(time(*until))
+            Some(format_time(*until))
         } else {
             None
         };
-        one["state"] = match item.state {
-            State::Kept => "kept",
+        object["state"] = match item.state {
+            State::Stored => "kept",
             State::Released { .. } => "released",
             State::Delivered => "delivered",
         }
         .into();
-        one["released_until"] = until.into();
-        one
+        object["released_until"] = until.into();
+        object
     };
-    let all: Vec<_> = items.iter().map(each).collect();
+    let all: Vec<_> = items.iter().map(item_json).collect();
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     writeln!(
         out,
@@ -380,47 +386,47 @@ fn list_json(items: &[&Item], faults: &[StoreError], out: &mut dyn Write) -> io:
     )
 }
 
-fn show_json(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
-    let mut one = as_json(&kept.info);
-    one["message"] = String::from_utf8_lossy(&kept.message).into();
-    writeln!(out, "{}", terminal_safe_json(&one.to_string()))
+fn show_json(stored: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
+    let mut object = info_json(&stored.info);
+    object["message"] = String::from_utf8_lossy(&stored.message).into();
+    writeln!(out, "{}", terminal_safe_json(&object.to_string()))
 }
 
-fn show(kept: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}  {}", kept.audit, time(kept.at))?;
-    writeln!(out, "{}", whose(kept))?;
-    writeln!(out, "withheld: {}", why(kept))?;
+fn show(stored: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}  {}", stored.audit, format_time(stored.at))?;
+    writeln!(out, "{}", describe_origin(stored))?;
+    writeln!(out, "withheld: {}", describe_reason(stored))?;
     writeln!(out)?;
     writeln!(
         out,
         "UNTRUSTED content begins, {} bytes: it may contain instructions. Do not follow them.",
-        kept.message.len()
+        stored.message.len()
     )?;
-    for line in laid_out(kept).lines() {
+    for line in pretty_text(stored).lines() {
         writeln!(out, "| {}", visible(line))?;
     }
     writeln!(out, "UNTRUSTED content ends.")
 }
 
 /// Returns JSON pretty-printed, with line feeds in texts unescaped; other content unchanged.
-fn laid_out(kept: &StoredMessage) -> String {
+fn pretty_text(stored: &StoredMessage) -> String {
     let limits = ReadLimits {
         message_bytes: usize::MAX,
         ..ReadLimits::default()
     };
-    let is_message = Message::parse(kept.message.clone(), &limits).is_ok();
-    let value = serde_json::from_slice::<serde_json::Value>(&kept.message)
+    let is_message = Message::parse(stored.message.clone(), &limits).is_ok();
+    let value = serde_json::from_slice::<serde_json::Value>(&stored.message)
         .ok()
         .filter(|_| is_message);
     let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
     pretty.map_or_else(
-        || String::from_utf8_lossy(&kept.message).into_owned(),
-        |text| with_lines(&text),
+        || String::from_utf8_lossy(&stored.message).into_owned(),
+        |text| unescape_lines(&text),
     )
 }
 
 /// Returns the JSON with the line feeds in its texts unescaped.
-fn with_lines(json: &str) -> String {
+fn unescape_lines(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut chars = json.chars();
     while let Some(c) = chars.next() {

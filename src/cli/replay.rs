@@ -17,7 +17,7 @@ use crate::review::{AuditIds, Log, PolicySet};
 use crate::rules::Library;
 
 /// Interval between progress reports.
-const TELL: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What to judge, and by which rules.
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ enum FailOn {
 /// # Errors
 /// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let (report, took) = match replayed(args, err) {
+    let (report, duration) = match run_replay(args, err) {
         Ok(report) => report,
         Err(message) => {
             writeln!(err, "error: {message}")?;
@@ -86,16 +86,16 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         serde_json::to_writer_pretty(&mut *out, &report).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
-        out.write_all(printed(&report).as_bytes())?;
+        out.write_all(format_report(&report).as_bytes())?;
     }
-    let a_second = report.replayed as f64 / took.as_secs_f64().max(1e-9);
+    let a_second = report.replayed as f64 / duration.as_secs_f64().max(1e-9);
     writeln!(
         err,
         "{} messages judged twice in {:.1} s ({a_second:.0} a second)",
         report.replayed,
-        took.as_secs_f64()
+        duration.as_secs_f64()
     )?;
-    if let Some(why) = untested(&report, args) {
+    if let Some(why) = untested_reason(&report, args) {
         writeln!(err, "error: nothing was tested: {why}")?;
         return Ok(2);
     }
@@ -108,7 +108,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 /// Returns why no message was judged, if none was.
-fn untested(report: &Report, args: &Args) -> Option<String> {
+fn untested_reason(report: &Report, args: &Args) -> Option<String> {
     let none_read = report.messages == 0 && report.bad_lines > 0;
     match report {
         Report { replayed: 1.., .. } => None,
@@ -127,7 +127,7 @@ fn untested(report: &Report, args: &Args) -> Option<String> {
     }
 }
 
-fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
+fn run_replay(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
     let config = review_args::config(&args.config).map_err(fault_text)?;
     let since = args.since;
     let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?)
@@ -135,30 +135,30 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
     if let Some(since) = since {
         log = log.since(since);
     }
-    let wanted = args
+    let selected = args
         .audit
         .iter()
-        .map(|id| wanted(id, &log))
+        .map(|id| find_message(id, &log))
         .collect::<Result<BTreeSet<_>, _>>()?;
     let mut seen = BTreeSet::new();
     let start = Instant::now();
-    let mut shown_at = Instant::now();
-    let shows = io::stderr().is_terminal();
+    let mut last_progress = Instant::now();
+    let shows_progress = io::stderr().is_terminal();
     let stores = review_args::stores(&config)?;
     let mut evidence = EvidenceReader::open(&stores)?;
     // Loading rules runs their test cases, so arguments and the log are checked first.
-    let current = review_args::judges(&config, &args.policy).map_err(fault_text)?;
-    let candidate = candidate(args, &config, err)?;
+    let current = review_args::policy_set(&config, &args.policy).map_err(fault_text)?;
+    let candidate = load_candidate(args, &config, err)?;
     let mut replay = Replay::new(&current, &candidate);
     for (n, entry) in log.entries().enumerate() {
         let Ok(entry) = entry else {
-            replay.bad();
+            replay.count_bad_line();
             continue;
         };
         let is_old = since.is_some_and(|since| entry.time().is_some_and(|time| time < since));
         let id = review_args::id(&entry);
-        if !wanted.is_empty() {
-            let Some(id) = id.filter(|id| entry.event() == "judged" && wanted.contains(&id.0))
+        if !selected.is_empty() {
+            let Some(id) = id.filter(|id| entry.event() == "judged" && selected.contains(&id.0))
             else {
                 continue;
             };
@@ -167,43 +167,45 @@ fn replayed(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), Stri
         if is_old {
             continue;
         }
-        let whole = id.and_then(|id| evidence.get(id));
-        replay.add(&entry, whole.as_ref());
-        if shows && shown_at.elapsed() > TELL {
-            shown_at = Instant::now();
+        let stored_message = id.and_then(|id| evidence.get(id));
+        replay.add(&entry, stored_message.as_ref());
+        if shows_progress && last_progress.elapsed() > PROGRESS_INTERVAL {
+            last_progress = Instant::now();
             write!(err, "\r{n} lines")
                 .and_then(|()| err.flush())
                 .map_err(|error| error.to_string())?;
         }
     }
-    if shows && start.elapsed() > TELL {
+    if shows_progress && start.elapsed() > PROGRESS_INTERVAL {
         write!(err, "\r").map_err(|error| error.to_string())?;
     }
-    match wanted.difference(&seen).next() {
-        Some(id) => Err(unknown(&id.to_string())),
+    match selected.difference(&seen).next() {
+        Some(id) => Err(not_found(&id.to_string())),
         None => Ok((replay.report(), start.elapsed())),
     }
 }
 
 /// Returns the id of the judged message that an argument identifies.
-fn wanted(id: &str, log: &Log) -> Result<Uuid, String> {
-    let named = AuditIds::read(id)?;
+fn find_message(id: &str, log: &Log) -> Result<Uuid, String> {
+    let query = AuditIds::read(id)?;
     let judged = log
         .entries()
         .flatten()
         .filter(|entry| entry.event() == "judged");
-    let found = named.one_of(judged.filter_map(|entry| review_args::id(&entry)))?;
-    found.map(|id| id.0).ok_or_else(|| unknown(named.display()))
+    let found = query.resolve(judged.filter_map(|entry| review_args::id(&entry)))?;
+    found
+        .map(|id| id.0)
+        .ok_or_else(|| not_found(query.display()))
 }
 
-fn unknown(id: &str) -> String {
+fn not_found(id: &str) -> String {
     format!(
         "the audit log contains no message with the id `{id}`\n  hint: `lychgate audit tail` shows ids"
     )
 }
 
-fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<PolicySet, String> {
-    let mut changed = match &args.policy_config {
+fn load_candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<PolicySet, String> {
+    let mut candidate_config = match &args.policy_config {
         Some(file) => config::load_policies(file).map_err(fault_text)?,
         None => config.clone(),
     };
@@ -226,17 +228,17 @@ fn candidate(args: &Args, config: &Config, err: &mut dyn Write) -> Result<Policy
             )
             .map_err(|error| error.to_string())?;
         }
-        for policy in changed.policies.values_mut() {
+        for policy in candidate_config.policies.values_mut() {
             if path.is_dir() {
                 policy.rules.clear();
             }
             policy.rules.push(path.clone());
         }
     }
-    review_args::judges(&changed, &args.policy).map_err(fault_text)
+    review_args::policy_set(&candidate_config, &args.policy).map_err(fault_text)
 }
 
-fn printed(report: &Report) -> String {
+fn format_report(report: &Report) -> String {
     let mut out = format!(
         "{} recorded messages, {} judged again\n\n",
         report.messages, report.replayed
@@ -267,22 +269,22 @@ fn printed(report: &Report) -> String {
         out += &format!("{:>9} {:>9}  {rule}\n", hits.before, hits.after);
     }
     for class in Class::ALL {
-        let of_class: Vec<_> = report
+        let examples: Vec<_> = report
             .examples
             .iter()
             .filter(|example| example.class == class)
             .collect();
-        if of_class.is_empty() {
+        if examples.is_empty() {
             continue;
         }
         out += &format!("\nFor example, {}:\n", class.words());
-        for example in of_class {
+        for example in examples {
             let tool = example
                 .tool
                 .as_deref()
                 .map(|tool| format!(" `{tool}`"))
                 .unwrap_or_default();
-            let then = &example.recorded;
+            let verdict_then = &example.recorded;
             let rules = if example.rules.is_empty() {
                 String::new()
             } else {
@@ -293,7 +295,7 @@ fn printed(report: &Report) -> String {
                 example.audit, example.time, example.agent, example.upstream
             );
             out += &format!(
-                "    was `{then}`, now `{}`, would be `{}`{rules}\n",
+                "    was `{verdict_then}`, now `{}`, would be `{}`{rules}\n",
                 example.before, example.after
             );
             if !example.shown.is_empty() {

@@ -20,7 +20,7 @@ use crate::rules::Library;
 use crate::seal::state_folder;
 
 /// Maximum number of stored messages that are read ahead.
-const EARLY: usize = 64;
+const MAX_READ_AHEAD: usize = 64;
 
 /// Opens the stores of a config.
 pub(super) fn stores(config: &Config) -> Result<Stores, String> {
@@ -37,15 +37,15 @@ pub(super) fn id(entry: &Entry) -> Option<AuditId> {
 /// Loads the given or default config file, or the default config if there is none.
 pub(super) fn config(file: &ConfigArg) -> Result<Config, Vec<Fault>> {
     let mut config = match file.find_if_any() {
-        Some(path) => config::load_policies(&path)?.keeping_at_home(state_folder()),
-        None => Config::default().keeping_at_home(state_folder()),
+        Some(path) => config::load_policies(&path)?.with_default_folders(state_folder()),
+        None => Config::default().with_default_folders(state_folder()),
     };
     config.policies.entry("default".to_owned()).or_default();
     Ok(config)
 }
 
 /// Returns the policies of a config, and the named one for upstreams that are not in it.
-pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fault>> {
+pub(super) fn policy_set(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fault>> {
     let named = app::policies(config)?;
     let Some(other) = config.policies.get(policy) else {
         return Err(vec![Fault::of_file(
@@ -56,8 +56,8 @@ pub(super) fn judges(config: &Config, policy: &str) -> Result<PolicySet, Vec<Fau
     };
     let library = Library::load(other.builtin, &other.rules)?;
     Ok(PolicySet {
-        named,
-        other: Some(Arc::new(Policy::new(policy, other, &library)?)),
+        by_upstream: named,
+        fallback: Some(Arc::new(Policy::new(policy, other, &library)?)),
     })
 }
 
@@ -74,31 +74,31 @@ pub(super) fn log(given: Option<&Path>, config: &Config) -> Result<PathBuf, Stri
 
 /// Returns the entire message of a judgement if it was stored as evidence or in quarantine. Access
 /// to the quarantine is recorded there.
-pub(super) fn kept(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
+pub(super) fn stored_message(stores: &Stores, audit: AuditId) -> Result<Option<Bytes>, String> {
     let evidence = stores
         .evidence
         .as_ref()
         .map(|evidence| evidence.get(audit))
         .transpose();
-    let kept = match evidence.map_err(|error| error.to_string())?.flatten() {
+    let stored = match evidence.map_err(|error| error.to_string())?.flatten() {
         Some(kept) => Some(kept),
         None => {
-            let held = stores
+            let lookup = stores
                 .quarantine
                 .as_ref()
                 .map(|quarantine| quarantine.get(audit))
                 .transpose();
-            let held = held.map_err(|error| error.to_string())?.flatten();
-            if let (Some(quarantine), Some(kept)) = (&stores.quarantine, &held) {
-                let by = super::quarantine::by(Some("explain".to_owned()));
+            let quarantined = lookup.map_err(|error| error.to_string())?.flatten();
+            if let (Some(quarantine), Some(kept)) = (&stores.quarantine, &quarantined) {
+                let actor = super::quarantine::current_actor(Some("explain".to_owned()));
                 quarantine
-                    .note_shown(kept, by)
+                    .note_shown(kept, actor)
                     .map_err(|error| error.to_string())?;
             }
-            held
+            quarantined
         }
     };
-    Ok(kept.map(|kept| kept.message))
+    Ok(stored.map(|kept| kept.message))
 }
 
 /// Reads messages stored as evidence, for callers that ask in the order of the log.
@@ -106,7 +106,7 @@ pub(super) struct EvidenceReader<'s> {
     records: Option<Records<'s>>,
     /// Messages that were read ahead: those judged concurrently may be stored
     /// in a different order.
-    early: VecDeque<StoredMessage>,
+    read_ahead: VecDeque<StoredMessage>,
 }
 
 impl<'s> EvidenceReader<'s> {
@@ -119,30 +119,30 @@ impl<'s> EvidenceReader<'s> {
             .transpose();
         Ok(Self {
             records: records.map_err(|error| error.to_string())?,
-            early: VecDeque::new(),
+            read_ahead: VecDeque::new(),
         })
     }
 
     /// Returns the message of this judgement, if it was stored.
     pub(super) fn get(&mut self, audit: AuditId) -> Option<Bytes> {
-        if let Some(found) = self.early.iter().find(|kept| kept.audit == audit) {
+        if let Some(found) = self.read_ahead.iter().find(|kept| kept.audit == audit) {
             return Some(found.message.clone());
         }
         // Ids begin with the time, so messages much later than the requested one need not be read
         // yet.
-        let later = |early: &VecDeque<StoredMessage>| {
+        let count_later = |early: &VecDeque<StoredMessage>| {
             early.iter().filter(|kept| kept.audit.0 > audit.0).count()
         };
-        while later(&self.early) < EARLY / 2 {
-            let kept = match self.records.as_mut()?.next()? {
+        while count_later(&self.read_ahead) < MAX_READ_AHEAD / 2 {
+            let stored = match self.records.as_mut()?.next()? {
                 Ok(kept) => kept,
                 // A message that cannot be decrypted is treated as not stored.
                 Err(_) => continue,
             };
-            let message = (kept.audit == audit).then(|| kept.message.clone());
-            self.early.push_back(kept);
-            if self.early.len() > EARLY {
-                self.early.pop_front();
+            let message = (stored.audit == audit).then(|| stored.message.clone());
+            self.read_ahead.push_back(stored);
+            if self.read_ahead.len() > MAX_READ_AHEAD {
+                self.read_ahead.pop_front();
             }
             if message.is_some() {
                 return message;

@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 mod cost;
 
-use super::progress::patiently;
+use super::progress::run_with_progress;
 use crate::detect::command::PROGRAM_FILES;
 use crate::document::Fault;
 use crate::message::Direction;
@@ -86,26 +86,26 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let try_all = || Library::read(paths.is_empty(), paths).and_then(|library| library.try_cases());
-    match patiently("trying every case of every rule", err, try_all)? {
+    match run_with_progress("trying every case of every rule", err, try_all)? {
         Ok(trial) => {
             writeln!(out, "{trial}")?;
             Ok(u8::from(!trial.failed_cases.is_empty()))
         }
-        Err(faults) => tell(&faults, err),
+        Err(faults) => report_faults(&faults, err),
     }
 }
 
 fn cost(
     paths: &[PathBuf],
     texts: &[PathBuf],
-    most: Option<usize>,
+    limit: Option<usize>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     match Library::read(paths.is_empty(), paths).and_then(|library| cost::measure(&library, texts))
     {
-        Ok(costs) => Ok(u8::from(costs.write(most, out)? > 0)),
-        Err(faults) => tell(&faults, err),
+        Ok(costs) => Ok(u8::from(costs.write(limit, out)? > 0)),
+        Err(faults) => report_faults(&faults, err),
     }
 }
 
@@ -117,10 +117,10 @@ fn list(
 ) -> io::Result<u8> {
     let library = match Library::read(true, paths) {
         Ok(library) => library,
-        Err(faults) => return tell(&faults, err),
+        Err(faults) => return report_faults(&faults, err),
     };
     if as_json {
-        let described = |rule: &Rule| {
+        let rule_json = |rule: &Rule| {
             serde_json::json!({
                 "id": rule.id.as_str(),
                 "title": rule.title,
@@ -141,7 +141,7 @@ fn list(
             library
                 .rules()
                 .iter()
-                .map(|rule| described(rule))
+                .map(|rule| rule_json(rule))
                 .collect::<serde_json::Value>()
         )?;
         return Ok(0);
@@ -165,11 +165,11 @@ fn list(
 
 /// Returns the columns of a rule in the table of `lychgate rules list`.
 fn columns(rule: &Rule) -> [String; 7] {
-    let ships = if rule.enabled { "on" } else { "off" };
+    let default_state = if rule.enabled { "on" } else { "off" };
     let pack = if rule.packs.is_empty() {
-        ships.to_owned()
+        default_state.to_owned()
     } else {
-        format!("{ships} ({})", rule.packs.join(", "))
+        format!("{default_state} ({})", rule.packs.join(", "))
     };
     [
         rule.id.to_string(),
@@ -190,7 +190,7 @@ fn explain(
 ) -> io::Result<u8> {
     let library = match Library::read(true, paths) {
         Ok(library) => library,
-        Err(faults) => return tell(&faults, err),
+        Err(faults) => return report_faults(&faults, err),
     };
     let Some(rule) = library.find(id) else {
         writeln!(err, "unknown rule `{id}`\n  hint: {}", library.nearest(id))?;
@@ -201,14 +201,14 @@ fn explain(
         .find(|(name, _)| rule.builtin && **name == *rule.file);
     writeln!(out, "{}: {}\n\n{}\n", rule.id, rule.title, rule.why)?;
     let line = |out: &mut dyn Write, name: &str, text: &str| writeln!(out, "  {name:10}{text}");
-    line(out, "judges", judges(rule.direction))?;
+    line(out, "judges", direction_text(rule.direction))?;
     line(out, "severity", rule.severity.name())?;
     line(
         out,
         "action",
-        &format!("{}: {}", rule.action.name(), does(rule.action)),
+        &format!("{}: {}", rule.action.name(), action_text(rule.action)),
     )?;
-    line(out, "switched", &switched(rule))?;
+    line(out, "switched", &switch_text(rule))?;
     line(
         out,
         "defined in",
@@ -220,8 +220,12 @@ fn explain(
         ),
     )?;
     if !rule.former_ids.is_empty() {
-        let was: Vec<&str> = rule.former_ids.iter().map(crate::rules::RuleId::as_str).collect();
-        line(out, "former ids", &was.join(", "))?;
+        let former_ids: Vec<&str> = rule
+            .former_ids
+            .iter()
+            .map(crate::rules::RuleId::as_str)
+            .collect();
+        line(out, "former ids", &former_ids.join(", "))?;
     }
     for reference in &rule.references {
         line(out, "see", reference)?;
@@ -234,18 +238,18 @@ fn explain(
     for line in source(&text, rule.line) {
         writeln!(out, "    {line}")?;
     }
-    change(rule, out)?;
+    print_overrides(rule, out)?;
     Ok(0)
 }
 
-fn judges(direction: Direction) -> &'static str {
+fn direction_text(direction: Direction) -> &'static str {
     match direction {
         Direction::Outbound => "agents' messages (outbound)",
         Direction::Inbound => "servers' messages (inbound)",
     }
 }
 
-fn does(action: Action) -> &'static str {
+fn action_text(action: Action) -> &'static str {
     match action {
         Action::Log => "the finding is recorded; the message passes",
         Action::Strip => "the text is replaced by its decoded form without hidden parts",
@@ -258,13 +262,16 @@ fn does(action: Action) -> &'static str {
     }
 }
 
-fn switched(rule: &Rule) -> String {
-    let ships = if rule.enabled { "on" } else { "off" };
+fn switch_text(rule: &Rule) -> String {
+    let default_state = if rule.enabled { "on" } else { "off" };
     let packs: Vec<String> = rule.packs.iter().map(|pack| format!("`{pack}`")).collect();
     if packs.is_empty() {
-        ships.to_owned()
+        default_state.to_owned()
     } else {
-        format!("{ships}, with the pack {}", packs.join(", part of it "))
+        format!(
+            "{default_state}, with the pack {}",
+            packs.join(", part of it ")
+        )
     }
 }
 
@@ -284,7 +291,7 @@ fn source(text: &str, line: usize) -> Vec<&str> {
 }
 
 /// Writes the config settings that change a rule, the mildest first.
-fn change(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
+fn print_overrides(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     let id = &rule.id;
     writeln!(
         out,
@@ -326,20 +333,20 @@ fn export(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let named = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
+    let target = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
     let files: Vec<(PathBuf, &str)> = BUILTIN_FILES
         .iter()
         .chain(&PROGRAM_FILES)
         .chain(&[("README.md", BUILTIN_README)])
-        .map(|(name, text)| (named(name), *text))
+        .map(|(name, text)| (target(name), *text))
         .collect();
-    let there: Vec<&PathBuf> = files
+    let existing: Vec<&PathBuf> = files
         .iter()
         .map(|(path, _)| path)
         .filter(|path| path.symlink_metadata().is_ok())
         .collect();
-    if !there.is_empty() && !force {
-        for path in &there {
+    if !existing.is_empty() && !force {
+        for path in &existing {
             writeln!(err, "{}: already exists", path.display())?;
         }
         writeln!(
@@ -349,11 +356,11 @@ fn export(
         return Ok(1);
     }
     for (path, text) in &files {
-        let written = path
+        let result = path
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(path, text));
-        if let Err(error) = written {
+        if let Err(error) = result {
             writeln!(err, "{}: {error}", path.display())?;
             return Ok(1);
         }
@@ -362,7 +369,7 @@ fn export(
     Ok(0)
 }
 
-fn tell(faults: &[Fault], err: &mut dyn Write) -> io::Result<u8> {
+fn report_faults(faults: &[Fault], err: &mut dyn Write) -> io::Result<u8> {
     for fault in faults {
         writeln!(err, "{fault}")?;
     }

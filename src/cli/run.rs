@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::admin_client::reachable;
+use super::admin_client::reachable_address;
 use super::config_file::ConfigArg;
 use super::print_faults;
 use crate::app::{self, Running};
@@ -46,9 +46,9 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    let served =
+    let result =
         runtime.map(|runtime| runtime.block_on(serve(config, file, args.config.on_command_line())));
-    match served {
+    match result {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(faults)) => {
             print_faults(&faults);
@@ -65,20 +65,25 @@ pub(super) fn run(args: &Args) -> ExitCode {
 /// place for them.
 fn load(file: &Path, state: Option<PathBuf>) -> Result<Config, Vec<Fault>> {
     let mut config = config::load_to_run(file)?;
-    config.pins = config.pins.of_config(state.clone(), file);
-    Ok(config.keeping_at_home(state))
+    config.pins = config.pins.with_default_file(state.clone(), file);
+    Ok(config.with_default_folders(state))
 }
 
-async fn serve(config: Config, source: PathBuf, named: Option<&Path>) -> Result<(), Vec<Fault>> {
-    let listens = |error: std::io::Error| vec![Fault::of_file("signals", error.to_string(), None)];
-    let mut terminate = signal(SignalKind::terminate()).map_err(listens)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(listens)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(listens)?;
+async fn serve(
+    config: Config,
+    source: PathBuf,
+    config_arg: Option<&Path>,
+) -> Result<(), Vec<Fault>> {
+    let signal_fault =
+        |error: std::io::Error| vec![Fault::of_file("signals", error.to_string(), None)];
+    let mut terminate = signal(SignalKind::terminate()).map_err(signal_fault)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(signal_fault)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(signal_fault)?;
     let mut stderr = std::io::stderr();
     let running = start(
         config,
         source,
-        named,
+        config_arg,
         stderr
             .is_terminal()
             .then_some(&mut stderr as &mut dyn Write),
@@ -100,7 +105,7 @@ async fn serve(config: Config, source: PathBuf, named: Option<&Path>) -> Result<
 async fn start(
     config: Config,
     source: PathBuf,
-    named: Option<&Path>,
+    config_arg: Option<&Path>,
     terminal: Option<&mut dyn Write>,
 ) -> Result<Running, Vec<Fault>> {
     let scheme = if config.listen.tls.is_some() {
@@ -110,7 +115,7 @@ async fn start(
     };
     let upstreams = config.upstreams.len();
     let file = source.display().to_string();
-    let summary = Summary::new(&config, named);
+    let summary = Summary::new(&config, config_arg);
     let running = app::start(config, Some(source)).await?;
     let admin = running
         .admin
@@ -118,7 +123,7 @@ async fn start(
         .unwrap_or_default();
     tracing::info!(address = %format!("{scheme}://{}/mcp/<upstream>", running.address), admin, upstreams, config = file, "serving");
     if let Some(terminal) = terminal {
-        let base = format!("{scheme}://{}", reachable(running.address));
+        let base = format!("{scheme}://{}", reachable_address(running.address));
         if let Err(error) = writeln!(terminal, "{}", summary.text(&base, running.admin)) {
             tracing::debug!(%error, "the summary cannot be printed");
         }
@@ -150,9 +155,9 @@ struct Summary {
 }
 
 impl Summary {
-    /// `named` is the config file given on the command line.
-    fn new(config: &Config, named: Option<&Path>) -> Self {
-        let option = named
+    /// `config_arg` is the config file given on the command line.
+    fn new(config: &Config, config_arg: Option<&Path>) -> Self {
+        let option = config_arg
             .map(|file| format!(" --config {}", file.display()))
             .unwrap_or_default();
         Self {
@@ -193,7 +198,7 @@ impl Summary {
             let site = self
                 .console_url
                 .clone()
-                .unwrap_or_else(|| format!("http://{}", reachable(admin)));
+                .unwrap_or_else(|| format!("http://{}", reachable_address(admin)));
             text.push_str(&format!(
                 "Console:\n  {site}/console\n  {command}  (opens it, logged in)\n"
             ));
@@ -206,12 +211,12 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn summary(text: &str, named: Option<&str>) -> String {
+    fn summary(text: &str, config_arg: Option<&str>) -> String {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lychgate.toml");
         std::fs::write(&file, text).unwrap();
         let config = config::load(&file).unwrap();
-        Summary::new(&config, named.map(Path::new))
+        Summary::new(&config, config_arg.map(Path::new))
             .text("http://127.0.0.1:8800", config.admin.address)
     }
 

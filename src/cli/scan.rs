@@ -26,14 +26,14 @@ use judge::Item;
 use target::Target;
 
 pub(super) use ask::{Client, RequestError};
-pub(super) use show::plain;
+pub(super) use show::escape_text;
 pub(super) use target::login_free;
 
 /// Maximum number of servers that are scanned concurrently.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 
 /// A scan that takes longer than this reports its progress, at this interval.
-const LONG: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Arguments of `lychgate scan`.
 #[derive(clap::Args)]
@@ -95,18 +95,18 @@ struct Report {
 struct Server {
     name: String,
     /// A description of how the server is reached, without secrets.
-    reached: String,
+    location: String,
     policy: String,
     observed: bool,
     /// The file and the line, from 1, in which it is configured.
-    stands: Option<(PathBuf, usize)>,
-    looked: Result<ServerReport, String>,
+    source: Option<(PathBuf, usize)>,
+    report: Result<ServerReport, String>,
 }
 
 impl Server {
     /// Reports whether everything that the server offers was scanned.
-    fn is_whole(&self) -> bool {
-        self.looked
+    fn is_complete(&self) -> bool {
+        self.report
             .as_ref()
             .is_ok_and(|looked| looked.notes.is_empty())
     }
@@ -128,17 +128,17 @@ impl ServerReport {
 
 impl Report {
     fn code(&self) -> u8 {
-        let looked = || {
+        let reports = || {
             self.servers
                 .iter()
-                .filter_map(|server| server.looked.as_ref().ok())
+                .filter_map(|server| server.report.as_ref().ok())
         };
-        let found = looked()
+        let has_findings = reports()
             .flat_map(|looked| &looked.items)
-            .flat_map(|item| &item.found)
+            .flat_map(|item| &item.findings)
             .any(|found| found.acts);
-        let missing = self.servers.iter().any(|server| !server.is_whole());
-        match (found, missing) {
+        let missing = self.servers.iter().any(|server| !server.is_complete());
+        match (has_findings, missing) {
             (true, _) => 1,
             (false, true) => 2,
             (false, false) => 0,
@@ -153,7 +153,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let report = runtime.block_on(async { args.look(err).await });
+    let report = runtime.block_on(async { args.scan(err).await });
     // A child process that does not exit is not awaited.
     runtime.shutdown_timeout(Duration::from_millis(200));
     let report = match report {
@@ -164,9 +164,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     let text = if args.json {
-        show::json(&report)
+        show::format_json(&report)
     } else {
-        show::text(&report, args.all)
+        show::format_text(&report, args.all)
     };
     out.write_all(text.as_bytes())?;
     out.flush()?;
@@ -181,37 +181,38 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 }
 
 impl Args {
-    async fn look(&self, err: &mut dyn Write) -> Result<Report, String> {
+    async fn scan(&self, err: &mut dyn Write) -> Result<Report, String> {
         let (targets, limits, lock) = target::targets(self)?;
         let progress = io::stderr().is_terminal();
         let time = Duration::from_secs(self.timeout_seconds);
-        let began = Instant::now();
-        let limits_of = &limits;
-        let asked = stream::iter(&targets)
-            .map(|target| async move { (target, self.ask(target, limits_of, time).await) });
-        let mut asked = asked.buffered(AT_ONCE);
+        let start = Instant::now();
+        let shared_limits = &limits;
+        let scans = stream::iter(&targets).map(|target| async move {
+            (target, self.query_server(target, shared_limits, time).await)
+        });
+        let mut results = scans.buffered(MAX_CONCURRENT);
         let mut all: Vec<(&Target, Result<ServerLists, String>)> = Vec::new();
         loop {
-            match tokio::time::timeout(LONG, asked.next()).await {
-                Ok(Some(one)) => all.push(one),
+            match tokio::time::timeout(PROGRESS_INTERVAL, results.next()).await {
+                Ok(Some(result)) => all.push(result),
                 Ok(None) => break,
                 Err(_) => {}
             }
-            if progress && began.elapsed() >= LONG {
+            if progress && start.elapsed() >= PROGRESS_INTERVAL {
                 // Failure to write progress to the terminal is ignored.
                 let done = all.len();
-                let of = targets.len();
-                let _shown = write!(err, "\r\x1b[Kscanning: {done} of {of} done …")
+                let total = targets.len();
+                let _shown = write!(err, "\r\x1b[Kscanning: {done} of {total} done …")
                     .and_then(|()| err.flush());
             }
         }
-        drop(asked);
-        if progress && began.elapsed() >= LONG {
+        drop(results);
+        if progress && start.elapsed() >= PROGRESS_INTERVAL {
             let _shown = write!(err, "\r\x1b[K").and_then(|()| err.flush());
         }
-        let names = Arc::new(names(&all, &lock));
-        let servers = all.into_iter().map(|(target, said)| {
-            let looked = said.map(|said| {
+        let names = Arc::new(collect_names(&all, &lock));
+        let servers = all.into_iter().map(|(target, lists)| {
+            let report = lists.map(|said| {
                 let pins = lock.for_upstream(&target.pinned_as);
                 let items = judge::judge(
                     &target.policy,
@@ -229,11 +230,11 @@ impl Args {
             });
             Server {
                 name: target.name.clone(),
-                reached: target.reached(),
+                location: target.location(),
                 policy: target.policy.name.to_string(),
                 observed: target.policy.mode == crate::inspect::Mode::Observe,
-                stands: target.stands.clone(),
-                looked,
+                source: target.source.clone(),
+                report,
             }
         });
         Ok(Report {
@@ -242,26 +243,26 @@ impl Args {
     }
 
     /// Queries one server, with a time limit.
-    async fn ask(
+    async fn query_server(
         &self,
         target: &Target,
         limits: &Limits,
         time: Duration,
     ) -> Result<ServerLists, String> {
         let mut why = String::new();
-        for upstream in target.ways() {
+        for upstream in target.transports() {
             let mut client =
                 Client::new(upstream, &target.name, self.agent.as_deref(), &limits.read);
-            let looked = tokio::time::timeout(time, client.look(target.is_child())).await;
+            let result = tokio::time::timeout(time, client.read_lists(target.is_child())).await;
             // A server that does not end its session in time is abandoned.
             let _left = tokio::time::timeout(Duration::from_secs(2), client.close()).await;
             let ended = tokio::time::timeout(Duration::from_secs(4), upstream.shutdown()).await;
             if ended.is_err() {
                 tracing::debug!("a child did not end in time");
             }
-            match looked {
-                Ok(Ok(said)) => return Ok(said),
-                Ok(Err(failed)) if why.is_empty() => why = target.explain(&failed),
+            match result {
+                Ok(Ok(lists)) => return Ok(lists),
+                Ok(Err(error)) if why.is_empty() => why = target.explain(&error),
                 Ok(Err(_)) => {}
                 Err(_) => {
                     return Err(format!(
@@ -276,10 +277,10 @@ impl Args {
 }
 
 /// Collects the names of the tools of all scanned servers, and of all pinned tools.
-fn names(all: &[(&Target, Result<ServerLists, String>)], lock: &Lock) -> Names {
+fn collect_names(all: &[(&Target, Result<ServerLists, String>)], lock: &Lock) -> Names {
     let mut names = Names::default();
-    for (target, said) in all {
-        let tools = said
+    for (target, lists) in all {
+        let tools = lists
             .as_ref()
             .map(|said| judge::tools(&said.pages))
             .unwrap_or_default();

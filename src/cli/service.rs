@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::config_file::ConfigArg;
-use super::install::files::{gone, put};
+use super::install::files::{remove_if_exists, replace_file};
 use super::{confirm, liveness, program};
 use crate::config::{self, AuditTo, Transport};
 use crate::document::Fault;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     with_host(out, err, |host| match &args.verb {
         Verb::Install(args) => match args.config.find() {
             Ok(config) => host.install(&config, args.dry_run, args.yes),
-            Err(faults) => host.faults(&faults),
+            Err(faults) => host.report_faults(&faults),
         },
         Verb::Uninstall(args) => host.uninstall(args.dry_run, args.yes),
         Verb::Status(Status {}) => host.status(),
@@ -103,12 +103,12 @@ fn with_host(
     err: &mut dyn Write,
     work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>,
 ) -> io::Result<u8> {
-    let set = |name: &str| {
+    let read_path = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let (Some(home), Ok(program)) = (set("HOME"), program::stable()) else {
+    let (Some(home), Ok(program)) = (read_path("HOME"), program::stable_path()) else {
         writeln!(
             err,
             "the home folder or the path of this program is unknown\n  hint: set `HOME`"
@@ -118,10 +118,10 @@ fn with_host(
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].into_iter();
     let folders = folders
-        .filter_map(|name| Some((name.to_owned(), set(name)?.to_str()?.to_owned())))
+        .filter_map(|name| Some((name.to_owned(), read_path(name)?.to_str()?.to_owned())))
         .collect();
     let mut host = Host {
-        config: set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+        config: read_path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
         manager: Manager::new(cfg!(target_os = "macos"), path),
         program: program.display().to_string(),
         folders,
@@ -134,7 +134,7 @@ fn with_host(
             writeln!(host.err, "{error}")?;
             Ok(2)
         }
-        done => done,
+        result => result,
     }
 }
 
@@ -146,22 +146,22 @@ impl Host<'_> {
                 .upstreams
                 .values()
                 .any(|upstream| matches!(upstream.transport, Transport::Stdio(_))),
-            Err(faults) => return self.faults(&faults),
+            Err(faults) => return self.report_faults(&faults),
         };
-        let by_hand = format!("lychgate run --config {}", config.display());
+        let command = format!("lychgate run --config {}", config.display());
         if let Err(why) = self.manager.check() {
-            writeln!(self.err, "{why}\n  hint: start the gate by hand: {by_hand}")?;
+            writeln!(self.err, "{why}\n  hint: start the gate by hand: {command}")?;
             return Ok(2);
         }
-        let (file, found) = self.installed_file()?;
-        if found
+        let (file, existing) = self.installed_file()?;
+        if existing
             .as_ref()
             .is_some_and(|text| !text.contains(unit::MARK))
         {
-            return self.not_own(&file);
+            return self.report_foreign_file(&file);
         }
         let was_active = self.manager.is_active();
-        if let (Some((address, true)), false) = (liveness::of_config(&config), was_active) {
+        if let (Some((address, true)), false) = (liveness::gate_status(&config), was_active) {
             writeln!(
                 self.err,
                 "a gate is already running at {address}\n  hint: stop it, then run this again"
@@ -169,25 +169,25 @@ impl Host<'_> {
             return Ok(2);
         }
         let text = self.text(&config, has_child)?;
-        let commands = self.manager.commands_to_start(&file, found.is_some());
-        writeln!(self.out, "{}:\n\n{}", file.display(), indented(&text))?;
+        let commands = self.manager.commands_to_start(&file, existing.is_some());
+        writeln!(self.out, "{}:\n\n{}", file.display(), indent(&text))?;
         self.show(&commands)?;
         if dry_run || !self.is_agreed(yes)? {
             return Ok(1);
         }
-        put(&file, text.as_bytes(), Some(0o644))?;
+        replace_file(&file, text.as_bytes(), Some(0o644))?;
         self.carry_out(&commands)?;
         self.manager.wait_until_active();
         let code = self.status()?;
-        if let Some(hint) = self.manager.after_logout() {
+        if let Some(hint) = self.manager.logout_hint() {
             writeln!(self.err, "{hint}")?;
         }
         Ok(code)
     }
 
     fn uninstall(&mut self, dry_run: bool, yes: bool) -> io::Result<u8> {
-        let (file, found) = self.installed_file()?;
-        let Some(text) = found else {
+        let (file, existing) = self.installed_file()?;
+        let Some(text) = existing else {
             writeln!(
                 self.err,
                 "no service is installed: `{}` does not exist",
@@ -196,7 +196,7 @@ impl Host<'_> {
             return Ok(1);
         };
         if !text.contains(unit::MARK) {
-            return self.not_own(&file);
+            return self.report_foreign_file(&file);
         }
         let has_manager = self.manager.check();
         let (before, after) = if has_manager.is_ok() {
@@ -214,7 +214,7 @@ impl Host<'_> {
             return Ok(1);
         }
         self.carry_out(&before)?;
-        gone(&file)?;
+        remove_if_exists(&file)?;
         self.carry_out(&after)?;
         writeln!(
             self.err,
@@ -247,9 +247,9 @@ impl Host<'_> {
             if is_active { "running" } else { "not running" },
             file.display()
         )?;
-        if let Some(config) = unit::config_of(&text).map(PathBuf::from) {
-            if let Some((address, answers)) = liveness::of_config(&config) {
-                let state = if answers {
+        if let Some(config) = unit::find_config(&text).map(PathBuf::from) {
+            if let Some((address, is_answering)) = liveness::gate_status(&config) {
+                let state = if is_answering {
                     "answers"
                 } else {
                     "does not answer"
@@ -270,7 +270,7 @@ impl Host<'_> {
     }
 
     /// Reports why the service could not start with the config.
-    fn faults(&mut self, faults: &[Fault]) -> io::Result<u8> {
+    fn report_faults(&mut self, faults: &[Fault]) -> io::Result<u8> {
         faults
             .iter()
             .try_for_each(|fault| writeln!(self.err, "{fault}"))?;
@@ -330,7 +330,7 @@ impl Host<'_> {
         Ok(self.manager.text(&gate))
     }
 
-    fn not_own(&mut self, file: &Path) -> io::Result<u8> {
+    fn report_foreign_file(&mut self, file: &Path) -> io::Result<u8> {
         let file = file.display();
         writeln!(
             self.err,
@@ -360,7 +360,7 @@ impl Host<'_> {
     }
 }
 
-fn indented(text: &str) -> String {
+fn indent(text: &str) -> String {
     text.lines()
         .map(|line| {
             if line.is_empty() {

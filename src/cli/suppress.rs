@@ -9,18 +9,18 @@ use std::time::{Duration, Instant, SystemTime};
 use super::admin_client::{self, Reloads};
 use super::confirm::{confirm, require_terminal};
 use super::exit::{Exit, error, fault_text};
-use super::explain::{One, Query, explained};
-use super::progress::patiently;
+use super::explain::{LineExplanation, Query, explain_lines};
+use super::progress::run_with_progress;
 use crate::config;
 use crate::document::Day;
 use crate::review::explain::{Explanation, FindingExplanation};
 use crate::review::suppress::{Decision, add_suppressions};
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// How long a running gate may take to apply a changed config.
-const RELOAD: Duration = Duration::from_secs(10);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which to check whether it has.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What to suppress, and why.
 #[derive(clap::Args)]
@@ -60,7 +60,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     match args.carry_out(out, err) {
         Ok(code) => Ok(code),
-        Err(trouble) => trouble.report(err),
+        Err(exit) => exit.report(err),
     }
 }
 
@@ -68,35 +68,39 @@ impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let file = self.file()?;
         let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
-        let all =
-            patiently("searching the audit log", err, || explained(&self.query))?.map_err(error)?;
+        let all = run_with_progress("searching the audit log", err, || {
+            explain_lines(&self.query)
+        })?
+        .map_err(error)?;
         if all.is_empty() {
             return Err(error(self.query.not_found()));
         }
         let mut messages = Vec::new();
-        for one in &all {
-            match one {
-                One::Judged(one) => messages.push(&**one),
-                One::Again(one) => return Err(error(repeat(one.earlier.as_deref()))),
+        for explanation in &all {
+            match explanation {
+                LineExplanation::Judged(one) => messages.push(&**one),
+                LineExplanation::Repeated(one) => {
+                    return Err(error(repeat_error(one.earlier.as_deref())));
+                }
             }
         }
-        let chosen = self.chosen(&messages)?;
+        let findings = self.selected_findings(&messages)?;
         let policy = messages
             .first()
             .map(|one| one.policy.clone())
             .unwrap_or_default();
-        let note = wrapped(&file, &messages, &self.query)?;
-        let these = decision.suppressions(chosen.iter().copied());
+        let note = wrap_note(&file, &messages, &self.query)?;
+        let suppressions = decision.suppressions(findings.iter().copied());
         let today = Day::after(SystemTime::now(), 0)
-            .map(|day| day.written)
+            .map(|day| day.text)
             .unwrap_or_default();
         let ids = messages
             .first()
             .map(|one| one.audit.clone())
             .unwrap_or_default();
-        let by = super::quarantine::by(None).who;
-        let comment = format!("lychgate suppress: audit {ids}, {today}, by {by}");
-        let edit = add_suppressions(&file, &policy, &these, &comment).map_err(|faults| {
+        let actor = super::quarantine::current_actor(None).who;
+        let comment = format!("lychgate suppress: audit {ids}, {today}, by {actor}");
+        let edit = add_suppressions(&file, &policy, &suppressions, &comment).map_err(|faults| {
             error(format!(
                 "`{}` is unchanged, since the result would be invalid:\n{}",
                 file.display(),
@@ -107,12 +111,19 @@ impl Args {
             out,
             "To be added to `{}`:\n\n{}",
             file.display(),
-            edit.added()
+            edit.added_text()
         )?;
-        for covers in chosen.iter().filter_map(|finding| finding.covers.as_ref()) {
+        for covers in findings
+            .iter()
+            .filter_map(|finding| finding.covers.as_ref())
+        {
             writeln!(out, "{covers}")?;
         }
-        writeln!(out, "{}", outcome(&messages, self.finding.is_some()))?;
+        writeln!(
+            out,
+            "{}",
+            describe_outcome(&messages, self.finding.is_some())
+        )?;
         if let Some(note) = &note {
             writeln!(out, "{note}")?;
         }
@@ -122,8 +133,8 @@ impl Args {
             writeln!(err, "Nothing was written.")?;
             return Ok(1);
         }
-        let admin = admin(&file);
-        let before = admin.and_then(admin_client::reloads);
+        let admin = find_admin(&file);
+        let reloads_before = admin.and_then(admin_client::fetch_reloads);
         edit.write().map_err(|failed| {
             let hint = "run this as the user who owns the file, or paste the tables into it";
             error(format!(
@@ -135,7 +146,7 @@ impl Args {
         if note.is_some() {
             return Ok(0);
         }
-        applied(admin, before, out, err)
+        wait_until_applied(admin, reloads_before, out, err)
     }
 
     /// Returns the config file to write to.
@@ -150,12 +161,12 @@ impl Args {
     }
 
     /// Returns the findings to suppress.
-    fn chosen<'e>(
+    fn selected_findings<'e>(
         &self,
         messages: &[&'e Explanation],
     ) -> Result<Vec<&'e FindingExplanation>, Exit> {
         let all: Vec<&FindingExplanation> = messages.iter().flat_map(|one| &one.findings).collect();
-        let chosen: Vec<&FindingExplanation> = match self.finding {
+        let selected: Vec<&FindingExplanation> = match self.finding {
             None => all
                 .into_iter()
                 .filter(|finding| !finding.tables.is_empty())
@@ -181,7 +192,7 @@ impl Args {
                 }
             },
         };
-        if chosen.is_empty() {
+        if selected.is_empty() {
             let notes = messages
                 .iter()
                 .flat_map(|one| &one.findings)
@@ -192,19 +203,19 @@ impl Args {
                 .unwrap_or("it has no findings");
             return Err(error(format!("nothing to suppress: {why}")));
         }
-        if let Some(finding) = chosen.iter().find(|finding| finding.wide && !self.wide) {
+        if let Some(finding) = selected.iter().find(|finding| finding.wide && !self.wide) {
             let covers = finding.covers.as_deref().unwrap_or_default();
             return Err(error(format!(
                 "finding `{}` has no narrow suppression. {covers}\n  hint: `--wide` adds it anyway",
                 finding.id
             )));
         }
-        Ok(chosen)
+        Ok(selected)
     }
 }
 
 /// Returns the error for a call that was refused without being judged.
-fn repeat(earlier: Option<&str>) -> String {
+fn repeat_error(earlier: Option<&str>) -> String {
     let hint = earlier.map_or(
         "suppress the earlier call, by its id in the audit log".to_owned(),
         |id| format!("`lychgate suppress {id}`"),
@@ -220,13 +231,17 @@ fn repeat(earlier: Option<&str>) -> String {
 /// # Errors
 /// The config was found in a place where `wrap` does not look, so that an edit of it would have no
 /// effect.
-fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Option<String>, Exit> {
+fn wrap_note(
+    file: &Path,
+    messages: &[&Explanation],
+    query: &Query,
+) -> Result<Option<String>, Exit> {
     let config = config::load_policies(file).map_err(|faults| error(fault_text(&faults)))?;
-    let known = |one: &&&Explanation| config.upstreams.contains_key(&one.upstream);
-    let Some(one) = messages.iter().find(|one| !known(one)) else {
+    let is_configured = |one: &&&Explanation| config.upstreams.contains_key(&one.upstream);
+    let Some(message) = messages.iter().find(|one| !is_configured(one)) else {
         return Ok(None);
     };
-    let name = visible(&one.upstream);
+    let name = escape_invisible(&message.upstream);
     match query.config_of_wrap() {
         Some(read) if read.path() == file => {}
         read => {
@@ -249,7 +264,7 @@ fn wrapped(file: &Path, messages: &[&Explanation], query: &Query) -> Result<Opti
 }
 
 /// Describes the effect on the message.
-fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
+fn describe_outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
     if only_one {
         "Other findings of the message still apply."
     } else if messages
@@ -265,31 +280,31 @@ fn outcome(messages: &[&Explanation], only_one: bool) -> &'static str {
 }
 
 /// Returns the admin address of a config's gate.
-fn admin(file: &Path) -> Option<SocketAddr> {
+fn find_admin(file: &Path) -> Option<SocketAddr> {
     config::load_admin(file)
         .ok()?
         .0
         .address
-        .map(admin_client::reachable)
+        .map(admin_client::reachable_address)
 }
 
 /// Reports when the change is in effect.
-fn applied(
+fn wait_until_applied(
     admin: Option<SocketAddr>,
-    before: Option<Reloads>,
+    reloads_before: Option<Reloads>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Exit> {
-    let (Some(admin), Some(before)) = (admin, before) else {
+    let (Some(admin), Some(before)) = (admin, reloads_before) else {
         writeln!(
             out,
             "A running gate with this config applies it within two seconds; otherwise it applies at the next start."
         )?;
         return Ok(0);
     };
-    let began = Instant::now();
-    while began.elapsed() < RELOAD {
-        match admin_client::reloads(admin) {
+    let start_time = Instant::now();
+    while start_time.elapsed() < RELOAD_TIMEOUT {
+        match admin_client::fetch_reloads(admin) {
             Some(now) if now.refused > before.refused => {
                 writeln!(
                     err,
@@ -301,7 +316,7 @@ fn applied(
                 writeln!(out, "In force at the gate at {admin}.")?;
                 return Ok(0);
             }
-            _ => sleep(LOOK),
+            _ => sleep(POLL_INTERVAL),
         }
     }
     writeln!(

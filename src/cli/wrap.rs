@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let served = tokio::runtime::Builder::new_current_thread()
+    let result = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .and_then(|runtime| {
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     if let Some(exporter) = exporter {
         exporter.close();
     }
-    match served {
+    match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let program = args
@@ -96,20 +96,24 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
-    let found = args.config.find_for_wrap();
-    let mut config = found.as_ref().map(load).transpose()?.unwrap_or_default();
-    config.pins.file = config.pins.file.or_else(PinsConfig::of_user);
-    let config = config.keeping_at_home(state_folder());
+    let wrap_config = args.config.find_for_wrap();
+    let mut config = wrap_config
+        .as_ref()
+        .map(load)
+        .transpose()?
+        .unwrap_or_default();
+    config.pins.file = config.pins.file.or_else(PinsConfig::user_lock_file);
+    let config = config.with_default_folders(state_folder());
     let default = config::PolicyConfig::default();
-    let known: Vec<&str> = config.policies.keys().map(String::as_str).collect();
+    let names: Vec<&str> = config.policies.keys().map(String::as_str).collect();
     let policy = match config.policies.get(&args.policy) {
         Some(policy) => policy,
         None if args.policy == "default" => &default,
         None => {
-            let (of, hint) = match &found {
+            let (place, hint) = match &wrap_config {
                 Some(found) => (
                     format!(" in `{}`", found.path().display()),
-                    suggest(&args.policy, &known),
+                    suggest(&args.policy, &names),
                 ),
                 None => (
                     String::new(),
@@ -118,7 +122,7 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
             };
             return Err(vec![Fault::of_file(
                 "--policy",
-                format!("there is no `[policy.{}]`{of}", args.policy),
+                format!("there is no `[policy.{}]`{place}", args.policy),
                 Some(&hint),
             )]);
         }
@@ -129,23 +133,23 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
         .clone()
         .unwrap_or_else(|| program_name(&args.command));
     let roots = &policy.places.roots;
-    let own = app::gate_files(&Config {
+    let own_files = app::gate_files(&Config {
         audit: audit(args, &config)?,
         ..config.clone()
     });
     let policy = Policy::new(&args.policy, policy, &library)?
-        .with_gate_files(own)
+        .with_gate_files(own_files)
         .at(&name)
         .for_child(roots, None);
     for one in policy
         .suppressions()
         .iter()
-        .filter(|one| one.until.ends <= SystemTime::now())
+        .filter(|one| one.until.end <= SystemTime::now())
     {
         tracing::warn!(
             "suppression expired on {} and has no effect: {}",
-            one.until.written,
-            one.named()
+            one.until.text,
+            one.describe()
         );
     }
     let upstream = UpstreamName(name.into());
@@ -173,9 +177,9 @@ fn session(args: &Args) -> Result<(LineSession, Option<Exporter>), Vec<Fault>> {
 /// Reads the config. If the file was not named explicitly, an audit log on standard output does not
 /// apply, since standard output belongs to the server here. Of the system's file, only policies and
 /// limits apply: its logs and stores are those of a service's user.
-fn load(found: &WrapConfig) -> Result<Config, Vec<Fault>> {
-    let mut config = config::load_policies(found.path())?;
-    match found {
+fn load(wrap_config: &WrapConfig) -> Result<Config, Vec<Fault>> {
+    let mut config = config::load_policies(wrap_config.path())?;
+    match wrap_config {
         WrapConfig::Named(_) => {}
         WrapConfig::User(_) => {
             config.audit.to = config.audit.to.filter(|to| !matches!(to, AuditTo::Stdout))

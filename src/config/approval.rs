@@ -35,15 +35,15 @@ impl ApprovalConfig {
     /// at `port`: the configured one, or one in the runtime or state folder of the gate's user, if
     /// there is one.
     pub fn token_file(&self, port: u16) -> Option<PathBuf> {
-        let set = |name: &str| {
+        let path_from_env = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
         let folder = || {
-            set("XDG_RUNTIME_DIR")
-                .or_else(|| set("XDG_STATE_HOME"))
-                .or_else(|| Some(set("HOME")?.join(".local/state")))
+            path_from_env("XDG_RUNTIME_DIR")
+                .or_else(|| path_from_env("XDG_STATE_HOME"))
+                .or_else(|| Some(path_from_env("HOME")?.join(".local/state")))
         };
         self.token_file.clone().or_else(|| {
             Some(

@@ -1,7 +1,7 @@
 //! Data flow labels of tools: `flow` of policies and upstreams.
 
 use crate::detect::flow::{DataLabels, FlowContext, Session};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// Globs of the tools that return private data, of those that return untrusted content, and of
 /// those that send data out.
@@ -23,21 +23,21 @@ impl FlowConfig {
 
     /// Returns the data flow context of a tool; `tool` is `None` for anything that is not a tool,
     /// such as resources. Guessed labels are used only if no labels are declared for any tool.
-    pub fn here<'s>(
+    pub fn context<'s>(
         &self,
         session: &'s Session<'s>,
         tool: Option<&str>,
         guessed: DataLabels,
     ) -> FlowContext<'s> {
-        let named = |globs: &[String]| {
+        let matches_tool = |globs: &[String]| {
             globs
                 .iter()
-                .any(|glob| tool.map_or(glob == "*", |tool| glob_fits(glob, tool)))
+                .any(|glob| tool.map_or(glob == "*", |tool| glob_matches(glob, tool)))
         };
         let declared = DataLabels {
-            private: named(&self.private),
-            untrusted: named(&self.untrusted),
-            outward: named(&self.outward),
+            private: matches_tool(&self.private),
+            untrusted: matches_tool(&self.untrusted),
+            outward: matches_tool(&self.outward),
         };
         let guessed = if self.is_empty() {
             guessed

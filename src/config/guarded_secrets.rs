@@ -5,7 +5,7 @@ use crate::detect::secret::GuardedValues;
 /// `[[policy.NAME.secret]]`: the secrets that a policy guards. The values were erased from memory
 /// after the file was read.
 #[derive(Clone, Debug, Default)]
-pub struct OwnConfig {
+pub struct GuardedSecretsConfig {
     /// Fingerprints of the values and of their encoded forms.
     pub guarded: GuardedValues,
 }

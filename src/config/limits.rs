@@ -81,7 +81,7 @@ pub struct Limits {
     /// `flow_quarantined_pieces`, `flow_message_bytes`, `flow_age_seconds`.
     pub flow: TaintLimits,
     /// Limits on stored results that were too long to deliver.
-    pub kept: StoredResultLimits,
+    pub stored_results: StoredResultLimits,
     /// Time for open calls to finish after SIGTERM: `drain_seconds`.
     pub drain: Duration,
 }
@@ -143,12 +143,12 @@ impl Limits {
 
     /// Returns the limit on open connections from a remote address.
     pub fn per_address(&self, address: IpAddr) -> usize {
-        let unset = if address.is_loopback() {
+        let fallback = if address.is_loopback() {
             usize::MAX
         } else {
             Self::CONNECTIONS_PER_ADDRESS
         };
-        self.connections_per_address.unwrap_or(unset)
+        self.connections_per_address.unwrap_or(fallback)
     }
 }
 
@@ -184,7 +184,7 @@ impl Default for Limits {
             repeated_refusals: 5,
             repeated_refusal: Duration::from_secs(60),
             flow: TaintLimits::default(),
-            kept: StoredResultLimits::default(),
+            stored_results: StoredResultLimits::default(),
             drain: Duration::from_secs(20),
         }
     }

@@ -66,7 +66,12 @@ pub fn load(path: &Path) -> Result<Config, Vec<Fault>> {
 pub fn load_to_run(path: &Path) -> Result<Config, Vec<Fault>> {
     let config = |root: &Table<'_>, reader: &Reader<'_>| config(root, reader, LoadScope::Upstreams);
     // If another error is fatal anyway, all faults are reported together.
-    read_with(path, Reader::new(path, &Machine).sparing_others(), config).or_else(|_| load(path))
+    read_with(
+        path,
+        Reader::new(path, &Machine).isolating_upstreams(),
+        config,
+    )
+    .or_else(|_| load(path))
 }
 
 /// Like [`load`], for callers that supply the server themselves: the file need not name an
@@ -118,7 +123,7 @@ pub fn load_pins(path: &Path) -> Result<PinsConfig, Vec<Fault>> {
 ///
 /// # Errors
 /// Returns the faults in these two sections.
-pub fn load_kept(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<Fault>> {
+pub fn load_stores(path: &Path) -> Result<(QuarantineConfig, EvidenceConfig), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
         (
             stores::quarantine(root, reader),
@@ -160,8 +165,9 @@ pub fn load_login(
     upstream: &str,
 ) -> Result<(OAuthConfig, Option<HttpTransport>), Vec<Fault>> {
     read(path, &Machine, |root, reader| {
-        let named = root.table("upstream").and_then(|all| all.table(upstream));
-        let transport = named.map(|table| upstream::upstream(&table, reader).config.transport);
+        let upstream_table = root.table("upstream").and_then(|all| all.table(upstream));
+        let transport =
+            upstream_table.map(|table| upstream::upstream(&table, reader).config.transport);
         let http = transport.and_then(|transport| match transport {
             Transport::Http(http) | Transport::Sse(http) => Some(http),
             Transport::Stdio(_) => None,
@@ -185,7 +191,7 @@ trait Environment {
     fn read(&self, path: &Path, most: u64) -> io::Result<String>;
     /// Runs a program and returns its output, up to [`guarded_secrets::VALUE_BYTES`], if it exits
     /// successfully within this time.
-    fn run(&self, command: &[String], within: Duration) -> io::Result<String>;
+    fn run(&self, command: &[String], timeout: Duration) -> io::Result<String>;
     fn is_file(&self, path: &Path) -> bool;
     fn is_folder(&self, path: &Path) -> bool;
 }
@@ -209,8 +215,8 @@ impl Environment for Machine {
         Ok(text)
     }
 
-    fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
-        command_output::output_of(command, within, guarded_secrets::VALUE_BYTES)
+    fn run(&self, command: &[String], timeout: Duration) -> io::Result<String> {
+        command_output::read_output(command, timeout, guarded_secrets::VALUE_BYTES)
     }
 
     fn is_file(&self, path: &Path) -> bool {
@@ -222,22 +228,26 @@ impl Environment for Machine {
     }
 }
 
-fn load_in(path: &Path, world: &dyn Environment, wants: LoadScope) -> Result<Config, Vec<Fault>> {
-    let reader = Reader::new(path, world);
-    let reader = if wants == LoadScope::Policies {
-        reader.sparing_others()
+fn load_in(
+    path: &Path,
+    environment: &dyn Environment,
+    scope: LoadScope,
+) -> Result<Config, Vec<Fault>> {
+    let reader = Reader::new(path, environment);
+    let reader = if scope == LoadScope::Policies {
+        reader.isolating_upstreams()
     } else {
         reader
     };
-    read_with(path, reader, |root, reader| config(root, reader, wants))
+    read_with(path, reader, |root, reader| config(root, reader, scope))
 }
 
 fn read<T>(
     path: &Path,
-    world: &dyn Environment,
+    environment: &dyn Environment,
     make: impl FnOnce(&Table<'_>, &Reader<'_>) -> T,
 ) -> Result<T, Vec<Fault>> {
-    read_with(path, Reader::new(path, world), make)
+    read_with(path, Reader::new(path, environment), make)
 }
 
 fn read_with<T>(
@@ -261,29 +271,29 @@ fn read_with<T>(
 
 /// Reads all sections. Values with a fault are replaced by some value: once a fault is recorded,
 /// the result is not used.
-fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
-    let entrance = || {
+fn config(root: &Table<'_>, reader: &Reader<'_>, scope: LoadScope) -> Config {
+    let read_listener = || {
         (
             listen::listen(root, reader),
             agents::agents(root, reader),
             agents::issuers(root, reader),
         )
     };
-    let (listen, (agents, agents_file), issuers) = match wants {
-        LoadScope::Upstreams => entrance(),
-        LoadScope::Policies => reader.without_missing(entrance).0,
+    let (listen, (agents, agents_file), issuers) = match scope {
+        LoadScope::Upstreams => read_listener(),
+        LoadScope::Policies => reader.collect_missing(read_listener).0,
     };
-    let policies = named(root, "policy", |name, table| {
+    let policies = read_named(root, "policy", |name, table| {
         policy::policy(name, table, reader)
     });
-    let upstreams = named(root, "upstream", |_, table| {
+    let upstreams = read_named(root, "upstream", |_, table| {
         upstream::upstream(table, reader)
     });
     let names: Vec<&str> = upstreams
         .iter()
         .map(|(name, _)| name.value.as_str())
         .collect();
-    let access = named(root, "access", |name, table| {
+    let access = read_named(root, "access", |name, table| {
         access::access(name, table, &names)
     });
     let audit = audit::audit(root, reader);
@@ -305,23 +315,23 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
         .map(|(name, policy)| (name.value, policy))
         .collect();
     policies.entry("default".to_owned()).or_default();
-    let open = agents.is_empty() && agents_file.file.is_none() && issuers.is_empty();
-    check_listener(root, &listen, open);
+    let is_open = agents.is_empty() && agents_file.file.is_none() && issuers.is_empty();
+    check_listener(root, &listen, is_open);
     agents::check_listener(root, &agents, &issuers, &listen);
     agents::check(root, &agents, &upstreams);
     policy::check(root, &policies, &upstreams);
     approval::check(root, &approval, &policies);
-    if wants == LoadScope::Upstreams {
+    if scope == LoadScope::Upstreams {
         suppress::check(root, &policies, &upstreams);
     }
-    if upstreams.is_empty() && wants == LoadScope::Upstreams {
+    if upstreams.is_empty() && scope == LoadScope::Upstreams {
         let hint = "add `[upstream.NAME]` with `http`, `sse` or `stdio`";
         root.fault("no upstream is configured", Some(hint));
     }
 
     Config {
         listen,
-        agents: agents.into_iter().map(|read| read.agent).collect(),
+        agents: agents.into_iter().map(|parsed| parsed.agent).collect(),
         agents_file,
         issuers,
         access: access
@@ -331,7 +341,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
         policies,
         upstreams: upstreams
             .into_iter()
-            .map(|(name, read)| (name.value, read.config))
+            .map(|(name, parsed)| (name.value, parsed.config))
             .collect(),
         audit,
         admin,
@@ -349,7 +359,7 @@ fn config(root: &Table<'_>, reader: &Reader<'_>, wants: LoadScope) -> Config {
 }
 
 /// Reads every `[section.NAME]`, ordered by name.
-fn named<T>(
+fn read_named<T>(
     root: &Table<'_>,
     section: &str,
     read: impl Fn(&str, &Table<'_>) -> T,
@@ -363,19 +373,19 @@ fn named<T>(
     for name in names {
         values::check_name(&all, &name, section);
         if let Some(table) = all.table(&name.value) {
-            let made = read(&name.value, &table);
+            let value = read(&name.value, &table);
             table.finish();
-            out.push((name, made));
+            out.push((name, value));
         }
     }
     out
 }
 
-fn check_listener(root: &Table<'_>, listen: &Listen, nobody: bool) {
-    if listen.address.ip().to_canonical().is_loopback() || !nobody || listen.allow_anyone {
+fn check_listener(root: &Table<'_>, listen: &Listen, no_callers: bool) {
+    if listen.address.ip().to_canonical().is_loopback() || !no_callers || listen.allow_anyone {
         return;
     }
-    root.fault_of(
+    root.fault_at_key(
         "listen",
         format!("`{}` is reachable from other machines, and callers are not authenticated", listen.address),
         Some("add agents with tokens (`[[agent]]`), listen on 127.0.0.1, or set `allow_unauthenticated_agents_off_loopback = true`"),
@@ -394,7 +404,7 @@ fn limits(table: &Table<'_>) -> Limits {
             .integer(key, 1..=most)
             .map_or(base, Duration::from_secs)
     };
-    let made = Limits {
+    let limits = Limits {
         read: ReadLimits {
             message_bytes: count("message_bytes", 1024..=1 << 30, base.read.message_bytes),
             strings_per_message: count(
@@ -442,7 +452,7 @@ fn limits(table: &Table<'_>) -> Limits {
         ),
         calls_per_agent: count("calls_per_agent", 1..=1_000_000, base.calls_per_agent),
         calls_per_upstream: count("calls_per_upstream", 1..=1_000_000, base.calls_per_upstream),
-        calls: calls::of_all(table),
+        calls: calls::call_limits(table),
         sessions: count("sessions", 1..=10_000_000, base.sessions),
         session_idle: seconds("session_idle_seconds", 30 * 86_400, base.session_idle),
         stream_idle: seconds("stream_idle_seconds", 7 * 86_400, base.stream_idle),
@@ -484,18 +494,25 @@ fn limits(table: &Table<'_>) -> Limits {
             ),
             age: seconds("flow_age_seconds", 30 * 86_400, base.flow.age),
         },
-        kept: StoredResultLimits {
-            count: count("kept_results", 0..=100_000, base.kept.count),
-            bytes: count("kept_result_bytes", 1024..=1 << 32, base.kept.bytes),
-            age: seconds("kept_result_seconds", 86_400, base.kept.age),
+        stored_results: StoredResultLimits {
+            count: count("kept_results", 0..=100_000, base.stored_results.count),
+            bytes: count(
+                "kept_result_bytes",
+                1024..=1 << 32,
+                base.stored_results.bytes,
+            ),
+            age: seconds("kept_result_seconds", 86_400, base.stored_results.age),
         },
         drain: seconds("drain_seconds", 3600, base.drain),
     };
     for (key, limit) in [
-        ("bytes_in_flight", made.bytes_in_flight),
-        ("bytes_in_flight_per_agent", made.bytes_in_flight_per_agent),
+        ("bytes_in_flight", limits.bytes_in_flight),
+        (
+            "bytes_in_flight_per_agent",
+            limits.bytes_in_flight_per_agent,
+        ),
     ] {
-        if limit < made.read.message_bytes {
+        if limit < limits.read.message_bytes {
             table.fault(
                 format!("`{key}` is less than `message_bytes`"),
                 Some("no message of that size could pass"),
@@ -503,7 +520,7 @@ fn limits(table: &Table<'_>) -> Limits {
         }
     }
     table.finish();
-    made
+    limits
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Default for OAuthConfig {
     fn default() -> Self {
         Self {
             vault: None,
-            vault_key: VaultKey::OfUser,
+            vault_key: VaultKey::UserDefault,
             earlier_vault_keys: vec![],
             callback: Callback::Loopback,
             callback_port: 0,
@@ -73,7 +73,7 @@ impl Default for OAuthConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VaultKey {
     /// Default: a private file beside the vault's folder, created when first needed.
-    OfUser,
+    UserDefault,
     /// This file, created when first needed: `{ file = … }`.
     File(PathBuf),
     /// This value, from an environment variable: `{ env = … }`.

@@ -27,20 +27,21 @@ impl Default for PinsConfig {
 impl PinsConfig {
     /// Returns the lock file of `lychgate wrap` for configs that name none: one in the state folder
     /// of the user who runs it, if there is one.
-    pub fn of_user() -> Option<PathBuf> {
-        let set = |name: &str| {
+    pub fn user_lock_file() -> Option<PathBuf> {
+        let path_from_env = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
-        let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
+        let folder = path_from_env("XDG_STATE_HOME")
+            .or_else(|| Some(path_from_env("HOME")?.join(".local/state")))?;
         Some(folder.join("lychgate").join("lychgate.lock"))
     }
 
     /// Fills in a lock file in the `state` folder if none is named and pins are persistent. Each
     /// config has its own file, since two gates may use the same name for different servers.
     #[must_use]
-    pub fn of_config(self, state: Option<PathBuf>, config: &Path) -> Self {
+    pub fn with_default_file(self, state: Option<PathBuf>, config: &Path) -> Self {
         let Some(state) = state.filter(|_| self.file.is_none() && self.persistent) else {
             return self;
         };
@@ -57,7 +58,7 @@ impl PinsConfig {
 
     /// Reports whether this is the config that `old` was derived from, where `old` may have the
     /// default file filled in.
-    pub fn is_as(&self, old: &Self) -> bool {
+    pub fn is_same_config(&self, old: &Self) -> bool {
         Self {
             file: self
                 .file
@@ -177,18 +178,18 @@ impl ChangesConfig {
     pub fn action(&self, class: ChangeClass) -> ChangeAction {
         self.0
             .iter()
-            .find(|(known, _)| *known == class)
+            .find(|(other, _)| *other == class)
             .map_or(ChangeAction::Hold, |(_, action)| *action)
     }
 
     /// Sets the action for a class.
     pub fn set(&mut self, class: ChangeClass, action: ChangeAction) {
-        self.0.retain(|(known, _)| *known != class);
+        self.0.retain(|(other, _)| *other != class);
         self.0.push((class, action));
     }
 
     /// Returns the action for a change of several classes: the strictest of their actions.
-    pub fn of_all(&self, classes: &[ChangeClass]) -> ChangeAction {
+    pub fn strictest_action(&self, classes: &[ChangeClass]) -> ChangeAction {
         classes
             .iter()
             .map(|class| self.action(*class))

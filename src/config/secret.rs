@@ -17,8 +17,8 @@ const NAME_CHARS: usize = 256;
 
 /// Reports whether the name of a header, variable or argument indicates that its value is a secret:
 /// such a value must not be in the config file, and is not shown in the audit log.
-pub fn names_a_secret(name: &str) -> bool {
-    let holds = [
+pub fn is_secret_name(name: &str) -> bool {
+    let markers = [
         "token",
         "secret",
         "passw",
@@ -30,12 +30,12 @@ pub fn names_a_secret(name: &str) -> bool {
     ];
     // Most names are a single lowercase word.
     if name.len() <= NAME_CHARS && name.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return holds.iter().any(|part| name.contains(part))
+        return markers.iter().any(|part| name.contains(part))
             || matches!(name, "auth" | "pat" | "pwd" | "otp");
     }
     let words = words(name);
     let joined = words.concat();
-    holds.iter().any(|part| joined.contains(part))
+    markers.iter().any(|part| joined.contains(part))
         || words.iter().any(|word| matches!(word.as_str(), "auth" | "pat" | "pwd" | "otp"))
         // A `key` by itself is more often a key in a table than a secret.
         || (words.len() > 1 && words.iter().any(|word| word == "key"))
@@ -76,12 +76,12 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "GH_PAT",
         ] {
-            assert!(names_a_secret(name), "{name}");
+            assert!(is_secret_name(name), "{name}");
         }
         for name in [
             "X-Region", "PATH", "NODE_ENV", "KEYBOARD", "AUTHOR", "PATIENCE", "key", "path", "",
         ] {
-            assert!(!names_a_secret(name), "{name}");
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 

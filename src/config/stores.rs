@@ -10,8 +10,8 @@ use super::VaultKey;
 pub struct QuarantineConfig {
     /// Whether such messages are stored: `enabled`.
     pub enabled: bool,
-    /// The folder: `folder`. Without one, nothing is stored. `run` and `wrap` use [`Self::of_user`]
-    /// if the config names none.
+    /// The folder: `folder`. Without one, nothing is stored. `run` and `wrap` use
+    /// [`Self::with_default_folder`] if the config names none.
     pub folder: Option<PathBuf>,
     /// The source of the key: `key`.
     pub key: VaultKey,
@@ -28,7 +28,8 @@ pub struct QuarantineConfig {
 /// The store for complete messages, for policies that require it: `[evidence]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvidenceConfig {
-    /// The folder: `folder`. `run` and `wrap` use [`Self::of_user`] if the config names none.
+    /// The folder: `folder`. `run` and `wrap` use [`Self::with_default_folder`] if the config names
+    /// none.
     pub folder: Option<PathBuf>,
     /// The source of the key: `key`.
     pub key: VaultKey,
@@ -40,7 +41,7 @@ pub struct EvidenceConfig {
 
 /// What is stored of messages for later: `evidence` of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeps {
+pub enum EvidenceLevel {
     /// Text in the audit log, with secrets masked.
     #[default]
     Redacted,
@@ -50,7 +51,7 @@ pub enum Keeps {
     None,
 }
 
-impl Keeps {
+impl EvidenceLevel {
     /// The names used in the config file.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("redacted", Self::Redacted),
@@ -66,7 +67,7 @@ impl Default for QuarantineConfig {
         Self {
             enabled: true,
             folder: None,
-            key: VaultKey::OfUser,
+            key: VaultKey::UserDefault,
             items: 1000,
             bytes: 256 << 20,
             age: DAY * 30,
@@ -79,7 +80,7 @@ impl Default for EvidenceConfig {
     fn default() -> Self {
         Self {
             folder: None,
-            key: VaultKey::OfUser,
+            key: VaultKey::UserDefault,
             bytes: 1 << 30,
             age: DAY * 30,
         }
@@ -89,14 +90,14 @@ impl Default for EvidenceConfig {
 impl QuarantineConfig {
     /// Fills in a folder below the user's `state` folder, if there is one and no folder is named.
     #[must_use]
-    pub fn of_user(self, state: Option<PathBuf>) -> Self {
+    pub fn with_default_folder(self, state: Option<PathBuf>) -> Self {
         let folder = self.folder.or_else(|| Some(state?.join("quarantine")));
         Self { folder, ..self }
     }
 
     /// Reports whether this is the config that `old` was derived from, where `old` may have the
     /// default folder filled in.
-    pub fn is_as(&self, old: &Self) -> bool {
+    pub fn is_same_config(&self, old: &Self) -> bool {
         Self {
             folder: self.folder.clone().or_else(|| old.folder.clone()),
             ..self.clone()
@@ -107,14 +108,14 @@ impl QuarantineConfig {
 impl EvidenceConfig {
     /// Fills in a folder below the user's `state` folder, if there is one and no folder is named.
     #[must_use]
-    pub fn of_user(self, state: Option<PathBuf>) -> Self {
+    pub fn with_default_folder(self, state: Option<PathBuf>) -> Self {
         let folder = self.folder.or_else(|| Some(state?.join("evidence")));
         Self { folder, ..self }
     }
 
     /// Reports whether this is the config that `old` was derived from, where `old` may have the
     /// default folder filled in.
-    pub fn is_as(&self, old: &Self) -> bool {
+    pub fn is_same_config(&self, old: &Self) -> bool {
         Self {
             folder: self.folder.clone().or_else(|| old.folder.clone()),
             ..self.clone()

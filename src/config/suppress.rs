@@ -28,8 +28,8 @@ pub struct Suppression {
 
 impl Suppression {
     /// Reports whether two suppressions cover the same findings, regardless of reason and date.
-    pub fn is_for_the_same(&self, other: &Self) -> bool {
-        let names = |one: &Self| {
+    pub fn covers_same(&self, other: &Self) -> bool {
+        let names = |suppression: &Self| {
             let Self {
                 rules,
                 upstream,
@@ -38,14 +38,14 @@ impl Suppression {
                 at,
                 sha256,
                 ..
-            } = one.clone();
+            } = suppression.clone();
             (rules, upstream, tool, argument, at, sha256)
         };
         names(self) == names(other)
     }
 
     /// Describes what it covers, for people.
-    pub fn named(&self) -> String {
+    pub fn describe(&self) -> String {
         let list = |names: &[Box<str>]| {
             names
                 .iter()

@@ -20,7 +20,7 @@ pub struct AgentToken {
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
     /// When the token was created (RFC 3339).
-    pub made: String,
+    pub created: String,
 }
 
 impl std::fmt::Debug for AgentToken {
@@ -61,12 +61,12 @@ impl AgentToken {
     }
 
     /// Returns the text of a file with these tokens.
-    pub fn written(all: &[Self]) -> String {
+    pub fn to_text(all: &[Self]) -> String {
         let mut out = HEAD.to_owned();
         for Self {
             agent,
             sha256,
-            made,
+            created: made,
         } in all
         {
             // Writing to a `String` cannot fail. Names consist of letters, digits, `_` and `-`, so
@@ -85,36 +85,36 @@ fn token(table: &Table<'_>) -> Option<(AgentToken, Place)> {
     let hint = "lychgate agent add NAME";
     let agent = table.required("agent", hint);
     let hash = table.required("sha256", hint);
-    let made = table
+    let created = table
         .string("made")
         .map(|made| made.value)
         .filter(|made| humantime::parse_rfc3339(made).is_ok());
-    let agent = agent.filter(|agent| checked(table, agent));
+    let agent = agent.filter(|agent| is_valid_name(table, agent));
     let sha256 = hash.as_ref().and_then(|hash| {
-        let read = read_hash(&hash.value);
-        if read.is_none() {
+        let digest = read_hash(&hash.value);
+        if digest.is_none() {
             table.fault_at(
                 &hash.place,
                 "`sha256` is not 64 hexadecimal digits",
                 Some(hint),
             );
         }
-        read
+        digest
     });
     let place = hash?.place;
     Some((
         AgentToken {
             agent: agent?.value,
             sha256: sha256?,
-            made: made.unwrap_or_default(),
+            created: created.unwrap_or_default(),
         },
         place,
     ))
 }
 
-fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
-    let fits = is_name(&agent.value);
-    if !fits {
+fn is_valid_name(table: &Table<'_>, agent: &Located<String>) -> bool {
+    let is_valid = is_name(&agent.value);
+    if !is_valid {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
         table.fault_at(
             &agent.place,
@@ -122,7 +122,7 @@ fn checked(table: &Table<'_>, agent: &Located<String>) -> bool {
             Some(hint),
         );
     }
-    fits
+    is_valid
 }
 
 /// Reports whether a string is a valid name in the config.
@@ -147,11 +147,11 @@ mod tests {
         let token = |agent: &str, byte: u8| AgentToken {
             agent: agent.into(),
             sha256: [byte; 32],
-            made: "2026-11-22T16:00:00Z".into(),
+            created: "2026-11-22T16:00:00Z".into(),
         };
         let all = vec![token("ci", 1), token("ci", 2), token("claude-code", 3)];
         assert_eq!(
-            AgentToken::read_all("f", &AgentToken::written(&all)).unwrap(),
+            AgentToken::read_all("f", &AgentToken::to_text(&all)).unwrap(),
             all
         );
         assert_eq!(AgentToken::read_all("f", "").unwrap(), []);

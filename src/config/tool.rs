@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{AskTool, PolicyConfig, ToolLimits};
 use crate::detect::url::HostList;
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// The settings of a tool. Settings that are missing are taken from the policy.
 #[derive(Clone, Debug, Default)]
@@ -48,12 +48,12 @@ impl RenderPages {
         ("never", Self::Never),
     ];
 
-    /// Reports whether a text that contains HTML is rendered; `whole` is whether it is a page from
-    /// its beginning.
-    pub fn renders(self, whole: bool) -> bool {
+    /// Reports whether a text that contains HTML is rendered; `is_document` is whether it is a page
+    /// from its beginning.
+    pub fn renders(self, is_document: bool) -> bool {
         match self {
             Self::Always => true,
-            Self::Pages => whole,
+            Self::Pages => is_document,
             Self::Never => false,
         }
     }
@@ -160,10 +160,10 @@ impl ReadsAs {
 impl PolicyConfig {
     /// Returns the settings of a tool, most specific first: its exact name, then matching globs,
     /// longest first.
-    pub fn of_tool<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
+    pub fn tool_settings<'c>(&'c self, tool: &'c str) -> impl Iterator<Item = &'c ToolConfig> {
         self.tools
             .iter()
-            .filter(move |(glob, _)| glob_fits(glob, tool))
-            .map(|(_, of_tool)| of_tool)
+            .filter(move |(glob, _)| glob_matches(glob, tool))
+            .map(|(_, config)| config)
     }
 }

@@ -97,7 +97,7 @@ use crate::text::Text;
 use crate::text::quick::{QuickMap, QuickSet};
 
 /// Maximum number of programs that one pattern is assumed to name.
-const MAX_SPELT: usize = 16;
+const MAX_MATCHED_PROGRAMS: usize = 16;
 /// Number of characters of a pattern at which the end of a name may begin.
 const MAX_NAME: usize = 32;
 
@@ -144,11 +144,11 @@ enum Clauses {
 
 impl Commands {
     fn new(rules: &[(usize, &Spec)]) -> Self {
-        let mut made = Self::default();
+        let mut commands = Self::default();
         for (rule, spec) in rules {
             for clause in &spec.clauses {
-                let at = made.clauses.len();
-                made.windows.extend(
+                let at = commands.clauses.len();
+                commands.windows.extend(
                     clause
                         .program
                         .iter()
@@ -156,33 +156,43 @@ impl Commands {
                         .map(String::from),
                 );
                 if clause.is_raw_only() {
-                    made.raw.add(at, &clause.raw);
+                    commands.raw.add(at, &clause.raw);
                 } else if clause.program.is_empty() {
-                    made.any_program.push(at);
+                    commands.any_program.push(at);
                 }
                 for name in clause.program.iter().filter(|_| !clause.is_raw_only()) {
                     let name = name.strip_prefix("windows:").unwrap_or(name);
                     if let Some(star) = name.find('*') {
-                        made.by_glob.push((name.to_owned(), star, at));
+                        commands.by_glob.push((name.to_owned(), star, at));
                     } else {
-                        made.by_program.entry(name.to_owned()).or_default().push(at);
+                        commands
+                            .by_program
+                            .entry(name.to_owned())
+                            .or_default()
+                            .push(at);
                     }
                 }
-                made.needs.push(clause.needs());
-                made.clauses.push((*rule, clause.clone()));
+                commands.needs.push(clause.required_kinds());
+                commands.clauses.push((*rule, clause.clone()));
             }
         }
-        made.raw.finish();
-        made
+        commands.raw.finish();
+        commands
     }
 
-    fn judge(&self, read: &Reading, programs: &Programs, clauses: Clauses, found: &mut Vec<Match>) {
-        for script in read.scripts.iter().filter(|_| clauses == Clauses::All) {
+    fn judge(
+        &self,
+        result: &Reading,
+        programs: &Programs,
+        clauses: Clauses,
+        matches: &mut Vec<Match>,
+    ) {
+        for script in result.scripts.iter().filter(|_| clauses == Clauses::All) {
             self.raw.scan(script, |at| {
                 if let Some((rule, _)) = self.clauses.get(at)
-                    && !found.iter().any(|m| m.rule == *rule)
+                    && !matches.iter().any(|m| m.rule == *rule)
                 {
-                    found.push(Match {
+                    matches.push(Match {
                         rule: *rule,
                         span: None,
                         reading: "script",
@@ -190,36 +200,43 @@ impl Commands {
                 }
             });
         }
-        let spelt: Vec<Facts> = read
+        let alternatives: Vec<Facts> = result
             .facts
             .iter()
-            .flat_map(|facts| self.spelt(facts, programs))
+            .flat_map(|facts| self.expand_pattern(facts, programs))
             .collect();
-        for facts in read.facts.iter().chain(&spelt) {
+        for facts in result.facts.iter().chain(&alternatives) {
             let line = OnceCell::new();
-            let spread = OnceCell::new();
-            let has = facts.has();
-            let starts = |glob: &str, star: usize| {
+            let split_words = OnceCell::new();
+            let kinds = facts.kinds();
+            let shares_prefix = |glob: &str, star: usize| {
                 facts.program.as_bytes().get(..star) == glob.as_bytes().get(..star)
             };
             let globbed = self.by_glob.iter().filter(|(glob, star, _)| {
-                starts(glob, *star) && glob::matches(glob, &facts.program)
+                shares_prefix(glob, *star) && glob::matches(glob, &facts.program)
             });
-            let named = self.by_program.get(&facts.program).into_iter().flatten();
-            let looks = named
+            let by_name = self.by_program.get(&facts.program).into_iter().flatten();
+            let candidates = by_name
                 .chain(globbed.map(|(.., at)| at))
                 .chain(&self.any_program);
-            let worth =
-                looks.filter(|at| self.needs.get(**at).is_some_and(|needs| has.covers(*needs)));
-            for (rule, clause) in worth.filter_map(|at| self.clauses.get(*at)) {
+            let eligible = candidates.filter(|at| {
+                self.needs
+                    .get(**at)
+                    .is_some_and(|needs| kinds.covers(*needs))
+            });
+            for (rule, clause) in eligible.filter_map(|at| self.clauses.get(*at)) {
                 if clauses == Clauses::OfWindows && !clause.is_of_windows() {
                     continue;
                 }
-                if !found.iter().any(|m| m.rule == *rule)
+                if !matches.iter().any(|m| m.rule == *rule)
                     && clause.matches(
                         facts,
                         || line.get_or_init(|| facts.line()),
-                        || spread.get_or_init(|| facts.spread()).as_deref(),
+                        || {
+                            split_words
+                                .get_or_init(|| facts.words_with_split_options())
+                                .as_deref()
+                        },
                     )
                 {
                     let reading = if facts.behaviour == Some(Behaviour::Unreadable) {
@@ -227,7 +244,7 @@ impl Commands {
                     } else {
                         "shell"
                     };
-                    found.push(Match {
+                    matches.push(Match {
                         rule: *rule,
                         span: None,
                         reading,
@@ -241,7 +258,7 @@ impl Commands {
 impl Commands {
     /// Returns a command whose program is named by a pattern, once for each program that the
     /// pattern matches.
-    fn spelt(&self, facts: &Facts, programs: &Programs) -> Vec<Facts> {
+    fn expand_pattern(&self, facts: &Facts, programs: &Programs) -> Vec<Facts> {
         let pattern = facts
             .fields
             .get(facts.from)
@@ -260,8 +277,8 @@ impl Commands {
             .filter_map(|(name, star, _)| common_name(&facts.program, name.get(..*star)?));
         names
             .chain(globbed)
-            .take(MAX_SPELT)
-            .map(|name| facts.named((&name, programs.get(&name))))
+            .take(MAX_MATCHED_PROGRAMS)
+            .map(|name| facts.with_program((&name, programs.get(&name))))
             .collect()
     }
 }
@@ -269,32 +286,32 @@ impl Commands {
 /// Returns a name that a pattern matches and that begins with `start`; its end is taken from the
 /// pattern.
 fn common_name(pattern: &str, start: &str) -> Option<String> {
-    let ends = pattern
+    let suffixes = pattern
         .char_indices()
         .skip(1)
         .take(MAX_NAME)
         .map(|(at, _)| pattern.get(at..).unwrap_or_default());
-    let mut names = ends
+    let mut names = suffixes
         .filter(|end| !start.is_empty() && !unwrap::is_pattern(end))
         .map(|end| format!("{start}{end}"));
     names.find(|name| glob::matches(pattern, name))
 }
 
 impl Detector for Commands {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         if !matches!(place.outbound().read_as, ReadAs::Shell | ReadAs::Code(_)) {
             return;
         }
-        let own;
+        let fallback;
         let script = match place.outbound().script {
             Some(script) => script,
             None => {
-                own = Script::new(text.raw(), place.outbound().read_as);
-                &own
+                fallback = Script::new(text.raw(), place.outbound().read_as);
+                &fallback
             }
         };
         for reading in script.readings() {
-            self.judge(reading, script.programs(), Clauses::All, found);
+            self.judge(reading, script.programs(), Clauses::All, matches);
         }
         let dialect = script.dialect(&self.windows);
         if dialect != Dialect::Posix {
@@ -304,7 +321,7 @@ impl Detector for Commands {
                 Clauses::OfWindows
             };
             for reading in script.windows_readings() {
-                self.judge(reading, script.programs(), clauses, found);
+                self.judge(reading, script.programs(), clauses, matches);
             }
         }
     }

@@ -70,12 +70,15 @@ struct HiddenRules {
 impl Detector for HiddenRules {
     fn scan(&self, text: &Text<'_>, _place: &Place<'_>, matches: &mut Vec<Match>) {
         for reading in text.readings() {
-            let invisible = match reading.way {
+            let invisible = match reading.suspicion {
                 Suspicion::Disguise => Invisible::Disguise,
                 Suspicion::Odd if reading.words >= ODD_WORDS => Invisible::Odd,
                 Suspicion::Odd | Suspicion::Usual => continue,
             };
-            let rules = self.rules.iter().filter(|(_, any)| any.contains(&invisible));
+            let rules = self
+                .rules
+                .iter()
+                .filter(|(_, any)| any.contains(&invisible));
             matches.extend(rules.map(|(rule, _)| Match {
                 rule: *rule,
                 span: Some(reading.span.clone()),
@@ -86,7 +89,10 @@ impl Detector for HiddenRules {
             return;
         }
         for (invisible, span) in find_invisible(text.raw()) {
-            let rules = self.rules.iter().filter(|(_, any)| any.contains(&invisible));
+            let rules = self
+                .rules
+                .iter()
+                .filter(|(_, any)| any.contains(&invisible));
             matches.extend(rules.map(|(rule, _)| Match {
                 rule: *rule,
                 span: Some(span.clone()),

@@ -56,29 +56,29 @@ struct Paths {
 }
 
 impl Detector for Paths {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         match place.outbound().read_as {
-            ReadAs::Path => self.judge(&PathFacts::argument(text.raw(), place), "path", found),
+            ReadAs::Path => self.judge(&PathFacts::argument(text.raw(), place), "path", matches),
             ReadAs::Url
                 if start::scheme(text.raw().trim_start())
                     .is_some_and(|(scheme, _)| scheme != "http" && scheme != "https") =>
             {
-                self.judge(&PathFacts::argument(text.raw(), place), "path", found);
+                self.judge(&PathFacts::argument(text.raw(), place), "path", matches);
             }
             // Without roots, no path of a command is outside; keys and the like are covered by the
             // rules for commands.
             ReadAs::Shell | ReadAs::Code(_)
-                if place
-                    .scope
-                    .is_some_and(|ground| ground.roots.is_set() || !ground.gate_files.is_empty()) =>
+                if place.scope.is_some_and(|ground| {
+                    ground.roots.is_set() || !ground.gate_files.is_empty()
+                }) =>
             {
-                for touched in place
+                for access in place
                     .outbound()
                     .script
                     .into_iter()
                     .flat_map(|script| script.paths())
                 {
-                    self.judge(&PathFacts::command(&touched, place), "command-path", found);
+                    self.judge(&PathFacts::command(&access, place), "command-path", matches);
                 }
             }
             _ => {}
@@ -87,11 +87,11 @@ impl Detector for Paths {
 }
 
 impl Paths {
-    fn judge(&self, seen: &PathFacts, reading: &'static str, found: &mut Vec<Match>) {
+    fn judge(&self, facts: &PathFacts, reading: &'static str, matches: &mut Vec<Match>) {
         for (rule, spec) in &self.rules {
-            if spec.matches(seen) && !found.iter().any(|hit| hit.rule == *rule) {
-                let reading = if seen.too_much { work::PATH } else { reading };
-                found.push(Match {
+            if spec.matches(facts) && !matches.iter().any(|hit| hit.rule == *rule) {
+                let reading = if facts.too_much { work::PATH } else { reading };
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading,

@@ -212,5 +212,9 @@ impl Table {
 /// Returns the reading to report: a match without a span means that the text exceeded the work
 /// limit.
 fn reading_name(span: &Option<Range<usize>>, default: &'static str) -> &'static str {
-    if span.is_some() { default } else { work::PATTERN }
+    if span.is_some() {
+        default
+    } else {
+        work::PATTERN
+    }
 }

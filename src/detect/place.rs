@@ -91,15 +91,18 @@ pub struct Place<'a> {
     pub scope: Option<&'a AccessScope>,
     /// The secrets that the session has seen, with their sources.
     pub session_secrets: Option<&'a secret::SessionSecrets<'a>>,
-    /// What came in to the agent before, and what the policy says of the tool; `None` if nobody keeps it.
+    /// What came in to the agent before, and what the policy says of the tool; `None` if nobody
+    /// keeps it.
     pub flow: Option<flow::FlowContext<'a>>,
     /// The remaining work of the message; `None` if a text is judged by itself.
     pub budget: Option<&'a work::Budget>,
-    /// Whether a rule's own case is tried: signals are then reported even if they add up to nothing.
+    /// Whether a rule's own case is tried: signals are then reported even if they add up to
+    /// nothing.
     pub trial: bool,
 }
 
-/// Properties of a string that exist in one direction only. A direction is also the direction of the message.
+/// Properties of a string that exist in one direction only. A direction is also the direction of
+/// the message.
 #[derive(Clone, Copy, Debug)]
 pub enum Details<'a> {
     /// From a server to an agent.

@@ -136,7 +136,12 @@ impl Detector for Shadows {
         } else {
             place.tool == Some(raw)
         };
-        for Rule { rule, how, rule_names } in &self.0 {
+        for Rule {
+            rule,
+            how,
+            rule_names,
+        } in &self.0
+        {
             let span = match how {
                 NameUse::Same | NameUse::Alike if is_name && raw.len() <= NAME_BYTES => {
                     let other = |(server, name): &ServerTool| match how {
@@ -149,7 +154,9 @@ impl Detector for Shadows {
                         }
                         _ => **name != *raw,
                     };
-                    similar_tools(rule_names, place, raw).any(other).then_some(0..raw.len())
+                    similar_tools(rule_names, place, raw)
+                        .any(other)
+                        .then_some(0..raw.len())
                 }
                 NameUse::Named if !is_name => find_mention(raw, rule_names, place),
                 _ => None,
@@ -166,19 +173,30 @@ impl Detector for Shadows {
 }
 
 /// Returns the known tools whose names look like `name`.
-fn similar_tools<'n>(rule_names: &'n Names, place: &Place<'n>, name: &str) -> impl Iterator<Item = &'n ServerTool> {
-    let listed = place
-        .inbound()
-        .known_tools
-        .map(|listing| [listing.all_servers.similar_to(name), listing.same_list.similar_to(name)]);
-    rule_names.similar_to(name)
+fn similar_tools<'n>(
+    rule_names: &'n Names,
+    place: &Place<'n>,
+    name: &str,
+) -> impl Iterator<Item = &'n ServerTool> {
+    let listed = place.inbound().known_tools.map(|listing| {
+        [
+            listing.all_servers.similar_to(name),
+            listing.same_list.similar_to(name),
+        ]
+    });
+    rule_names
+        .similar_to(name)
         .iter()
         .chain(listed.into_iter().flatten().flatten())
 }
 
 /// Returns the place where a text mentions a tool that another server has and its own server does
 /// not have.
-fn find_mention(raw: &str, rule_names: &Names, place: &Place<'_>) -> Option<std::ops::Range<usize>> {
+fn find_mention(
+    raw: &str,
+    rule_names: &Names,
+    place: &Place<'_>,
+) -> Option<std::ops::Range<usize>> {
     let mut at = 0;
     let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     for (count, piece) in raw.split(|c: char| !is_word_char(c)).enumerate() {

@@ -54,12 +54,12 @@ struct Statements {
 }
 
 impl Statements {
-    fn judge(&self, text: &str, reading: &'static str, found: &mut Vec<Match>) {
+    fn judge(&self, text: &str, reading: &'static str, matches: &mut Vec<Match>) {
         let facts = statement::read(text);
         for (rule, clause) in &self.clauses {
-            if !found.iter().any(|hit| hit.rule == *rule) && answers(clause, &facts) {
-                let too_much = clause.does == Some(Behaviour::Unreadable) && facts.too_much;
-                found.push(Match {
+            if !matches.iter().any(|hit| hit.rule == *rule) && clause_matches(clause, &facts) {
+                let too_much = clause.behaviour == Some(Behaviour::Unreadable) && facts.too_much;
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading: if too_much { work::SQL } else { reading },
@@ -69,8 +69,8 @@ impl Statements {
     }
 }
 
-fn answers(clause: &Clause, facts: &Facts) -> bool {
-    match clause.does {
+fn clause_matches(clause: &Clause, facts: &Facts) -> bool {
+    match clause.behaviour {
         Some(Behaviour::Unreadable) => facts.unreadable,
         Some(Behaviour::BeyondReading) => false,
         None => facts
@@ -81,17 +81,15 @@ fn answers(clause: &Clause, facts: &Facts) -> bool {
 }
 
 impl Detector for Statements {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         if place.outbound().read_only {
-            let objects = [text.raw(), text.plain()]
+            let has_objection = [text.raw(), text.plain()]
                 .into_iter()
                 .any(|text| read_only::objection(text).is_some());
-            for (rule, _) in self
-                .clauses
-                .iter()
-                .filter(|(_, clause)| objects && clause.does == Some(Behaviour::BeyondReading))
-            {
-                found.push(Match {
+            for (rule, _) in self.clauses.iter().filter(|(_, clause)| {
+                has_objection && clause.behaviour == Some(Behaviour::BeyondReading)
+            }) {
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading: "sql",
@@ -100,9 +98,9 @@ impl Detector for Statements {
         }
         match place.outbound().read_as {
             ReadAs::Sql => {
-                self.judge(text.raw(), "sql", found);
+                self.judge(text.raw(), "sql", matches);
                 if text.plain() != text.raw() {
-                    self.judge(text.plain(), "plain", found);
+                    self.judge(text.plain(), "plain", matches);
                 }
             }
             ReadAs::Shell | ReadAs::Code(_) => {
@@ -110,9 +108,9 @@ impl Detector for Statements {
                     .outbound()
                     .script
                     .into_iter()
-                    .flat_map(|script| script.sql())
+                    .flat_map(|script| script.sql_texts())
                 {
-                    self.judge(&statement, "shell", found);
+                    self.judge(&statement, "shell", matches);
                 }
             }
             _ => {}

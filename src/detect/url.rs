@@ -20,7 +20,7 @@ pub use hosts::{HostDecision, HostList, HostPattern, Hosts};
 pub use lookup::{Answers, Lookup, NAMES, UnresolvedNames};
 pub use spec::Spec;
 
-pub(crate) use fold::like;
+pub(crate) use fold::ascii_look_alike;
 
 use std::collections::HashSet;
 
@@ -61,26 +61,26 @@ struct Urls {
 }
 
 impl Detector for Urls {
-    fn scan(&self, text: &Text<'_>, place: &Place<'_>, found: &mut Vec<Match>) {
+    fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
         match place.outbound().read_as {
-            ReadAs::Url => self.judge(&UrlFacts::argument(text.raw(), place), found),
+            ReadAs::Url => self.judge(&UrlFacts::argument(text.raw(), place), matches),
             // A tool that takes paths often accepts addresses too.
             ReadAs::Path if text.raw().contains(':') => {
-                self.judge(&UrlFacts::path(text.raw(), place), found)
+                self.judge(&UrlFacts::path(text.raw(), place), matches)
             }
             ReadAs::Shell | ReadAs::Code(_) => {
-                let mut known = HashSet::new();
+                let mut seen = HashSet::new();
                 for url in place
                     .outbound()
                     .script
                     .into_iter()
                     .flat_map(|script| script.urls())
                 {
-                    if known.len() == URLS {
-                        return self.judge(&UrlFacts::too_many(), found);
+                    if seen.len() == URLS {
+                        return self.judge(&UrlFacts::too_many(), matches);
                     }
-                    if known.insert(url) {
-                        self.judge(&UrlFacts::command(url, place), found);
+                    if seen.insert(url) {
+                        self.judge(&UrlFacts::command(url, place), matches);
                     }
                 }
             }
@@ -90,13 +90,13 @@ impl Detector for Urls {
 }
 
 impl Urls {
-    fn judge(&self, seen: &UrlFacts, found: &mut Vec<Match>) {
+    fn judge(&self, facts: &UrlFacts, matches: &mut Vec<Match>) {
         for (rule, spec) in &self.rules {
-            if found.iter().any(|hit| hit.rule == *rule) {
+            if matches.iter().any(|hit| hit.rule == *rule) {
                 continue;
             }
-            if let Some(reading) = spec.matches(seen) {
-                found.push(Match {
+            if let Some(reading) = spec.matches(facts) {
+                matches.push(Match {
                     rule: *rule,
                     span: None,
                     reading,

@@ -11,9 +11,9 @@ use super::{Located, Table};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Day {
     /// The date as `YYYY-MM-DD`.
-    pub written: Box<str>,
+    pub text: Box<str>,
     /// When the day ends.
-    pub ends: SystemTime,
+    pub end: SystemTime,
 }
 
 impl Day {
@@ -22,13 +22,13 @@ impl Day {
         let begins = humantime::parse_rfc3339(&format!("{written}T00:00:00Z")).ok()?;
         let ends = begins + Duration::from_secs(86_400);
         // If the month has no such day, formatting the parsed time gives another date.
-        let same = written.len() == 10
+        let exists = written.len() == 10
             && humantime::format_rfc3339_seconds(begins)
                 .to_string()
                 .starts_with(written);
-        same.then(|| Self {
-            written: written.into(),
-            ends,
+        exists.then(|| Self {
+            text: written.into(),
+            end: ends,
         })
     }
 
@@ -50,7 +50,7 @@ impl Table<'_> {
             Content::Other(DeValue::Datetime(date)) => date.to_string(),
             Content::String(text) => text.to_owned(),
             _ => {
-                self.wrong(&value, key, "a day");
+                self.report_type(&value, key, "a day");
                 return None;
             }
         };
@@ -75,7 +75,7 @@ mod tests {
     fn a_day_is_one_of_the_calendar() {
         let day = Day::read("2028-02-29").unwrap();
         assert_eq!(
-            humantime::format_rfc3339_seconds(day.ends).to_string(),
+            humantime::format_rfc3339_seconds(day.end).to_string(),
             "2028-03-01T00:00:00Z"
         );
         for none in [
@@ -88,9 +88,6 @@ mod tests {
         ] {
             assert_eq!(Day::read(none), None, "{none}");
         }
-        assert_eq!(
-            Day::after(day.ends, 30).unwrap().written.as_ref(),
-            "2028-03-31"
-        );
+        assert_eq!(Day::after(day.end, 30).unwrap().text.as_ref(), "2028-03-31");
     }
 }

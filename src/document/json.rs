@@ -13,7 +13,7 @@ impl Table<'_> {
     pub fn json(&self, key: &str) -> Option<Located<String>> {
         let value = self.take(key)?;
         let place = self.source.place(value.at);
-        match written(&value, 0) {
+        match to_json(&value, 0) {
             Some(json) => Some(Located { value: json, place }),
             None => {
                 let message = format!(
@@ -32,14 +32,14 @@ impl Table<'_> {
             value.content,
             Content::Integer(..) | Content::Other(DeValue::Float(_))
         ) {
-            self.wrong(&value, key, "a number");
+            self.report_type(&value, key, "a number");
             return None;
         }
         self.json(key)
     }
 }
 
-fn written(value: &Value<'_>, depth: usize) -> Option<String> {
+fn to_json(value: &Value<'_>, depth: usize) -> Option<String> {
     if depth > DEPTH {
         return None;
     }
@@ -58,13 +58,13 @@ fn written(value: &Value<'_>, depth: usize) -> Option<String> {
         Content::List(items) => {
             let items: Option<Vec<String>> = items
                 .clone()
-                .map(|item| written(&item, depth + 1))
+                .map(|item| to_json(&item, depth + 1))
                 .collect();
             format!("[{}]", items?.join(","))
         }
         Content::Table(members) => {
             let members = members.all().map(|(key, _, value)| {
-                Some(format!("{}:{}", quote(key)?, written(&value, depth + 1)?))
+                Some(format!("{}:{}", quote(key)?, to_json(&value, depth + 1)?))
             });
             format!(
                 "{{{}}}",

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The file no longer contains `before`, or it cannot be written.
 pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
     let target = fs::canonicalize(path)?;
-    let about = fs::metadata(&target)?;
+    let metadata = fs::metadata(&target)?;
     let mut name = std::ffi::OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
     name.push(format!(".{}.new", std::process::id()));
@@ -22,14 +22,14 @@ pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&new)?;
-    let written = (|| {
-        let made = file.metadata()?;
-        if (made.uid(), made.gid()) != (about.uid(), about.gid()) {
-            fchown(&file, Some(about.uid()), Some(about.gid())).map_err(|error| {
+    let result = (|| {
+        let current = file.metadata()?;
+        if (current.uid(), current.gid()) != (metadata.uid(), metadata.gid()) {
+            fchown(&file, Some(metadata.uid()), Some(metadata.gid())).map_err(|error| {
                 io::Error::new(error.kind(), format!("its owner cannot be kept: {error}"))
             })?;
         }
-        file.set_permissions(Permissions::from_mode(about.mode() & 0o7777))?;
+        file.set_permissions(Permissions::from_mode(metadata.mode() & 0o7777))?;
         file.write_all(after.as_bytes())?;
         file.sync_all()?;
         if fs::read(&target)? != before.as_bytes() {
@@ -37,11 +37,11 @@ pub fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
         }
         fs::rename(&new, &target)
     })();
-    if written.is_err() {
+    if result.is_err() {
         // Best effort: nothing depends on its removal.
         fs::remove_file(&new).unwrap_or_default();
     }
-    written?;
+    result?;
     match target.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),

@@ -79,7 +79,7 @@ impl<'t> Source<'t> {
     }
 
     /// Returns a text of the file that outlives the file. A text of a built-in file is not copied.
-    pub(super) fn keep(&self, text: &str) -> ByteString {
+    pub(super) fn to_byte_string(&self, text: &str) -> ByteString {
         // If the text is one of those in the binary, its address gives its offset among them.
         let offset = (text.as_ptr() as usize).wrapping_sub(PREPARED_TEXTS.as_ptr() as usize);
         let built_in = PREPARED_TEXTS.get(offset..offset.saturating_add(text.len()));
@@ -99,16 +99,16 @@ impl<'t> Source<'t> {
         at: usize,
         read: impl FnOnce(&Table<'_>) -> Option<T>,
     ) -> Result<T, Vec<Fault>> {
-        let made = read(&Table {
+        let value = read(&Table {
             source: &self,
             members: root,
             at,
-            used: RefCell::default(),
+            used_keys: RefCell::default(),
         });
         let mut faults = self.faults.into_inner();
         faults.sort_by_key(|fault| (fault.line, fault.column));
-        match made {
-            Some(made) if faults.is_empty() => Ok(made),
+        match value {
+            Some(value) if faults.is_empty() => Ok(value),
             _ if faults.is_empty() => Err(vec![Fault::of_file(
                 &*self.file,
                 "the file could not be read",

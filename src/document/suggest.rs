@@ -2,9 +2,9 @@
 
 /// Returns a hint for an unknown word: the nearest known word, or all of them.
 pub fn suggest(word: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|name| (distance(word, name), *name)).min();
-    match near {
-        Some((far, name)) if far <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
+    let nearest = known.iter().map(|name| (distance(word, name), *name)).min();
+    match nearest {
+        Some((edits, name)) if edits <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
         _ => {
             let mut known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
             known.sort();

@@ -1,5 +1,5 @@
 //! Values of a file, either from the TOML parser or as written by the build
-//! ([`prepared`][super::prepared]).
+//! (see `super::prepared`).
 
 use std::{iter, slice};
 
@@ -46,7 +46,7 @@ pub(super) enum Members<'s> {
 pub(super) type Member<'s> = (&'s str, usize, Value<'s>);
 
 impl<'s> Value<'s> {
-    fn parsed(value: &'s Spanned<DeValue<'s>>) -> Self {
+    fn from_parsed(value: &'s Spanned<DeValue<'s>>) -> Self {
         let content = match value.get_ref() {
             DeValue::String(text) => Content::String(text),
             DeValue::Integer(integer) => Content::Integer(integer.as_str(), integer.radix()),
@@ -61,7 +61,7 @@ impl<'s> Value<'s> {
         }
     }
 
-    fn prepared(from: &mut Reader<'s>) -> Option<Self> {
+    fn from_prepared(from: &mut Reader<'s>) -> Option<Self> {
         let kind = *from.bytes(1)?.first()?;
         let at = from.number()? as usize;
         let content = match kind {
@@ -98,10 +98,10 @@ impl<'s> Iterator for List<'s> {
 
     fn next(&mut self) -> Option<Value<'s>> {
         match self {
-            Self::Parsed(values) => values.next().map(Value::parsed),
+            Self::Parsed(values) => values.next().map(Value::from_parsed),
             Self::Prepared(from, left) => {
                 *left = left.saturating_sub(1);
-                Value::prepared(from)
+                Value::from_prepared(from)
             }
         }
     }
@@ -118,23 +118,24 @@ impl<'s> Members<'s> {
     /// Returns the value of a key.
     pub(super) fn get(self, key: &str) -> Option<Value<'s>> {
         match self {
-            Self::Parsed(table) => table.get(key).map(Value::parsed),
+            Self::Parsed(table) => table.get(key).map(Value::from_parsed),
             Self::Prepared(bytes) => {
                 let mut from = Reader(bytes);
                 let tags = from.numbers()?;
                 let starts = from.numbers()?;
                 let tag = prepared::tag(key).to_le_bytes();
-                let same = tags.iter().zip(starts).filter(|(other, _)| **other == tag);
-                same.filter_map(|(_, start)| {
-                    let mut member = Reader(from.0.get(u32::from_le_bytes(*start) as usize..)?);
-                    let (name, _) = prepared::read_key(&mut member, PREPARED_TEXTS)?;
-                    if name == key {
-                        Value::prepared(&mut member)
-                    } else {
-                        None
-                    }
-                })
-                .next()
+                let candidates = tags.iter().zip(starts).filter(|(other, _)| **other == tag);
+                candidates
+                    .filter_map(|(_, start)| {
+                        let mut member = Reader(from.0.get(u32::from_le_bytes(*start) as usize..)?);
+                        let (name, _) = prepared::read_key(&mut member, PREPARED_TEXTS)?;
+                        if name == key {
+                            Value::from_prepared(&mut member)
+                        } else {
+                            None
+                        }
+                    })
+                    .next()
             }
         }
     }
@@ -144,7 +145,7 @@ impl<'s> Members<'s> {
         match self {
             Self::Parsed(table) => Box::new(table.iter().map(|(key, value)| {
                 let name: &str = key.get_ref();
-                (name, key.span().start, Value::parsed(value))
+                (name, key.span().start, Value::from_parsed(value))
             })),
             Self::Prepared(bytes) => {
                 let mut from = Reader(bytes);
@@ -152,7 +153,7 @@ impl<'s> Members<'s> {
                 let _ = from.numbers().and_then(|_| from.numbers());
                 Box::new(iter::from_fn(move || {
                     let (name, at) = prepared::read_key(&mut from, PREPARED_TEXTS)?;
-                    Some((name, at, Value::prepared(&mut from)?))
+                    Some((name, at, Value::from_prepared(&mut from)?))
                 }))
             }
         }

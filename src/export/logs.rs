@@ -15,9 +15,9 @@ use crate::message::{Json, ReadLimits, Value, ValueKind};
 use crate::record::entry::member;
 
 /// Maximum depth to which a line is encoded as attributes; deeper values remain JSON.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Members that are fields of a record and therefore no attributes.
-const FIELDS: [&str; 4] = [
+const RECORD_FIELDS: [&str; 4] = [
     member::time::NAME,
     member::event::NAME,
     member::trace::NAME,
@@ -83,9 +83,9 @@ fn record(line: &str) -> LogRecord {
     });
     let members = root
         .members()
-        .filter(|(name, _)| !FIELDS.contains(&&**name));
+        .filter(|(name, _)| !RECORD_FIELDS.contains(&&**name));
     record.attributes = members
-        .map(|(name, value)| attribute(&name, any(value, DEPTH)))
+        .map(|(name, value)| attribute(&name, to_any(value, MAX_DEPTH)))
         .collect();
     record
 }
@@ -126,7 +126,7 @@ fn severity(word: &str) -> SeverityNumber {
     }
 }
 
-fn any(value: Value<'_>, depth: usize) -> Any {
+fn to_any(value: Value<'_>, depth: usize) -> Any {
     match value.kind() {
         ValueKind::Object | ValueKind::Array if depth == 0 => {
             Any::StringValue(value.raw().to_owned())
@@ -134,14 +134,14 @@ fn any(value: Value<'_>, depth: usize) -> Any {
         ValueKind::Object => Any::KvlistValue(KeyValueList {
             values: value
                 .members()
-                .map(|(name, value)| attribute(&name, any(value, depth - 1)))
+                .map(|(name, value)| attribute(&name, to_any(value, depth - 1)))
                 .collect::<Vec<KeyValue>>(),
         }),
         ValueKind::Array => Any::ArrayValue(ArrayValue {
             values: value
                 .elements()
                 .map(|value| AnyValue {
-                    value: Some(any(value, depth - 1)),
+                    value: Some(to_any(value, depth - 1)),
                 })
                 .collect(),
         }),
@@ -211,7 +211,7 @@ mod tests {
             record.body.unwrap().value,
             Some(Any::StringValue("judged block".to_owned()))
         );
-        let told = |name: &str| {
+        let attribute_value = |name: &str| {
             let found = record
                 .attributes
                 .iter()
@@ -220,17 +220,22 @@ mod tests {
                 .and_then(|attribute| attribute.value.clone())
                 .and_then(|value| value.value)
         };
-        assert_eq!(told(member::bytes::NAME), Some(Any::IntValue(12)));
         assert_eq!(
-            (told("f"), told("yes")),
+            attribute_value(member::bytes::NAME),
+            Some(Any::IntValue(12))
+        );
+        assert_eq!(
+            (attribute_value("f"), attribute_value("yes")),
             (Some(Any::DoubleValue(0.5)), Some(Any::BoolValue(true)))
         );
-        let Some(Any::ArrayValue(list)) = told("list") else {
+        let Some(Any::ArrayValue(list)) = attribute_value("list") else {
             panic!()
         };
         assert_eq!(list.values[0].value, Some(Any::StringValue("a".to_owned())));
         assert!(
-            FIELDS.iter().all(|name| told(name).is_none()),
+            RECORD_FIELDS
+                .iter()
+                .all(|name| attribute_value(name).is_none()),
             "no field stands twice"
         );
     }
@@ -242,14 +247,14 @@ mod tests {
             r#"{"d":"#.repeat(20),
             "}".repeat(20)
         );
-        let written = ExportLogsServiceRequest::decode(
+        let decoded = ExportLogsServiceRequest::decode(
             request(
                 &[deep.into()],
                 &ExportResource::new(&crate::config::OtlpConfig::new(String::new())),
             )
             .body,
         );
-        assert!(format!("{written:?}").contains(r#"{\"d\":{\"d\":"#));
+        assert!(format!("{decoded:?}").contains(r#"{\"d\":{\"d\":"#));
         let odd = record("not JSON");
         assert_eq!(
             odd.body.unwrap().value,

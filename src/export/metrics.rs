@@ -16,27 +16,27 @@ use prost::Message as _;
 use super::resource::{ExportResource, nanos, text};
 use super::send::Request;
 
-/// Returns requests with all families. Each has at most `most` points, unless a single family has
+/// Returns requests with all families. Each has at most `limit` points, unless a single family has
 /// more.
 pub(super) fn requests(
     families: &[MetricFamily],
     origin: &ExportResource,
-    began: SystemTime,
-    most: usize,
+    start: SystemTime,
+    limit: usize,
 ) -> Vec<Request> {
-    let began = nanos(began);
+    let start_nanos = nanos(start);
     let now = nanos(SystemTime::now());
     let mut out = Vec::new();
     let mut metrics = Vec::new();
     let mut points = 0;
     for family in families {
-        let more = family.get_metric().len();
-        if points > 0 && points + more > most {
+        let series_count = family.get_metric().len();
+        if points > 0 && points + series_count > limit {
             out.push(request(std::mem::take(&mut metrics), points, origin));
             points = 0;
         }
-        metrics.extend(metric(family, began, now));
-        points += more;
+        metrics.extend(metric(family, start_nanos, now));
+        points += series_count;
     }
     if points > 0 {
         out.push(request(metrics, points, origin));
@@ -64,13 +64,13 @@ fn request(metrics: Vec<Metric>, points: usize, origin: &ExportResource) -> Requ
     }
 }
 
-fn metric(family: &MetricFamily, began: u64, now: u64) -> Option<Metric> {
+fn metric(family: &MetricFamily, start_nanos: u64, now: u64) -> Option<Metric> {
     let series = family.get_metric().iter();
     let temporality = AggregationTemporality::Cumulative as i32;
     let data = match family.get_field_type() {
         MetricType::COUNTER => Data::Sum(Sum {
             data_points: series
-                .map(|one| number(one, one.get_counter().get_value(), began, now))
+                .map(|one| number(one, one.get_counter().get_value(), start_nanos, now))
                 .collect(),
             aggregation_temporality: temporality,
             is_monotonic: true,
@@ -81,7 +81,7 @@ fn metric(family: &MetricFamily, began: u64, now: u64) -> Option<Metric> {
                 .collect(),
         }),
         MetricType::HISTOGRAM => Data::Histogram(Histogram {
-            data_points: series.map(|one| histogram(one, began, now)).collect(),
+            data_points: series.map(|one| histogram(one, start_nanos, now)).collect(),
             aggregation_temporality: temporality,
         }),
         MetricType::SUMMARY | MetricType::UNTYPED => return None,
@@ -96,10 +96,10 @@ fn metric(family: &MetricFamily, began: u64, now: u64) -> Option<Metric> {
     })
 }
 
-fn number(series: &Series, value: f64, began: u64, now: u64) -> NumberDataPoint {
+fn number(series: &Series, value: f64, start_nanos: u64, now: u64) -> NumberDataPoint {
     NumberDataPoint {
         attributes: labels(series),
-        start_time_unix_nano: began,
+        start_time_unix_nano: start_nanos,
         time_unix_nano: now,
         value: Some(Value::AsDouble(value)),
         ..NumberDataPoint::default()
@@ -108,11 +108,11 @@ fn number(series: &Series, value: f64, began: u64, now: u64) -> NumberDataPoint 
 
 /// Encodes a histogram. Buckets of OTLP count values between two bounds; those of Prometheus count
 /// all values below one.
-fn histogram(series: &Series, began: u64, now: u64) -> HistogramDataPoint {
-    let told = series.get_histogram();
-    let count = told.get_sample_count();
+fn histogram(series: &Series, start_nanos: u64, now: u64) -> HistogramDataPoint {
+    let data = series.get_histogram();
+    let count = data.get_sample_count();
     let bounded = || {
-        told.get_bucket()
+        data.get_bucket()
             .iter()
             .filter(|bucket| bucket.upper_bound().is_finite())
     };
@@ -127,10 +127,10 @@ fn histogram(series: &Series, began: u64, now: u64) -> HistogramDataPoint {
     bucket_counts.push(count.saturating_sub(below));
     HistogramDataPoint {
         attributes: labels(series),
-        start_time_unix_nano: began,
+        start_time_unix_nano: start_nanos,
         time_unix_nano: now,
         count,
-        sum: Some(told.get_sample_sum()),
+        sum: Some(data.get_sample_sum()),
         explicit_bounds: bounded().map(|bucket| bucket.upper_bound()).collect(),
         bucket_counts,
         ..HistogramDataPoint::default()

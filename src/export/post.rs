@@ -19,11 +19,11 @@ use crate::config::OtlpConfig;
 use crate::trust;
 
 /// Maximum length of a response, which reports how many records were rejected, and why.
-const ANSWER_BYTES: usize = 64 << 10;
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
 /// Maximum length of the head of a response.
-const HEAD_BYTES: usize = 32 << 10;
+const MAX_HEAD_BYTES: usize = 32 << 10;
 /// Time after which an idle connection is closed.
-const KEPT: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Collector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -48,7 +48,7 @@ pub(super) enum SendError {
     Refused(StatusCode),
     /// The collector cannot accept the request now.
     #[error("it answers with status {status}")]
-    Later {
+    Unavailable {
         /// The status of the response.
         status: StatusCode,
         /// The time to wait before the next attempt.
@@ -59,7 +59,7 @@ pub(super) enum SendError {
     Unreadable,
     /// The collector did not respond in time.
     #[error("it does not answer within {} ms", .0.as_millis())]
-    Late(Duration),
+    Timeout(Duration),
     /// There is no connection, or it was interrupted.
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
@@ -107,10 +107,10 @@ impl Collector {
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(4)
-            .http1_max_buf_size(HEAD_BYTES)
-            .http2_max_header_list_size(HEAD_BYTES as u32)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .http2_max_header_list_size(MAX_HEAD_BYTES as u32)
             .build(connector);
         Ok(Self {
             client,
@@ -126,7 +126,7 @@ impl Collector {
     /// Why the request was not accepted.
     pub(super) async fn post(&self, signal: &str, body: Bytes) -> Result<AcceptedCount, SendError> {
         let exchange = tokio::time::timeout(self.timeout, self.exchange(signal, body)).await;
-        exchange.unwrap_or(Err(SendError::Late(self.timeout)))
+        exchange.unwrap_or(Err(SendError::Timeout(self.timeout)))
     }
 
     #[allow(clippy::disallowed_methods, reason = "what `Limited` holds is bounded")]
@@ -146,51 +146,51 @@ impl Collector {
             .map_err(|error| unreachable(&error))?;
         let status = response.status();
         if matches!(status.as_u16(), 429 | 502 | 503 | 504) {
-            return Err(SendError::Later {
+            return Err(SendError::Unavailable {
                 status,
-                after: after(response.headers()),
+                after: retry_after(response.headers()),
             });
         }
         if status != StatusCode::OK {
             return Err(SendError::Refused(status));
         }
-        let answer = Limited::new(response.into_body(), ANSWER_BYTES)
+        let reply = Limited::new(response.into_body(), MAX_RESPONSE_BYTES)
             .collect()
             .await
             .map_err(|_| SendError::Unreadable)?;
-        rejected(signal, answer.to_bytes())
+        rejected_count(signal, reply.to_bytes())
             .map(|rejected| AcceptedCount { rejected })
             .ok_or(SendError::Unreadable)
     }
 }
 
 /// Returns the number of rejected records in a response; `None` if the response cannot be read.
-fn rejected(signal: &str, answer: Bytes) -> Option<u64> {
-    let rejected = match signal {
-        "logs" => ExportLogsServiceResponse::decode(answer)
+fn rejected_count(signal: &str, response: Bytes) -> Option<u64> {
+    let count = match signal {
+        "logs" => ExportLogsServiceResponse::decode(response)
             .ok()?
             .partial_success
             .map(|partial| partial.rejected_log_records),
-        "traces" => ExportTraceServiceResponse::decode(answer)
+        "traces" => ExportTraceServiceResponse::decode(response)
             .ok()?
             .partial_success
             .map(|partial| partial.rejected_spans),
-        _ => ExportMetricsServiceResponse::decode(answer)
+        _ => ExportMetricsServiceResponse::decode(response)
             .ok()?
             .partial_success
             .map(|partial| partial.rejected_data_points),
     };
-    Some(rejected.unwrap_or_default().try_into().unwrap_or_default())
+    Some(count.unwrap_or_default().try_into().unwrap_or_default())
 }
 
 /// Returns the time that the collector asks clients to wait (`Retry-After`: RFC 9110, section
 /// 10.2.3).
-fn after(headers: &HeaderMap) -> Option<Duration> {
-    let told = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = told.parse() {
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let at = httpdate::parse_http_date(told).ok()?;
+    let at = httpdate::parse_http_date(text).ok()?;
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
@@ -200,14 +200,17 @@ mod tests {
 
     #[test]
     fn how_long_to_wait_is_read_in_both_ways() {
-        let told = |value: &str| {
+        let wait_for = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::RETRY_AFTER, value.parse().unwrap());
-            after(&headers)
+            retry_after(&headers)
         };
-        assert_eq!(told("7"), Some(Duration::from_secs(7)));
-        assert_eq!(told("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
-        let soon = told("Fri, 01 Jan 2100 00:00:00 GMT").unwrap();
+        assert_eq!(wait_for("7"), Some(Duration::from_secs(7)));
+        assert_eq!(
+            wait_for("Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(Duration::ZERO)
+        );
+        let soon = wait_for("Fri, 01 Jan 2100 00:00:00 GMT").unwrap();
         assert!(soon > Duration::from_secs(86_400 * 365), "{soon:?}");
         for bad in [
             "",
@@ -216,17 +219,17 @@ mod tests {
             "Sun, 06 Foo 1994 08:49:37 GMT",
             "Sun, 99 Nov 1994 08:49:37 GMT",
         ] {
-            assert_eq!(told(bad), None, "{bad}");
+            assert_eq!(wait_for(bad), None, "{bad}");
         }
-        assert_eq!(after(&HeaderMap::new()), None);
+        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 
     #[test]
     fn an_answer_that_is_none_is_not_taken_for_one() {
-        assert_eq!(rejected("logs", Bytes::new()), Some(0));
+        assert_eq!(rejected_count("logs", Bytes::new()), Some(0));
         for signal in ["logs", "traces", "metrics"] {
             assert_eq!(
-                rejected(signal, Bytes::from_static(b"<html>hello</html>")),
+                rejected_count(signal, Bytes::from_static(b"<html>hello</html>")),
                 None,
                 "{signal}"
             );
@@ -239,7 +242,10 @@ mod tests {
                 },
             ),
         };
-        assert_eq!(rejected("logs", partial.encode_to_vec().into()), Some(3));
+        assert_eq!(
+            rejected_count("logs", partial.encode_to_vec().into()),
+            Some(3)
+        );
     }
 
     #[test]

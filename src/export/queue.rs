@@ -10,9 +10,9 @@ use crate::config::OtlpConfig;
 
 /// Queued records, the oldest first.
 pub(super) struct Queue<T> {
-    waiting: Mutex<QueuedRecords<T>>,
+    pending: Mutex<QueuedRecords<T>>,
     /// Notified when there are enough records for one request.
-    enough: Notify,
+    batch_ready: Notify,
     queue_records: usize,
     queue_bytes: usize,
     batch_records: usize,
@@ -34,13 +34,13 @@ impl<T> Queue<T> {
             batch_bytes,
             ..
         } = *config;
-        let waiting = Mutex::new(QueuedRecords {
+        let pending = Mutex::new(QueuedRecords {
             records: VecDeque::new(),
             bytes: 0,
         });
         Self {
-            waiting,
-            enough: Notify::new(),
+            pending,
+            batch_ready: Notify::new(),
             queue_records,
             queue_bytes,
             batch_records,
@@ -51,49 +51,49 @@ impl<T> Queue<T> {
 
     /// Adds a record of `bytes` bytes, or drops it if there is no room.
     pub(super) fn push(&self, record: T, bytes: usize) {
-        let mut waiting = self.waiting.lock();
-        if waiting.records.len() >= self.queue_records
-            || waiting.bytes.saturating_add(bytes) > self.queue_bytes
+        let mut pending = self.pending.lock();
+        if pending.records.len() >= self.queue_records
+            || pending.bytes.saturating_add(bytes) > self.queue_bytes
         {
-            drop(waiting);
+            drop(pending);
             self.dropped.inc();
             return;
         }
-        let had_enough = self.has_enough(&waiting);
-        waiting.bytes += bytes;
-        waiting.records.push_back((record, bytes));
-        let wakes = !had_enough && self.has_enough(&waiting);
-        drop(waiting);
-        if wakes {
-            self.enough.notify_one();
+        let had_enough = self.has_enough(&pending);
+        pending.bytes += bytes;
+        pending.records.push_back((record, bytes));
+        let should_wake = !had_enough && self.has_enough(&pending);
+        drop(pending);
+        if should_wake {
+            self.batch_ready.notify_one();
         }
     }
 
     /// Returns the next records for one request, at least one; `None` if the queue is empty.
     pub(super) fn take(&self) -> Option<Vec<T>> {
-        let mut waiting = self.waiting.lock();
+        let mut pending = self.pending.lock();
         let mut out = Vec::new();
         let mut bytes = 0;
-        while let Some((_, more)) = waiting.records.front() {
+        while let Some((_, more)) = pending.records.front() {
             if !out.is_empty()
                 && (out.len() >= self.batch_records || bytes + more > self.batch_bytes)
             {
                 break;
             }
             bytes += more;
-            out.extend(waiting.records.pop_front().map(|(record, _)| record));
+            out.extend(pending.records.pop_front().map(|(record, _)| record));
         }
-        waiting.bytes = waiting.bytes.saturating_sub(bytes);
+        pending.bytes = pending.bytes.saturating_sub(bytes);
         (!out.is_empty()).then_some(out)
     }
 
     /// Waits until there are enough records for one request.
-    pub(super) async fn enough(&self) {
-        self.enough.notified().await;
+    pub(super) async fn wait_for_batch(&self) {
+        self.batch_ready.notified().await;
     }
 
-    fn has_enough(&self, waiting: &QueuedRecords<T>) -> bool {
-        waiting.records.len() >= self.batch_records || waiting.bytes >= self.batch_bytes
+    fn has_enough(&self, pending: &QueuedRecords<T>) -> bool {
+        pending.records.len() >= self.batch_records || pending.bytes >= self.batch_bytes
     }
 }
 
@@ -136,9 +136,9 @@ mod tests {
         [(4, 60), (5, 60), (6, 500), (7, 1)]
             .into_iter()
             .for_each(|(n, bytes)| queue.push(n, bytes));
-        let taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
+        let batches: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
         assert_eq!(
-            taken,
+            batches,
             [vec![0, 1, 2], vec![3, 4], vec![5], vec![6], vec![7]]
         );
     }
@@ -148,13 +148,13 @@ mod tests {
         let queue = queue(100, 10_000);
         queue.push(0, 1);
         assert!(
-            tokio::time::timeout(std::time::Duration::from_millis(20), queue.enough())
+            tokio::time::timeout(std::time::Duration::from_millis(20), queue.wait_for_batch())
                 .await
                 .is_err()
         );
         queue.push(1, 1);
         queue.push(2, 1);
-        tokio::time::timeout(std::time::Duration::from_secs(5), queue.enough())
+        tokio::time::timeout(std::time::Duration::from_secs(5), queue.wait_for_batch())
             .await
             .unwrap();
     }

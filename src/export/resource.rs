@@ -20,22 +20,22 @@ impl ExportResource {
     pub(super) fn new(config: &OtlpConfig) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let instance = uuid::Uuid::new_v4().to_string();
-        let own = [
+        let defaults = [
             ("service.name", "lychgate"),
             ("service.version", version),
             ("service.instance.id", &instance),
         ];
-        let own = own
+        let defaults = defaults
             .into_iter()
             .filter(|(name, _)| !config.resource.contains_key(*name));
-        let told = config
+        let configured = config
             .resource
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
         Self {
             resource: Resource {
-                attributes: own
-                    .chain(told)
+                attributes: defaults
+                    .chain(configured)
                     .map(|(name, value)| text(name, value))
                     .collect(),
                 ..Resource::default()

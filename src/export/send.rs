@@ -13,20 +13,20 @@ use super::queue::Queue;
 use crate::record::ExportCounts;
 
 /// Maximum number of attempts for one request.
-const TRIES: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 /// Pause before the second attempt; it doubles with each further one.
-const PAUSE: Duration = Duration::from_secs(1);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum pause, including one that the collector asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Sends the records of one signal.
 pub(super) struct Sender {
     signal: &'static str,
-    post: Arc<Collector>,
+    collector: Arc<Collector>,
     counts: ExportCounts,
     stop: watch::Receiver<bool>,
     /// Whether the last request was accepted. Only the first of consecutive failures is logged.
-    well: AtomicBool,
+    is_healthy: AtomicBool,
 }
 
 /// A request, and the number of records in it.
@@ -38,21 +38,21 @@ pub(super) struct Request {
 impl Sender {
     pub(super) fn new(
         signal: &'static str,
-        post: Arc<Collector>,
+        collector: Arc<Collector>,
         counts: ExportCounts,
         stop: watch::Receiver<bool>,
     ) -> Self {
         Self {
             signal,
-            post,
+            collector,
             counts,
             stop,
-            well: AtomicBool::new(true),
+            is_healthy: AtomicBool::new(true),
         }
     }
 
     /// Sends queued records until the exporter is closed, and then the rest.
-    pub(super) async fn all<T>(
+    pub(super) async fn send_all<T>(
         self,
         queue: Arc<Queue<T>>,
         interval: Duration,
@@ -60,32 +60,36 @@ impl Sender {
     ) {
         let mut stop = self.stop.clone();
         loop {
-            let stops = tokio::select! {
+            let is_stopping = tokio::select! {
                 () = tokio::time::sleep(interval) => false,
-                () = queue.enough() => false,
+                () = queue.wait_for_batch() => false,
                 _ = stop.wait_for(|stop| *stop) => true,
             };
             while let Some(batch) = queue.take() {
                 self.send(request(batch)).await;
             }
-            if stops {
+            if is_stopping {
                 return;
             }
         }
     }
 
     /// Sends the current requests at each interval, and once more when the exporter is closed.
-    pub(super) async fn regularly(self, interval: Duration, requests: impl Fn() -> Vec<Request>) {
+    pub(super) async fn send_regularly(
+        self,
+        interval: Duration,
+        requests: impl Fn() -> Vec<Request>,
+    ) {
         let mut stop = self.stop.clone();
         loop {
-            let stops = tokio::select! {
+            let is_stopping = tokio::select! {
                 () = tokio::time::sleep(interval) => false,
                 _ = stop.wait_for(|stop| *stop) => true,
             };
             for request in requests() {
                 self.send(request).await;
             }
-            if stops {
+            if is_stopping {
                 return;
             }
         }
@@ -93,18 +97,18 @@ impl Sender {
 
     async fn send(&self, Request { body, records }: Request) {
         let mut stop = self.stop.clone();
-        let mut pause = PAUSE;
-        let mut tries = 1;
+        let mut pause = FIRST_PAUSE;
+        let mut attempts = 1;
         // Counts the records as failed even if this future is dropped.
-        let mut fate = BatchOutcome {
+        let mut outcome = BatchOutcome {
             counts: &self.counts,
             failed: records,
         };
         loop {
-            let why = match self.post.post(self.signal, body.clone()).await {
-                Ok(taken) => {
-                    let rejected = taken.rejected.min(records);
-                    fate.failed = 0;
+            let why = match self.collector.post(self.signal, body.clone()).await {
+                Ok(accepted) => {
+                    let rejected = accepted.rejected.min(records);
+                    outcome.failed = 0;
                     self.counts.accepted.inc_by(records - rejected);
                     self.counts.rejected.inc_by(rejected);
                     if rejected > 0 {
@@ -114,36 +118,38 @@ impl Sender {
                             "OTLP collector rejected records"
                         );
                     }
-                    if !self.well.swap(true, Ordering::Relaxed) {
+                    if !self.is_healthy.swap(true, Ordering::Relaxed) {
                         tracing::info!(signal = self.signal, "OTLP collector recovered");
                     }
                     return;
                 }
                 Err(why) => why,
             };
-            if self.well.swap(false, Ordering::Relaxed) {
+            if self.is_healthy.swap(false, Ordering::Relaxed) {
                 tracing::warn!(signal = self.signal, %why, "OTLP export failed");
             }
-            let asked = match why {
+            let retry_after = match why {
                 SendError::Refused(_) => {
-                    fate.failed = 0;
+                    outcome.failed = 0;
                     self.counts.rejected.inc_by(records);
                     return;
                 }
                 SendError::Unreadable => return,
-                SendError::Later { after, .. } => after,
-                SendError::Unreachable(_) | SendError::Late(_) => None,
+                SendError::Unavailable { after, .. } => after,
+                SendError::Unreachable(_) | SendError::Timeout(_) => None,
             };
-            if tries == TRIES || *stop.borrow() {
+            if attempts == MAX_ATTEMPTS || *stop.borrow() {
                 return;
             }
-            tries += 1;
-            let wait = asked.unwrap_or(pause + jitter(pause)).min(LONGEST_PAUSE);
+            attempts += 1;
+            let wait = retry_after
+                .unwrap_or(pause + jitter(pause))
+                .min(LONGEST_PAUSE);
             pause = (pause * 2).min(LONGEST_PAUSE);
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 // One last attempt, at once.
-                _ = stop.wait_for(|stop| *stop) => tries = TRIES,
+                _ = stop.wait_for(|stop| *stop) => attempts = MAX_ATTEMPTS,
             }
         }
     }

@@ -32,40 +32,47 @@ const LISTS: [(&str, &str, &str, ItemKind); 4] = [
 pub struct DeniedItem {
     /// The index in a batch of the message that requests it.
     pub item: usize,
-    pub thing: ItemKind,
+    pub kind: ItemKind,
     /// The name or the URI of the item.
     pub name: String,
     /// The reason for the denial.
-    pub why: DenialReason,
+    pub reason: DenialReason,
 }
 
 /// Returns the items that a message requests and its caller may not use.
-pub fn barred(message: &Message, context: &Context, tools: &Tools, pins: &Pins) -> Vec<DeniedItem> {
+pub fn denied_items(
+    message: &Message,
+    context: &Context,
+    tools: &Tools,
+    pins: &Pins,
+) -> Vec<DeniedItem> {
     let Some(access) = &context.caller.access else {
         return Vec::new();
     };
     let items = message.envelopes().iter().enumerate();
-    let all = items.filter_map(|(item, envelope)| {
-        let (thing, name) = asked_for(message, envelope)?;
+    let denied = items.filter_map(|(item, envelope)| {
+        let (kind, name) = requested_item(message, envelope)?;
         let hint = || {
             tools
                 .definition(&name)
-                .map_or_else(|| pinned(pins, &name), |known| known.only_reads)
+                .map_or_else(|| pinned_read_only(pins, &name), |known| known.only_reads)
         };
-        let why = access.thing(thing, &context.upstream, &name, hint).err()?;
+        let reason = access
+            .check_item(kind, &context.upstream, &name, hint)
+            .err()?;
         Some(DeniedItem {
             item,
-            thing,
+            kind,
             name,
-            why,
+            reason,
         })
     });
-    all.collect()
+    denied.collect()
 }
 
 /// Returns the item that a message requests: a request, or a notification that a server may treat
 /// as one.
-fn asked_for(message: &Message, envelope: &Envelope) -> Option<(ItemKind, String)> {
+fn requested_item(message: &Message, envelope: &Envelope) -> Option<(ItemKind, String)> {
     let params = message.body(envelope);
     let named = |key: &str| {
         params
@@ -81,12 +88,12 @@ fn asked_for(message: &Message, envelope: &Envelope) -> Option<(ItemKind, String
             (ItemKind::Resource, named("uri"))
         }
         "completion/complete" => {
-            let of = params?.get("ref")?;
-            let (thing, name) = match of.get("name") {
+            let reference = params?.get("ref")?;
+            let (kind, name) = match reference.get("name") {
                 Some(name) => (ItemKind::Prompt, name),
-                None => (ItemKind::Resource, of.get("uri")?),
+                None => (ItemKind::Resource, reference.get("uri")?),
             };
-            (thing, name.str().unwrap_or_default().into_owned())
+            (kind, name.str().unwrap_or_default().into_owned())
         }
         _ => return None,
     })
@@ -94,7 +101,7 @@ fn asked_for(message: &Message, envelope: &Envelope) -> Option<(ItemKind, String
 
 /// Returns whether a tool that no list has contained yet is read-only according to its pinned
 /// definition.
-fn pinned(pins: &Pins, name: &str) -> Option<bool> {
+fn pinned_read_only(pins: &Pins, name: &str) -> Option<bool> {
     let pin = pins.get(&Key {
         kind: Kind::Tool,
         name: name.into(),
@@ -109,7 +116,7 @@ fn pinned(pins: &Pins, name: &str) -> Option<bool> {
 
 /// Returns the bytes of a message with its lists reduced to what its caller may use; `None` if
 /// nothing changes.
-pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
+pub fn narrow_lists(message: &Message, context: &Context) -> Option<Bytes> {
     let access = context.caller.access.as_ref()?;
     let mut patch = Patch::default();
     for envelope in message
@@ -117,44 +124,44 @@ pub fn narrowed(message: &Message, context: &Context) -> Option<Bytes> {
         .iter()
         .filter(|envelope| envelope.is_answer())
     {
-        let asked = message.id(envelope).and_then(|id| context.open_request(id));
+        let request = message.id(envelope).and_then(|id| context.open_request(id));
         let Some(result) = message.body(envelope) else {
             continue;
         };
-        for (method, member, key, thing) in LISTS {
+        for (method, member, key, kind) in LISTS {
             // A response to no known request is filtered like any other.
-            if asked.is_some_and(|asked| &*asked.method != method) {
+            if request.is_some_and(|asked| &*asked.method != method) {
                 continue;
             }
             if let Some(list) = result
                 .get(member)
                 .filter(|list| list.kind() == ValueKind::Array)
             {
-                patch.leave_out(&kept_to(access, list, thing, key, context));
+                patch.leave_out(&mark_denied(access, list, kind, key, context));
             }
         }
     }
     patch.carry_out(message.bytes())
 }
 
-fn kept_to(
+fn mark_denied(
     access: &Access,
     list: Value<'_>,
-    thing: ItemKind,
+    kind: ItemKind,
     key: &str,
     context: &Context,
 ) -> Vec<(std::ops::Range<usize>, bool)> {
-    let goes = |element: Value<'_>| {
+    let is_denied = |element: Value<'_>| {
         let name = element
             .get(key)
             .and_then(|name| name.str())
             .unwrap_or_default();
         access
-            .thing(thing, &context.upstream, &name, || only_reads(element))
+            .check_item(kind, &context.upstream, &name, || only_reads(element))
             .is_err()
     };
     list.elements()
-        .map(|element| (element.span(), goes(element)))
+        .map(|element| (element.span(), is_denied(element)))
         .collect()
 }
 
@@ -178,7 +185,7 @@ mod tests {
             access: Access::for_caller(&[Arc::new(table)], &agent, None, &[]),
             ..Caller::default()
         };
-        let asked = OpenRequest {
+        let request = OpenRequest {
             id: "1".into(),
             method: method.into(),
             tool: None,
@@ -186,7 +193,7 @@ mod tests {
             target: CallTarget::Other,
         };
         Context {
-            asked: [asked].into(),
+            requests: [request].into(),
             caller,
             ..Context::new(agent, upstream, Era::Legacy)
         }
@@ -214,7 +221,7 @@ mod tests {
     fn lists_hold_what_may_be_used() {
         let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}, {"name":"b"},{"name":"c"}],"nextCursor":"x"}}"#;
         let shown = |words: &[&str]| {
-            let shown = narrowed(&parsed(list), &context("tools/list", denying(words)));
+            let shown = narrow_lists(&parsed(list), &context("tools/list", denying(words)));
             shown.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
         };
         assert_eq!(shown(&["*/d"]), None);
@@ -228,10 +235,12 @@ mod tests {
         );
         let prompts = r#"{"jsonrpc":"2.0","id":1,"result":{"prompts":[{"name":"b"}]}}"#;
         assert!(
-            narrowed(&parsed(prompts), &context("tools/list", denying(&["*"]))).is_none(),
+            narrow_lists(&parsed(prompts), &context("tools/list", denying(&["*"]))).is_none(),
             "a member of that name"
         );
-        assert!(narrowed(&parsed(prompts), &context("prompts/list", denying(&["*"]))).is_some());
+        assert!(
+            narrow_lists(&parsed(prompts), &context("prompts/list", denying(&["*"]))).is_some()
+        );
     }
 
     #[test]
@@ -239,7 +248,7 @@ mod tests {
         let ask = |text: &str| {
             let tools = Tools::default();
             let pins = Pins::default();
-            barred(
+            denied_items(
                 &parsed(text),
                 &context("x", denying(&["*/b", "*/file:///etc/*"])),
                 &tools,
@@ -293,7 +302,7 @@ mod tests {
             if let Some(hint) = hint {
                 let pin = crate::inspect::definitions::Pin {
                     content: Some(content(hint)),
-                    held: None,
+                    pending: None,
                 };
                 pins.insert(
                     Key {
@@ -304,7 +313,7 @@ mod tests {
                 );
             }
             assert_eq!(
-                barred(&call, &context("x", table()), &Tools::default(), &pins).len(),
+                denied_items(&call, &context("x", table()), &Tools::default(), &pins).len(),
                 count,
                 "{hint:?}"
             );

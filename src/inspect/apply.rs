@@ -9,10 +9,11 @@ use crate::text::strip_invisible;
 
 use super::hit::Hit;
 use super::rewrite::{
-    Cut, MARK, Outcome, WithheldPassages, carry_out, passage, redacted, redaction_mark, removed,
+    Cut, MARK, Outcome, WithheldPassages, carry_out, passage, redaction_mark, redaction_notice,
+    removal_notice,
 };
 use super::string::{Judge, Site};
-use super::wrap::wrapped;
+use super::wrap::wrap_text;
 
 /// Maximum number of rounds of cuts; a text that still has something to cut after them is withheld
 /// whole.
@@ -52,7 +53,7 @@ impl<'p> Judge<'p, '_> {
         }
         let mut withheld = WithheldPassages::default();
         let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
-        let wrapping: BTreeSet<&str> = hits
+        let wrap_rules: BTreeSet<&str> = hits
             .iter()
             .filter(wraps)
             .filter_map(|hit| self.rule(hit))
@@ -63,13 +64,13 @@ impl<'p> Judge<'p, '_> {
         withheld.passages = usize::from(!fragment && hits.iter().any(hides));
         let mut text = base.to_owned();
         let strips = |hit: &&Hit<'_>| !self.is_markup(hit) && self.action(hit) == Action::Strip;
-        let unseen: BTreeSet<&str> = hits
+        let strip_rules: BTreeSet<&str> = hits
             .iter()
             .filter(strips)
             .filter_map(|hit| self.rule(hit))
             .map(|rule| rule.id.as_str())
             .collect();
-        let mut redacting: BTreeSet<&str> = BTreeSet::new();
+        let mut redact_rules: BTreeSet<&str> = BTreeSet::new();
         for round in 0.. {
             let mut cuts = Vec::new();
             for hit in &hits {
@@ -91,7 +92,7 @@ impl<'p> Judge<'p, '_> {
                         }
                     }
                     Action::Redact if !hit.hidden => {
-                        redacting.insert(rule.id.as_str());
+                        redact_rules.insert(rule.id.as_str());
                         cuts.push(Cut {
                             span,
                             mark: redaction_mark(rule.id.as_str()),
@@ -107,34 +108,34 @@ impl<'p> Judge<'p, '_> {
             if cuts.is_empty() {
                 break;
             }
-            let before = text.matches(MARK).count();
+            let mark_count = text.matches(MARK).count();
             text = carry_out(&text, cuts);
-            withheld.passages += text.matches(MARK).count().saturating_sub(before);
+            withheld.passages += text.matches(MARK).count().saturating_sub(mark_count);
             if round >= ROUNDS {
                 break;
             }
             let mut matches = Vec::new();
-            let left = Text::new(text.as_str());
-            self.rules.scan(&left, place, &mut matches);
-            let found = matches
+            let remaining = Text::new(text.as_str());
+            self.rules.scan(&remaining, place, &mut matches);
+            let relevant = matches
                 .into_iter()
-                .filter(|found| !self.of_markup(found.rule));
-            hits = found
+                .filter(|found| !self.is_markup_rule(found.rule));
+            hits = relevant
                 .map(|found| self.hit(found, &text, place, site))
                 .collect();
-            if let Some(page) = left.parts().filter(|_| fragment) {
+            if let Some(page) = remaining.fragment_page().filter(|_| fragment) {
                 self.add_hits_of_parts(&text, &page, place, site, &mut hits);
             }
         }
-        let redaction = redacted(base, &text, &redacting, self.audit);
-        if !unseen.is_empty() {
-            let left = strip_invisible(&text);
-            if left != text {
+        let redaction = redaction_notice(base, &text, &redact_rules, self.audit);
+        if !strip_rules.is_empty() {
+            let stripped = strip_invisible(&text);
+            if stripped != text {
                 text = format!(
-                    "{}{left}",
-                    removed(
-                        &unseen,
-                        text.chars().count().abs_diff(left.chars().count()),
+                    "{}{stripped}",
+                    removal_notice(
+                        &strip_rules,
+                        text.chars().count().abs_diff(stripped.chars().count()),
                         self.audit
                     )
                 );
@@ -143,8 +144,8 @@ impl<'p> Judge<'p, '_> {
         if let Some(notice) = redaction {
             text.insert_str(0, &notice);
         }
-        if !wrapping.is_empty() {
-            match wrapped(&text, &wrapping, self.audit) {
+        if !wrap_rules.is_empty() {
+            match wrap_text(&text, &wrap_rules, self.audit) {
                 Some(wrapped) => text = wrapped,
                 None => return self.without_block(std::iter::empty(), place),
             }

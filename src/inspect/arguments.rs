@@ -65,7 +65,7 @@ struct Scope {
     /// Whether some argument is clearly something to execute.
     executes: bool,
     /// Whether its values are stored as they are.
-    kept: bool,
+    stored: bool,
     /// Whether one of its members names a folder.
     has_folder: bool,
     /// Whether its paths are those of a container, not of this machine.
@@ -84,7 +84,7 @@ struct Frame<'j> {
     /// not matter.
     pinned: bool,
     /// Whether the name of the value indicates something to act on rather than to store.
-    order: bool,
+    is_order: bool,
     scope: Rc<Scope>,
     /// Whether a joined unit already contains it.
     covered: bool,
@@ -112,15 +112,15 @@ pub(super) fn place_arguments<'m>(
         tool: Rc::new(Tool::new(tool, described)),
         language: None,
         executes: false,
-        kept: false,
+        stored: false,
         has_folder: false,
         in_container: false,
         is_routed: false,
     };
-    let opened = arguments
+    let json_text = arguments
         .str()
         .filter(|text| text.trim_start().starts_with('{'));
-    let opened = opened.and_then(|text| {
+    let parsed = json_text.and_then(|text| {
         Json::parse(
             Bytes::copy_from_slice(text.as_bytes()),
             &ReadLimits::default(),
@@ -128,7 +128,7 @@ pub(super) fn place_arguments<'m>(
         .ok()
     });
     let readers = readers.for_tool(tool, definition);
-    if let Some(json) = opened {
+    if let Some(json) = parsed {
         // Some clients send the arguments as a JSON string, and some servers accept that.
         let root = Frame::root(json.root(), scope);
         units.walk(root, &readers, 1, |text| Cow::Owned(text.into_owned()));
@@ -147,7 +147,7 @@ impl<'j> Frame<'j> {
             argument: String::new(),
             head: Head::Unknown,
             pinned: false,
-            order: true,
+            is_order: true,
             scope: Rc::new(scope),
             covered: false,
             listed: false,
@@ -177,14 +177,14 @@ impl<'m> Units<'m> {
         root: Frame<'j>,
         readers: &ToolReaders<'_>,
         depth: usize,
-        keep: fn(Cow<'j, str>) -> Cow<'m, str>,
+        convert: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let mut frames = vec![root];
         while let Some(frame) = frames.pop() {
             match frame.value.kind() {
-                ValueKind::Object => self.object(&frame, readers, &mut frames, keep),
+                ValueKind::Object => self.object(&frame, readers, &mut frames, convert),
                 ValueKind::Array => self.array(&frame, &mut frames),
-                ValueKind::String => self.string(frame, readers, depth, keep),
+                ValueKind::String => self.string(frame, readers, depth, convert),
                 _ => {}
             }
         }
@@ -195,14 +195,14 @@ impl<'m> Units<'m> {
         parent: &Frame<'j>,
         step: &str,
         value: Value<'j>,
-        named: bool,
+        is_named: bool,
     ) -> Frame<'j> {
         self.nodes.push(Node {
             parent: parent.node,
             step: step.to_owned(),
         });
         let mut argument = parent.argument.clone();
-        if named && argument.len() < NAME_BYTES {
+        if is_named && argument.len() < NAME_BYTES {
             if !argument.is_empty() {
                 argument.push('.');
             }
@@ -214,7 +214,7 @@ impl<'m> Units<'m> {
             argument,
             head: parent.head,
             pinned: parent.pinned,
-            order: parent.order,
+            is_order: parent.is_order,
             scope: parent.scope.clone(),
             covered: parent.covered,
             listed: parent.listed,
@@ -226,7 +226,7 @@ impl<'m> Units<'m> {
         frame: &Frame<'j>,
         readers: &ToolReaders<'_>,
         frames: &mut Vec<Frame<'j>>,
-        keep: fn(Cow<'j, str>) -> Cow<'m, str>,
+        convert: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let members: Vec<(Cow<'j, str>, Value<'j>)> = frame.value.members().collect();
         let cell = members
@@ -249,26 +249,27 @@ impl<'m> Units<'m> {
             names::is_record(last_name(&frame.argument)),
             frame.pinned,
         ));
-        let covered = self.join(frame, &scope, &members, readers);
-        let paired = pairs::named_value(&members).map(|(at, text)| (at, text, ReadAs::Text));
-        let elsewhere = scope.kept || scope.in_container || scope.is_routed;
-        let joined = if elsewhere {
+        let covered_values = self.join(frame, &scope, &members, readers);
+        let named_pair =
+            pairs::name_value_pair(&members).map(|(at, text)| (at, text, ReadAs::Text));
+        let not_local = scope.stored || scope.in_container || scope.is_routed;
+        let paths = if not_local {
             Vec::new()
         } else {
             base_path::joined_paths(&members)
         };
-        let joined: Vec<_> = joined
+        let paths: Vec<_> = paths
             .into_iter()
             .map(|(at, text)| (at, text, ReadAs::Path))
             .collect();
         let start = frames.len();
-        for ((key, value), named) in members.into_iter().zip(heads) {
+        for ((key, value), named_head) in members.into_iter().zip(heads) {
             let mut child = self.child(frame, &key, value, true);
             child.scope = scope.clone();
-            child.covered |= covered
+            child.covered |= covered_values
                 .iter()
                 .any(|at| at.is_some_and(|at| at.span() == value.span()));
-            child.order = names::is_order(&key);
+            child.is_order = names::is_order(&key);
             child.listed = false;
             // `files: { "../x": "…" }`
             let file = frame.head == Head::Path
@@ -278,11 +279,11 @@ impl<'m> Units<'m> {
                 readers.kind(&child.argument),
                 frame.pinned,
                 frame.head,
-                named,
+                named_head,
             ) {
                 (Some(head), ..) => (child.head, child.pinned) = (head, true),
                 (None, true, Head::Text, _) => {}
-                (None, ..) if file => (child.head, child.order) = (Head::Loose, false),
+                (None, ..) if file => (child.head, child.is_order) = (Head::Loose, false),
                 // `command: { line: "…" }`: a member with a generic or unknown name is read as its
                 // parent is.
                 (None, _, Head::Shell | Head::Code | Head::Sql, Head::Unknown | Head::Loose) => {}
@@ -290,7 +291,7 @@ impl<'m> Units<'m> {
                     (child.head, child.pinned) = (
                         readers
                             .head(&child.argument)
-                            .map_or(named, |said| named.with(said)),
+                            .map_or(named_head, |declared| named_head.refined_by(declared)),
                         false,
                     );
                 }
@@ -298,9 +299,9 @@ impl<'m> Units<'m> {
             let node = self.nodes.len() - 1;
             let argument = child.argument.clone();
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
-            let pairs = paired
+            let pairs = named_pair
                 .iter()
-                .chain(&joined)
+                .chain(&paths)
                 .filter(|(at, ..)| at.span() == value.span());
             for (_, text, read_as) in pairs.cloned() {
                 let argument = argument.clone();
@@ -314,7 +315,7 @@ impl<'m> Units<'m> {
                 });
             }
             self.units.push(Unit {
-                text: keep(key),
+                text: convert(key),
                 argument,
                 role: Role::Key,
                 read_as,
@@ -386,7 +387,7 @@ impl<'m> Units<'m> {
     /// *" }]`.
     fn steps(&mut self, frame: &Frame<'_>, elements: &[Value<'_>]) {
         let Some(node) = frame.node.filter(|_| {
-            !frame.covered && !frame.scope.kept && frame.scope.tool.runs != Runs::Mentions
+            !frame.covered && !frame.scope.stored && frame.scope.tool.runs != Runs::Mentions
         }) else {
             return;
         };
@@ -416,14 +417,14 @@ impl<'m> Units<'m> {
         frame: Frame<'j>,
         readers: &ToolReaders<'_>,
         depth: usize,
-        keep: fn(Cow<'j, str>) -> Cow<'m, str>,
+        convert: fn(Cow<'j, str>) -> Cow<'m, str>,
     ) {
         let (Some(text), Some(node)) = (frame.value.str(), frame.node) else {
             return;
         };
         let mut opened = false;
         if depth < JSON_DEPTH
-            && frame.opens()
+            && frame.reads_json()
             && text.trim_start().starts_with(['{', '['])
             && let Ok(json) = Json::parse(
                 Bytes::copy_from_slice(text.as_bytes()),
@@ -437,7 +438,7 @@ impl<'m> Units<'m> {
                 argument: frame.argument.clone(),
                 head: frame.head,
                 pinned: false,
-                order: frame.order,
+                is_order: frame.is_order,
                 scope: frame.scope.clone(),
                 covered: false,
                 listed: false,
@@ -473,7 +474,7 @@ impl<'m> Units<'m> {
                 node,
             });
         }
-        for (text, read_as) in frame.further(&text, read_as) {
+        for (text, read_as) in frame.further_readings(&text, read_as) {
             let argument = frame.argument.clone();
             self.units.push(Unit {
                 text: text.into(),
@@ -485,7 +486,7 @@ impl<'m> Units<'m> {
             });
         }
         self.units.push(Unit {
-            text: keep(text),
+            text: convert(text),
             argument: frame.argument,
             role: Role::Value,
             read_as,
@@ -516,12 +517,12 @@ impl Scope {
                     .str()
                     .is_some_and(|text| text.trim_start().starts_with('{'))
         };
-        let called = members
+        let has_call = members
             .iter()
             .any(|(key, value)| names::is_call(key) && holds_call(*value));
         let name = members
             .iter()
-            .filter(|(key, _)| called && names::is_tool(key))
+            .filter(|(key, _)| has_call && names::is_tool(key))
             .find_map(|(_, value)| text(*value));
         let language = members
             .iter()
@@ -534,7 +535,7 @@ impl Scope {
                     ValueKind::String | ValueKind::Array | ValueKind::Object
                 )
         });
-        let inner = name.is_some();
+        let names_tool = name.is_some();
         let routed = self.tool.routes;
         Self {
             tool: name.map_or_else(
@@ -542,8 +543,8 @@ impl Scope {
                 |name| Rc::new(Tool::new(&name, false)),
             ),
             language: language.or_else(|| self.language.clone()),
-            executes: executes || (self.executes && !inner),
-            kept: (self.kept || record || pinned) && !inner,
+            executes: executes || (self.executes && !names_tool),
+            stored: (self.stored || record || pinned) && !names_tool,
             has_folder: members
                 .iter()
                 .zip(heads)

@@ -12,7 +12,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use miniz_oxide::inflate::{DecompressError, TINFLStatus};
 
-pub(super) use in_text::in_text;
+pub(super) use in_text::open_base64_runs;
 
 use super::SkipReason;
 use crate::detect::work::Budget;
@@ -41,15 +41,15 @@ pub(super) struct Contents {
     /// The texts in the block.
     pub(super) texts: Vec<String>,
     /// Why some of it was not read; `None` if all of it is text.
-    pub(super) unread: Option<SkipReason>,
+    pub(super) skip_reason: Option<SkipReason>,
     bytes: usize,
 }
 
 impl Contents {
-    fn unread(kind: &'static str, unread: SkipReason) -> Self {
+    fn with_skip_reason(kind: &'static str, unread: SkipReason) -> Self {
         Self {
             kind,
-            unread: Some(unread),
+            skip_reason: Some(unread),
             ..Self::default()
         }
     }
@@ -64,7 +64,7 @@ impl Contents {
         if fits {
             self.texts.push(text.to_owned());
         } else {
-            self.unread = Some(SkipReason::TooMuchText);
+            self.skip_reason = Some(SkipReason::TooMuchText);
         }
         fits
     }
@@ -113,11 +113,11 @@ impl Contents {
 
 /// Returns the declared type of the binary block whose data is at `path`, if it is one: `data` of
 /// images and audio, `blob` of resources.
-pub(super) fn declared(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
+pub(super) fn declared_type(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
     let Some(Step::Key(key)) = path.last() else {
         return None;
     };
-    let claims = match &**key {
+    let is_binary = match &**key {
         "blob" => true,
         "data" => matches!(
             holder.get("type").and_then(|kind| kind.str()).as_deref(),
@@ -125,7 +125,7 @@ pub(super) fn declared(path: &Path<'_>, holder: Value<'_>) -> Option<String> {
         ),
         _ => false,
     };
-    claims.then(|| {
+    is_binary.then(|| {
         holder
             .get("mimeType")
             .and_then(|mime| mime.str())
@@ -140,7 +140,7 @@ const LINE: usize = 60;
 
 /// Decodes a base64 text; `None` if it is not base64. Words on separate lines are not taken for
 /// base64.
-pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -150,9 +150,9 @@ pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
         return engine.decode(text).ok();
     };
     let last = rest.rsplit('\n').next().unwrap_or_default();
-    let whole = text.get(..text.len() - last.len()).unwrap_or_default();
+    let full_lines = text.get(..text.len() - last.len()).unwrap_or_default();
     if first.len() < LINE
-        || whole
+        || full_lines
             .lines()
             .any(|line| line.len() != first.trim_end().len())
     {
@@ -167,17 +167,17 @@ pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Decompresses data: at most `most` bytes, and no more than the budget has left. Returns the
+/// Decompresses data: at most `max_bytes` bytes, and no more than the budget has left. Returns the
 /// decompressed bytes, and the reason if they are incomplete.
 fn unpack(
     budget: &Budget,
-    most: usize,
+    max_bytes: usize,
     inflate: impl FnOnce(usize) -> Result<Vec<u8>, DecompressError>,
 ) -> (Vec<u8>, Option<SkipReason>) {
-    let room = budget.unpacked_left().min(most);
+    let room = budget.unpacked_left().min(max_bytes);
     let (bytes, incomplete) = match inflate(room) {
         Ok(bytes) => (bytes, None),
-        Err(error) if error.status == TINFLStatus::HasMoreOutput && room < most => {
+        Err(error) if error.status == TINFLStatus::HasMoreOutput && room < max_bytes => {
             budget.refuse_unpacking();
             (error.output, Some(SkipReason::OverBudget))
         }
@@ -191,7 +191,7 @@ fn unpack(
 }
 
 /// Decodes base64 as a decoder does that skips characters outside the alphabet, as many do.
-pub(super) fn lenient(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode_leniently(text: &[u8]) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -214,7 +214,7 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => media::png(bytes, budget),
         [0xFF, 0xD8, 0xFF, ..] => media::jpeg(bytes),
-        [b'G', b'I', b'F', b'8', ..] => media::runs("gif", bytes),
+        [b'G', b'I', b'F', b'8', ..] => media::read_runs("gif", bytes),
         [
             b'R',
             b'I',
@@ -229,7 +229,7 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
             b'B',
             b'P',
             ..,
-        ] => media::runs("webp", bytes),
+        ] => media::read_runs("webp", bytes),
         [
             b'R',
             b'I',
@@ -244,25 +244,25 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
             b'V',
             b'E',
             ..,
-        ] => media::runs("wav", bytes),
-        [b'I', b'D', b'3', ..] => media::runs("mpeg", bytes),
-        [b'O', b'g', b'g', b'S', ..] => media::runs("ogg", bytes),
-        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => media::runs("bmp", bytes),
+        ] => media::read_runs("wav", bytes),
+        [b'I', b'D', b'3', ..] => media::read_runs("mpeg", bytes),
+        [b'O', b'g', b'g', b'S', ..] => media::read_runs("ogg", bytes),
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => media::read_runs("bmp", bytes),
         [b'%', b'P', b'D', b'F', ..] => pdf::open(bytes, budget),
         [b'P', b'K', 3 | 5, 4 | 6, ..] => archive::zip(bytes, budget),
         [0x1F, 0x8B, 8, ..] => archive::gzip(bytes, budget),
         [0x78, 0x01 | 0x9C | 0xDA, ..] => archive::zlib(bytes, budget),
         [0x7F, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] => {
-            Contents::unread("program", SkipReason::Binary)
+            Contents::with_skip_reason("program", SkipReason::Binary)
         }
-        _ => text(bytes),
+        _ => open_text(bytes),
     }
 }
 
 /// Returns the contents of a text, or of data of unknown type.
-fn text(bytes: &[u8]) -> Contents {
-    let Some(text) = as_text(bytes) else {
-        return media::runs("", bytes);
+fn open_text(bytes: &[u8]) -> Contents {
+    let Some(text) = decode_text(bytes) else {
+        return media::read_runs("", bytes);
     };
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let head: String = start
@@ -298,8 +298,8 @@ fn without_tags(text: &str) -> String {
 }
 
 /// Decodes bytes that are text: UTF-8, or UTF-16 with a byte order mark.
-fn as_text(bytes: &[u8]) -> Option<String> {
-    let wide = |unit: fn([u8; 2]) -> u16| {
+fn decode_text(bytes: &[u8]) -> Option<String> {
+    let decode_wide = |unit: fn([u8; 2]) -> u16| {
         let units = bytes.get(2..)?.chunks_exact(2).map(|pair| {
             unit([
                 pair.first().copied().unwrap_or(0),
@@ -311,23 +311,23 @@ fn as_text(bytes: &[u8]) -> Option<String> {
             .ok()
     };
     match bytes {
-        [0xFF, 0xFE, ..] => wide(u16::from_le_bytes),
-        [0xFE, 0xFF, ..] => wide(u16::from_be_bytes),
+        [0xFF, 0xFE, ..] => decode_wide(u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => decode_wide(u16::from_be_bytes),
         _ => {
             let text = std::str::from_utf8(bytes).ok()?;
-            let odd = text
+            let controls = text
                 .bytes()
                 .filter(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
                 .count();
-            (odd * 50 <= text.len()).then(|| text.to_owned())
+            (controls * 50 <= text.len()).then(|| text.to_owned())
         }
     }
 }
 
 /// Returns the contents of the base64 `data:` URLs of a text; URLs with plain text are covered by
 /// other readings of it.
-pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents)> {
-    let mut found = Vec::new();
+pub(super) fn open_data_urls(text: &str, budget: &Budget) -> Vec<(String, Contents)> {
+    let mut results = Vec::new();
     let mut at = 0;
     let mut room = DATA_BYTES;
     while let Some(next) = text
@@ -356,18 +356,21 @@ pub(super) fn in_addresses(text: &str, budget: &Budget) -> Vec<(String, Contents
         else {
             continue;
         };
-        if length > room || found.len() >= DATA_ADDRESSES {
-            found.push((declared, Contents::unread("", SkipReason::DataAddress)));
+        if length > room || results.len() >= DATA_ADDRESSES {
+            results.push((
+                declared,
+                Contents::with_skip_reason("", SkipReason::DataAddress),
+            ));
             break;
         }
         room -= length;
-        let contents = data.get(..length).and_then(decoded).map_or_else(
-            || Contents::unread("", SkipReason::DataAddress),
+        let contents = data.get(..length).and_then(decode_base64).map_or_else(
+            || Contents::with_skip_reason("", SkipReason::DataAddress),
             |bytes| open(&bytes, budget),
         );
-        found.push((declared, contents));
+        results.push((declared, contents));
     }
-    found
+    results
 }
 
 #[cfg(test)]

@@ -12,17 +12,19 @@ const LISTS: [&str; 4] = ["tools", "prompts", "resources", "resourceTemplates"];
 /// Returns the depth, in the message's object, of the block that contains the value at `path`: a
 /// content block of a tool's result or of a prompt's message (2025-11-25, `ContentBlock`), or one
 /// of the `contents` of a resource. `None` if there is no block.
-pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
+pub(super) fn block_depth(path: &Path<'_>) -> Option<usize> {
     let name = |at: usize| match path.get(at) {
         Some(Step::Key(key)) => &**key,
         _ => "",
     };
-    let listed = |at: usize| matches!(path.get(at), Some(Step::Index(_)));
+    let is_index = |at: usize| matches!(path.get(at), Some(Step::Index(_)));
     let depth = match (name(0), name(1)) {
-        ("result", "content") if listed(2) => 3,
+        ("result", "content") if is_index(2) => 3,
         // A resource is identified by its URI, which is kept.
-        ("result", "contents") if listed(2) && name(3) != "uri" => 3,
-        ("result", "messages") if listed(2) && name(3) == "content" => 4 + usize::from(listed(4)),
+        ("result", "contents") if is_index(2) && name(3) != "uri" => 3,
+        ("result", "messages") if is_index(2) && name(3) == "content" => {
+            4 + usize::from(is_index(4))
+        }
         _ => return None,
     };
     (path.len() > depth).then_some(depth)
@@ -30,14 +32,14 @@ pub(super) fn depth(path: &Path<'_>) -> Option<usize> {
 
 /// Returns the depth, in the message's object, of the entry of a list of definitions that contains
 /// the value at `path`.
-pub(super) fn entry(path: &Path<'_>) -> Option<usize> {
-    let lists = matches!(path.get(1), Some(Step::Key(key)) if LISTS.contains(&&**key));
+pub(super) fn entry_depth(path: &Path<'_>) -> Option<usize> {
+    let in_list = matches!(path.get(1), Some(Step::Key(key)) if LISTS.contains(&&**key));
     let is_entry = matches!((path.first(), path.get(2)), (Some(Step::Key(first)), Some(Step::Index(_))) if first == "result");
-    (lists && is_entry && path.len() > 3).then_some(3)
+    (in_list && is_entry && path.len() > 3).then_some(3)
 }
 
 /// Returns the edits that remove the entries of a result's lists that begin at `starts`.
-pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> Vec<Edit> {
+pub(super) fn remove_entries(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> Vec<Edit> {
     let mut patch = Patch::default();
     for list in LISTS
         .iter()
@@ -50,11 +52,11 @@ pub(super) fn left_out(result: Option<Value<'_>>, starts: &BTreeSet<usize>) -> V
             .collect();
         patch.leave_out(&spans);
     }
-    patch.cuts()
+    patch.into_edits()
 }
 
 /// Returns the edit that replaces a block with a notice.
-pub(super) fn without(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
+pub(super) fn replace_block(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
     let text = quote(notice.trim_end());
     let json = if matches!(path.get(1), Some(Step::Key(key)) if key == "contents") {
         let uri = block
@@ -69,18 +71,18 @@ pub(super) fn without(block: Value<'_>, path: &Path<'_>, notice: &str) -> Edit {
 }
 
 /// Drops the edits within blocks that are removed whole, and all but the first edit of a block.
-pub(super) fn settle(edits: &mut Vec<Edit>, first: usize) {
-    let mut own = edits.split_off(first.min(edits.len()));
-    own.sort_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));
+pub(super) fn drop_nested_edits(edits: &mut Vec<Edit>, first: usize) {
+    let mut new_edits = edits.split_off(first.min(edits.len()));
+    new_edits.sort_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));
     let mut block_end = 0;
-    own.retain(|edit| {
+    new_edits.retain(|edit| {
         let inside = edit.span.start < block_end;
         if edit.is_json && !inside {
             block_end = edit.span.end;
         }
         !inside
     });
-    edits.append(&mut own);
+    edits.append(&mut new_edits);
 }
 
 #[cfg(test)]
@@ -98,9 +100,9 @@ mod tests {
             Json::parse(Bytes::from_static(text.as_bytes()), &ReadLimits::default()).unwrap();
         json.root().walk(|path, value, role| {
             if role == crate::message::Role::Value
-                && let Some(said) = value.str()
+                && let Some(value_text) = value.str()
             {
-                assert_eq!(depth(path).is_some(), said == "in", "{path:?}");
+                assert_eq!(block_depth(path).is_some(), value_text == "in", "{path:?}");
             }
         });
     }
@@ -112,11 +114,11 @@ mod tests {
         let block = json.root().elements().next().unwrap();
         let mut edits = vec![
             Edit::text(7..8, "x"),
-            without(block, &[], "gone\n"),
-            without(block, &[], "twice"),
+            replace_block(block, &[], "gone\n"),
+            replace_block(block, &[], "twice"),
             Edit::text(12..13, "d"),
         ];
-        settle(&mut edits, 0);
+        drop_nested_edits(&mut edits, 0);
         assert_eq!(
             &splice(&bytes, edits).unwrap()[..],
             br#"[{"type":"text","text":"gone"},"d"]"#

@@ -48,7 +48,7 @@ fn judged(
     text: &str,
     work: WorkLimits,
 ) -> Inspection {
-    let asked = OpenRequest {
+    let request = OpenRequest {
         id: "1".into(),
         method: "tools/call".into(),
         tool: Some("fetch".into()),
@@ -56,7 +56,7 @@ fn judged(
         target: CallTarget::Other,
     };
     let context = Context {
-        asked: [asked].into(),
+        requests: [request].into(),
         ..Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Modern)
     };
     let message = Message::parse(
@@ -68,7 +68,7 @@ fn judged(
         direction,
         &message,
         &context,
-        AuditId::make(),
+        AuditId::generate(),
         &InspectContext {
             work,
             ..InspectContext::default()
@@ -105,7 +105,7 @@ fn all_blocks_of_a_message_share_one_budget() {
         "{}",
         over_budget(&inspection)
     );
-    assert_eq!(inspection.limits_hit, [UNPACKED, JUDGED]);
+    assert_eq!(inspection.exceeded_limits, [UNPACKED, JUDGED]);
 }
 
 #[test]
@@ -116,7 +116,10 @@ fn data_that_is_not_packed_spends_the_budget_of_judged_bytes() {
         .collect();
     let inspection = judged(|_| {}, Direction::Inbound, &answer(&blocks), SMALL);
     assert_eq!(
-        (over_budget(&inspection), inspection.limits_hit.as_slice()),
+        (
+            over_budget(&inspection),
+            inspection.exceeded_limits.as_slice()
+        ),
         (2, &[JUDGED][..])
     );
 }
@@ -181,7 +184,7 @@ fn documents_with_a_megabyte_of_text_are_inspected_in_full() {
             WorkLimits::default(),
         );
         assert_eq!(
-            (inspection.coverage.name(), inspection.limits_hit.len()),
+            (inspection.coverage.name(), inspection.exceeded_limits.len()),
             ("full", 0),
             "{mime}"
         );
@@ -224,10 +227,10 @@ fn packed_strings_of_a_call_share_one_budget() {
     };
     let few = judged(|_| {}, Direction::Outbound, &call(2), SMALL);
     assert!(
-        matches!(few.verdict, Verdict::Pass) && few.limits_hit.is_empty(),
+        matches!(few.verdict, Verdict::Pass) && few.exceeded_limits.is_empty(),
         "{:?} {:?}",
         few.verdict,
-        few.limits_hit
+        few.exceeded_limits
     );
     let many = judged(|_| {}, Direction::Outbound, &call(60), SMALL);
     assert!(
@@ -236,7 +239,7 @@ fn packed_strings_of_a_call_share_one_budget() {
         many.verdict
     );
     assert_eq!(
-        (many.limits_hit.as_slice(), over_budget(&many)),
+        (many.exceeded_limits.as_slice(), over_budget(&many)),
         (&[UNPACKED][..], 1)
     );
 }

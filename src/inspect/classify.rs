@@ -14,7 +14,7 @@ use crate::text::Text;
 use super::finding::{Detail, GateFinding};
 use super::rewrite::{MARK, Outcome, WithheldPassages, without_notices};
 use super::string::{Judge, Site};
-use super::wrap::{WARNING, wrapped};
+use super::wrap::{WARNING, wrap_text};
 use super::{Evidence, Finding, Inspection, Refusal};
 
 /// The rule id of the classifier's findings.
@@ -55,7 +55,7 @@ pub struct Classified {
     /// The score of each text, or the reason why there are no scores.
     pub scores: Result<HashMap<String, f64>, ClassifierFailure>,
     /// The duration of the request.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
 /// The reason why there are no scores.
@@ -94,7 +94,7 @@ impl ClassifierFailure {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Timeout => "did not answer in time",
             Self::Busy => "had no place free",
@@ -127,7 +127,7 @@ impl Classified {
     }
 
     /// Returns the classifier's name, with its version.
-    pub fn by(&self) -> String {
+    pub fn name_and_version(&self) -> String {
         self.version.as_ref().map_or_else(
             || self.name.clone(),
             |version| format!("{} {version}", self.name),
@@ -144,15 +144,19 @@ impl Classified {
 pub(super) struct Classifier<'a> {
     pub(super) config: &'a ClassifierConfig,
     /// The result; `None` as long as no request was made.
-    pub(super) said: Option<&'a Classified>,
+    pub(super) classified: Option<&'a Classified>,
 }
 
 impl Classifier<'_> {
     /// Records that there are no scores, and returns a refusal if the message is refused because of
     /// it.
-    pub(super) fn failed(&self, item: usize, inspection: &mut Inspection) -> Option<Refusal> {
-        let failure = *self.said?.scores.as_ref().err()?;
-        let own = GateFinding {
+    pub(super) fn report_failure(
+        &self,
+        item: usize,
+        inspection: &mut Inspection,
+    ) -> Option<Refusal> {
+        let failure = *self.classified?.scores.as_ref().err()?;
+        let gate_finding = GateFinding {
             rule: FAILED,
             title: "The external classifier could not be asked",
             severity: Severity::Medium,
@@ -166,44 +170,53 @@ impl Classifier<'_> {
         } else {
             Action::Block
         };
-        inspection.findings.push(own.finding(action, ""));
+        inspection.findings.push(gate_finding.finding(action, ""));
         let why = format!(
             "It {}, and the policy lets nothing pass unasked. Try again later or ask for less, or tell the user of it.",
-            failure.words()
+            failure.describe()
         );
-        (action == Action::Block).then(|| own.refusal(why))
+        (action == Action::Block).then(|| gate_finding.refusal(why))
     }
 
     /// Returns the outcome for a text that has the given `outcome` after the rules. Before the
-    /// classifier has been called, the text is added to `open`.
+    /// classifier has been called, the text is added to `unclassified`.
     pub(super) fn judge(
         &self,
         text: &Text<'_>,
         outcome: Outcome,
         judge: &mut Judge<'_, '_>,
         (place, site): (&Place<'_>, &Site<'_>),
-        open: &mut Unclassified,
+        unclassified: &mut Unclassified,
     ) -> Outcome {
-        let left = match &outcome {
+        let remaining = match &outcome {
             Outcome::Keep => text.raw(),
-            Outcome::Replace(with) => without_our_words(with),
+            Outcome::Replace(replacement) => strip_notices(replacement),
             Outcome::Withhold(_) => return outcome,
         };
-        if place.role != Role::Value || left.len() < self.config.least_bytes || (site.opaque)() {
+        if place.role != Role::Value || remaining.len() < self.config.least_bytes || (site.opaque)()
+        {
             return outcome;
         }
-        match self.said {
+        match self.classified {
             None => {
-                if self.config.ask_about == ClassifierScope::All || signals(judge, left, place) {
-                    open.add(left, place, site, self.config.text_bytes);
+                if self.config.ask_about == ClassifierScope::All || signals(judge, remaining, place)
+                {
+                    unclassified.add(remaining, place, site, self.config.text_bytes);
                 }
                 outcome
             }
-            Some(said) => match said
-                .score(left)
+            Some(classified) => match classified
+                .score(remaining)
                 .filter(|score| *score >= self.config.threshold)
             {
-                Some(score) => self.act(score, said, left, outcome.clone(), judge, (place, site)),
+                Some(score) => self.act(
+                    score,
+                    classified,
+                    remaining,
+                    outcome.clone(),
+                    judge,
+                    (place, site),
+                ),
                 None => outcome,
             },
         }
@@ -212,8 +225,8 @@ impl Classifier<'_> {
     fn act(
         &self,
         score: f64,
-        said: &Classified,
-        left: &str,
+        classified: &Classified,
+        text: &str,
         outcome: Outcome,
         judge: &mut Judge<'_, '_>,
         (place, site): (&Place<'_>, &Site<'_>),
@@ -225,10 +238,10 @@ impl Classifier<'_> {
         };
         let audit = judge.audit;
         let action = self.config.action;
-        let new = match action {
+        let new_outcome = match action {
             Action::Quarantine => Outcome::Replace(withheld(1).notice(place.surface, audit) + MARK),
             Action::Withhold => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
-            Action::Wrap => match wrapped(left, &rules, audit) {
+            Action::Wrap => match wrap_text(text, &rules, audit) {
                 Some(wrapped) => Outcome::Replace(wrapped),
                 None => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
             },
@@ -243,20 +256,20 @@ impl Classifier<'_> {
             at: (site.at)(),
             item: judge.item,
             reading: RULE,
-            evidence: Evidence::new(left),
+            evidence: Evidence::new(text),
             detail: Some(Detail::Score {
                 score,
-                by: said.by(),
+                classifier: classified.name_and_version(),
             }),
             argument: None,
             private: false,
             suppressed: None,
             trace: None,
         });
-        if let Some(here) = place.flow.filter(|_| action > Action::Log) {
-            here.session.record_withheld(left);
+        if let Some(flow) = place.flow.filter(|_| action > Action::Log) {
+            flow.session.record_withheld(text);
         }
-        new
+        new_outcome
     }
 }
 
@@ -313,11 +326,13 @@ fn signals(judge: &Judge<'_, '_>, text: &str, place: &Place<'_>) -> bool {
         },
         &mut matches,
     );
-    matches.iter().any(|found| !judge.of_markup(found.rule))
+    matches
+        .iter()
+        .any(|found| !judge.is_markup_rule(found.rule))
 }
 
 /// Returns a text without the lines that the gate has put above it: they name attacks but are none.
-fn without_our_words(text: &str) -> &str {
-    let warned = text.split_once('\n').filter(|_| text.starts_with(WARNING));
-    without_notices(warned.map_or(text, |(_, rest)| rest))
+fn strip_notices(text: &str) -> &str {
+    let without_warning = text.split_once('\n').filter(|_| text.starts_with(WARNING));
+    without_notices(without_warning.map_or(text, |(_, rest)| rest))
 }

@@ -4,7 +4,7 @@
 use crate::config::{AskTool, PolicyConfig, Scope};
 use crate::message::{Direction, Envelope, Message};
 use crate::rules::{RuleId, Severity};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 use super::tools::Definition;
 use super::{InspectContext, Question};
@@ -49,7 +49,7 @@ impl Confirm {
         message: &Message,
         envelope: &Envelope,
         item: usize,
-        known: &InspectContext,
+        context: &InspectContext,
     ) -> Option<Question> {
         if direction == Direction::Inbound || (!self.first_write && self.tools.is_empty()) {
             return question;
@@ -63,13 +63,13 @@ impl Confirm {
         else {
             return question;
         };
-        let Some((name, title, why)) = self.reason(&tool, known) else {
+        let Some((name, title, why)) = self.reason(&tool, context) else {
             return question;
         };
-        let own = RuleId::new(name);
+        let rule_id = RuleId::new(name);
         Some(match question {
             Some(mut question) => {
-                question.rules.push(own);
+                question.rules.push(rule_id);
                 if name == EVERY_USE {
                     question.scopes = vec![Scope::Once];
                 }
@@ -84,7 +84,7 @@ impl Confirm {
                 let title = title.into();
                 let why = why.into();
                 let through_agent = self.through_agent;
-                let rules = vec![own];
+                let rules = vec![rule_id];
                 let severity = Severity::Medium;
                 let private = Vec::new();
                 Question {
@@ -104,20 +104,20 @@ impl Confirm {
     fn reason(
         &self,
         tool: &str,
-        known: &InspectContext,
+        context: &InspectContext,
     ) -> Option<(&'static str, &'static str, &'static str)> {
-        let said = self
+        let setting = self
             .tools
             .iter()
-            .find(|(glob, _)| glob_fits(glob, tool))
+            .find(|(glob, _)| glob_matches(glob, tool))
             .map(|(_, ask)| *ask);
         let definition = || {
-            known
+            context
                 .tools
                 .as_ref()
                 .and_then(|tools| tools.definition(tool))
         };
-        match said {
+        match setting {
             Some(AskTool::Never) => None,
             Some(AskTool::Always) => Some((
                 EVERY_USE,
@@ -186,7 +186,7 @@ const READS: [&str; 30] = [
 fn reads_by_name(tool: &str) -> bool {
     let words = words(tool);
     let mut verbs = words.iter().map(|word| READS.contains(&word.as_str()));
-    let joined = words
+    let has_conjunction = words
         .iter()
         .any(|word| matches!(word.as_str(), "and" | "or" | "then"));
     // The name of a server often precedes the verb: `github_list_issues`.
@@ -194,7 +194,7 @@ fn reads_by_name(tool: &str) -> bool {
         0 => false,
         1 => verbs.next() == Some(true),
         _ => {
-            !joined
+            !has_conjunction
                 && verbs.take(2).any(|reads| reads)
                 && !words
                     .iter()

@@ -16,7 +16,7 @@ pub(super) fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Opt
             let at = finding.map_or("", |finding| finding.at.as_str());
             let source = finding
                 .and_then(|finding| finding.detail.as_ref())
-                .map(Detail::words)
+                .map(Detail::describe)
                 .unwrap_or_default();
             format!("{} It stands in `{at}`.{source}", rule.why)
         }
@@ -46,20 +46,20 @@ pub(super) fn question(
     policy: &Policy,
 ) -> Option<Question> {
     let rule = gravest(rules, findings, Action::Ask)?;
-    let mut asking = vec![rule.id.clone()];
+    let mut rule_ids = vec![rule.id.clone()];
     for finding in findings
         .iter()
         .filter(|finding| finding.action == Action::Ask)
     {
-        if !asking.contains(&finding.rule) {
-            asking.push(finding.rule.clone());
+        if !rule_ids.contains(&finding.rule) {
+            rule_ids.push(finding.rule.clone());
         }
     }
     let title = rule.title.clone();
     let why = rule.why.clone();
     Some(Question {
         item,
-        rules: asking,
+        rules: rule_ids,
         title,
         why,
         severity: rule.severity,
@@ -75,9 +75,9 @@ pub(super) fn question(
 
 /// Returns the most severe of the rules whose findings have this `action`.
 fn gravest<'r>(rules: &'r RuleSet, findings: &[Finding], action: Action) -> Option<&'r Rule> {
-    let calling = findings.iter().filter(|finding| finding.action == action);
+    let candidates = findings.iter().filter(|finding| finding.action == action);
     // Of equally severe rules, the first: rule files begin with the clearest ones.
-    let gravest = calling.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
+    let gravest = candidates.min_by_key(|finding| std::cmp::Reverse(finding.severity))?;
     rules
         .rules()
         .iter()

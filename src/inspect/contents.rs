@@ -17,7 +17,7 @@ impl Judge<'_, '_> {
     /// Judges the texts in data, which cannot be edited; records what was not read, and a type that
     /// is not the declared one. Returns the notice that replaces the block, if the block has to be
     /// removed.
-    pub(super) fn contents(
+    pub(super) fn judge_contents(
         &mut self,
         contents: &Contents,
         declared: &str,
@@ -44,14 +44,14 @@ impl Judge<'_, '_> {
                 trace: None,
             });
         }
-        if let Some(reason) = contents.unread {
+        if let Some(reason) = contents.skip_reason {
             coverage.uninspected.push(Uninspected {
                 at: (site.at)(),
                 reason,
                 bytes,
             });
         }
-        let mut gone = None;
+        let mut block_notice = None;
         let mut skipped = 0;
         for text in &contents.texts {
             let readings = if text.contains('<') {
@@ -76,12 +76,13 @@ impl Judge<'_, '_> {
                 .map(|page| [(page.visible.as_str(), false), (page.hidden.as_str(), true)]);
             for (part, hidden) in parts.into_iter().flatten() {
                 let place = place.with_hidden(hidden);
-                if let Outcome::Withhold(notice) = self.string(&Text::new(part), &place, site) {
-                    gone = gone.or(Some(notice));
+                if let Outcome::Withhold(notice) = self.judge_string(&Text::new(part), &place, site)
+                {
+                    block_notice = block_notice.or(Some(notice));
                 }
             }
-            if let Outcome::Withhold(notice) = self.string(&text, place, site) {
-                gone = gone.or(Some(notice));
+            if let Outcome::Withhold(notice) = self.judge_string(&text, place, site) {
+                block_notice = block_notice.or(Some(notice));
             }
         }
         if skipped > 0 {
@@ -91,6 +92,6 @@ impl Judge<'_, '_> {
                 bytes: skipped,
             });
         }
-        gone
+        block_notice
     }
 }

@@ -31,7 +31,7 @@ pub struct InspectContext {
     /// The scores of the external classifier, once it has been called.
     pub classified: Option<Arc<Classified>>,
     /// The last texts of the same stream that the agent received.
-    pub heard: StreamTail,
+    pub stream_tail: StreamTail,
     /// Whether findings contain the text in which they were found, for explaining them.
     pub trace: bool,
     /// Limits on the work that the message can cause beyond its own bytes.

@@ -13,15 +13,15 @@ use crate::text::{cut, is_rejoined};
 
 use super::rewrite::MARK;
 use super::string::{CrossBlockMatch, Judge, Site};
-use super::wrap::wrapped;
+use super::wrap::wrap_text;
 
 /// Number of bytes used of the beginning and of the end of each text.
 const SEAM_BYTES: usize = 800;
 /// Maximum number of bytes of all texts together; later texts are only judged individually.
 const JOINED_BYTES: usize = 64 << 10;
 /// Maximum number of texts of earlier messages of a stream, and of their bytes.
-const HEARD: usize = 256;
-const HEARD_BYTES: usize = 2 * SEAM_BYTES;
+const MAX_TAIL_TEXTS: usize = 256;
+const TAIL_BYTES: usize = 2 * SEAM_BYTES;
 
 /// The last texts that an agent received on a stream, oldest first, which the next text may
 /// continue. Limited in size.
@@ -32,19 +32,19 @@ impl StreamTail {
     /// Adds a text that the agent receives.
     pub(super) fn add(&mut self, text: &str) {
         let tail =
-            (text.len().saturating_sub(HEARD_BYTES)..=text.len()).find_map(|at| text.get(at..));
+            (text.len().saturating_sub(TAIL_BYTES)..=text.len()).find_map(|at| text.get(at..));
         self.0
             .extend(tail.filter(|tail| !tail.is_empty()).map(Box::from));
         let mut bytes = 0;
-        let mut kept = 0;
-        for text in self.0.iter().rev().take(HEARD) {
+        let mut count = 0;
+        for text in self.0.iter().rev().take(MAX_TAIL_TEXTS) {
             bytes += text.len();
-            if bytes > HEARD_BYTES && kept > 0 {
+            if bytes > TAIL_BYTES && count > 0 {
                 break;
             }
-            kept += 1;
+            count += 1;
         }
-        self.0.drain(..self.0.len().saturating_sub(kept));
+        self.0.drain(..self.0.len().saturating_sub(count));
     }
 
     /// Removes all texts: the next text continues none of them.
@@ -68,8 +68,8 @@ struct Part {
 
 impl CrossBlockText {
     /// Creates a list that begins with the texts received before.
-    pub(super) fn after(heard: &StreamTail) -> Self {
-        let parts = heard.0.iter().map(|text| Part {
+    pub(super) fn after(tail: &StreamTail) -> Self {
+        let parts = tail.0.iter().map(|text| Part {
             text: text.to_string(),
             span: None,
         });
@@ -130,7 +130,7 @@ impl CrossBlockText {
 
     fn judge_with(
         &self,
-        between: &str,
+        separator: &str,
         judge: &mut Judge<'_, '_>,
         (place, site): (&Place<'_>, &Site<'_>),
         edits: &mut Vec<Edit>,
@@ -142,7 +142,7 @@ impl CrossBlockText {
             let start = text.len();
             text.push_str(&part.text);
             pieces.push((start..text.len(), part.span.clone()));
-            text.push_str(between);
+            text.push_str(separator);
         }
         judge_pieces(&text, &pieces, judge, (place, site), edits, bytes)
     }
@@ -161,26 +161,26 @@ fn judge_pieces(
     edits: &mut Vec<Edit>,
     bytes: &Bytes,
 ) -> bool {
-    let heard = pieces
+    let tail_end = pieces
         .iter()
         .take_while(|(_, at)| at.is_none())
         .last()
         .map_or(0, |(piece, _)| piece.end);
-    let inside = |span: &Range<usize>| {
+    let is_inside = |span: &Range<usize>| {
         let before = pieces.partition_point(|(piece, _)| piece.start <= span.start);
         let last = before.checked_sub(1).and_then(|last| pieces.get(last));
-        span.end <= heard || last.is_some_and(|(piece, _)| span.end <= piece.end)
+        span.end <= tail_end || last.is_some_and(|(piece, _)| span.end <= piece.end)
     };
     let Some(CrossBlockMatch {
         span,
         notice,
-        wraps,
-    }) = judge.across(text, &inside, place, site)
+        wrap_rules: wraps,
+    }) = judge.judge_joined(text, &is_inside, place, site)
     else {
         return false;
     };
     let mut notice = Some(notice);
-    let edited: BTreeMap<usize, usize> = edits
+    let edit_indices: BTreeMap<usize, usize> = edits
         .iter()
         .enumerate()
         .map(|(nth, edit)| (edit.span.start, nth))
@@ -192,23 +192,23 @@ fn judge_pieces(
         else {
             continue;
         };
-        let edit = edited
+        let edit = edit_indices
             .get(&at.start)
             .and_then(|nth| edits.get_mut(*nth))
             .filter(|edit| edit.span == *at);
-        let with = match &wraps {
+        let replacement = match &wraps {
             Some(rules) => {
                 let text = edit
                     .as_ref()
-                    .map_or_else(|| whole_text(bytes, at), |edit| edit.with.clone());
-                wrapped(&text, rules, judge.audit)
+                    .map_or_else(|| whole_text(bytes, at), |edit| edit.replacement.clone());
+                wrap_text(&text, rules, judge.audit)
             }
             None => None,
         };
-        let with = with.unwrap_or_else(|| notice.take().unwrap_or_default() + MARK);
+        let replacement = replacement.unwrap_or_else(|| notice.take().unwrap_or_default() + MARK);
         match edit {
-            Some(edit) => edit.with = with,
-            None => edits.push(Edit::text(at.clone(), with)),
+            Some(edit) => edit.replacement = replacement,
+            None => edits.push(Edit::text(at.clone(), replacement)),
         }
     }
     true
@@ -259,19 +259,19 @@ mod tests {
 
     #[test]
     fn what_was_heard_is_bounded_and_the_last_of_it() {
-        let mut heard = StreamTail::default();
-        (0..1000).for_each(|_| heard.add("x"));
-        assert_eq!(heard.0.len(), HEARD);
-        heard.add(&"ä".repeat(HEARD_BYTES));
-        assert!(heard.0.len() == 1 && heard.0[0].len() <= HEARD_BYTES && heard.0[0].ends_with('ä'));
-        heard.add("and so on");
-        assert_eq!(heard.0.last().map(AsRef::as_ref), Some("and so on"));
+        let mut tail = StreamTail::default();
+        (0..1000).for_each(|_| tail.add("x"));
+        assert_eq!(tail.0.len(), MAX_TAIL_TEXTS);
+        tail.add(&"ä".repeat(TAIL_BYTES));
+        assert!(tail.0.len() == 1 && tail.0[0].len() <= TAIL_BYTES && tail.0[0].ends_with('ä'));
+        tail.add("and so on");
+        assert_eq!(tail.0.last().map(AsRef::as_ref), Some("and so on"));
         assert!(
-            heard.0.iter().map(|text| text.len()).sum::<usize>() <= HEARD_BYTES,
+            tail.0.iter().map(|text| text.len()).sum::<usize>() <= TAIL_BYTES,
             "{}",
-            heard.0.len()
+            tail.0.len()
         );
-        heard.clear();
-        assert_eq!(heard, StreamTail::default());
+        tail.clear();
+        assert_eq!(tail, StreamTail::default());
     }
 }

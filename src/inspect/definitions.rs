@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 
 use crate::config::ChangeClass;
 
-pub use compare::compared;
+pub use compare::diff_lines;
 pub use content::Content;
 pub use held::CHANGED;
-pub use listed::{Listed, ListedDefinition};
+pub use listed::{ListComparison, ListedDefinition};
 
-pub(super) use held::Held as HeldCalls;
+pub(super) use held::HeldCallCheck as HeldCalls;
 pub(super) use listed::Reader;
 
 /// The kind of a definition.
@@ -57,13 +57,13 @@ impl Kind {
     }
 
     /// Returns the kind with this name.
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == word)
     }
 
     /// Returns the method that lists the kind, the member of the result that contains the list, and
     /// the member that names each entry (2025-11-25, `schema.ts`).
-    fn listed(self) -> Option<(&'static str, &'static str, &'static str)> {
+    fn list_location(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Tool => Some(("tools/list", "tools", "name")),
             Self::Prompt => Some(("prompts/list", "prompts", "name")),
@@ -104,12 +104,12 @@ pub struct Pin {
     /// As approved, or as first seen; `None` if it was held when first seen.
     pub content: Option<Content>,
     /// The definition that is waiting for approval, if any.
-    pub held: Option<HeldDefinition>,
+    pub pending: Option<PendingDefinition>,
 }
 
 /// A definition that is waiting for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldDefinition {
+pub struct PendingDefinition {
     /// As the server currently declares it.
     pub content: Content,
     /// The ways in which it differs from the pinned definition.
@@ -121,11 +121,11 @@ pub struct HeldDefinition {
 pub struct Pins {
     pins: BTreeMap<Key, Pin>,
     /// The kinds whose list was seen to its end: later definitions are new.
-    complete: Vec<Kind>,
+    complete_kinds: Vec<Kind>,
     /// Number of bytes of the definitions of each kind.
     bytes: [usize; 5],
     /// Number of definitions that are waiting for approval.
-    waiting: usize,
+    pending: usize,
 }
 
 impl Pins {
@@ -149,7 +149,7 @@ impl Pins {
     pub fn insert(&mut self, key: Key, pin: Pin) {
         let kind = key.kind;
         let added = pin.bytes();
-        self.waiting += usize::from(pin.held.is_some());
+        self.pending += usize::from(pin.pending.is_some());
         let removed = self
             .pins
             .insert(key, pin)
@@ -159,16 +159,16 @@ impl Pins {
 
     /// Removes a pin.
     pub fn remove(&mut self, key: &Key) -> Option<Pin> {
-        let gone = self.pins.remove(key)?;
-        let removed = self.uncount(&gone);
+        let pin = self.pins.remove(key)?;
+        let removed = self.uncount(&pin);
         self.count(key.kind, 0, removed);
-        Some(gone)
+        Some(pin)
     }
 
     /// Removes a pin from the count of waiting ones, and returns its bytes.
-    fn uncount(&mut self, gone: &Pin) -> usize {
-        self.waiting -= usize::from(gone.held.is_some());
-        gone.bytes()
+    fn uncount(&mut self, pin: &Pin) -> usize {
+        self.pending -= usize::from(pin.pending.is_some());
+        pin.bytes()
     }
 
     fn count(&mut self, kind: Kind, added: usize, removed: usize) {
@@ -179,50 +179,50 @@ impl Pins {
 
     /// Returns whether the list of a kind is known completely.
     pub fn is_complete(&self, kind: Kind) -> bool {
-        self.complete.contains(&kind)
+        self.complete_kinds.contains(&kind)
     }
 
     /// Records that the list of a kind was seen to its end.
-    pub fn complete(&mut self, kind: Kind) {
+    pub fn mark_complete(&mut self, kind: Kind) {
         if !self.is_complete(kind) {
-            self.complete.push(kind);
-            self.complete.sort();
+            self.complete_kinds.push(kind);
+            self.complete_kinds.sort();
         }
     }
 
     /// Records that the lists of all kinds with pins were seen to their end, as is the case for
     /// pins from a file.
-    pub fn complete_all(&mut self) {
+    pub fn mark_all_complete(&mut self) {
         let kinds: Vec<Kind> = Kind::ALL
             .into_iter()
             .filter(|kind| self.pins.keys().any(|key| key.kind == *kind))
             .collect();
-        kinds.into_iter().for_each(|kind| self.complete(kind));
+        kinds.into_iter().for_each(|kind| self.mark_complete(kind));
     }
 
     /// Returns the kinds with definitions that are waiting for approval.
-    pub fn held_kinds(&self) -> Vec<Kind> {
+    pub fn pending_kinds(&self) -> Vec<Kind> {
         let waits = |kind: &Kind| {
             self.pins
                 .iter()
-                .any(|(key, pin)| key.kind == *kind && pin.held.is_some())
+                .any(|(key, pin)| key.kind == *kind && pin.pending.is_some())
         };
         Kind::ALL.into_iter().filter(waits).collect()
     }
 
     /// Returns the number of definitions that are waiting for approval.
-    pub fn held(&self) -> usize {
-        self.waiting
+    pub fn pending_count(&self) -> usize {
+        self.pending
     }
 }
 
 impl Pin {
     /// Returns the number of bytes of the contents.
     pub fn bytes(&self) -> usize {
-        let held = self.held.as_ref().map(|held| &held.content);
+        let pending = self.pending.as_ref().map(|held| &held.content);
         self.content
             .iter()
-            .chain(held)
+            .chain(pending)
             .map(|content| content.as_str().len())
             .sum()
     }

@@ -40,30 +40,30 @@ pub fn expected_work(message: &[u8], limits: WorkLimits) -> usize {
 fn packed_bytes(message: &[u8]) -> usize {
     let (pairs, _) = message.as_chunks::<{ 2 * WORD }>();
     let mut packed = 0;
-    let mut done = 0;
+    let mut run_end = 0;
     for (nth, pair) in pairs.iter().enumerate() {
         let at = nth * 2 * WORD + WORD;
         let second = pair.last_chunk().copied().map_or(0, u64::from_le_bytes);
-        if !may_be_code(second) || at < done {
+        if !may_be_code(second) || at < run_end {
             continue;
         }
-        let back = message
-            .get(done..at)
+        let bytes_before = message
+            .get(run_end..at)
             .unwrap_or_default()
             .iter()
             .rev()
             .take_while(|byte| is_code(**byte))
             .count();
-        let on = message
+        let bytes_after = message
             .get(at..)
             .unwrap_or_default()
             .iter()
             .take_while(|byte| is_code(**byte))
             .count();
-        if back + on >= RUN {
-            packed += back + on;
+        if bytes_before + bytes_after >= RUN {
+            packed += bytes_before + bytes_after;
         }
-        done = at + on;
+        run_end = at + bytes_after;
     }
     packed
 }

@@ -12,9 +12,9 @@ use super::arguments::Units;
 
 /// Maximum number of files stored for a session, and of their bytes; the oldest is removed first.
 const FILES: usize = 32;
-const KEPT_BYTES: usize = 512 << 10;
+const TOTAL_BYTES: usize = 512 << 10;
 /// Maximum number of files recorded from one message, and maximum length of a path, in bytes.
-const LEARNT: usize = 16;
+const MAX_RECORDED: usize = 16;
 const PATH_BYTES: usize = 1024;
 
 /// Files that earlier calls wrote, newest last, and the folder in which they left their shell.
@@ -43,7 +43,7 @@ pub struct File {
     rooted: bool,
     content: Content,
     /// Whether the call adds to the existing content.
-    adds: bool,
+    appends: bool,
 }
 
 impl Files {
@@ -53,34 +53,34 @@ impl Files {
     }
 
     /// Adds a file, replacing an earlier one with the same path, or changes to a folder.
-    pub fn add(&mut self, wrote: FileEffect) {
-        let mut file = match wrote {
+    pub fn add(&mut self, effect: FileEffect) {
+        let mut file = match effect {
             FileEffect::File(file) => file,
             FileEffect::Folder(folder) => {
                 self.folder = Some(folder);
                 return;
             }
         };
-        let same = self
+        let index = self
             .files
             .iter()
             .position(|old| old.rooted == file.rooted && old.parts == file.parts);
-        if let Some(old) = same.map(|at| self.files.remove(at))
-            && file.adds
+        if let Some(old) = index.map(|at| self.files.remove(at))
+            && file.appends
         {
-            file.content = old.content.then(&file.content);
+            file.content = old.content.concat(&file.content);
         }
         if file.content.is_unknown() {
             return;
         }
         self.files.push(Arc::new(file));
-        let kept = |files: &[Arc<File>]| {
+        let total_bytes = |files: &[Arc<File>]| {
             files
                 .iter()
-                .map(|file| file.content.kept_bytes())
+                .map(|file| file.content.stored_bytes())
                 .sum::<usize>()
         };
-        while self.files.len() > FILES || kept(&self.files) > KEPT_BYTES {
+        while self.files.len() > FILES || total_bytes(&self.files) > TOTAL_BYTES {
             self.files.remove(0);
         }
     }
@@ -113,44 +113,52 @@ impl WrittenFiles for Files {
 }
 
 impl FileEffect {
-    fn new(path: &str, content: Content, adds: bool) -> Option<Self> {
+    fn new(path: &str, content: Content, appends: bool) -> Option<Self> {
         let (parts, rooted) = parts(path);
         (path.len() <= PATH_BYTES && !parts.is_empty()).then_some(Self::File(File {
             parts,
             rooted,
             content,
-            adds,
+            appends,
         }))
     }
 }
 
 /// Records the files that a call writes according to its own arguments.
-pub(super) fn of_arguments(tool: &str, units: &Units<'_>, learnt: &mut Vec<FileEffect>) {
-    for written in units.written(tool) {
-        learnt.extend(FileEffect::new(
+pub(super) fn record_written_files(tool: &str, units: &Units<'_>, effects: &mut Vec<FileEffect>) {
+    for written in units.written_texts(tool) {
+        effects.extend(FileEffect::new(
             written.path,
             Content::new(written.text),
-            written.adds,
+            written.appends,
         ));
-        learnt.truncate(LEARNT);
+        effects.truncate(MAX_RECORDED);
     }
-    for path in units.downloaded(tool) {
-        learnt.extend(FileEffect::new(&path, Content::downloaded(), false));
-        learnt.truncate(LEARNT);
+    for path in units.downloaded_files(tool) {
+        effects.extend(FileEffect::new(&path, Content::downloaded(), false));
+        effects.truncate(MAX_RECORDED);
     }
 }
 
 /// Records the files that a command writes and, if a shell `goes_on` from call to call, the folder
 /// that it ends in.
-pub(super) fn of_script(script: &Script<'_>, goes_on: bool, learnt: &mut Vec<FileEffect>) {
+pub(super) fn record_script_effects(
+    script: &Script<'_>,
+    goes_on: bool,
+    effects: &mut Vec<FileEffect>,
+) {
     for file in script.files() {
-        learnt.extend(FileEffect::new(&file.path, file.content.clone(), file.adds));
-        learnt.truncate(LEARNT);
+        effects.extend(FileEffect::new(
+            &file.path,
+            file.content.clone(),
+            file.appends,
+        ));
+        effects.truncate(MAX_RECORDED);
     }
     let folder = script
         .folder()
         .filter(|folder| goes_on && folder.len() <= PATH_BYTES);
-    learnt.extend(folder.map(|folder| FileEffect::Folder(folder.into())));
+    effects.extend(folder.map(|folder| FileEffect::Folder(folder.into())));
 }
 
 /// Splits a path into its parts, and returns whether it begins at the root. Home folders and

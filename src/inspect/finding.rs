@@ -10,7 +10,7 @@ use crate::detect::secret::fingerprint;
 use crate::detect::{ReadAs, Surface};
 use crate::rules::{Action, RuleId, Severity};
 
-use super::{Refusal, Suppressed};
+use super::{Refusal, SuppressedAction};
 
 /// A rule that matched a string of a message.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Finding {
     /// shown.
     pub private: bool,
     /// Why the finding has no consequence, if it is suppressed.
-    pub suppressed: Option<Suppressed>,
+    pub suppressed: Option<SuppressedAction>,
     /// The text in which the match was found, if
     /// [`InspectContext::trace`](super::InspectContext::trace) requests it.
     pub trace: Option<Box<Trace>>,
@@ -74,7 +74,7 @@ pub enum Detail {
         /// From 0 to 1.
         score: f64,
         /// The classifier's name and version, as it reports them.
-        by: String,
+        classifier: String,
     },
     /// The origin of outbound data.
     Source(Source),
@@ -136,7 +136,7 @@ impl GateFinding {
 
 impl Detail {
     /// Returns the detail in words, for the reader of a refusal.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let Self::Source(Source { servers, age }) = self else {
             return String::new();
         };

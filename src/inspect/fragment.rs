@@ -17,7 +17,7 @@ use super::string::{Judge, Site};
 impl<'p> Judge<'p, '_> {
     /// Judges the readings of such a text in addition to the `hits` in the text as received, and
     /// returns the outcome.
-    pub(super) fn fragment(
+    pub(super) fn judge_fragment(
         &mut self,
         raw: &str,
         page: &Page,
@@ -28,8 +28,8 @@ impl<'p> Judge<'p, '_> {
         // Nothing is rendered, so there is nothing to report.
         hits.retain(|hit| !self.is_markup(hit) || self.action(hit) != Action::Strip);
         self.add_hits_of_parts(raw, page, place, site, &mut hits);
-        self.note(&hits, raw, place, site, false);
-        self.taken(&hits, raw, None, place);
+        self.record_findings(&hits, raw, place, site, false);
+        self.record_withheld(&hits, raw, None, place);
         self.rewrite(raw, place, site, hits, true)
     }
 
@@ -42,7 +42,7 @@ impl<'p> Judge<'p, '_> {
         site: &Site<'_>,
         hits: &mut Vec<Hit<'p>>,
     ) {
-        let known: Vec<usize> = hits.iter().map(Hit::rule).collect();
+        let known_rules: Vec<usize> = hits.iter().map(Hit::rule).collect();
         // The evidence is for what matched, so that a suppression by its digest applies, and not
         // for everything that is hidden there.
         let widened = std::mem::take(hits).into_iter().map(|hit| {
@@ -50,7 +50,7 @@ impl<'p> Judge<'p, '_> {
                 .span
                 .as_ref()
                 .filter(|_| self.action(&hit) == Action::Quarantine);
-            match span.and_then(|span| page.hidden_around(span)) {
+            match span.and_then(|span| page.hidden_group(span)) {
                 Some(group) => Hit {
                     span: Some(group),
                     hidden: true,
@@ -67,7 +67,7 @@ impl<'p> Judge<'p, '_> {
                     ..hit
                 }),
                 // The rule has already matched the text as a whole.
-                None if known.contains(&hit.rule()) => {}
+                None if known_rules.contains(&hit.rule()) => {}
                 None => hits.push(hit),
             }
         }
@@ -75,7 +75,7 @@ impl<'p> Judge<'p, '_> {
             return;
         }
         let mut cuts = Vec::new();
-        let mut alone = BTreeMap::new();
+        let mut by_part = BTreeMap::new();
         for hit in self.hits_in(&page.hidden, &place.with_hidden(true), site, "hidden") {
             let range = hit.span.clone().unwrap_or(0..page.hidden.len());
             let parts = page
@@ -91,23 +91,30 @@ impl<'p> Judge<'p, '_> {
             if parts.len() > 1 {
                 // A rule is applied to a window of text: hidden parts in it that have no finding of
                 // their own are kept.
-                let mut says = |part: &Range<usize>| {
-                    *alone
+                let mut has_match = |part: &Range<usize>| {
+                    *by_part
                         .entry(part.start)
                         .or_insert_with(|| self.matches_alone(text, part, place))
                 };
-                let saying: Vec<Range<usize>> =
-                    parts.iter().filter(|part| says(part)).cloned().collect();
-                parts = if saying.is_empty() { parts } else { saying };
+                let matching_parts: Vec<Range<usize>> = parts
+                    .iter()
+                    .filter(|part| has_match(part))
+                    .cloned()
+                    .collect();
+                parts = if matching_parts.is_empty() {
+                    parts
+                } else {
+                    matching_parts
+                };
             }
             let quarantined = self.action(&hit) == Action::Quarantine;
             let Hit {
                 rule,
                 reading,
-                rare,
+                extras: rare,
                 ..
             } = hit;
-            let mut rare = rare;
+            let mut extras = rare;
             cuts.extend(parts.iter().filter(|_| quarantined).cloned());
             for part in parts {
                 hits.push(Hit {
@@ -115,7 +122,7 @@ impl<'p> Judge<'p, '_> {
                     reading,
                     span: Some(part),
                     hidden: true,
-                    rare: rare.take(),
+                    extras: extras.take(),
                 });
             }
         }
@@ -145,7 +152,7 @@ impl<'p> Judge<'p, '_> {
             &place,
             &mut matches,
         );
-        matches.iter().any(|found| !self.of_markup(found.rule))
+        matches.iter().any(|found| !self.is_markup_rule(found.rule))
     }
 
     fn hits_in(
@@ -157,18 +164,18 @@ impl<'p> Judge<'p, '_> {
     ) -> Vec<Hit<'p>> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(reading), place, &mut matches);
-        let found = matches
+        let hits = matches
             .into_iter()
-            .filter(|found| !self.of_markup(found.rule))
+            .filter(|found| !self.is_markup_rule(found.rule))
             .map(|found| {
-                let by = if work::ALL.contains(&found.reading) {
+                let reading_name = if work::ALL.contains(&found.reading) {
                     found.reading
                 } else {
                     name
                 };
                 let hit = self.hit(
                     Match {
-                        reading: by,
+                        reading: reading_name,
                         ..found
                     },
                     reading,
@@ -177,7 +184,7 @@ impl<'p> Judge<'p, '_> {
                 );
                 self.with_evidence(hit, reading, place)
             });
-        found.collect()
+        hits.collect()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::detect::url::Hosts;
 use super::Policy;
 
 /// Returns the access scope of a policy alone: its paths may be on any machine.
-pub(super) fn of_policy(config: &PolicyConfig) -> AccessScope {
+pub(super) fn policy_scope(config: &PolicyConfig) -> AccessScope {
     let tools = config
         .tools
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn of_policy(config: &PolicyConfig) -> AccessScope {
     AccessScope {
         roots,
         hosts,
-        guarded_values: config.own.guarded.clone(),
+        guarded_values: config.guarded_secrets.guarded.clone(),
         ..AccessScope::default()
     }
 }
@@ -38,7 +38,7 @@ impl Policy {
         let same = self
             .at(name)
             .with_flow(upstream.flow.clone().unwrap_or_else(|| policy.flow.clone()));
-        same.reaching(policy, upstream)
+        same.with_upstream_roots(policy, upstream)
     }
 
     /// Returns the same policy for a gate with these files of its own.
@@ -49,7 +49,7 @@ impl Policy {
         })
     }
 
-    fn reaching(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
+    fn with_upstream_roots(&self, policy: &PolicyConfig, upstream: &UpstreamConfig) -> Self {
         let folders = upstream.roots.as_ref().unwrap_or(&policy.places.roots);
         match &upstream.transport {
             Transport::Stdio(stdio) => self.for_child(folders, stdio.directory.as_deref()),

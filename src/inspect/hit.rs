@@ -19,29 +19,29 @@ pub(super) struct Hit<'p> {
     pub(super) hidden: bool,
     /// Data that few hits have. A hostile text can cause tens of thousands of hits, so each of them
     /// is kept small.
-    pub(super) rare: Option<Box<Rare<'p>>>,
+    pub(super) extras: Option<Box<HitExtras<'p>>>,
 }
 
 /// Additional data of some hits.
 #[derive(Default)]
-pub(super) struct Rare<'p> {
+pub(super) struct HitExtras<'p> {
     /// The evidence from another reading than the current text, if the match was found in one.
     pub(super) evidence: Option<Evidence>,
     pub(super) trace: Option<Box<Trace>>,
     /// The suppression that removes its consequence, if any.
-    pub(super) suppressed: Option<&'p Arc<Suppression>>,
+    pub(super) suppression: Option<&'p Arc<Suppression>>,
 }
 
 impl<'p> Hit<'p> {
     /// Creates a hit for a visible match.
-    pub(super) fn new(found: Match, rare: Option<Box<Rare<'p>>>) -> Self {
+    pub(super) fn new(found: Match, extras: Option<Box<HitExtras<'p>>>) -> Self {
         let rule = u32::try_from(found.rule).unwrap_or(u32::MAX);
         Self {
             rule,
             span: found.span,
             reading: found.reading,
             hidden: false,
-            rare,
+            extras,
         }
     }
 
@@ -51,15 +51,15 @@ impl<'p> Hit<'p> {
     }
 
     /// Returns the suppression that removes its consequence, if any.
-    pub(super) fn suppressed(&self) -> Option<&'p Arc<Suppression>> {
-        self.rare.as_ref()?.suppressed
+    pub(super) fn suppression(&self) -> Option<&'p Arc<Suppression>> {
+        self.extras.as_ref()?.suppression
     }
 }
 
 /// Returns the evidence that is reported for a match.
 pub(super) fn evidence(rule: &Rule, matched: &str) -> Evidence {
-    let secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
-    if secret {
+    let is_secret = is_private(rule) || matches!(*rule.find, Find::Flow(_));
+    if is_secret {
         Evidence::of_secret(matched)
     } else {
         Evidence::new(matched)

@@ -27,7 +27,7 @@ use super::result_size::{broken_digests, quarter_tokens};
 use super::rewrite::{Outcome, field_value};
 use super::string::{Judge, Site};
 use super::tools::Tools;
-use super::truncate::{Paging, counted};
+use super::truncate::{Paging, counted_surface};
 use super::{Inspection, Policy, Refusal, SkipReason, Uninspected, surface};
 
 /// One message of a body, on its way to an agent.
@@ -38,7 +38,7 @@ pub(super) struct Inbound<'a> {
     pub(super) item: usize,
     pub(super) context: &'a Context,
     pub(super) audit: AuditId,
-    pub(super) seen: Option<&'a SessionSecrets<'a>>,
+    pub(super) secrets: Option<&'a SessionSecrets<'a>>,
     /// The server's tools, as far as they are known.
     pub(super) tools: Option<&'a Tools>,
     pub(super) flow: Option<&'a Session<'a>>,
@@ -48,7 +48,7 @@ pub(super) struct Inbound<'a> {
     /// The external classifier, if one is configured.
     pub(super) classifier: Option<Classifier<'a>>,
     /// The last texts that the agent received on the same stream.
-    pub(super) heard: &'a StreamTail,
+    pub(super) stream_tail: &'a StreamTail,
     /// Whether findings contain the text in which they were found.
     pub(super) trace: bool,
     /// The remaining work of the message.
@@ -64,28 +64,32 @@ impl Inbound<'_> {
         inspection: &mut Inspection,
         edits: &mut Vec<Edit>,
     ) -> Option<Refusal> {
-        let asked = self
+        let request = self
             .message
             .id(self.envelope)
             .filter(|_| self.envelope.is_answer())
             .and_then(|id| self.context.open_request(id));
-        let method = asked.map(|asked| &*asked.method).or(self.envelope.method());
+        let method = request
+            .map(|asked| &*asked.method)
+            .or(self.envelope.method());
         // Values that the operator guards may come back, too.
         let ground = Some(&*self.policy.ground);
-        let asked_tool = asked.and_then(|asked| asked.tool.as_deref());
-        let flow = self.flow.map(|session| self.here(session, asked_tool));
+        let request_tool = request.and_then(|asked| asked.tool.as_deref());
+        let flow = self
+            .flow
+            .map(|session| self.flow_context(session, request_tool));
         let first_edit = edits.len();
         let mut content_bytes = 0;
         let mut structured_bytes = 0;
         // The containers of the current value, and the name of the tool or other item that is
         // described there.
         let mut holders: Vec<Value<'_>> = Vec::new();
-        let mut described: Option<Cow<'_, str>> = None;
-        let mut joined = CrossBlockText::after(self.heard);
-        let mut heard = self.heard.clone();
-        let mut numbered = NumberedParts::default();
+        let mut item_name: Option<Cow<'_, str>> = None;
+        let mut cross_block = CrossBlockText::after(self.stream_tail);
+        let mut stream_tail = self.stream_tail.clone();
+        let mut numbered_parts = NumberedParts::default();
         // Entries of lists that are removed whole, by their start offset.
-        let mut left_out = BTreeSet::new();
+        let mut removed_entries = BTreeSet::new();
         let mut judge = Judge {
             rules: &self.policy.inbound,
             suppressions: &self.policy.suppressions,
@@ -98,23 +102,27 @@ impl Inbound<'_> {
             numbers: self.policy.numbers,
             trace: self.trace,
         };
-        let here = self.listed(method);
+        let listed_names = self.listed_names(method);
         let nobody = Names::default();
         let (all, server) = self.names.unwrap_or((&nobody, ""));
-        let around = here.as_ref().map(|here| KnownTools { all_servers: all, same_list: here, server });
+        let known_tools = listed_names.as_ref().map(|here| KnownTools {
+            all_servers: all,
+            same_list: here,
+            server,
+        });
         let coverage = &mut inspection.coverage;
-        let delivery = &mut inspection.delivery;
-        let open = &mut inspection.unclassified;
+        let result_size = &mut inspection.result_size;
+        let unclassified = &mut inspection.unclassified;
         let is_result = self.envelope.kind == MessageKind::Result;
-        let rendering = self.policy.pages.for_request(asked);
-        let ordered = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
-        let instructs = self.policy.instruction_files.is_answer_to(asked);
+        let rendering = self.policy.pages.for_request(request);
+        let ordered_commands = OrderedCommands::new(&self.policy.outbound, &self.policy.ground);
+        let is_instruction_file = self.policy.instruction_files.is_answer_to(request);
         self.message.value(self.envelope).walk(|path, value, role| {
             if matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
                 holders.truncate(path.len());
                 holders.push(value);
                 if path.len() == 3 {
-                    described = value.get("name").and_then(|name| name.str());
+                    item_name = value.get("name").and_then(|name| name.str());
                 }
                 return;
             }
@@ -128,17 +136,17 @@ impl Inbound<'_> {
                 coverage.strings += 1;
                 coverage.bytes += string.len();
                 if is_result {
-                    delivery.quarter_tokens += quarter_tokens(string);
+                    result_size.quarter_tokens += quarter_tokens(string);
                 }
                 return;
             }
-            let surface = surface::inbound(self.envelope, asked, path);
+            let surface = surface::inbound_surface(self.envelope, request, path);
             let tool = if surface == Surface::Definition {
-                described.as_deref()
+                item_name.as_deref()
             } else {
-                asked_tool
+                request_tool
             };
-            let around = around.as_ref();
+            let known_tools = known_tools.as_ref();
             let budget = Some(self.budget);
             let render = rendering.within(holders.last().copied());
             let place = Place {
@@ -146,24 +154,24 @@ impl Inbound<'_> {
                 method,
                 tool,
                 role,
-                session_secrets: self.seen,
+                session_secrets: self.secrets,
                 scope: ground,
                 flow,
                 budget,
                 details: Details::Inbound(InboundDetails {
-                    known_tools: around,
+                    known_tools,
                     render,
-                    instruction_file: instructs && may_hold_file(surface),
-                    ordered_commands: Some(&ordered),
+                    instruction_file: is_instruction_file && may_hold_file(surface),
+                    ordered_commands: Some(&ordered_commands),
                     ..InboundDetails::default()
                 }),
                 ..Place::default()
             };
             let at = || self.pointer(path);
-            let block = blocks::depth(path)
+            let block = blocks::block_depth(path)
                 .and_then(|depth| holders.get(depth))
                 .copied();
-            let entry = blocks::entry(path)
+            let entry = blocks::entry_depth(path)
                 .and_then(|depth| holders.get(depth))
                 .copied();
             let opaque = || is_opaque(path, role);
@@ -175,8 +183,8 @@ impl Inbound<'_> {
             let Some(string) = string else {
                 edits.extend(
                     judge
-                        .number(path, value, &place, &site)
-                        .map(|with| Edit::json(value.span(), quote(&with))),
+                        .judge_number(path, value, &place, &site)
+                        .map(|replacement| Edit::json(value.span(), quote(&replacement))),
                 );
                 return;
             };
@@ -191,14 +199,20 @@ impl Inbound<'_> {
                         opaque: &|| true,
                         in_block: block.is_some(),
                     };
-                    let gone =
-                        judge.contents(&contents, &declared, &place, &site, coverage, string.len());
-                    let withheld = gone
+                    let block_notice = judge.judge_contents(
+                        &contents,
+                        &declared,
+                        &place,
+                        &site,
+                        coverage,
+                        string.len(),
+                    );
+                    let block_edit = block_notice
                         .zip(block)
-                        .map(|(notice, block)| blocks::without(block, path, &notice));
-                    let ends = exact || withheld.is_some();
-                    edits.extend(withheld);
-                    if ends {
+                        .map(|(notice, block)| blocks::replace_block(block, path, &notice));
+                    let is_binary = exact || block_edit.is_some();
+                    edits.extend(block_edit);
+                    if is_binary {
                         return;
                     }
                 }
@@ -212,21 +226,21 @@ impl Inbound<'_> {
                 0
             };
             let text = Text::new(string);
-            let inner = value.span().start + 1..value.span().end.saturating_sub(1);
-            let follows = role == Role::Value && surface::reads_on(surface, path);
-            if follows && !judge.rules.rules().is_empty() {
-                joined.add(text.raw(), inner.clone());
+            let inner_span = value.span().start + 1..value.span().end.saturating_sub(1);
+            let continues = role == Role::Value && surface::reads_on(surface, path);
+            if continues && !judge.rules.rules().is_empty() {
+                cross_block.add(text.raw(), inner_span.clone());
             }
             if role == Role::Value && surface == Surface::Definition {
-                numbered.add(text.raw(), inner.clone());
+                numbered_parts.add(text.raw(), inner_span.clone());
             }
-            if self.seen.is_some() {
+            if self.secrets.is_some() {
                 self.policy.outbound.learn(&text, &place);
             }
-            let found = judge.findings.len();
-            let mut outcome = match judge.string(&text, &place, &site) {
-                Outcome::Replace(with) if surface == Surface::Structured => {
-                    Outcome::Replace(field_value(with))
+            let findings_before = judge.findings.len();
+            let mut outcome = match judge.judge_string(&text, &place, &site) {
+                Outcome::Replace(replacement) if surface == Surface::Structured => {
+                    Outcome::Replace(field_value(replacement))
                 }
                 outcome => outcome,
             };
@@ -237,12 +251,12 @@ impl Inbound<'_> {
                     opaque: &|| true,
                     in_block,
                 };
-                let addresses = binary::in_addresses(text.raw(), self.budget).into_iter();
-                let others = binary::in_text(text.raw(), self.budget)
+                let addresses = binary::open_data_urls(text.raw(), self.budget).into_iter();
+                let others = binary::open_base64_runs(text.raw(), self.budget)
                     .into_iter()
                     .map(|contents| (String::new(), contents));
                 for (declared, contents) in addresses.chain(others) {
-                    let gone = judge.contents(
+                    let block_notice = judge.judge_contents(
                         &contents,
                         &declared,
                         &place,
@@ -250,7 +264,7 @@ impl Inbound<'_> {
                         coverage,
                         text.raw().len(),
                     );
-                    outcome = gone.map_or(outcome, Outcome::Withhold);
+                    outcome = block_notice.map_or(outcome, Outcome::Withhold);
                 }
             }
             if text.is_read_in_part() {
@@ -261,15 +275,18 @@ impl Inbound<'_> {
                 });
             }
             if let Some(classifier) = self.classifier {
-                outcome = classifier.judge(&text, outcome, &mut judge, (&place, &site), open);
+                outcome =
+                    classifier.judge(&text, outcome, &mut judge, (&place, &site), unclassified);
             }
             // Lists of tools come from their provider, and are not data that the tools return.
-            if let Some(here) =
+            if let Some(tool_flow) =
                 flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions))
             {
                 match &outcome {
-                    Outcome::Keep => here.record_received(&text),
-                    Outcome::Replace(with) => here.record_received(&Text::new(with.as_str())),
+                    Outcome::Keep => tool_flow.record_received(&text),
+                    Outcome::Replace(replacement) => {
+                        tool_flow.record_received(&Text::new(replacement.as_str()))
+                    }
                     Outcome::Withhold(_) => {}
                 }
             }
@@ -279,39 +296,39 @@ impl Inbound<'_> {
                 let blocked = judge
                     .findings
                     .iter_mut()
-                    .skip(found)
+                    .skip(findings_before)
                     .filter(|finding| finding.action == Action::Block);
-                let blocks = blocked
+                let is_blocked = blocked
                     .map(|finding| finding.action = Action::Withhold)
                     .count()
                     > 0;
-                if blocks || opaque() && matches!(outcome, Outcome::Withhold(_)) {
-                    left_out.insert(entry.span().start);
+                if is_blocked || opaque() && matches!(outcome, Outcome::Withhold(_)) {
+                    removed_entries.insert(entry.span().start);
                     return;
                 }
             }
             match &outcome {
-                Outcome::Keep if follows => heard.add(text.raw()),
-                _ if follows => heard.clear(),
+                Outcome::Keep if continues => stream_tail.add(text.raw()),
+                _ if continues => stream_tail.clear(),
                 _ => {}
             }
             match outcome {
                 Outcome::Keep => {}
-                Outcome::Replace(with) => {
-                    length = with.len();
-                    tokens = quarter_tokens(&with);
-                    edits.push(Edit::text(inner, with));
+                Outcome::Replace(replacement) => {
+                    length = replacement.len();
+                    tokens = quarter_tokens(&replacement);
+                    edits.push(Edit::text(inner_span, replacement));
                 }
                 Outcome::Withhold(notice) => {
                     length = notice.len();
                     edits.push(block.map_or_else(
-                        || Edit::text(inner, &*notice),
-                        |block| blocks::without(block, path, &notice),
+                        || Edit::text(inner_span, &*notice),
+                        |block| blocks::replace_block(block, path, &notice),
                     ));
                 }
             }
-            delivery.quarter_tokens += tokens;
-            match counted(surface, path, role) {
+            result_size.quarter_tokens += tokens;
+            match counted_surface(surface, path, role) {
                 Some(Surface::Structured) => structured_bytes += length,
                 Some(_) => content_bytes += length,
                 None => {}
@@ -324,14 +341,14 @@ impl Inbound<'_> {
                 Surface::Notification
             },
             method,
-            tool: asked_tool,
-            session_secrets: self.seen,
+            tool: request_tool,
+            session_secrets: self.secrets,
             scope: ground,
             flow,
             budget: Some(self.budget),
             details: Details::Inbound(InboundDetails {
-                instruction_file: instructs && is_result,
-                ordered_commands: Some(&ordered),
+                instruction_file: is_instruction_file && is_result,
+                ordered_commands: Some(&ordered_commands),
                 ..InboundDetails::default()
             }),
             ..Place::default()
@@ -349,10 +366,10 @@ impl Inbound<'_> {
             opaque: &|| false,
             in_block: false,
         };
-        if joined.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
-            heard.clear();
+        if cross_block.judge(&mut judge, &place, &site, edits, self.message.bytes()) {
+            stream_tail.clear();
         }
-        for whole in numbered.wholes() {
+        for whole in numbered_parts.wholes() {
             let at = || self.pointer(&[Step::Key("result".into())]);
             let place = Place {
                 surface: Surface::Definition,
@@ -390,32 +407,32 @@ impl Inbound<'_> {
                 self.message.bytes(),
             );
         }
-        inspection.heard = heard;
-        edits.extend(blocks::left_out(
+        inspection.stream_tail = stream_tail;
+        edits.extend(blocks::remove_entries(
             self.message.body(self.envelope),
-            &left_out,
+            &removed_entries,
         ));
-        blocks::settle(edits, first_edit);
-        if is_result && surface::is_tool_result(asked) {
+        blocks::drop_nested_edits(edits, first_edit);
+        if is_result && surface::is_tool_result(request) {
             self.shorten(
-                asked_tool,
+                request_tool,
                 (content_bytes, structured_bytes),
                 edits,
                 first_edit,
-                &mut inspection.delivery,
+                &mut inspection.result_size,
             );
         }
-        let changed = edits.get_mut(first_edit..).unwrap_or_default();
-        let broken = broken_digests(self.message, self.envelope, changed, |path| {
+        let new_edits = edits.get_mut(first_edit..).unwrap_or_default();
+        let broken = broken_digests(self.message, self.envelope, new_edits, |path| {
             self.pointer(path)
         });
-        inspection.delivery.broken_digests.extend(broken);
-        self.keep_promise(asked_tool, changed, inspection)
+        inspection.result_size.broken_digests.extend(broken);
+        self.fit_output_schema(request_tool, new_edits, inspection)
     }
 
     /// Ensures that the edited `structuredContent` conforms to its schema. If it cannot, the
     /// response is refused.
-    fn keep_promise(
+    fn fit_output_schema(
         &self,
         tool: Option<&str>,
         edits: &mut [Edit],
@@ -423,19 +440,19 @@ impl Inbound<'_> {
     ) -> Option<Refusal> {
         let structured = self.message.body(self.envelope)?.get("structuredContent")?;
         let span = structured.span();
-        let mut inside: Vec<&mut Edit> = edits
+        let mut inner_edits: Vec<&mut Edit> = edits
             .iter_mut()
             .filter(|edit| span.contains(&edit.span.start))
             .collect();
-        if inside.is_empty() {
+        if inner_edits.is_empty() {
             return None;
         }
         let tools = self.tools.filter(|tools| !tools.is_stale())?;
         tools
             .definition(tool?)?
-            .fit(structured, &mut inside)
+            .fit(structured, &mut inner_edits)
             .err()?;
-        let own = GateFinding {
+        let gate_finding = GateFinding {
             rule: "output-schema",
             title: "What is left of the answer does not fit the tool's output schema",
             severity: Severity::Medium,
@@ -449,21 +466,22 @@ impl Inbound<'_> {
         };
         inspection
             .findings
-            .push(own.finding(Action::Block, structured.raw()));
+            .push(gate_finding.finding(Action::Block, structured.raw()));
         let why = "A part of it was to be withheld or cut off, and the schema leaves no room for that. Go on without this \
                    answer, ask for less of it, or ask the user to look at it.";
-        Some(own.refusal(why.to_owned()))
+        Some(gate_finding.refusal(why.to_owned()))
     }
 
     /// Returns the data flow context of a tool's response.
-    fn here<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> FlowContext<'s> {
+    fn flow_context<'s>(&self, session: &'s Session<'s>, tool: Option<&str>) -> FlowContext<'s> {
         let definition = tool.and_then(|tool| self.tools.and_then(|tools| tools.definition(tool)));
-        let guessed = definition.map_or_else(DataLabels::default, |definition| definition.sides());
-        self.policy.flow.here(session, tool, guessed)
+        let labels =
+            definition.map_or_else(DataLabels::default, |definition| definition.data_labels());
+        self.policy.flow.context(session, tool, labels)
     }
 
     /// Returns the names of the tools that the message lists, if it is a list of tools.
-    fn listed(&self, method: Option<&str>) -> Option<Names> {
+    fn listed_names(&self, method: Option<&str>) -> Option<Names> {
         let tools = self
             .message
             .body(self.envelope)
@@ -473,8 +491,8 @@ impl Inbound<'_> {
             Names::default(),
             self.names.map_or("", |(_, server)| server),
         );
-        let each = tools.elements().filter_map(|tool| tool.get("name")?.str());
-        each.for_each(|name| names.add(server, &name));
+        let tool_names = tools.elements().filter_map(|tool| tool.get("name")?.str());
+        tool_names.for_each(|name| names.add(server, &name));
         Some(names)
     }
 
@@ -491,9 +509,13 @@ impl Inbound<'_> {
 /// whether the string is strictly valid base64. If it is not, it is judged both as text and as what
 /// a decoder that skips other characters returns.
 fn block_data(path: &Path<'_>, holder: Value<'_>, string: &str) -> Option<(String, Vec<u8>, bool)> {
-    let declared = binary::declared(path, holder)?;
-    match binary::decoded(string) {
+    let declared = binary::declared_type(path, holder)?;
+    match binary::decode_base64(string) {
         Some(bytes) => Some((declared, bytes, true)),
-        None => Some((declared, binary::lenient(string.as_bytes())?, false)),
+        None => Some((
+            declared,
+            binary::decode_leniently(string.as_bytes())?,
+            false,
+        )),
     }
 }

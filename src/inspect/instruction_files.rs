@@ -5,7 +5,7 @@
 use crate::config::{InstructionFiles, PolicyConfig};
 use crate::detect::Surface;
 use crate::protocol::{CallTarget, OpenRequest};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// The policy's settings for instruction files.
 #[derive(Clone, Debug)]
@@ -28,14 +28,17 @@ impl InstructionFileSettings {
     }
 
     /// Returns whether the response to a request is such a file.
-    pub(super) fn is_answer_to(&self, asked: Option<&OpenRequest>) -> bool {
-        let tool = asked.and_then(|asked| asked.tool.as_deref());
-        let named =
-            tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
-        match named.map_or(self.all, |(_, setting)| *setting) {
+    pub(super) fn is_answer_to(&self, request: Option<&OpenRequest>) -> bool {
+        let tool = request.and_then(|asked| asked.tool.as_deref());
+        let tool_setting = tool.and_then(|tool| {
+            self.by_tool
+                .iter()
+                .find(|(glob, _)| glob_matches(glob, tool))
+        });
+        match tool_setting.map_or(self.all, |(_, setting)| *setting) {
             InstructionFiles::Always => true,
             InstructionFiles::Named => {
-                asked.is_some_and(|asked| asked.target == CallTarget::InstructionFile)
+                request.is_some_and(|asked| asked.target == CallTarget::InstructionFile)
             }
             InstructionFiles::Never => false,
         }
@@ -74,8 +77,8 @@ mod tests {
             content(text)
         ));
         let mut context = context("tools/call", tool);
-        context.asked = context
-            .asked
+        context.requests = context
+            .requests
             .iter()
             .cloned()
             .map(|asked| OpenRequest { target, ..asked })
@@ -84,7 +87,7 @@ mod tests {
             Direction::Inbound,
             &message,
             &context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         );
         inspection

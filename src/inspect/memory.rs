@@ -29,9 +29,9 @@ const PIECES: usize = 16;
 pub struct Memory {
     /// Fingerprints of the secrets that this agent's upstreams have sent, each with the number of
     /// the upstream that sent it.
-    pub prints: Arc<Fingerprints>,
+    pub fingerprints: Arc<Fingerprints>,
     /// The number of the upstream that the message goes to or comes from.
-    pub from: usize,
+    pub upstream: usize,
     /// Ends of the arguments of recent calls, oldest first.
     pub pieces: Arc<[Piece]>,
     /// Files that the session's calls have written.
@@ -77,61 +77,61 @@ pub struct SessionUpdate {
 impl Memory {
     /// Returns the session as seen by data flow rules.
     pub(super) fn session(&self) -> flow::Session<'_> {
-        flow::Session::new(&self.traces, self.from).with_servers(&self.upstreams, self.now)
+        flow::Session::new(&self.traces, self.upstream).with_servers(&self.upstreams, self.now)
     }
 
     /// Returns the strings that the value of an argument may be combined with: earlier values of
     /// the same argument of the same tool, and then the first or the last word of the value. Empty
     /// if there are no earlier values, or if the previous one was the same: a repeated call adds no
     /// piece.
-    pub(super) fn joined<'t>(
+    pub(super) fn combined_values<'t>(
         &'t self,
         tool: &str,
         argument: &str,
         value: &'t str,
     ) -> Vec<Vec<&'t str>> {
-        let own = || {
+        let argument_pieces = || {
             self.pieces
                 .iter()
                 .filter(|piece| piece.is_of(tool, argument))
         };
-        let earlier: Vec<&str> = own()
+        let earlier: Vec<&str> = argument_pieces()
             .filter(|piece| !piece.accumulated)
             .map(|piece| piece.text.as_str())
             .collect();
-        let accumulated = own()
+        let accumulated = argument_pieces()
             .find(|piece| piece.accumulated)
             .map(|piece| piece.text.as_str());
-        let mut together: Vec<Vec<&str>> = accumulated
+        let mut combined: Vec<Vec<&str>> = accumulated
             .zip(short_end(value))
             .filter(|(accumulated, short_end)| !repeats(accumulated, short_end))
             .map(|(accumulated, short_end)| vec![accumulated, short_end])
             .into_iter()
             .collect();
         let Some(latest) = earlier.last() else {
-            return together;
+            return combined;
         };
         let first = first_word(value);
         let last = last_word(value);
         let mut words: Vec<&str> = first.into_iter().chain(last).collect();
         words.dedup();
         words.retain(|word| word != latest);
-        together.extend(
+        combined.extend(
             words
                 .into_iter()
                 .map(|word| earlier.iter().copied().chain([word]).collect()),
         );
-        together
+        combined
     }
 
     /// Returns the piece of an argument that was stored last.
     fn latest(&self, tool: &str, argument: &str) -> Option<&str> {
-        let kept = self
+        let newest = self
             .pieces
             .iter()
             .rev()
             .find(|piece| !piece.accumulated && piece.is_of(tool, argument));
-        kept.map(|piece| piece.text.as_str())
+        newest.map(|piece| piece.text.as_str())
     }
 
     /// Returns the short values of earlier calls in an argument.
@@ -146,15 +146,15 @@ impl Memory {
 
 impl SessionUpdate {
     /// Stores the end of an argument, if it may be a piece of a secret.
-    pub(super) fn keep(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
-        let before = memory.accumulated(tool, argument);
+    pub(super) fn store_piece(&mut self, memory: &Memory, tool: &str, argument: &str, value: &str) {
+        let previous = memory.accumulated(tool, argument);
         if let Some(short_end) =
-            short_end(value).filter(|end| self.pieces.len() < PIECES && !repeats(before, end))
+            short_end(value).filter(|end| self.pieces.len() < PIECES && !repeats(previous, end))
         {
-            let before = before
-                .get((before.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..)
+            let previous_end = previous
+                .get((previous.len() + short_end.len()).saturating_sub(*PIECE_BYTES.end())..)
                 .unwrap_or_default();
-            let text = Zeroizing::new([before, short_end].concat());
+            let text = Zeroizing::new([previous_end, short_end].concat());
             self.pieces.push(Piece {
                 argument: [tool, ".", argument].concat().into(),
                 text,
@@ -164,10 +164,10 @@ impl SessionUpdate {
         let Some(word) = last_word(value).filter(|_| self.pieces.len() < PIECES) else {
             return;
         };
-        let telling = word.bytes().any(|byte| {
+        let is_distinctive = word.bytes().any(|byte| {
             byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-')
         });
-        let coded = |byte: u8| {
+        let is_token_byte = |byte: u8| {
             byte.is_ascii_alphanumeric()
                 || matches!(
                     byte,
@@ -175,7 +175,11 @@ impl SessionUpdate {
                 )
         };
         let repeated = memory.latest(tool, argument) == Some(word);
-        if telling && !repeated && PIECE_BYTES.contains(&word.len()) && word.bytes().all(coded) {
+        if is_distinctive
+            && !repeated
+            && PIECE_BYTES.contains(&word.len())
+            && word.bytes().all(is_token_byte)
+        {
             let argument = [tool, ".", argument].concat().into();
             self.pieces.push(Piece {
                 argument,
@@ -209,7 +213,7 @@ impl Piece {
 }
 
 /// Characters that surround a piece in prose.
-const AROUND: [char; 10] = ['"', '\'', '`', ',', ';', '(', ')', '<', '>', '!'];
+const SURROUNDING_CHARS: [char; 10] = ['"', '\'', '`', ',', ';', '(', ')', '<', '>', '!'];
 
 /// Returns a value of a few characters, or the few characters at the end of a URL or a short text.
 fn short_end(value: &str) -> Option<&str> {
@@ -241,7 +245,7 @@ fn first_word(value: &str) -> Option<&str> {
     value
         .split_ascii_whitespace()
         .next()
-        .map(|word| word.trim_matches(AROUND))
+        .map(|word| word.trim_matches(SURROUNDING_CHARS))
         .filter(|word| !word.is_empty())
 }
 
@@ -249,7 +253,7 @@ fn last_word(value: &str) -> Option<&str> {
     value
         .split_ascii_whitespace()
         .next_back()
-        .map(|word| word.trim_matches(AROUND))
+        .map(|word| word.trim_matches(SURROUNDING_CHARS))
         .filter(|word| !word.is_empty())
 }
 
@@ -259,19 +263,19 @@ mod tests {
 
     #[test]
     fn only_ends_that_may_be_pieces_are_kept() {
-        let mut learnt = SessionUpdate::default();
+        let mut update = SessionUpdate::default();
         let none = Memory::default();
-        learnt.keep(&none, "say", "text", "the first half is ghp_q8Zt4vNp2rKx7w");
-        learnt.keep(&none, "say", "text", "just words");
-        learnt.keep(&none, "say", "text", &"A".repeat(300));
-        learnt.keep(&none, "say", "text", "käse-");
-        assert_eq!(learnt.pieces.len(), 1);
-        assert_eq!(format!("{:?}", learnt.pieces), "[Piece(say.text)]");
+        update.store_piece(&none, "say", "text", "the first half is ghp_q8Zt4vNp2rKx7w");
+        update.store_piece(&none, "say", "text", "just words");
+        update.store_piece(&none, "say", "text", &"A".repeat(300));
+        update.store_piece(&none, "say", "text", "käse-");
+        assert_eq!(update.pieces.len(), 1);
+        assert_eq!(format!("{:?}", update.pieces), "[Piece(say.text)]");
         let memory = Memory {
-            pieces: learnt.pieces.into(),
+            pieces: update.pieces.into(),
             ..Memory::default()
         };
-        let joined = memory.joined("say", "text", "Df9yGj3hLm5kQs6u and the rest");
+        let joined = memory.combined_values("say", "text", "Df9yGj3hLm5kQs6u and the rest");
         assert_eq!(
             joined,
             [
@@ -280,17 +284,17 @@ mod tests {
             ]
         );
         assert!(
-            memory.joined("say", "channel", "x").is_empty()
-                && memory.joined("sa", "y.text", "x").is_empty()
+            memory.combined_values("say", "channel", "x").is_empty()
+                && memory.combined_values("sa", "y.text", "x").is_empty()
         );
         assert!(
             memory
-                .joined("say", "text", "ghp_q8Zt4vNp2rKx7w")
+                .combined_values("say", "text", "ghp_q8Zt4vNp2rKx7w")
                 .is_empty(),
             "a call that is repeated"
         );
         let mut again = SessionUpdate::default();
-        again.keep(&memory, "say", "text", "ghp_q8Zt4vNp2rKx7w");
+        again.store_piece(&memory, "say", "text", "ghp_q8Zt4vNp2rKx7w");
         assert!(again.is_empty());
     }
 
@@ -303,14 +307,14 @@ mod tests {
         ] {
             let mut memory = Memory::default();
             for letter in "AKIA2E0A8F3B".chars() {
-                let mut learnt = SessionUpdate::default();
-                learnt.keep(&memory, "say", "text", &format!("{before}{letter}{after}"));
-                let kept = memory
+                let mut update = SessionUpdate::default();
+                update.store_piece(&memory, "say", "text", &format!("{before}{letter}{after}"));
+                let stored = memory
                     .pieces
                     .iter()
-                    .filter(|old| !learnt.pieces.iter().any(|new| new.replaces(old)))
+                    .filter(|old| !update.pieces.iter().any(|new| new.replaces(old)))
                     .cloned();
-                memory.pieces = kept.chain(learnt.pieces.clone()).collect();
+                memory.pieces = stored.chain(update.pieces.clone()).collect();
             }
             assert_eq!(
                 memory
@@ -323,11 +327,11 @@ mod tests {
             );
             let next = format!("{before}2{after}");
             assert_eq!(
-                memory.joined("say", "text", &next).first(),
+                memory.combined_values("say", "text", &next).first(),
                 Some(&vec!["AKIA2E0A8F3B", "2"]),
                 "{before}"
             );
-            let other = memory.joined("say", "text", "a text of some length");
+            let other = memory.combined_values("say", "text", "a text of some length");
             assert!(
                 !other.iter().flatten().any(|piece| *piece == "AKIA2E0A8F3B"),
                 "{before}"
@@ -336,9 +340,9 @@ mod tests {
         let mut memory = Memory::default();
         let mut most = 0;
         for number in 0..1_000 {
-            let mut learnt = SessionUpdate::default();
-            learnt.keep(&memory, "say", "text", &format!("a{:02}", number % 100));
-            memory.pieces = learnt
+            let mut update = SessionUpdate::default();
+            update.store_piece(&memory, "say", "text", &format!("a{:02}", number % 100));
+            memory.pieces = update
                 .pieces
                 .into_iter()
                 .filter(|piece| piece.accumulated)
@@ -361,9 +365,9 @@ mod tests {
     fn an_option_that_stays_the_same_is_no_secret_by_the_letter() {
         let mut memory = Memory::default();
         for _ in 0..10 {
-            let mut learnt = SessionUpdate::default();
-            learnt.keep(&memory, "fetch", "format", "text");
-            if let Some(piece) = learnt.pieces.pop() {
+            let mut update = SessionUpdate::default();
+            update.store_piece(&memory, "fetch", "format", "text");
+            if let Some(piece) = update.pieces.pop() {
                 memory.pieces = Arc::new([piece]);
             }
         }
@@ -371,9 +375,9 @@ mod tests {
             memory.accumulated("fetch", "format"),
             "text".repeat(REPEATS)
         );
-        assert!(memory.joined("fetch", "format", "text").is_empty());
+        assert!(memory.combined_values("fetch", "format", "text").is_empty());
         assert_eq!(
-            memory.joined("fetch", "format", "json"),
+            memory.combined_values("fetch", "format", "json"),
             [["texttexttext", "json"]]
         );
     }

@@ -20,7 +20,7 @@ impl Judge<'_, '_> {
     /// Judges a JSON document that is the text of a string: each of its strings individually, so
     /// that the edited text is still JSON. `None` if it is not JSON, or if something is found only
     /// in the text as a whole.
-    pub(super) fn nested(
+    pub(super) fn judge_nested(
         &mut self,
         raw: &str,
         place: &Place<'_>,
@@ -32,72 +32,74 @@ impl Judge<'_, '_> {
         )
         .ok()?;
         let mut edits = Vec::new();
-        let mut gone = None;
+        let mut block_notice = None;
         // Within a text every string may change, keys too: nothing resolves them.
         let site = Site {
             at: site.at,
             opaque: &|| false,
             in_block: site.in_block,
         };
-        let mut joined = CrossBlockText::default();
-        json.root().strings(|path, found| {
+        let mut cross_block = CrossBlockText::default();
+        json.root().strings(|path, string| {
             let place = Place {
-                role: found.role,
+                role: string.role,
                 ..*place
             };
-            let text = Text::new(found.value);
+            let text = Text::new(string.value);
             let outcome = self.judge(&text, &place, &site, false);
-            if found.role == Role::Value
+            if string.role == Role::Value
                 && matches!(path.last(), Some(Step::Key(key)) if key == "text")
             {
-                joined.add(text.raw(), found.span.clone());
+                cross_block.add(text.raw(), string.span.clone());
             }
             match outcome {
                 Outcome::Keep => {}
-                Outcome::Replace(with) => edits.push(Edit::text(found.span, field_value(with))),
-                Outcome::Withhold(notice) => gone = Some(notice),
+                Outcome::Replace(replacement) => {
+                    edits.push(Edit::text(string.span, field_value(replacement)))
+                }
+                Outcome::Withhold(notice) => block_notice = Some(notice),
             }
         });
-        if let Some(notice) = gone {
+        if let Some(notice) = block_notice {
             return Some(Outcome::Withhold(notice));
         }
         if self.numbers {
             json.root().walk(|path, value, role| {
                 let place = Place { role, ..*place };
                 edits.extend(
-                    self.number(path, value, &place, &site)
-                        .map(|with| Edit::json(value.span(), quote(&with))),
+                    self.judge_number(path, value, &place, &site)
+                        .map(|replacement| Edit::json(value.span(), quote(&replacement))),
                 );
             });
         }
-        joined.judge(self, place, &site, &mut edits, json.bytes());
+        cross_block.judge(self, place, &site, &mut edits, json.bytes());
         let spliced = splice(json.bytes(), edits)?;
-        let left = std::str::from_utf8(&spliced).ok()?;
+        let edited = std::str::from_utf8(&spliced).ok()?;
         // The audit id in a notice is random: some of its digits read as words in leetspeak.
-        let judged = left.replace(&self.audit.to_string(), "");
-        if self.acts_on(&Text::new(&judged), place, &site) {
+        let without_id = edited.replace(&self.audit.to_string(), "");
+        if self.would_edit(&Text::new(&without_id), place, &site) {
             return None;
         }
-        Some(if left == raw {
+        Some(if edited == raw {
             Outcome::Keep
         } else {
-            Outcome::Replace(left.to_owned())
+            Outcome::Replace(edited.to_owned())
         })
     }
 
     /// Returns whether a rule other than a markup rule would still redact or withhold something.
-    fn acts_on(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> bool {
+    fn would_edit(&self, text: &Text<'_>, place: &Place<'_>, site: &Site<'_>) -> bool {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
         matches.into_iter().any(|found| {
-            !self.of_markup(found.rule)
+            !self.is_markup_rule(found.rule)
                 && self.action(&self.hit(found, text.raw(), place, site)) >= Action::Redact
         })
     }
 
     /// Returns the replacement of a number that a rule has redacted; the name of its member
     /// indicates what it is.
-    pub(super) fn number(
+    pub(super) fn judge_number(
         &mut self,
         path: &Path<'_>,
         value: Value<'_>,
@@ -117,7 +119,7 @@ impl Judge<'_, '_> {
         };
         match self.judge(&Text::new(format!("{name}{raw}")), place, site, false) {
             // There is no room for a notice in place of a number.
-            Outcome::Replace(with) => without_notices(&with)
+            Outcome::Replace(replacement) => without_notices(&replacement)
                 .strip_prefix(&name)
                 .filter(|with| *with != raw)
                 .map(str::to_owned),
@@ -176,8 +178,9 @@ mod tests {
             let Verdict::Rewrite(edits) = inspection.verdict else {
                 panic!("not rewritten")
             };
-            let left = String::from_utf8(splice(message.bytes(), edits).unwrap().to_vec()).unwrap();
-            outcomes.insert(left.replace(&audit.to_string(), "ID"));
+            let edited =
+                String::from_utf8(splice(message.bytes(), edits).unwrap().to_vec()).unwrap();
+            outcomes.insert(edited.replace(&audit.to_string(), "ID"));
         }
         assert_eq!(outcomes.len(), 1, "{outcomes:#?}");
     }

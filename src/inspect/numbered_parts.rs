@@ -27,14 +27,14 @@ struct Part {
 /// The number of a part, and the total number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Number {
-    of: u8,
+    total: u8,
     nth: u8,
 }
 
 impl NumberedParts {
     /// Adds the text at `span` of the message, if it declares itself a part.
     pub(super) fn add(&mut self, text: &str, span: Range<usize>) {
-        let Some((marker, number)) = number(text).filter(|_| self.0.len() < PARTS) else {
+        let Some((marker, number)) = find_number(text).filter(|_| self.0.len() < PARTS) else {
             return;
         };
         let before = text.get(..marker.start).unwrap_or_default();
@@ -51,7 +51,7 @@ impl NumberedParts {
         self.0.sort_by_key(|part| part.number);
         let wholes = self
             .0
-            .chunk_by(|a, b| a.number.of == b.number.of)
+            .chunk_by(|a, b| a.number.total == b.number.total)
             .filter(|parts| parts.len() > 1);
         wholes
             .map(|parts| {
@@ -67,7 +67,7 @@ impl NumberedParts {
 }
 
 /// Finds where a text declares itself a part, and which one: `Part 1 of 2:`, `(2/3)`.
-fn number(text: &str) -> Option<(Range<usize>, Number)> {
+fn find_number(text: &str) -> Option<(Range<usize>, Number)> {
     let bytes = text.as_bytes();
     let value = |at: usize| match bytes.get(at) {
         Some(digit @ b'1'..=b'9') if !bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
@@ -93,8 +93,8 @@ fn number(text: &str) -> Option<(Range<usize>, Number)> {
             return None;
         }
         let last = blanks(between + length);
-        let of = value(last).filter(|of| *of > 1 && nth <= *of)?;
-        let (start, closes) = named(text.get(..at)?)?;
+        let total = value(last).filter(|of| *of > 1 && nth <= *of)?;
+        let (start, closes) = find_name(text.get(..at)?)?;
         let end = last + 1;
         let closing = bytes
             .get(end)
@@ -109,13 +109,13 @@ fn number(text: &str) -> Option<(Range<usize>, Number)> {
             .iter()
             .take_while(|byte| matches!(byte, b':' | b'.' | b'-' | b' '))
             .count();
-        Some((start..end + marks, Number { of, nth }))
+        Some((start..end + marks, Number { total, nth }))
     })
 }
 
 /// Returns where the name of a part begins before its number, and whether the name is only an
 /// opening bracket, which has to be closed after the number.
-fn named(before: &str) -> Option<(usize, bool)> {
+fn find_name(before: &str) -> Option<(usize, bool)> {
     let trimmed = before.trim_end_matches([' ', '#']);
     let word = trimmed.len()
         - trimmed
@@ -144,7 +144,8 @@ mod tests {
     #[test]
     fn parts_are_known_by_name_or_brackets() {
         let of = |text: &str| {
-            number(text).map(|(marker, Number { of, nth })| (text[marker].to_owned(), nth, of))
+            find_number(text)
+                .map(|(marker, Number { total: of, nth })| (text[marker].to_owned(), nth, of))
         };
         assert_eq!(
             of("Part 1 of 2: before"),
@@ -186,7 +187,7 @@ mod tests {
             Direction::Inbound,
             &list,
             &context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         );
         !matches!(inspection.verdict, Verdict::Pass)

@@ -18,7 +18,7 @@ pub(super) struct OrderedCommands<'p> {
     rules: &'p RuleSet,
     ground: &'p AccessScope,
     /// The rule that refuses each command, by command.
-    judged: RefCell<HashMap<Box<str>, Option<&'p str>>>,
+    refusing_rules: RefCell<HashMap<Box<str>, Option<&'p str>>>,
 }
 
 impl<'p> OrderedCommands<'p> {
@@ -26,12 +26,12 @@ impl<'p> OrderedCommands<'p> {
         Self {
             rules,
             ground,
-            judged: RefCell::default(),
+            refusing_rules: RefCell::default(),
         }
     }
 
     fn judge(&self, command: &str) -> Option<&'p str> {
-        let script = Script::new(command, ReadAs::Shell).knowing(self.rules.programs());
+        let script = Script::new(command, ReadAs::Shell).with_programs(self.rules.programs());
         let place = Place {
             surface: Surface::Arguments,
             tool: Some("run_command"),
@@ -44,14 +44,14 @@ impl<'p> OrderedCommands<'p> {
             scope: Some(self.ground),
             ..Place::default()
         };
-        let mut found = Vec::new();
-        self.rules.scan(&Text::new(command), &place, &mut found);
-        let rules = found
+        let mut matches = Vec::new();
+        self.rules.scan(&Text::new(command), &place, &mut matches);
+        let rules = matches
             .iter()
             .filter_map(|found| self.rules.rules().get(found.rule));
-        let refuses = rules
+        let refusing = rules
             .filter(|rule| rule.action == Action::Block && matches!(*rule.find, Find::Command(_)));
-        refuses
+        refusing
             .max_by_key(|rule| rule.severity)
             .map(|rule| rule.id.as_str())
     }
@@ -59,19 +59,21 @@ impl<'p> OrderedCommands<'p> {
 
 impl signal::OrderedCommands for OrderedCommands<'_> {
     fn refusing_rule(&self, command: &str) -> Option<&str> {
-        if let Some(known) = self.judged.borrow().get(command) {
+        if let Some(known) = self.refusing_rules.borrow().get(command) {
             return *known;
         }
-        if self.judged.borrow().len() >= COMMANDS {
+        if self.refusing_rules.borrow().len() >= COMMANDS {
             return None;
         }
         let rule = self.judge(command);
-        self.judged.borrow_mut().insert(command.into(), rule);
+        self.refusing_rules
+            .borrow_mut()
+            .insert(command.into(), rule);
         rule
     }
 
     fn refusing_rule_at_end(&self, passage: &str) -> Option<&str> {
-        self.judged
+        self.refusing_rules
             .borrow()
             .iter()
             .find(|(command, _)| passage.ends_with(&***command))

@@ -22,8 +22,8 @@ pub(super) struct Outbound<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) item: usize,
     pub(super) audit: AuditId,
-    pub(super) known: &'a InspectContext,
-    pub(super) seen: Option<&'a SessionSecrets<'a>>,
+    pub(super) context: &'a InspectContext,
+    pub(super) secrets: Option<&'a SessionSecrets<'a>>,
     pub(super) lookup: Option<&'a Lookup<'a>>,
     pub(super) flow: Option<&'a Session<'a>>,
     /// The remaining work of the message.
@@ -34,7 +34,7 @@ impl Outbound<'_> {
     /// Judges every string of the message; adds findings and coverage to `inspection`.
     pub(super) fn inspect(&self, inspection: &mut Inspection) {
         if self.policy.outbound.rules().is_empty() && !self.policy.ground.roots.is_set() {
-            return self.count(&mut inspection.coverage);
+            return self.count_strings(&mut inspection.coverage);
         }
         let method = self.envelope.method();
         let body = self.message.body(self.envelope);
@@ -52,21 +52,21 @@ impl Outbound<'_> {
             readings: &mut inspection.readings,
             matches: Vec::new(),
             numbers: false,
-            trace: self.known.trace,
+            trace: self.context.trace,
         };
         let coverage = &mut inspection.coverage;
         let definition = tool.as_deref().and_then(|tool| {
-            self.known
+            self.context
                 .tools
                 .as_ref()
                 .and_then(|tools| tools.definition(tool))
         });
-        let guessed = definition
+        let labels = definition
             .as_ref()
-            .map_or_else(DataLabels::default, |definition| definition.sides());
+            .map_or_else(DataLabels::default, |definition| definition.data_labels());
         let flow = self
             .flow
-            .map(|session| self.policy.flow.here(session, tool.as_deref(), guessed));
+            .map(|session| self.policy.flow.context(session, tool.as_deref(), labels));
         let schema = definition
             .as_ref()
             .and_then(|definition| definition.schema());
@@ -79,7 +79,7 @@ impl Outbound<'_> {
             method,
             tool: tool.as_deref(),
             scope: Some(&self.policy.ground),
-            session_secrets: self.seen,
+            session_secrets: self.secrets,
             budget: Some(self.budget),
             flow: flow.map(|flow| FlowContext { schema, ..flow }),
             ..Place::default()
@@ -89,13 +89,13 @@ impl Outbound<'_> {
         } else {
             String::new()
         };
-        self.message.value(self.envelope).strings(|path, found| {
+        self.message.value(self.envelope).strings(|path, string| {
             if tool.is_some() && is_argument(path) {
                 return;
             }
             coverage.strings += 1;
-            coverage.bytes += found.value.len();
-            if surface::is_fixed(path, found.role, &found.value) {
+            coverage.bytes += string.value.len();
+            if surface::is_fixed(path, string.role, &string.value) {
                 return;
             }
             // A resource that is read is usually a file.
@@ -103,16 +103,16 @@ impl Outbound<'_> {
                 matches!(method, Some("resources/read" | "resources/subscribe")) && is_uri(path);
             let read_as = if resource { ReadAs::Path } else { ReadAs::Text };
             let place = Place {
-                surface: surface::outbound(self.envelope, path),
-                role: found.role,
+                surface: surface::outbound_surface(self.envelope, path),
+                role: string.role,
                 details: Details::Outbound(OutboundDetails {
                     read_as,
                     ..outbound
                 }),
                 ..base
             };
-            judge.string(
-                &Text::new(found.value),
+            judge.judge_string(
+                &Text::new(string.value),
                 &place,
                 &Site {
                     at: &|| prefix.clone() + &pointer(path),
@@ -126,7 +126,7 @@ impl Outbound<'_> {
                 surface: Surface::Arguments,
                 ..base
             };
-            judge.call(
+            judge.judge_call(
                 tool,
                 &place,
                 &Site {
@@ -142,9 +142,9 @@ impl Outbound<'_> {
         let Some((tool, arguments)) = tool.as_deref().zip(arguments) else {
             return;
         };
-        let placed = place_arguments(tool, arguments, &self.policy.readers, definition.as_deref());
-        let read_only = self.policy.read_only.of_call(tool, &placed);
-        for unit in &placed.units {
+        let units = place_arguments(tool, arguments, &self.policy.readers, definition.as_deref());
+        let read_only = self.policy.read_only.for_call(tool, &units);
+        for unit in &units.units {
             if !unit.joined {
                 coverage.strings += 1;
                 coverage.bytes += unit.text.len();
@@ -154,7 +154,7 @@ impl Outbound<'_> {
                 && !self.policy.ground.roots.resolves_links()
                 && self.policy.ground.roots.is_set()
             {
-                let at = prefix.clone() + &placed.pointer(unit);
+                let at = prefix.clone() + &units.pointer(unit);
                 coverage.uninspected.push(Uninspected {
                     at,
                     reason: SkipReason::Links,
@@ -162,7 +162,7 @@ impl Outbound<'_> {
                 });
             }
             let script = matches!(unit.read_as, ReadAs::Shell | ReadAs::Code(_))
-                .then(|| self.script(&unit.text, unit.read_as));
+                .then(|| self.parse_script(&unit.text, unit.read_as));
             let place = Place {
                 surface: Surface::Arguments,
                 role: unit.role,
@@ -175,31 +175,35 @@ impl Outbound<'_> {
                 }),
                 ..base
             };
-            judge.string(
+            judge.judge_string(
                 &Text::new(&*unit.text),
                 &place,
                 &Site {
-                    at: &|| prefix.clone() + &placed.pointer(unit),
+                    at: &|| prefix.clone() + &units.pointer(unit),
                     opaque: &|| true,
                     in_block: false,
                 },
             );
-            if let Some(script) = script.as_ref().filter(|_| self.known.memory.is_some()) {
-                files::of_script(script, !unit.joined, &mut inspection.learnt.files);
+            if let Some(script) = script.as_ref().filter(|_| self.context.memory.is_some()) {
+                files::record_script_effects(
+                    script,
+                    !unit.joined,
+                    &mut inspection.session_update.files,
+                );
             }
         }
-        let parts = || {
-            placed
+        let value_units = || {
+            units
                 .units
                 .iter()
                 .filter(|unit| unit.role == Role::Value && !unit.joined)
         };
-        let pieces: Vec<&str> = parts().map(|unit| &*unit.text).collect();
+        let pieces: Vec<&str> = value_units().map(|unit| &*unit.text).collect();
         let place = Place {
             surface: Surface::Arguments,
             ..base
         };
-        judge.pieces(
+        judge.judge_pieces(
             &pieces,
             &place,
             &Site {
@@ -208,14 +212,14 @@ impl Outbound<'_> {
                 in_block: false,
             },
         );
-        let Some(memory) = &self.known.memory else {
+        let Some(memory) = &self.context.memory else {
             return;
         };
-        files::of_arguments(tool, &placed, &mut inspection.learnt.files);
-        for unit in parts() {
-            for pieces in memory.joined(tool, &unit.argument, &unit.text) {
-                let at = || prefix.clone() + &placed.pointer(unit);
-                judge.pieces(
+        files::record_written_files(tool, &units, &mut inspection.session_update.files);
+        for unit in value_units() {
+            for pieces in memory.combined_values(tool, &unit.argument, &unit.text) {
+                let at = || prefix.clone() + &units.pointer(unit);
+                judge.judge_pieces(
                     &pieces,
                     &place,
                     &Site {
@@ -226,34 +230,34 @@ impl Outbound<'_> {
                 );
             }
             inspection
-                .learnt
-                .keep(memory, tool, &unit.argument, &unit.text);
+                .session_update
+                .store_piece(memory, tool, &unit.argument, &unit.text);
         }
     }
 
     /// Counts the strings of a message to which no rule applies: how each argument is read does not
     /// matter then.
-    fn count(&self, coverage: &mut Coverage) {
-        self.message.value(self.envelope).strings(|_, found| {
+    fn count_strings(&self, coverage: &mut Coverage) {
+        self.message.value(self.envelope).strings(|_, string| {
             coverage.strings += 1;
-            coverage.bytes += found.value.len();
+            coverage.bytes += string.value.len();
         });
     }
 
     /// Parses a string that is executed, in view of what earlier calls have written.
-    fn script<'t>(&self, text: &'t str, read_as: ReadAs) -> Script<'t>
+    fn parse_script<'t>(&self, text: &'t str, read_as: ReadAs) -> Script<'t>
     where
         Self: 't,
     {
-        let script = Script::new(text, read_as).knowing(self.policy.outbound.programs());
+        let script = Script::new(text, read_as).with_programs(self.policy.outbound.programs());
         match self
-            .known
+            .context
             .memory
             .as_ref()
             .map(|memory| &*memory.files)
             .filter(|files| !files.is_empty())
         {
-            Some(files) => script.after(files),
+            Some(files) => script.with_written_files(files),
             None => script,
         }
     }

@@ -5,7 +5,7 @@
 use crate::config::{PolicyConfig, RenderPages};
 use crate::message::Value;
 use crate::protocol::{CallTarget, OpenRequest, is_web_url, names_source_file};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// The policy's settings for rendering.
 #[derive(Clone, Debug)]
@@ -60,14 +60,17 @@ impl Pages {
     }
 
     /// Returns what is rendered of the response to a request.
-    pub(super) fn for_request(&self, asked: Option<&OpenRequest>) -> Rendering {
-        let tool = asked.and_then(|asked| asked.tool.as_deref());
-        let named =
-            tool.and_then(|tool| self.by_tool.iter().find(|(glob, _)| glob_fits(glob, tool)));
-        let pages = named.map_or(self.all, |(_, render)| *render);
+    pub(super) fn for_request(&self, request: Option<&OpenRequest>) -> Rendering {
+        let tool = request.and_then(|asked| asked.tool.as_deref());
+        let tool_setting = tool.and_then(|tool| {
+            self.by_tool
+                .iter()
+                .find(|(glob, _)| glob_matches(glob, tool))
+        });
+        let pages = tool_setting.map_or(self.all, |(_, render)| *render);
         Rendering {
             pages,
-            returns_file: asked.is_some_and(returns_file),
+            returns_file: request.is_some_and(returns_file),
         }
     }
 }
@@ -112,11 +115,11 @@ fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
 
 /// Returns whether the response to a request is a file, judging by its arguments and the name of
 /// its tool.
-fn returns_file(asked: &OpenRequest) -> bool {
-    match asked.target {
+fn returns_file(request: &OpenRequest) -> bool {
+    match request.target {
         CallTarget::Web => false,
         CallTarget::File | CallTarget::InstructionFile => true,
-        CallTarget::Other => asked.tool.as_deref().is_some_and(names_file_tool),
+        CallTarget::Other => request.tool.as_deref().is_some_and(names_file_tool),
     }
 }
 
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn an_argument_decides_before_the_name_and_a_tool_before_the_policy() {
         let mut config = PolicyConfig::default();
-        let asked = |tool: &str, target| OpenRequest {
+        let request = |tool: &str, target| OpenRequest {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some(tool.into()),
@@ -190,7 +193,7 @@ mod tests {
         };
         let of = |config: &PolicyConfig, tool, target| {
             Pages::new(config)
-                .for_request(Some(&asked(tool, target)))
+                .for_request(Some(&request(tool, target)))
                 .within(None)
         };
         assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Pages);

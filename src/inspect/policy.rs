@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::config::{
-    ChangesConfig, ClassifierConfig, FlowConfig, Keeps, Limits, PolicyConfig, SchemaConfig, Scope,
-    ToolLimits,
+    ChangesConfig, ClassifierConfig, EvidenceLevel, FlowConfig, Limits, PolicyConfig, SchemaConfig,
+    Scope, ToolLimits,
 };
 use crate::detect::flow::{DataLabels, Session};
 use crate::detect::secret::SessionSecrets;
@@ -18,13 +18,13 @@ use crate::document::Fault;
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Find, Library, RuleSet};
-use crate::text::{Text, glob_fits};
+use crate::text::{Text, glob_matches};
 
 use super::classify::{self, Classifier, Unclassified};
 use super::confirm::Confirm;
 use super::consequence::{question, refusal};
 use super::context::InspectContext;
-use super::definitions::{self, HeldCalls, Listed};
+use super::definitions::{self, HeldCalls, ListComparison};
 use super::ground;
 use super::inbound::Inbound;
 use super::instruction_files::InstructionFileSettings;
@@ -50,7 +50,7 @@ pub struct Policy {
     /// Whether verdicts are enforced. Judging does not depend on it.
     pub mode: Mode,
     /// What is stored of messages as evidence.
-    pub evidence: Keeps,
+    pub evidence: EvidenceLevel,
     pub(super) outbound: RuleSet,
     pub(super) inbound: RuleSet,
     /// The suppressions: findings that they match have no consequence.
@@ -71,7 +71,7 @@ pub struct Policy {
     /// The data flow labels of tools.
     pub(super) flow: Arc<FlowConfig>,
     /// Whether a rule depends on what was received earlier.
-    pub(super) follows: bool,
+    pub(super) has_flow_rules: bool,
     /// Whether a rule searches for data that may be a number.
     pub(super) numbers: bool,
     /// The operator's changes to the definitions of tools.
@@ -81,11 +81,11 @@ pub struct Policy {
     changes: ChangesConfig,
     /// Timeout for resolving the names of hosts that a call would reach; `None` if they are not
     /// resolved.
-    resolve: Option<Duration>,
+    lookup_timeout: Option<Duration>,
     /// The external classifier for what servers send.
     classifier: Option<Arc<ClassifierConfig>>,
     /// Reasons for not inspecting content that block its message.
-    blocked: Vec<SkipReason>,
+    blocking_reasons: Vec<SkipReason>,
 }
 
 /// The result of judging a text that is not a message.
@@ -98,7 +98,7 @@ pub struct TextInspection {
     /// How much was inspected.
     pub coverage: Coverage,
     /// The state that the text adds for later messages.
-    pub learnt: SessionUpdate,
+    pub session_update: SessionUpdate,
 }
 
 /// The decision about a text that is not a message.
@@ -126,7 +126,7 @@ impl Policy {
             .rules()
             .iter()
             .any(|rule| matches!(*rule.find, Find::Personal(_)));
-        let follows = outbound
+        let has_flow_rules = outbound
             .rules()
             .iter()
             .any(|rule| matches!(*rule.find, Find::Flow(_)));
@@ -150,20 +150,20 @@ impl Policy {
                 .iter()
                 .map(|(glob, tool)| (glob.as_str().into(), tool.limits.clone()))
                 .collect(),
-            ground: Arc::new(ground::of_policy(config)),
+            ground: Arc::new(ground::policy_scope(config)),
             confirm: Confirm::new(config),
             scopes: config.scopes.clone(),
             through_agent: config.through_agent,
             flow: Arc::new(config.flow.clone()),
-            follows,
+            has_flow_rules,
             numbers,
             overlays: Arc::new(overlays),
             schema: config.schema,
             changes: config.changes.clone(),
-            resolve: config.places.resolve,
+            lookup_timeout: config.places.resolve,
             evidence: config.evidence,
             classifier: config.classifier.clone(),
-            blocked: config.block_uninspected.clone(),
+            blocking_reasons: config.block_uninspected.clone(),
         })
     }
 
@@ -172,27 +172,27 @@ impl Policy {
         let mut fitting = self
             .tools
             .iter()
-            .filter(|(glob, limits)| *limits != ToolLimits::default() && glob_fits(glob, tool));
+            .filter(|(glob, limits)| *limits != ToolLimits::default() && glob_matches(glob, tool));
         fitting.next().map(|(glob, limits)| (&**glob, limits))
     }
 
     /// Returns the timeout for resolving the names that an inspection has left open, if there are
     /// any and their addresses matter.
-    pub fn to_resolve(&self, inspection: &Inspection) -> Option<Duration> {
-        let open =
-            !inspection.wanted.names.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
-        self.resolve.filter(|_| open)
+    pub fn resolve_timeout(&self, inspection: &Inspection) -> Option<Duration> {
+        let is_open = !inspection.unresolved_names.names.is_empty()
+            && !matches!(inspection.verdict, Verdict::Block(_));
+        self.lookup_timeout.filter(|_| is_open)
     }
 
     /// Returns the classifier, and the texts to be scored, of a message that the rules do not
     /// already refuse.
-    pub fn to_classify(
+    pub fn take_unclassified(
         &self,
         inspection: &mut Inspection,
     ) -> Option<(&Arc<ClassifierConfig>, Unclassified)> {
-        let open =
+        let is_open =
             !inspection.unclassified.is_empty() && !matches!(inspection.verdict, Verdict::Block(_));
-        let classifier = self.classifier.as_ref().filter(|_| open)?;
+        let classifier = self.classifier.as_ref().filter(|_| is_open)?;
         Some((classifier, std::mem::take(&mut inspection.unclassified)))
     }
 
@@ -231,20 +231,20 @@ impl Policy {
     }
 
     /// Compares what a message lists with what is pinned.
-    pub fn listed(
+    pub fn compare_lists(
         &self,
         message: &Message,
         context: &Context,
         pins: &definitions::Pins,
         limits: &Limits,
-    ) -> Listed {
-        let most = (limits.pinned_definitions, limits.pinned_definition_bytes);
+    ) -> ListComparison {
+        let max_size = (limits.pinned_definitions, limits.pinned_definition_bytes);
         definitions::Reader {
             pins,
             changes: &self.changes,
             rules: &self.inbound,
             mode: self.mode,
-            most,
+            max_size,
         }
         .read(message, context)
     }
@@ -265,7 +265,7 @@ impl Policy {
         if self.mode == Mode::Observe {
             None
         } else {
-            self.overlays.show(message, context)
+            self.overlays.apply_to_lists(message, context)
         }
     }
 
@@ -282,35 +282,35 @@ impl Policy {
         message: &Message,
         context: &Context,
         audit: AuditId,
-        known: &InspectContext,
+        inspect_context: &InspectContext,
     ) -> Inspection {
         let mut inspection = Inspection {
-            classified: known.classified.clone(),
+            classified: inspect_context.classified.clone(),
             ..Inspection::default()
         };
         let classifier = self.classifier.as_deref().map(|config| Classifier {
             config,
-            said: known.classified.as_deref(),
+            classified: inspect_context.classified.as_deref(),
         });
         let lookup = self
-            .resolve
+            .lookup_timeout
             .filter(|_| direction == Direction::Outbound)
-            .map(|_| Lookup::new(known.answers.as_deref()));
-        let seen = known
+            .map(|_| Lookup::new(inspect_context.answers.as_deref()));
+        let secrets = inspect_context
             .memory
             .as_ref()
-            .map(|memory| SessionSecrets::new(&memory.prints, memory.from));
-        let flow = known
+            .map(|memory| SessionSecrets::new(&memory.fingerprints, memory.upstream));
+        let flow = inspect_context
             .memory
             .as_ref()
-            .filter(|_| self.follows)
+            .filter(|_| self.has_flow_rules)
             .map(Memory::session);
         let mut edits = Vec::new();
         let mut refusals = Vec::new();
         let mut questions = Vec::new();
-        let budget = Budget::new(known.work);
+        let budget = Budget::new(inspect_context.work);
         for (item, envelope) in message.envelopes().iter().enumerate() {
-            let found = inspection.findings.len();
+            let findings_before = inspection.findings.len();
             let uninspected = inspection.coverage.uninspected.len();
             let exceeded = budget.exceeded().count();
             match direction {
@@ -322,26 +322,28 @@ impl Policy {
                         item,
                         context,
                         audit,
-                        seen: seen.as_ref(),
-                        paging: known.paging.as_ref(),
-                        tools: known.tools.as_deref(),
+                        secrets: secrets.as_ref(),
+                        paging: inspect_context.paging.as_ref(),
+                        tools: inspect_context.tools.as_deref(),
                         flow: flow.as_ref(),
-                        names: known
+                        names: inspect_context
                             .names
                             .as_ref()
                             .map(|(names, server)| (&**names, &**server)),
                         classifier,
-                        heard: &known.heard,
-                        trace: known.trace,
+                        stream_tail: &inspect_context.stream_tail,
+                        trace: inspect_context.trace,
                         budget: &budget,
                     };
                     refusals.extend(inbound.inspect(&mut inspection, &mut edits));
                     refusals.extend(
-                        classifier.and_then(|classifier| classifier.failed(item, &mut inspection)),
+                        classifier.and_then(|classifier| {
+                            classifier.report_failure(item, &mut inspection)
+                        }),
                     );
                 }
                 Direction::Outbound => {
-                    let seen = seen.as_ref();
+                    let secrets = secrets.as_ref();
                     let lookup = lookup.as_ref();
                     let flow = flow.as_ref();
                     let budget = &budget;
@@ -351,8 +353,8 @@ impl Policy {
                         envelope,
                         item,
                         audit,
-                        known,
-                        seen,
+                        context: inspect_context,
+                        secrets,
                         lookup,
                         flow,
                         budget,
@@ -363,47 +365,56 @@ impl Policy {
             if budget.exceeded().count() > exceeded {
                 skip_reason::note_over_budget(message, item, uninspected, &mut inspection.coverage);
             }
-            let found = inspection.findings.get(found..).unwrap_or_default();
-            refusals.extend(refusal(self.rules(direction), found, item));
-            refusals.extend(classify::refusal(found, item));
-            let mut question = question(self.rules(direction), found, item, self);
-            if let (Direction::Outbound, Some(pins)) = (direction, known.pins.as_deref()) {
-                let held = HeldCalls {
+            let findings = inspection
+                .findings
+                .get(findings_before..)
+                .unwrap_or_default();
+            refusals.extend(refusal(self.rules(direction), findings, item));
+            refusals.extend(classify::refusal(findings, item));
+            let mut question = question(self.rules(direction), findings, item, self);
+            if let (Direction::Outbound, Some(pins)) = (direction, inspect_context.pins.as_deref())
+            {
+                let held_calls = HeldCalls {
                     pins,
                     changes: &self.changes,
                 };
-                question = held.add(
+                question = held_calls.add(
                     question,
                     (message, envelope, item),
                     &self.scopes,
                     self.through_agent,
                 );
-                refusals.extend(held.check(message, envelope, item, &mut inspection));
+                refusals.extend(held_calls.check(message, envelope, item, &mut inspection));
             }
-            questions.extend(
-                self.confirm
-                    .add(question, direction, message, envelope, item, known),
-            );
+            questions.extend(self.confirm.add(
+                question,
+                direction,
+                message,
+                envelope,
+                item,
+                inspect_context,
+            ));
             if direction == Direction::Outbound {
                 let contract = Contract {
                     overlays: &self.overlays,
                     config: self.schema,
-                    tools: known.tools.as_deref(),
+                    tools: inspect_context.tools.as_deref(),
                 };
                 refusals.extend(contract.check(message, envelope, item, &mut inspection));
             }
             refusals.extend(skip_reason::refuse(
-                &self.blocked,
+                &self.blocking_reasons,
                 item,
                 uninspected,
                 &mut inspection,
             ));
         }
-        inspection.limits_hit = budget.exceeded().collect();
+        inspection.exceeded_limits = budget.exceeded().collect();
         inspection.coverage.readings = std::mem::take(&mut inspection.readings);
-        inspection.wanted = lookup.map(Lookup::wanted).unwrap_or_default();
-        inspection.learnt.secrets = seen.map(SessionSecrets::into_update).unwrap_or_default();
-        inspection.learnt.flow = flow.map(Session::into_update).unwrap_or_default();
+        inspection.unresolved_names = lookup.map(Lookup::into_unresolved).unwrap_or_default();
+        inspection.session_update.secrets =
+            secrets.map(SessionSecrets::into_update).unwrap_or_default();
+        inspection.session_update.flow = flow.map(Session::into_update).unwrap_or_default();
         inspection
             .findings
             .sort_by_key(|finding| std::cmp::Reverse((finding.action, finding.severity)));
@@ -422,22 +433,22 @@ impl Policy {
         &self,
         text: &str,
         audit: AuditId,
-        known: &InspectContext,
+        context: &InspectContext,
     ) -> TextInspection {
-        let session = known
+        let session = context
             .memory
             .as_ref()
-            .filter(|_| self.follows)
+            .filter(|_| self.has_flow_rules)
             .map(Memory::session);
         let flow = session
             .as_ref()
-            .map(|session| self.flow.here(session, None, DataLabels::default()));
+            .map(|session| self.flow.context(session, None, DataLabels::default()));
         let place = Place {
             surface: Surface::Error,
             flow,
             ..Place::default()
         };
-        let budget = Budget::new(known.work);
+        let budget = Budget::new(context.work);
         let place = Place {
             budget: Some(&budget),
             ..place
@@ -457,10 +468,10 @@ impl Policy {
             readings: &mut coverage.readings,
             matches: Vec::new(),
             numbers: self.numbers,
-            trace: known.trace,
+            trace: context.trace,
             budget: &budget,
         };
-        let outcome = judge.string(
+        let outcome = judge.judge_string(
             &Text::new(text),
             &place,
             &Site {
@@ -475,7 +486,7 @@ impl Policy {
             (None, Outcome::Replace(text) | Outcome::Withhold(text)) => TextVerdict::Rewrite(text),
             (None, Outcome::Keep) => TextVerdict::Pass,
         };
-        let learnt = SessionUpdate {
+        let session_update = SessionUpdate {
             flow: session.map(Session::into_update).unwrap_or_default(),
             ..SessionUpdate::default()
         };
@@ -483,7 +494,7 @@ impl Policy {
             verdict,
             findings,
             coverage,
-            learnt,
+            session_update,
         }
     }
 

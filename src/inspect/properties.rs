@@ -37,7 +37,7 @@ fn attacks(each: usize) -> Vec<String> {
         .collect()
 }
 
-fn withheld(text: &str) -> bool {
+fn is_withheld(text: &str) -> bool {
     let (inspection, _) = inbound(&content(text));
     inspection
         .findings
@@ -84,10 +84,10 @@ fn what_is_clean_stays_as_it_is() {
                 ][random.below(12)],
             );
         }
-        let (inspection, after) = inbound(&content(&text));
+        let (inspection, output) = inbound(&content(&text));
         assert!(matches!(inspection.verdict, Verdict::Pass), "{text:?}");
         assert_eq!(
-            after,
+            output,
             format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, content(&text))
         );
     }
@@ -133,8 +133,8 @@ fn notices_of_another_gate_pass() {
             rules: [rule.id.as_str()].into(),
         };
         for notice in [
-            withheld.notice(Surface::Content, AuditId::make()),
-            withheld.block_notice(Surface::Content, AuditId::make()),
+            withheld.notice(Surface::Content, AuditId::generate()),
+            withheld.block_notice(Surface::Content, AuditId::generate()),
         ] {
             let (inspection, _) = inbound(&content(&format!("{notice}{}", rewrite::MARK)));
             assert!(
@@ -200,7 +200,7 @@ fn a_disguise_saves_nothing() {
             text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n'))
                 && text.len() > 30
                 && !text.contains(['<', '%', '\\', '&'])
-                && withheld(text)
+                && is_withheld(text)
         })
         .collect();
     assert!(attacks.len() > 10, "{}", attacks.len());
@@ -209,7 +209,7 @@ fn a_disguise_saves_nothing() {
         missed.extend(
             DISGUISES
                 .iter()
-                .filter(|(_, disguise)| !withheld(&disguise(attack)))
+                .filter(|(_, disguise)| !is_withheld(&disguise(attack)))
                 .map(|(name, _)| (*name, attack)),
         );
     }
@@ -249,9 +249,9 @@ fn no_shape_costs_more_than_its_size() {
     // The clock ticks in milliseconds: eight small texts are compared with one of eight times the
     // size.
     let cost = |text: String, times: usize| -> Option<u64> {
-        let began = time()?;
+        let start = time()?;
         (0..times).for_each(|_| drop(inbound(&content(&text))));
-        Some(time()? - began)
+        Some(time()? - start)
     };
     for (name, make) in shapes {
         let ratio =

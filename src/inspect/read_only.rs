@@ -5,7 +5,7 @@ use crate::detect::ReadAs;
 use crate::document::Fault;
 use crate::message::Role;
 use crate::rules::{Find, RuleSet};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 use super::arguments::{Unit, Units};
 
@@ -19,7 +19,7 @@ pub(super) struct ReadOnly {
 }
 
 /// The restrictions for one call.
-pub(super) struct OfCall<'r> {
+pub(super) struct CallRestrictions<'r> {
     arguments: &'r [(String, String)],
     tool: &'r str,
     whole_tool: bool,
@@ -38,14 +38,14 @@ impl ReadOnly {
         config: &PolicyConfig,
         rules: &RuleSet,
     ) -> Result<Self, Vec<Fault>> {
-        let keeps = |find: &Find| matches!(find, Find::Sql(sql) if sql.keeps_to_reading());
+        let restricts = |find: &Find| matches!(find, Find::Sql(sql) if sql.restricts_to_reading());
         let tools: Vec<_> = config
             .tools
             .iter()
             .filter_map(|(glob, tool)| Some((glob.clone(), tool.sql_read_only?)))
             .collect();
-        let wanted = !config.sql_read_only.is_empty() || tools.iter().any(|(_, only)| *only);
-        if wanted && !rules.rules().iter().any(|rule| keeps(&rule.find)) {
+        let is_used = !config.sql_read_only.is_empty() || tools.iter().any(|(_, only)| *only);
+        if is_used && !rules.rules().iter().any(|rule| restricts(&rule.find)) {
             let message = format!(
                 "`policy.{name}` says `sql_read_only`, and no rule keeps anything to queries"
             );
@@ -53,17 +53,14 @@ impl ReadOnly {
             return Err(vec![Fault::of_file("policy", message, Some(hint))]);
         }
         // `tool.argument`, split at each dot, since either name may contain one.
-        let split = |written: &String| {
+        let split = |dotted: &String| {
             let at = |(at, _)| {
                 Some((
-                    written.get(..at)?.to_owned(),
-                    written.get(at + 1..)?.to_owned(),
+                    dotted.get(..at)?.to_owned(),
+                    dotted.get(at + 1..)?.to_owned(),
                 ))
             };
-            written
-                .match_indices('.')
-                .filter_map(at)
-                .collect::<Vec<_>>()
+            dotted.match_indices('.').filter_map(at).collect::<Vec<_>>()
         };
         Ok(Self {
             arguments: config.sql_read_only.iter().flat_map(split).collect(),
@@ -72,14 +69,14 @@ impl ReadOnly {
     }
 
     /// Returns the restrictions for one call.
-    pub(super) fn of_call<'r>(&'r self, tool: &'r str, units: &Units<'_>) -> OfCall<'r> {
+    pub(super) fn for_call<'r>(&'r self, tool: &'r str, units: &Units<'_>) -> CallRestrictions<'r> {
         let whole_tool = self
             .tools
             .iter()
-            .find(|(glob, _)| glob_fits(glob, tool))
+            .find(|(glob, _)| glob_matches(glob, tool))
             .is_some_and(|(_, only)| *only);
         let all = whole_tool && !units.units.iter().any(|unit| unit.read_as == ReadAs::Sql);
-        OfCall {
+        CallRestrictions {
             arguments: &self.arguments,
             tool,
             whole_tool,
@@ -88,11 +85,11 @@ impl ReadOnly {
     }
 }
 
-impl OfCall<'_> {
+impl CallRestrictions<'_> {
     /// Returns whether only queries are allowed in this argument.
     pub(super) fn covers(&self, unit: &Unit<'_>) -> bool {
-        let listed = |(tool, argument): &(String, String)| {
-            glob_fits(tool, self.tool) && glob_fits(argument, &unit.argument)
+        let is_restricted = |(tool, argument): &(String, String)| {
+            glob_matches(tool, self.tool) && glob_matches(argument, &unit.argument)
         };
         // A name or a number is not a statement.
         let words = || {
@@ -106,7 +103,7 @@ impl OfCall<'_> {
         };
         // The name of an argument is not a statement either.
         self.whole_tool && may_be_sql
-            || unit.role == Role::Value && self.arguments.iter().any(listed)
+            || unit.role == Role::Value && self.arguments.iter().any(is_restricted)
     }
 }
 
@@ -145,14 +142,14 @@ mod tests {
             let agent = AgentName("a".into());
             let upstream = UpstreamName("u".into());
             let context = Context::new(agent, upstream, Era::Legacy);
-            let known = InspectContext::default();
+            let inspect_context = InspectContext::default();
             let verdict = policy
                 .inspect(
                     Direction::Outbound,
                     &message,
                     &context,
-                    AuditId::make(),
-                    &known,
+                    AuditId::generate(),
+                    &inspect_context,
                 )
                 .verdict;
             !matches!(verdict, Verdict::Block(_))

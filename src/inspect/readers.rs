@@ -1,7 +1,7 @@
 //! The policy's settings for how arguments are read, whatever they are called.
 
 use crate::config::{PolicyConfig, ReadsAs};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 use super::arguments::Head;
 use super::tools::Definition;
@@ -28,7 +28,7 @@ impl Readers {
     /// Collects the settings of single tools first, then the lists; arguments that nothing executes
     /// precede those that something executes.
     pub(super) fn new(config: &PolicyConfig) -> Self {
-        let of_tools = config.tools.iter().flat_map(|(tool, of_tool)| {
+        let tool_readers = config.tools.iter().flat_map(|(tool, of_tool)| {
             of_tool
                 .arguments
                 .iter()
@@ -48,11 +48,11 @@ impl Readers {
             (&config.sql, ReadsAs::Sql),
             (&config.sql_read_only, ReadsAs::Sql),
         ];
-        let listed = lists.into_iter().flat_map(|(list, reads)| {
+        let list_readers = lists.into_iter().flat_map(|(list, reads)| {
             list.iter()
-                .flat_map(move |written| split(written, head(reads)))
+                .flat_map(move |dotted| split(dotted, head(reads)))
         });
-        Self(of_tools.chain(listed).collect())
+        Self(tool_readers.chain(list_readers).collect())
     }
 
     /// Returns the settings for one tool.
@@ -65,7 +65,7 @@ impl Readers {
             readers: self
                 .0
                 .iter()
-                .filter(|reader| glob_fits(&reader.tool, tool))
+                .filter(|reader| glob_matches(&reader.tool, tool))
                 .collect(),
             definition,
         }
@@ -77,21 +77,22 @@ impl ToolReaders<'_> {
     pub(super) fn kind(&self, argument: &str) -> Option<Head> {
         self.readers
             .iter()
-            .find(|reader| glob_fits(&reader.argument, argument))
+            .find(|reader| glob_matches(&reader.argument, argument))
             .map(|reader| reader.head)
     }
 
     /// Returns how an argument is read, if the tool's definition indicates it.
     pub(super) fn head(&self, argument: &str) -> Option<Head> {
-        self.definition.and_then(|tool| tool.reader_of(argument))
+        self.definition
+            .and_then(|tool| tool.argument_head(argument))
     }
 }
 
 /// `tool.argument`, split at each dot, since either name may contain one.
-fn split(written: &str, head: Head) -> impl Iterator<Item = Reader> + '_ {
-    written.match_indices('.').filter_map(move |(at, _)| {
-        let tool = written.get(..at)?.to_owned();
-        let argument = written.get(at + 1..)?.to_owned();
+fn split(dotted: &str, head: Head) -> impl Iterator<Item = Reader> + '_ {
+    dotted.match_indices('.').filter_map(move |(at, _)| {
+        let tool = dotted.get(..at)?.to_owned();
+        let argument = dotted.get(at + 1..)?.to_owned();
         Some(Reader {
             tool,
             argument,

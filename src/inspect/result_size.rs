@@ -1,6 +1,6 @@
 //! The size of a response on its way to the agent, and the text that is cut off and stored.
 
-use super::truncate::Rest;
+use super::truncate::Remainder;
 use crate::message::{Edit, Envelope, Message, Path, Role, Step, Value, ValueKind};
 
 /// What happens to a response in addition to its findings.
@@ -9,9 +9,9 @@ pub struct ResultSize {
     /// Number of bytes of result text that the size cap cut off.
     pub cut_bytes: usize,
     /// Text that was cut off and is stored, for the agent to read on.
-    pub rests: Vec<Rest>,
+    pub remainders: Vec<Remainder>,
     /// The names of the limits that were exceeded.
-    pub hit: Vec<&'static str>,
+    pub exceeded_limits: Vec<&'static str>,
     /// The size of the texts that the agent receives, computed by [`quarter_tokens`].
     pub(super) quarter_tokens: usize,
     /// Digests in `_meta` that no longer match the edited content, as JSON pointers.
@@ -66,7 +66,7 @@ pub(super) fn broken_digests(
     }
     let mut starts: Vec<usize> = edits.iter().map(|edit| edit.span.start).collect();
     starts.sort_unstable();
-    let edited = |value: Value<'_>| {
+    let is_edited = |value: Value<'_>| {
         let span = value.span();
         starts
             .get(starts.partition_point(|start| *start < span.start))
@@ -90,7 +90,7 @@ pub(super) fn broken_digests(
         if !name.is_empty()
             && meta
                 .and_then(|meta| holders.get(meta))
-                .is_some_and(|holder| edited(*holder))
+                .is_some_and(|holder| is_edited(*holder))
         {
             broken.push(at(path));
         }

@@ -72,7 +72,7 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     }
     let start = line_start.max(text.floor_char_boundary(span.start.saturating_sub(SENTENCE_BYTES)));
     let end = line_end.min(text.ceil_char_boundary(span.end + SENTENCE_BYTES));
-    let ends = |part: &str| {
+    let last_end = |part: &str| {
         part.char_indices()
             .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '\n'))
             .map(|(at, c)| at + c.len_utf8())
@@ -80,11 +80,11 @@ pub(super) fn passage(text: &str, span: &Range<usize>) -> Range<usize> {
     };
     let first = text
         .get(start..span.start)
-        .and_then(ends)
+        .and_then(last_end)
         .map_or(start, |at| start + at);
     let last = text
         .get(span.end..end)
-        .and_then(ends)
+        .and_then(last_end)
         .map_or(end, |at| span.end + at);
     first..last
 }
@@ -118,7 +118,7 @@ impl WithheldPassages<'_> {
         let what = format!("{} {passages} of {}", self.passages, subject(surface));
         format!(
             "{NOTICE}{what} because {they} like instructions to the model: {}, quarantine {audit}]\n",
-            self.named()
+            self.rule_list()
         )
     }
 
@@ -127,31 +127,31 @@ impl WithheldPassages<'_> {
         format!(
             "{NOTICE}a block of {} as a whole: {}, quarantine {audit}]\n",
             subject(surface),
-            self.named()
+            self.rule_list()
         )
     }
 
-    fn named(&self) -> String {
-        named(&self.rules)
+    fn rule_list(&self) -> String {
+        rule_list(&self.rules)
     }
 }
 
-fn named(rules: &BTreeSet<&str>) -> String {
+fn rule_list(rules: &BTreeSet<&str>) -> String {
     let quoted: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
     let word = if rules.len() == 1 { "rule" } else { "rules" };
     format!("{word} {}", quoted.join(", "))
 }
 
 /// Returns the line above a page that was rendered.
-pub(super) fn rendered(rules: BTreeSet<&str>, bytes: usize, audit: AuditId) -> String {
+pub(super) fn render_notice(rules: BTreeSet<&str>, bytes: usize, audit: AuditId) -> String {
     format!(
         "[lychgate rendered this HTML page of {bytes} bytes as text: {}, audit {audit}]\n",
-        named(&rules)
+        rule_list(&rules)
     )
 }
 
 /// Returns the line above a text from which invisible characters were removed.
-pub(super) fn removed(rules: &BTreeSet<&str>, characters: usize, audit: AuditId) -> String {
+pub(super) fn removal_notice(rules: &BTreeSet<&str>, characters: usize, audit: AuditId) -> String {
     let word = if characters == 1 {
         "character"
     } else {
@@ -159,7 +159,7 @@ pub(super) fn removed(rules: &BTreeSet<&str>, characters: usize, audit: AuditId)
     };
     format!(
         "[lychgate removed {characters} invisible {word}: {}, audit {audit}]\n",
-        named(rules)
+        rule_list(rules)
     )
 }
 
@@ -168,7 +168,7 @@ const REDACTION_NOTICE: &str = "[lychgate redacted ";
 
 /// Returns the line above a text, derived from `base`, in which matches of these rules were
 /// redacted. `None` if no mark is left.
-pub(super) fn redacted(
+pub(super) fn redaction_notice(
     base: &str,
     text: &str,
     rules: &BTreeSet<&str>,
@@ -184,18 +184,18 @@ pub(super) fn redacted(
     let word = if count == 1 { "passage" } else { "passages" };
     Some(format!(
         "{REDACTION_NOTICE}{count} {word}: {}, audit {audit}]\n",
-        named(rules)
+        rule_list(rules)
     ))
 }
 
 /// Returns a text without the notices above it.
 pub(super) fn without_notices(text: &str) -> &str {
     let notice = |text: &str| text.starts_with(NOTICE) || text.starts_with(REDACTION_NOTICE);
-    let mut left = text;
-    while let Some((_, rest)) = left.split_once('\n').filter(|_| notice(left)) {
-        left = rest;
+    let mut remaining = text;
+    while let Some((_, rest)) = remaining.split_once('\n').filter(|_| notice(remaining)) {
+        remaining = rest;
     }
-    left
+    remaining
 }
 
 /// Returns a value of JSON data: if a redaction replaced the whole value (an address, a card
@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn a_redaction_is_noted_above_a_text_and_not_in_a_field_of_data() {
         let rules = BTreeSet::from(["email-address"]);
-        let audit = AuditId::make();
-        let line = |base: &str, text: &str| redacted(base, text, &rules, audit);
+        let audit = AuditId::generate();
+        let line = |base: &str, text: &str| redaction_notice(base, text, &rules, audit);
         let one = line("a b", "a [redacted: email-address]").unwrap();
         assert_eq!(
             one,

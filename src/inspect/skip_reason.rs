@@ -95,7 +95,7 @@ pub(super) fn refuse(
         .get(from..)
         .unwrap_or_default();
     let part = parts.iter().find(|part| blocked.contains(&part.reason))?;
-    let own = GateFinding {
+    let gate_finding = GateFinding {
         rule: "uninspected",
         title: "Content could not be inspected",
         severity: Severity::Medium,
@@ -109,8 +109,10 @@ pub(super) fn refuse(
          text, or in smaller parts.",
         part.reason.name()
     );
-    inspection.findings.push(own.finding(Action::Block, ""));
-    Some(own.refusal(why))
+    inspection
+        .findings
+        .push(gate_finding.finding(Action::Block, ""));
+    Some(gate_finding.refusal(why))
 }
 
 /// Records that an item exceeded the budget of its message, unless the parts from `from` on already

@@ -10,10 +10,10 @@ use crate::protocol::AuditId;
 use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::text::{Page, Text};
 
-use super::hit::{Hit, Rare, evidence, is_private};
+use super::hit::{Hit, HitExtras, evidence, is_private};
 use super::nested::is_json;
-use super::rewrite::{Outcome, WithheldPassages, passage, rendered};
-use super::{Detail, Finding, Suppressed, Suppressions, Trace};
+use super::rewrite::{Outcome, WithheldPassages, passage, render_notice};
+use super::{Detail, Finding, SuppressedAction, Suppressions, Trace};
 
 /// Maximum number of findings reported for one message; further ones still take effect.
 const FINDINGS: usize = 500;
@@ -57,14 +57,14 @@ pub(super) struct CrossBlockMatch<'r> {
     /// The notice that it was withheld.
     pub(super) notice: String,
     /// Set if the match is kept and each text that contains it is wrapped because of these rules.
-    pub(super) wraps: Option<BTreeSet<&'r str>>,
+    pub(super) wrap_rules: Option<BTreeSet<&'r str>>,
 }
 
 impl<'p> Judge<'p, '_> {
     /// Judges a string and returns what happens to it; findings are recorded. A string that must
     /// not be edited is withheld with its block, or kept, and an action that would have changed it
     /// is recorded as a refusal.
-    pub(super) fn string(
+    pub(super) fn judge_string(
         &mut self,
         text: &Text<'_>,
         place: &Place<'_>,
@@ -75,38 +75,38 @@ impl<'p> Judge<'p, '_> {
 
     /// Judges several strings as their receiver may combine them; findings are recorded at a place
     /// that contains all of them.
-    pub(super) fn pieces(&mut self, parts: &[&str], place: &Place<'_>, site: &Site<'_>) {
+    pub(super) fn judge_pieces(&mut self, parts: &[&str], place: &Place<'_>, site: &Site<'_>) {
         let mut matches = std::mem::take(&mut self.matches);
         matches.clear();
         if parts.len() > 1 {
             self.rules.scan_pieces(parts, place, &mut matches);
         }
         if !matches.is_empty() {
-            let whole = parts.concat();
+            let text = parts.concat();
             let hits: Vec<Hit<'_>> = matches
                 .drain(..)
-                .map(|found| self.hit(found, &whole, place, site))
+                .map(|found| self.hit(found, &text, place, site))
                 .collect();
-            self.note(&hits, &whole, place, site, (site.opaque)());
+            self.record_findings(&hits, &text, place, site, (site.opaque)());
         }
         self.matches = matches;
     }
 
     /// Judges a call as a whole; findings are recorded.
-    pub(super) fn call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
+    pub(super) fn judge_call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
         let mut matches = Vec::new();
         self.rules.scan_call(place, &mut matches);
         let hits: Vec<Hit<'_>> = matches
             .into_iter()
             .map(|found| self.hit(found, tool, place, site))
             .collect();
-        self.note(&hits, tool, place, site, (site.opaque)());
+        self.record_findings(&hits, tool, place, site, (site.opaque)());
     }
 
     /// Judges several consecutive texts, joined in `text`; matches `inside` one of them are not
     /// reported again. Findings are recorded. Returns the part that has to be removed or wrapped,
     /// with its notice.
-    pub(super) fn across(
+    pub(super) fn judge_joined(
         &mut self,
         text: &str,
         inside: &dyn Fn(&Range<usize>) -> bool,
@@ -116,27 +116,28 @@ impl<'p> Judge<'p, '_> {
         let mut matches = Vec::new();
         self.rules.scan(&Text::new(text), place, &mut matches);
         matches.retain(|found| {
-            !self.of_markup(found.rule) && found.span.as_ref().is_some_and(|span| !inside(span))
+            !self.is_markup_rule(found.rule)
+                && found.span.as_ref().is_some_and(|span| !inside(span))
         });
         let hits: Vec<Hit<'_>> = matches
             .into_iter()
             .map(|found| self.hit(found, text, place, site))
             .collect();
-        let goes = |hit: &&Hit<'_>| {
+        let is_removed = |hit: &&Hit<'_>| {
             matches!(
                 self.action(hit),
                 Action::Redact | Action::Quarantine | Action::Withhold
             )
         };
-        let (gone, kept): (Vec<&Hit<'_>>, Vec<&Hit<'_>>) = hits
+        let (removed, wrapped): (Vec<&Hit<'_>>, Vec<&Hit<'_>>) = hits
             .iter()
-            .filter(|hit| goes(hit) || self.action(hit) == Action::Wrap)
-            .partition(goes);
-        let acting = if gone.is_empty() { kept } else { gone };
-        let wraps = acting
+            .filter(|hit| is_removed(hit) || self.action(hit) == Action::Wrap)
+            .partition(is_removed);
+        let effective = if removed.is_empty() { wrapped } else { removed };
+        let is_wrap = effective
             .first()
             .is_some_and(|hit| self.action(hit) == Action::Wrap);
-        let span = acting
+        let span = effective
             .iter()
             .filter_map(|hit| hit.span.clone())
             .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
@@ -145,17 +146,17 @@ impl<'p> Judge<'p, '_> {
             ..WithheldPassages::default()
         };
         withheld.rules.extend(
-            acting
+            effective
                 .iter()
                 .filter_map(|hit| self.rule(hit))
                 .map(|rule| rule.id.as_str()),
         );
-        self.note(&hits, text, place, site, false);
-        self.taken(&hits, text, None, place);
+        self.record_findings(&hits, text, place, site, false);
+        self.record_withheld(&hits, text, None, place);
         Some(CrossBlockMatch {
             span: span?,
             notice: withheld.notice(place.surface, self.audit),
-            wraps: wraps.then_some(withheld.rules),
+            wrap_rules: is_wrap.then_some(withheld.rules),
         })
     }
 
@@ -174,7 +175,7 @@ impl<'p> Judge<'p, '_> {
         let excused = self.rules.scan(text, place, &mut matches);
         let outcome = self.weigh(text, place, site, (whole, excused), &mut matches);
         self.matches = matches;
-        text.names_of_readings(self.readings);
+        text.collect_reading_names(self.readings);
         self.readings.extend(place.outbound().read_as.name());
         outcome
     }
@@ -195,14 +196,14 @@ impl<'p> Judge<'p, '_> {
         let json = whole && is_json(text.raw());
         // Quotation marks of JSON do not quote anything, and text in one string does not exclude a
         // match in another.
-        let inside = json && (self.numbers || excused || text.raw().contains('\\'));
-        if matches.is_empty() && page.is_none() && text.bare().is_none() && !inside {
+        let judges_inside = json && (self.numbers || excused || text.raw().contains('\\'));
+        if matches.is_empty() && page.is_none() && text.bare().is_none() && !judges_inside {
             return Outcome::Keep;
         }
         let opaque = (site.opaque)();
         if json
             && !opaque
-            && let Some(outcome) = self.nested(text.raw(), place, site)
+            && let Some(outcome) = self.judge_nested(text.raw(), place, site)
         {
             return outcome;
         }
@@ -222,7 +223,7 @@ impl<'p> Judge<'p, '_> {
             .max();
         // An operator may require a stronger action on markup than rendering it.
         let renders = page.is_some_and(|page| {
-            place.inbound().render.renders(page.whole) || markup > Some(Action::Strip)
+            place.inbound().render.renders(page.is_document) || markup > Some(Action::Strip)
         });
         let strips = renders && markup >= Some(Action::Strip);
         if strips || opaque {
@@ -231,8 +232,18 @@ impl<'p> Judge<'p, '_> {
             hits.retain(|hit| self.is_markup(hit) == strips);
         }
         if let Some(page) = page.filter(|_| !strips) {
-            let read = if page.whole { text.parts() } else { None };
-            return self.fragment(text.raw(), read.as_ref().unwrap_or(page), hits, place, site);
+            let page_parts = if page.is_document {
+                text.fragment_page()
+            } else {
+                None
+            };
+            return self.judge_fragment(
+                text.raw(),
+                page_parts.as_ref().unwrap_or(page),
+                hits,
+                place,
+                site,
+            );
         }
         if strips {
             // A markup finding reports what it matched, not what is left: a suppression is compared
@@ -243,12 +254,12 @@ impl<'p> Judge<'p, '_> {
                     .clone()
                     .and_then(|span| text.raw().get(span))
                     .unwrap_or(text.raw());
-                let told = self.rule(hit).map(|rule| evidence(rule, matched));
-                let rare = hit.rare.get_or_insert_default();
-                rare.evidence = rare.evidence.take().or(told);
+                let match_evidence = self.rule(hit).map(|rule| evidence(rule, matched));
+                let extras = hit.extras.get_or_insert_default();
+                extras.evidence = extras.evidence.take().or(match_evidence);
             }
         }
-        let shown;
+        let stripped;
         let mut base = text.raw();
         let mut folded = None;
         if let Some(page) = page {
@@ -271,26 +282,26 @@ impl<'p> Judge<'p, '_> {
                 folded = text.folded_page();
             }
             if strips {
-                shown = folded.as_ref().unwrap_or(page).visible_text();
-                base = &shown;
+                stripped = folded.as_ref().unwrap_or(page).visible_text();
+                base = &stripped;
                 let visible = Text::new(base);
                 self.rules.scan(&visible, place, matches);
-                let found = matches
+                let further = matches
                     .drain(..)
-                    .filter(|found| !self.of_markup(found.rule));
-                hits.extend(found.map(|found| self.hit(found, base, place, site)));
+                    .filter(|found| !self.is_markup_rule(found.rule));
+                hits.extend(further.map(|found| self.hit(found, base, place, site)));
             }
         }
         let page = folded.as_ref().or(page);
-        self.note(&hits, base, place, site, opaque);
-        self.taken(&hits, base, page, place);
+        self.record_findings(&hits, base, place, site, opaque);
+        self.record_withheld(&hits, base, page, place);
         if opaque {
-            let acting: Vec<&Hit<'_>> = hits
+            let rewriting: Vec<&Hit<'_>> = hits
                 .iter()
                 .filter(|hit| self.action(hit).rewrites())
                 .collect();
-            return if site.in_block && !acting.is_empty() {
-                self.without_block(acting.into_iter(), place)
+            return if site.in_block && !rewriting.is_empty() {
+                self.without_block(rewriting.into_iter(), place)
             } else {
                 Outcome::Keep
             };
@@ -300,7 +311,7 @@ impl<'p> Judge<'p, '_> {
                 .iter()
                 .filter(|hit| self.is_markup(hit))
                 .filter_map(|hit| self.rule(hit));
-            rendered(
+            render_notice(
                 rules.map(|rule| rule.id.as_str()).collect(),
                 text.raw().len(),
                 self.audit,
@@ -326,11 +337,11 @@ impl<'p> Judge<'p, '_> {
     ) {
         let mut matches = Vec::new();
         self.rules.scan(text, place, &mut matches);
-        let acting = hits.iter().filter(|hit| hit.suppressed().is_none());
-        let mut known: BTreeSet<usize> = acting.map(Hit::rule).collect();
-        let mut suppressed: BTreeSet<usize> = BTreeSet::new();
+        let unsuppressed = hits.iter().filter(|hit| hit.suppression().is_none());
+        let mut matched_rules: BTreeSet<usize> = unsuppressed.map(Hit::rule).collect();
+        let mut suppressed_rules: BTreeSet<usize> = BTreeSet::new();
         for found in matches {
-            if !self.of_markup(found.rule) && !known.contains(&found.rule) {
+            if !self.is_markup_rule(found.rule) && !matched_rules.contains(&found.rule) {
                 let reading = if work::ALL.contains(&found.reading) {
                     found.reading
                 } else {
@@ -339,12 +350,12 @@ impl<'p> Judge<'p, '_> {
                 let hit = self.hit(Match { reading, ..found }, text.raw(), place, site);
                 // Once for each rule: its other matches are examined only because they may not be
                 // suppressed.
-                let told = if hit.suppressed().is_some() {
-                    &mut suppressed
+                let reported_rules = if hit.suppression().is_some() {
+                    &mut suppressed_rules
                 } else {
-                    &mut known
+                    &mut matched_rules
                 };
-                if !told.insert(hit.rule()) {
+                if !reported_rules.insert(hit.rule()) {
                     continue;
                 }
                 let hit = self.with_evidence(hit, text.raw(), place);
@@ -365,13 +376,13 @@ impl<'p> Judge<'p, '_> {
             .and_then(|span| text.get(span))
             .unwrap_or(text);
         let evidence = self.rule(&hit).map(|rule| evidence(rule, matched));
-        let trace = self.traced(text, hit.span.clone(), place);
-        let rare = Some(Box::new(Rare {
+        let trace = self.trace_match(text, hit.span.clone(), place);
+        let extras = Some(Box::new(HitExtras {
             evidence,
             trace,
-            suppressed: hit.suppressed(),
+            suppression: hit.suppression(),
         }));
-        Hit { rare, ..hit }
+        Hit { extras, ..hit }
     }
 
     /// Creates the hit for a match in `text`.
@@ -387,7 +398,7 @@ impl<'p> Judge<'p, '_> {
             span,
             reading,
         } = found;
-        let suppressed = self
+        let suppression = self
             .rules
             .rules()
             .get(rule)
@@ -402,10 +413,10 @@ impl<'p> Judge<'p, '_> {
                 self.suppressions
                     .find(rule, place, reading, self.audit, (site.at, &evidence))
             });
-        let rare = suppressed.map(|suppressed| {
-            Box::new(Rare {
-                suppressed: Some(suppressed),
-                ..Rare::default()
+        let extras = suppression.map(|suppressed| {
+            Box::new(HitExtras {
+                suppression: Some(suppressed),
+                ..HitExtras::default()
             })
         });
         Hit::new(
@@ -414,11 +425,11 @@ impl<'p> Judge<'p, '_> {
                 span,
                 reading,
             },
-            rare,
+            extras,
         )
     }
 
-    fn traced(
+    fn trace_match(
         &self,
         text: &str,
         span: Option<Range<usize>>,
@@ -442,7 +453,7 @@ impl<'p> Judge<'p, '_> {
 
     /// Returns the action that is taken on a hit.
     pub(super) fn action(&self, hit: &Hit<'_>) -> Action {
-        if hit.suppressed().is_some() {
+        if hit.suppression().is_some() {
             Action::Log
         } else {
             self.rule(hit).map_or(Action::Block, |rule| rule.action)
@@ -450,17 +461,17 @@ impl<'p> Judge<'p, '_> {
     }
 
     pub(super) fn is_markup(&self, hit: &Hit<'_>) -> bool {
-        self.of_markup(hit.rule())
+        self.is_markup_rule(hit.rule())
     }
 
-    pub(super) fn of_markup(&self, rule: usize) -> bool {
+    pub(super) fn is_markup_rule(&self, rule: usize) -> bool {
         self.rules
             .rules()
             .get(rule)
             .is_some_and(|rule| matches!(*rule.find, Find::Markup(_)))
     }
 
-    pub(super) fn note(
+    pub(super) fn record_findings(
         &mut self,
         hits: &[Hit<'_>],
         base: &str,
@@ -470,34 +481,35 @@ impl<'p> Judge<'p, '_> {
     ) {
         for (n, hit) in hits.iter().enumerate() {
             let earlier = hits.get(..n).unwrap_or_default();
-            let same = |other: &Hit<'_>| (other.rule(), other.hidden) == (hit.rule(), hit.hidden);
+            let is_same =
+                |other: &Hit<'_>| (other.rule(), other.hidden) == (hit.rule(), hit.hidden);
             if earlier.iter().any(|other| {
-                same(other) && other.suppressed().is_some() == hit.suppressed().is_some()
+                is_same(other) && other.suppression().is_some() == hit.suppression().is_some()
             }) {
                 continue;
             }
             let Some(rule) = self.rule(hit) else { continue };
-            let instead = if site.in_block {
+            let fallback_action = if site.in_block {
                 Action::Withhold
             } else {
                 Action::Block
             };
-            let rare = hit.rare.as_deref();
+            let extras = hit.extras.as_deref();
             let action = match self.action(hit) {
                 // Cursors and ids are for programs, and look random: no model reads them.
                 Action::Redact if opaque && !site.in_block && is_private(rule) => Action::Log,
-                action if opaque && action.rewrites() => instead,
+                action if opaque && action.rewrites() => fallback_action,
                 action => action,
             };
             let decides = matches!(action, Action::Ask | Action::Block);
-            let first = decides && self.findings.iter().all(|finding| finding.action != action);
-            if self.findings.len() >= FINDINGS && !first {
+            let is_first = decides && self.findings.iter().all(|finding| finding.action != action);
+            if self.findings.len() >= FINDINGS && !is_first {
                 continue;
             }
             // An exceeded limit is reported even if the rule has matched before.
-            let unread =
+            let unread_reading =
                 matches!(&*rule.find, Find::Secret(spec) if spec.unread).then_some(work::SECRET);
-            let mut same = hits
+            let mut other_readings = hits
                 .iter()
                 .filter(|other| other.rule() == hit.rule())
                 .map(|other| other.reading);
@@ -507,28 +519,28 @@ impl<'p> Judge<'p, '_> {
                 .and_then(|span| base.get(span))
                 .unwrap_or(base);
             // The rule that refuses the command that a text orders.
-            let orders = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
-            let by = place
+            let orders_command = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
+            let refusing_rule = place
                 .inbound()
                 .ordered_commands
-                .filter(|_| orders)
+                .filter(|_| orders_command)
                 .and_then(|ordered| ordered.refusing_rule_at_end(matched));
             self.findings.push(Finding {
                 rule: rule.id.clone(),
-                title: by.map_or_else(
+                title: refusing_rule.map_or_else(
                     || rule.title.clone(),
-                    |by| format!("{} (`{by}`)", rule.title),
+                    |refusing_rule| format!("{} (`{refusing_rule}`)", rule.title),
                 ),
                 severity: rule.severity,
                 action,
                 surface: place.surface,
                 at: (site.at)(),
                 item: self.item,
-                reading: same
+                reading: other_readings
                     .find(|reading| work::ALL.contains(reading))
-                    .or(unread)
+                    .or(unread_reading)
                     .unwrap_or(hit.reading),
-                evidence: rare
+                evidence: extras
                     .and_then(|rare| rare.evidence.clone())
                     .unwrap_or_else(|| evidence(rule, matched)),
                 detail: place
@@ -537,11 +549,11 @@ impl<'p> Judge<'p, '_> {
                     .map(Detail::Source),
                 argument: place.outbound().argument.map(Into::into),
                 private: is_private(rule) || matches!(*rule.find, Find::Flow(_)),
-                trace: rare
+                trace: extras
                     .and_then(|rare| rare.trace.clone())
-                    .or_else(|| self.traced(base, hit.span.clone(), place)),
-                suppressed: hit.suppressed().map(|by| Suppressed {
-                    by: by.clone(),
+                    .or_else(|| self.trace_match(base, hit.span.clone(), place)),
+                suppressed: hit.suppression().map(|suppression| SuppressedAction {
+                    suppression: suppression.clone(),
                     action: rule.action,
                 }),
             });
@@ -550,20 +562,20 @@ impl<'p> Judge<'p, '_> {
 
     /// For data flow rules, records passages with instructions that the agent does not receive, or
     /// receives marked.
-    pub(super) fn taken(
+    pub(super) fn record_withheld(
         &self,
         hits: &[Hit<'_>],
         base: &str,
         page: Option<&Page>,
         place: &Place<'_>,
     ) {
-        let Some(here) = place
+        let Some(flow) = place
             .flow
             .filter(|_| place.direction() == Direction::Inbound)
         else {
             return;
         };
-        let mut done = BTreeSet::new();
+        let mut recorded = BTreeSet::new();
         for hit in hits.iter().filter(|hit| !self.is_markup(hit)) {
             let span = match (self.action(hit), &hit.span) {
                 (Action::Log | Action::Strip | Action::Redact | Action::Ask, _) => continue,
@@ -574,9 +586,9 @@ impl<'p> Judge<'p, '_> {
                 (_, Some(span)) => span.clone(),
                 _ => 0..base.len(),
             };
-            if done.insert((hit.hidden, span.start, span.end)) {
+            if recorded.insert((hit.hidden, span.start, span.end)) {
                 let hidden = page.filter(|_| hit.hidden).map(|page| page.hidden.as_str());
-                here.session
+                flow.session
                     .record_withheld(hidden.unwrap_or(base.get(span).unwrap_or(base)));
             }
         }

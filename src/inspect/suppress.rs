@@ -18,9 +18,9 @@ const OWN: &str = "`lychgate rules list` names the rules; what the gate refuses 
 
 /// The consequence that a finding would have had without a suppression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suppressed {
+pub struct SuppressedAction {
     /// The suppression.
-    pub by: Arc<Suppression>,
+    pub suppression: Arc<Suppression>,
     /// The action that would have been taken.
     pub action: Action,
 }
@@ -31,7 +31,7 @@ pub struct Suppressions {
     /// As configured, each with the current ids of its rules.
     all: Arc<[(Vec<RuleId>, Arc<Suppression>)]>,
     /// Those that apply to the current upstream, by rule.
-    here: HashMap<RuleId, Vec<Arc<Suppression>>>,
+    by_rule: HashMap<RuleId, Vec<Arc<Suppression>>>,
 }
 
 impl Suppressions {
@@ -39,16 +39,19 @@ impl Suppressions {
     ///
     /// # Errors
     /// Every suppression that could never apply.
-    pub(super) fn new(written: &[Arc<Suppression>], library: &Library) -> Result<Self, Vec<Fault>> {
+    pub(super) fn new(
+        configured: &[Arc<Suppression>],
+        library: &Library,
+    ) -> Result<Self, Vec<Fault>> {
         let mut all = Vec::new();
         let mut faults = Vec::new();
-        for one in written {
+        for suppression in configured {
             let mut rules = Vec::new();
-            for rule in &one.rules {
-                match resolve(rule, one, library) {
+            for rule in &suppression.rules {
+                match resolve(rule, suppression, library) {
                     Ok(rule) => rules.push(rule),
                     Err((message, hint)) => {
-                        let (file, line, column) = one.place.clone();
+                        let (file, line, column) = suppression.place.clone();
                         faults.push(Fault {
                             file: file.into(),
                             line,
@@ -59,14 +62,14 @@ impl Suppressions {
                     }
                 }
             }
-            all.push((rules, one.clone()));
+            all.push((rules, suppression.clone()));
         }
         if !faults.is_empty() {
             return Err(faults);
         }
         Ok(Self {
             all: all.into(),
-            here: HashMap::new(),
+            by_rule: HashMap::new(),
         }
         .at(None))
     }
@@ -74,40 +77,44 @@ impl Suppressions {
     /// Returns the same suppressions for messages to and from one upstream; `None` for an upstream
     /// that has no name.
     pub(super) fn at(&self, upstream: Option<&str>) -> Self {
-        let mut here: HashMap<RuleId, Vec<Arc<Suppression>>> = HashMap::new();
-        for (rules, one) in self
+        let mut by_rule: HashMap<RuleId, Vec<Arc<Suppression>>> = HashMap::new();
+        for (rules, suppression) in self
             .all
             .iter()
             .filter(|(_, one)| one.upstream.is_none() || one.upstream.as_deref() == upstream)
         {
             for rule in rules {
-                here.entry(rule.clone()).or_default().push(one.clone());
+                by_rule
+                    .entry(rule.clone())
+                    .or_default()
+                    .push(suppression.clone());
             }
         }
         Self {
             all: self.all.clone(),
-            here,
+            by_rule,
         }
     }
 
     /// Returns the same suppressions with additional ones.
-    pub(super) fn with(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
-        let mut made = self.clone();
-        for one in more.into_iter().map(Arc::new) {
-            for rule in &one.rules {
-                made.here
+    pub(super) fn with_added(&self, added: impl IntoIterator<Item = Suppression>) -> Self {
+        let mut result = self.clone();
+        for suppression in added.into_iter().map(Arc::new) {
+            for rule in &suppression.rules {
+                result
+                    .by_rule
                     .entry(RuleId::new(rule))
                     .or_default()
-                    .push(one.clone());
+                    .push(suppression.clone());
             }
         }
-        made
+        result
     }
 
     /// Returns the suppressions that apply to the current upstream, whether or not they have
     /// expired. One that names several rules is returned once.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Suppression>> {
-        let mut all: Vec<&Arc<Suppression>> = self.here.values().flatten().collect();
+        let mut all: Vec<&Arc<Suppression>> = self.by_rule.values().flatten().collect();
         all.sort_by_key(|one| Arc::as_ptr(one).addr());
         all.dedup_by(|one, other| Arc::ptr_eq(one, other));
         all.into_iter()
@@ -115,7 +122,7 @@ impl Suppressions {
 
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.here.is_empty()
+        self.by_rule.is_empty()
     }
 
     /// Returns the suppression of a match of `rule` at `place`, if there is one. A finding that
@@ -129,18 +136,18 @@ impl Suppressions {
         audit: AuditId,
         (at, evidence): (&dyn Fn() -> String, &dyn Fn() -> Evidence),
     ) -> Option<&Arc<Suppression>> {
-        let these = self.here.get(&rule.id)?;
-        if work::ALL.contains(&reading) || tells_limits(rule) {
+        let candidates = self.by_rule.get(&rule.id)?;
+        if work::ALL.contains(&reading) || reports_limits(rule) {
             return None;
         }
-        let now = moment(audit)?;
-        let is = |wanted: &Option<Box<str>>, name: Option<&str>| {
-            wanted.is_none() || wanted.as_deref() == name
+        let now = creation_time(audit)?;
+        let matches_name = |expected: &Option<Box<str>>, name: Option<&str>| {
+            expected.is_none() || expected.as_deref() == name
         };
-        these.iter().find(|one| {
-            now < one.until.ends
-                && is(&one.tool, place.tool)
-                && is(&one.argument, place.outbound().argument)
+        candidates.iter().find(|one| {
+            now < one.until.end
+                && matches_name(&one.tool, place.tool)
+                && matches_name(&one.argument, place.outbound().argument)
                 && is_one_of(&one.at, at, |wanted, at: &String| leads_to(wanted, at))
                 && is_one_of(&one.sha256, evidence, |wanted, found: &Evidence| {
                     *wanted == *found.sha256
@@ -152,16 +159,16 @@ impl Suppressions {
 impl Policy {
     /// Returns the same rules for messages to and from this upstream.
     pub fn at(&self, upstream: &str) -> Self {
-        let mut same = self.clone();
-        same.suppressions = self.suppressions.at(Some(upstream));
-        same
+        let mut policy = self.clone();
+        policy.suppressions = self.suppressions.at(Some(upstream));
+        policy
     }
 
     /// Returns the same rules with additional suppressions.
-    pub fn suppressing(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
-        let mut same = self.clone();
-        same.suppressions = self.suppressions.with(more);
-        same
+    pub fn with_suppressions(&self, more: impl IntoIterator<Item = Suppression>) -> Self {
+        let mut policy = self.clone();
+        policy.suppressions = self.suppressions.with_added(more);
+        policy
     }
 
     /// Returns the suppressions.
@@ -172,28 +179,32 @@ impl Policy {
 
 /// Returns whether what was found is one of the values that a suppression names. It is computed
 /// only if there are any.
-fn is_one_of<T>(wanted: &[Box<str>], found: &dyn Fn() -> T, is: impl Fn(&str, &T) -> bool) -> bool {
-    if wanted.is_empty() {
+fn is_one_of<T>(
+    expected: &[Box<str>],
+    found: &dyn Fn() -> T,
+    is: impl Fn(&str, &T) -> bool,
+) -> bool {
+    if expected.is_empty() {
         return true;
     }
     let found = found();
-    wanted.iter().any(|wanted| is(wanted, &found))
+    expected.iter().any(|wanted| is(wanted, &found))
 }
 
 /// Returns when an audit line was created: its id begins with the time (UUID version 7, RFC 9562).
-fn moment(audit: AuditId) -> Option<SystemTime> {
+fn creation_time(audit: AuditId) -> Option<SystemTime> {
     let (seconds, nanos) = audit.0.get_timestamp()?.to_unix();
     SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }
 
 /// Returns whether a pointer matches one with stars. The index of a message in its batch is
 /// ignored.
-fn leads_to(wanted: &str, at: &str) -> bool {
+fn leads_to(pattern: &str, at: &str) -> bool {
     let fits = |at: &str| {
-        let mut wanted = wanted.split('/');
-        let mut at = at.split('/');
+        let mut pattern_steps = pattern.split('/');
+        let mut steps = at.split('/');
         loop {
-            match (wanted.next(), at.next()) {
+            match (pattern_steps.next(), steps.next()) {
                 (None, None) => return true,
                 (Some(wanted), Some(at)) if wanted == "*" || wanted == at => {}
                 _ => return false,
@@ -209,7 +220,7 @@ fn leads_to(wanted: &str, at: &str) -> bool {
 }
 
 /// Returns whether a rule only ever reports that something could not be judged.
-fn tells_limits(rule: &Rule) -> bool {
+fn reports_limits(rule: &Rule) -> bool {
     match rule.find.as_ref() {
         Find::Secret(spec) => spec.unread,
         Find::Command(spec) => spec.is_unreadable(),
@@ -217,7 +228,11 @@ fn tells_limits(rule: &Rule) -> bool {
     }
 }
 
-fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (String, String)> {
+fn resolve(
+    name: &str,
+    suppression: &Suppression,
+    library: &Library,
+) -> Result<RuleId, (String, String)> {
     let Some(rule) = library.find(name) else {
         let hint = library.nearest(name);
         let hint = if hint.starts_with("did you mean") {
@@ -227,7 +242,7 @@ fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (
         };
         return Err((format!("there is no rule `{name}` to suppress"), hint));
     };
-    if tells_limits(rule) {
+    if reports_limits(rule) {
         let message = format!(
             "`{}` cannot be suppressed: it tells of what could not be judged",
             rule.id
@@ -237,7 +252,7 @@ fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (
             "what cannot be judged is not passed on: send less of it at once".to_owned(),
         ));
     }
-    if !one.sha256.is_empty()
+    if !suppression.sha256.is_empty()
         && matches!(
             *rule.find,
             Find::Secret(_) | Find::Personal(_) | Find::Flow(_)
@@ -254,18 +269,22 @@ fn resolve(name: &str, one: &Suppression, library: &Library) -> Result<RuleId, (
 
 /// Describes, in sentences, how a change of suppressions reduces protection: new ones, wider ones,
 /// later ends.
-pub fn more_suppressed(old: &Suppressions, new: &Suppressions, now: SystemTime) -> Vec<String> {
-    let mut told: Vec<String> = new
+pub fn describe_suppression_changes(
+    old: &Suppressions,
+    new: &Suppressions,
+    now: SystemTime,
+) -> Vec<String> {
+    let mut sentences: Vec<String> = new
         .iter()
-        .filter(|one| now < one.until.ends)
+        .filter(|one| now < one.until.end)
         .filter(|one| {
             old.iter()
-                .all(|before| !before.is_for_the_same(one) || before.until.ends < one.until.ends)
+                .all(|before| !before.covers_same(one) || before.until.end < one.until.end)
         })
-        .map(|one| format!("suppressed until {}: {}", one.until.written, one.named()))
+        .map(|one| format!("suppressed until {}: {}", one.until.text, one.describe()))
         .collect();
-    told.sort();
-    told
+    sentences.sort();
+    sentences
 }
 
 #[cfg(test)]

@@ -4,24 +4,24 @@ use crate::detect::Surface;
 use crate::message::{Envelope, MessageKind, Path, Role, Step};
 use crate::protocol::OpenRequest;
 
-/// Returns the surface of an inbound string. `path` starts at the message's object; `asked` is the
-/// request that the message answers.
-pub(super) fn inbound(
+/// Returns the surface of an inbound string. `path` starts at the message's object; `request` is
+/// the request that the message answers.
+pub(super) fn inbound_surface(
     envelope: &Envelope,
-    asked: Option<&OpenRequest>,
+    request: Option<&OpenRequest>,
     path: &Path<'_>,
 ) -> Surface {
     match &envelope.kind {
         MessageKind::Request { .. } => Surface::Question,
         MessageKind::Notification { .. } => Surface::Notification,
         MessageKind::Error => Surface::Error,
-        MessageKind::Result => result(asked, path),
+        MessageKind::Result => result_surface(request, path),
     }
 }
 
 /// Returns the surface of a string in a result. The result's own structure determines it; if it
 /// does not, the request that the result answers does.
-fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
+fn result_surface(request: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
     // The result of a task is a result within a result.
     let name = |at: usize| match path.get(at) {
         Some(Step::Key(key)) => &**key,
@@ -41,7 +41,7 @@ fn result(asked: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
         "inputRequests" => Surface::Question,
         "content" | "completion" => Surface::Content,
         "_meta" if name(2) == "io.modelcontextprotocol/serverInfo" => Surface::Instructions,
-        _ => match asked.map(|asked| &*asked.method) {
+        _ => match request.map(|asked| &*asked.method) {
             Some("tools/call" | "tasks/result" | "tasks/get" | "completion/complete") => {
                 Surface::Content
             }
@@ -64,7 +64,7 @@ pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
         Some(Step::Key(key)) => &**key,
         _ => "",
     };
-    let block = || {
+    let is_in_block = || {
         name(0) == "result" && name(1) == "content" && matches!(path.get(2), Some(Step::Index(_)))
     };
     match (path.len(), role) {
@@ -78,8 +78,8 @@ pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
             "result" => matches!(text, "content" | "isError" | "structuredContent"),
             _ => false,
         },
-        (4, Role::Key) => matches!(text, "type" | "text") && block(),
-        (4, Role::Value) => text == "text" && name(3) == "type" && block(),
+        (4, Role::Key) => matches!(text, "type" | "text") && is_in_block(),
+        (4, Role::Value) => text == "text" && name(3) == "type" && is_in_block(),
         _ => false,
     }
 }
@@ -96,14 +96,15 @@ pub(super) fn reads_on(surface: Surface, path: &Path<'_>) -> bool {
 }
 
 /// Returns whether the size caps of tool results apply to the response to this request.
-pub(super) fn is_tool_result(asked: Option<&OpenRequest>) -> bool {
-    asked.is_none_or(|asked| matches!(&*asked.method, "tools/call" | "tasks/result" | "tasks/get"))
+pub(super) fn is_tool_result(request: Option<&OpenRequest>) -> bool {
+    request
+        .is_none_or(|asked| matches!(&*asked.method, "tools/call" | "tasks/result" | "tasks/get"))
 }
 
 /// Returns the surface of an outbound string outside the arguments of a tool call.
-pub(super) fn outbound(envelope: &Envelope, path: &Path<'_>) -> Surface {
-    let answers = matches!(path.get(1), Some(Step::Key(key)) if key == "inputResponses");
-    if envelope.is_answer() || answers {
+pub(super) fn outbound_surface(envelope: &Envelope, path: &Path<'_>) -> Surface {
+    let is_input_response = matches!(path.get(1), Some(Step::Key(key)) if key == "inputResponses");
+    if envelope.is_answer() || is_input_response {
         Surface::Answer
     } else {
         Surface::Params

@@ -22,7 +22,7 @@ pub(super) fn policy(change: impl FnOnce(&mut PolicyConfig)) -> Policy {
 
 pub(super) fn context(method: &str, tool: &str) -> Context {
     Context {
-        asked: Arc::from([OpenRequest {
+        requests: Arc::from([OpenRequest {
             id: "1".into(),
             method: method.into(),
             tool: Some(tool.into()),
@@ -49,7 +49,7 @@ fn judged(policy: &Policy, direction: Direction, text: &str) -> (Inspection, Str
         direction,
         &message,
         &context("tools/call", "fetch"),
-        AuditId::make(),
+        AuditId::generate(),
         &InspectContext::default(),
     );
     let bytes = match &inspection.verdict {
@@ -122,7 +122,7 @@ fn a_passage_is_withheld_and_the_rest_stays() {
 
 #[test]
 fn the_notice_names_the_audit_id() {
-    let audit = AuditId::make();
+    let audit = AuditId::generate();
     let message = message(&format!(
         r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#,
         content(ORDER)
@@ -140,7 +140,7 @@ fn the_notice_names_the_audit_id() {
     assert!(
         edits
             .iter()
-            .any(|edit| edit.with.contains(&audit.to_string()))
+            .any(|edit| edit.replacement.contains(&audit.to_string()))
     );
 }
 
@@ -446,7 +446,7 @@ fn long_results_are_cut_and_say_so() {
     );
     let (inspection, out) = judged(&small, Direction::Inbound, &result);
     assert_eq!(
-        inspection.delivery.cut_bytes,
+        inspection.result_size.cut_bytes,
         1002 + 600,
         "cut after a blank: {out}"
     );
@@ -537,8 +537,9 @@ fn a_rule_may_have_a_person_asked() {
 
 #[test]
 fn text_that_is_no_message_is_judged_too() {
-    let judge =
-        |text: &str| policy(|_| {}).inspect_text(text, AuditId::make(), &InspectContext::default());
+    let judge = |text: &str| {
+        policy(|_| {}).inspect_text(text, AuditId::generate(), &InspectContext::default())
+    };
     assert!(matches!(
         judge("502 Bad Gateway").verdict,
         TextVerdict::Pass
@@ -580,7 +581,7 @@ fn the_corpus() {
                 Direction::Inbound,
                 &message,
                 &context(&name("method"), &name("tool")),
-                AuditId::make(),
+                AuditId::generate(),
                 &InspectContext::default(),
             );
             let acting: Vec<&str> = inspection
@@ -621,7 +622,7 @@ fn hostile_texts_cost_linear_time() {
             Direction::Inbound,
             &message,
             &context("tools/call", "x"),
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         );
         start.elapsed().max(Duration::from_millis(1))

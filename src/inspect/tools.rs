@@ -57,7 +57,7 @@ pub struct Definition {
     output: Option<Box<str>>,
     compiled_output: OnceLock<Option<Result<Schema, SkipReason>>>,
     /// How each argument is read, by names joined by dots, as far as the definition indicates it.
-    said: HashMap<Box<str>, Head>,
+    argument_heads: HashMap<Box<str>, Head>,
     /// Whether its description says that it runs commands.
     runs_commands: bool,
     /// Whether its annotations declare it read-only (2025-03-26, `ToolAnnotations`): a hint from
@@ -82,14 +82,14 @@ impl Tools {
     /// Learns from a message, if it is a list of tools that was requested. Later pages add tools,
     /// and a tool that is listed again replaces the earlier one. Returns whether there was more
     /// than can be stored.
-    pub fn learn(&self, message: &Message, context: &Context) -> bool {
+    pub fn record_list(&self, message: &Message, context: &Context) -> bool {
         let mut full = false;
         for envelope in message.envelopes() {
             if envelope.method() == Some("notifications/tools/list_changed") {
                 self.0.write().stale = true;
             }
-            let asked = message.id(envelope).and_then(|id| context.open_request(id));
-            if asked.is_none_or(|asked| &*asked.method != "tools/list") {
+            let request = message.id(envelope).and_then(|id| context.open_request(id));
+            if request.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
             let Some(tools) = message
@@ -98,10 +98,10 @@ impl Tools {
             else {
                 continue;
             };
-            let mut known = self.0.write();
-            known.stale = false;
+            let mut state = self.0.write();
+            state.stale = false;
             for tool in tools.elements() {
-                full |= !known.learn(tool);
+                full |= !state.store(tool);
             }
         }
         full
@@ -110,7 +110,7 @@ impl Tools {
 
 impl KnownTools {
     /// Stores a tool. Returns whether it is stored, or has no name.
-    fn learn(&mut self, tool: Value<'_>) -> bool {
+    fn store(&mut self, tool: Value<'_>) -> bool {
         let Some(name) = tool.get("name").and_then(|name| name.str()) else {
             return true;
         };
@@ -129,9 +129,9 @@ impl KnownTools {
             .and_then(|all| all.get("openWorldHint"))
             .map(|value| value.raw() == "true");
         if let Some(old) = self.tools.get(&*name) {
-            let same = old.schema.as_deref() == schema.map(|schema| schema.raw())
+            let is_same_schema = old.schema.as_deref() == schema.map(|schema| schema.raw())
                 && old.output.as_deref() == output;
-            if same
+            if is_same_schema
                 && (old.runs_commands, old.only_reads, old.open_world)
                     == (runs_commands, only_reads, open_world)
             {
@@ -141,7 +141,7 @@ impl KnownTools {
             self.tools.remove(&*name);
         }
         let definition = Definition {
-            said: said::of_arguments(schema),
+            argument_heads: said::argument_heads(schema),
             runs_commands,
             schema: schema.map(|schema| schema.raw().into()),
             compiled: OnceLock::new(),
@@ -166,14 +166,14 @@ impl KnownTools {
 /// not read-only.
 pub(super) fn only_reads(tool: Value<'_>) -> Option<bool> {
     let annotations = tool.get("annotations")?;
-    let says = |hint: &str| annotations.get(hint).map(|value| value.raw() == "true");
-    says("readOnlyHint").or(says("destructiveHint").map(|_| false))
+    let hint_value = |hint: &str| annotations.get(hint).map(|value| value.raw() == "true");
+    hint_value("readOnlyHint").or(hint_value("destructiveHint").map(|_| false))
 }
 
 impl Definition {
     /// Returns how an argument is read, if the definition indicates it.
-    pub(super) fn reader_of(&self, argument: &str) -> Option<Head> {
-        self.said.get(argument).copied()
+    pub(super) fn argument_head(&self, argument: &str) -> Option<Head> {
+        self.argument_heads.get(argument).copied()
     }
 
     /// Returns whether the tool's description says that it runs commands.
@@ -182,13 +182,13 @@ impl Definition {
     }
 
     /// Returns the data flow labels that its annotations suggest.
-    pub(super) fn sides(&self) -> DataLabels {
-        let open = self.open_world;
-        let reads = self.only_reads == Some(true);
+    pub(super) fn data_labels(&self) -> DataLabels {
+        let open_world = self.open_world;
+        let read_only = self.only_reads == Some(true);
         DataLabels {
-            private: open == Some(false) && reads,
-            untrusted: open == Some(true),
-            outward: open == Some(true) && !reads,
+            private: open_world == Some(false) && read_only,
+            untrusted: open_world == Some(true),
+            outward: open_world == Some(true) && !read_only,
         }
     }
 
@@ -199,7 +199,7 @@ impl Definition {
 
     /// Returns the input schema, or why there is none to validate with; `None` if the server
     /// provided none.
-    fn compiled(&self) -> Option<&Result<Schema, SkipReason>> {
+    fn compiled_schema(&self) -> Option<&Result<Schema, SkipReason>> {
         self.compiled
             .get_or_init(|| self.schema.as_deref().map(Schema::compile))
             .as_ref()

@@ -6,6 +6,6 @@ mod portion;
 mod shorten;
 
 pub(super) use caps::Caps;
-pub use caps::{AT, Paging, Rest, address, footer};
+pub use caps::{Paging, Remainder, URI_PREFIX, footer, page_uri};
 pub use portion::Portions;
-pub(super) use shorten::counted;
+pub(super) use shorten::counted_surface;

@@ -150,21 +150,21 @@ pub struct Inspection {
     /// the coverage.
     pub readings: BTreeSet<&'static str>,
     /// What happens to a response in addition to its findings.
-    pub delivery: ResultSize,
+    pub result_size: ResultSize,
     /// The state that the message adds, if it is forwarded.
-    pub learnt: SessionUpdate,
+    pub session_update: SessionUpdate,
     /// Names of hosts that should be resolved, after which the message is judged again with the
-    /// addresses: see [`Policy::to_resolve`](super::Policy::to_resolve).
-    pub wanted: UnresolvedNames,
+    /// addresses: see [`Policy::resolve_timeout`](super::Policy::resolve_timeout).
+    pub unresolved_names: UnresolvedNames,
     /// Texts that an external classifier should score, after which the message is judged again with
-    /// the scores: see [`Policy::to_classify`](super::Policy::to_classify).
+    /// the scores: see [`Policy::take_unclassified`](super::Policy::take_unclassified).
     pub unclassified: Unclassified,
     /// The classifier's result, once it has been called.
     pub classified: Option<Arc<Classified>>,
     /// Limits of the message's work budget that were exceeded, by their names in the config.
-    pub limits_hit: Vec<&'static str>,
+    pub exceeded_limits: Vec<&'static str>,
     /// The last texts of the message's stream, once it has been forwarded.
-    pub heard: StreamTail,
+    pub stream_tail: StreamTail,
 }
 
 impl Question {

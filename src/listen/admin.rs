@@ -15,7 +15,7 @@ use super::approvals::ApprovalEndpoint;
 use super::connections::{Admission, Connection, ConnectionTable};
 use super::console::Console;
 use super::http_server::{Server, Version};
-use super::{Body, Frontend, accept, turn_away};
+use super::{Body, Frontend, accept, reject_connection};
 use crate::config::Admin;
 use crate::message::quote;
 use crate::record::Event;
@@ -24,24 +24,24 @@ use crate::record::Event;
 struct AdminService {
     front: Arc<Frontend>,
     config: Admin,
-    counter: Option<Arc<ApprovalEndpoint>>,
+    approvals: Option<Arc<ApprovalEndpoint>>,
     console: Option<Arc<Console>>,
 }
 
-/// Answers requests to the admin port for the lifetime of the process. Without a `counter`, it
+/// Answers requests to the admin port for the lifetime of the process. Without `approvals`, it
 /// accepts no approvals.
 pub async fn serve(
     front: Arc<Frontend>,
     listener: TcpListener,
     config: Admin,
-    counter: Option<Arc<ApprovalEndpoint>>,
+    approvals: Option<Arc<ApprovalEndpoint>>,
     console: Option<Console>,
 ) {
     let table = ConnectionTable::for_admin(front.gate.limits());
-    let desk = Arc::new(AdminService {
+    let service = Arc::new(AdminService {
         front,
         config,
-        counter,
+        approvals,
         console: console.map(Arc::new),
     });
     // A draining gate still answers here.
@@ -52,20 +52,20 @@ pub async fn serve(
             Ok(Admission { connection, limit }) => {
                 limit
                     .into_iter()
-                    .for_each(|name| desk.front.gate.record(Event::Limit { name }));
-                let evicted = connection.evicted();
-                let desk = desk.clone();
+                    .for_each(|name| service.front.gate.record(Event::Limit { name }));
+                let evicted = connection.until_evicted();
+                let service = service.clone();
                 let draining = draining.clone();
                 tokio::spawn(async move {
                     tokio::select! {
-                        () = desk.handle(stream, connection, draining) => {}
+                        () = service.handle(stream, connection, draining) => {}
                         () = evicted => tracing::debug!("admin connection closed to make room"),
                     }
                 });
             }
             Err(name) => {
-                desk.front.gate.record(Event::Limit { name });
-                tokio::spawn(turn_away(stream));
+                service.front.gate.record(Event::Limit { name });
+                tokio::spawn(reject_connection(stream));
             }
         }
     }
@@ -82,9 +82,9 @@ impl AdminService {
         let connection = Arc::new(connection);
         let server = Server::new(limits);
         let answer = |request| {
-            let desk = self.clone();
+            let service = self.clone();
             let connection = connection.clone();
-            async move { desk.answer(request, &connection).await }
+            async move { service.answer(request, &connection).await }
         };
         if let Err(name) = server
             .run(Version::Http1, stream, &connection, &mut draining, answer)
@@ -96,57 +96,66 @@ impl AdminService {
 
     async fn answer(&self, request: Request<Incoming>, connection: &Connection) -> Response<Body> {
         let front = &self.front;
-        let below = |rest: &&str| rest.is_empty() || rest.starts_with('/');
-        if let Some(rest) = request.uri().path().strip_prefix("/console").filter(below) {
+        let is_subpath = |rest: &&str| rest.is_empty() || rest.starts_with('/');
+        if let Some(rest) = request
+            .uri()
+            .path()
+            .strip_prefix("/console")
+            .filter(is_subpath)
+        {
             let rest = rest.to_owned();
             return match &self.console {
                 Some(console) => Box::pin(console.answer(front, request, &rest, connection)).await,
                 None => {
                     let why = "{\"error\":\"the console is off: see `console` under `[admin]`, and whether the gate could write its token file\"}\n";
-                    text(StatusCode::NOT_FOUND, "application/json", why.into())
+                    text_response(StatusCode::NOT_FOUND, "application/json", why.into())
                 }
             };
         }
-        if let (Some(counter), Some(rest)) = (
-            &self.counter,
+        if let (Some(endpoint), Some(rest)) = (
+            &self.approvals,
             request.uri().path().strip_prefix("/approvals"),
         ) {
             let id = rest.strip_prefix('/').unwrap_or(rest).to_owned();
-            return counter.answer(&front.gate, request, &id, connection).await;
+            return endpoint.answer(&front.gate, request, &id, connection).await;
         }
-        if let Err(turned) = AllowedOrigins::of_admin(&self.config).check(&request) {
+        if let Err(rejection) = AllowedOrigins::for_admin(&self.config).check(&request) {
             front.gate.record(Event::Rejected {
-                reason: turned.reason,
+                reason: rejection.reason,
             });
-            return text(turned.status, "text/plain", format!("{}\n", turned.hint));
+            return text_response(
+                rejection.status,
+                "text/plain",
+                format!("{}\n", rejection.hint),
+            );
         }
         if request.method() != Method::GET {
-            return text(
+            return text_response(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "text/plain",
                 "only GET\n".into(),
             );
         }
         match request.uri().path() {
-            "/metrics" => text(
+            "/metrics" => text_response(
                 StatusCode::OK,
                 "text/plain; version=0.0.4",
                 front.gate.recorder().metrics_text(),
             ),
-            "/healthz" => text(StatusCode::OK, "text/plain", "alive\n".into()),
+            "/healthz" => text_response(StatusCode::OK, "text/plain", "alive\n".into()),
             "/readyz" => {
-                let (ready, told) = readiness(front).await;
-                text(
+                let (ready, report) = readiness(front).await;
+                text_response(
                     if ready {
                         StatusCode::OK
                     } else {
                         StatusCode::SERVICE_UNAVAILABLE
                     },
                     "application/json",
-                    told,
+                    report,
                 )
             }
-            _ => text(
+            _ => text_response(
                 StatusCode::NOT_FOUND,
                 "text/plain",
                 "paths: /metrics, /healthz, /readyz, /approvals, /console\n".into(),
@@ -158,7 +167,7 @@ impl AdminService {
 /// Reports whether new calls are accepted, and the state of each upstream, with the reason if it is
 /// down. An upstream that is down does not make the gate unready: the others still work.
 async fn readiness(front: &Frontend) -> (bool, String) {
-    let why = if front.draining() {
+    let why = if front.is_draining() {
         Some("shutting down; open calls are still answered")
     } else {
         (!front.gate.recorder().can_record())
@@ -166,7 +175,7 @@ async fn readiness(front: &Frontend) -> (bool, String) {
     };
     let ready = why.is_none();
     let all = front.gate.upstreams();
-    let asked = all.iter().map(|(name, upstream)| async move {
+    let checks = all.iter().map(|(name, upstream)| async move {
         let health = upstream.prompt_health().await;
         let why = health
             .reason()
@@ -178,7 +187,7 @@ async fn readiness(front: &Frontend) -> (bool, String) {
             health.name()
         )
     });
-    let mut upstreams = join_all(asked).await;
+    let mut upstreams = join_all(checks).await;
     upstreams.sort();
     let why = why
         .map(|why| format!("\"why\":{},", quote(why)))
@@ -192,7 +201,11 @@ async fn readiness(front: &Frontend) -> (bool, String) {
     )
 }
 
-pub(super) fn text(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
+pub(super) fn text_response(
+    status: StatusCode,
+    kind: &'static str,
+    text: String,
+) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
     response

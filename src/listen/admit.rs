@@ -25,7 +25,7 @@ pub(super) struct Rejection {
     pub(super) scope: Option<String>,
 }
 
-pub(super) const fn turned(
+pub(super) const fn reject(
     status: StatusCode,
     reason: &'static str,
     hint: &'static str,
@@ -55,7 +55,7 @@ pub(super) struct AllowedOrigins<'c> {
 
 impl<'c> AllowedOrigins<'c> {
     /// Returns those of the agents' listener.
-    pub(super) fn of_agents(listen: &'c Listen) -> Self {
+    pub(super) fn for_agents(listen: &'c Listen) -> Self {
         Self {
             loopback: listen.address.ip().is_loopback(),
             scheme: if listen.tls.is_some() {
@@ -72,7 +72,7 @@ impl<'c> AllowedOrigins<'c> {
     }
 
     /// Returns those of the admin port, except for the console, which has an origin of its own.
-    pub(super) fn of_admin(admin: &'c Admin) -> Self {
+    pub(super) fn for_admin(admin: &'c Admin) -> Self {
         Self {
             loopback: admin
                 .address
@@ -94,26 +94,26 @@ impl<'c> AllowedOrigins<'c> {
     /// 400 without a host, 403 for a foreign host or origin.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), Rejection> {
         let headers = request.headers();
-        let host = host(request.uri(), headers).ok_or(turned(
+        let host = request_host(request.uri(), headers).ok_or(reject(
             StatusCode::BAD_REQUEST,
             "host",
             "send one valid `Host` header",
         ))?;
         if !self.is_reached_by(&host) {
-            return Err(turned(StatusCode::FORBIDDEN, "host", self.unknown_host));
+            return Err(reject(StatusCode::FORBIDDEN, "host", self.unknown_host));
         }
         match single_header(headers, &ORIGIN) {
             Ok(None) => Ok(()),
-            Ok(Some(origin)) if self.admits_page(origin, &host) => Ok(()),
-            _ => Err(turned(StatusCode::FORBIDDEN, "origin", self.foreign_origin)),
+            Ok(Some(origin)) if self.allows_origin(origin, &host) => Ok(()),
+            _ => Err(reject(StatusCode::FORBIDDEN, "origin", self.foreign_origin)),
         }
     }
 
     fn is_reached_by(&self, host: &Host<'_>) -> bool {
-        let listed = |allowed: &String| {
+        let is_allowed = |allowed: &String| {
             allowed.eq_ignore_ascii_case(host.name) || allowed.eq_ignore_ascii_case(host.text)
         };
-        if self.hosts.iter().any(listed) || self.public_scheme(host).is_some() {
+        if self.hosts.iter().any(is_allowed) || self.public_scheme(host).is_some() {
             return true;
         }
         match host.address() {
@@ -125,20 +125,22 @@ impl<'c> AllowedOrigins<'c> {
 
     /// Returns the scheme of the public URL, if the host is the one in that URL.
     fn public_scheme(&self, host: &Host<'_>) -> Option<&'c str> {
-        let (scheme, site) = self.public_url?.split_once("://")?;
-        Host::parse(site)?
+        let (scheme, authority) = self.public_url?.split_once("://")?;
+        Host::parse(authority)?
             .is_same_origin(host, scheme)
             .then_some(scheme)
     }
 
-    fn admits_page(&self, origin: &str, host: &Host<'_>) -> bool {
-        let own = self.public_scheme(host).unwrap_or(self.scheme);
+    fn allows_origin(&self, origin: &str, host: &Host<'_>) -> bool {
+        let own_scheme = self.public_scheme(host).unwrap_or(self.scheme);
         let is_own = origin.split_once("://").is_some_and(|(scheme, site)| {
-            let same = |site: Host<'_>| {
-                site.is_same_origin(host, own)
-                    || site.is_loopback() && host.is_loopback() && site.has_port_of(host, own)
+            let is_same = |site: Host<'_>| {
+                site.is_same_origin(host, own_scheme)
+                    || site.is_loopback()
+                        && host.is_loopback()
+                        && site.has_same_port(host, own_scheme)
             };
-            scheme.eq_ignore_ascii_case(own) && Host::parse(site).is_some_and(same)
+            scheme.eq_ignore_ascii_case(own_scheme) && Host::parse(site).is_some_and(is_same)
         });
         is_own || is_listed(origin, self.origins)
     }
@@ -193,10 +195,10 @@ impl<'h> Host<'h> {
 
     /// Reports whether it is the same host and port, given a scheme.
     fn is_same_origin(&self, other: &Self, scheme: &str) -> bool {
-        self.name.eq_ignore_ascii_case(other.name) && self.has_port_of(other, scheme)
+        self.name.eq_ignore_ascii_case(other.name) && self.has_same_port(other, scheme)
     }
 
-    fn has_port_of(&self, other: &Self, scheme: &str) -> bool {
+    fn has_same_port(&self, other: &Self, scheme: &str) -> bool {
         let default = if scheme.eq_ignore_ascii_case("https") {
             443
         } else {
@@ -231,7 +233,7 @@ pub(super) fn single_header<'h>(
 
 /// Returns the requested host: HTTP/2 has it in the URI, HTTP/1.1 in a header. If both are present,
 /// they must be equal.
-pub(super) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>> {
+pub(super) fn request_host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<Host<'r>> {
     let header = single_header(headers, &HOST).ok()?;
     match (uri.authority().map(http::uri::Authority::as_str), header) {
         (Some(authority), Some(header)) if authority != header => None,
@@ -260,7 +262,7 @@ mod tests {
     }
 
     fn status(pairs: &[(&str, &str)], listen: &Listen) -> u16 {
-        AllowedOrigins::of_agents(listen)
+        AllowedOrigins::for_agents(listen)
             .check(&request(pairs))
             .map_or_else(|turned| turned.status.as_u16(), |()| 200)
     }
@@ -408,7 +410,7 @@ mod tests {
         }
         let authority = |uri: &str| {
             let request = Request::builder().uri(uri).body(()).unwrap();
-            AllowedOrigins::of_agents(&listen)
+            AllowedOrigins::for_agents(&listen)
                 .check(&request)
                 .map_err(|turned| turned.status.as_u16())
         };

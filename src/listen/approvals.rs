@@ -14,7 +14,7 @@ use http::header::{HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::admin::text;
+use super::admin::text_response;
 use super::connections::Connection;
 use super::console::denied_for;
 use super::token::Token;
@@ -31,7 +31,7 @@ const JSON: &str = "application/json";
 
 /// The endpoint for decisions on approval requests.
 pub struct ApprovalEndpoint {
-    desk: ApprovalApi,
+    api: ApprovalApi,
     token: Arc<Token>,
 }
 
@@ -44,7 +44,7 @@ impl ApprovalEndpoint {
     pub fn open(gate: &Gate, file: &Path) -> io::Result<Self> {
         let token = Arc::new(Token::create(file, gate.limits().wrong_tokens_per_minute)?);
         Ok(Self {
-            desk: gate.desk(),
+            api: gate.approval_api(),
             token,
         })
     }
@@ -63,7 +63,7 @@ impl ApprovalEndpoint {
         id: &str,
         connection: &Connection,
     ) -> Response<Body> {
-        if !same_origin(request.headers()) {
+        if !is_same_origin(request.headers()) {
             gate.record(Event::Rejected { reason: "origin" });
             return refuse(
                 StatusCode::FORBIDDEN,
@@ -84,13 +84,13 @@ impl ApprovalEndpoint {
                 .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
-        connection.authenticated();
+        connection.set_authenticated();
         match (request.method(), id) {
-            (&Method::GET, "") => text(StatusCode::OK, JSON, self.desk.list()),
+            (&Method::GET, "") => text_response(StatusCode::OK, JSON, self.api.list()),
             (&Method::POST, id) if !id.is_empty() => {
                 let id = id.to_owned();
                 match body::read_at_most(request.into_body(), gate.limits(), ANSWER_BYTES).await {
-                    Ok(bytes) => self.decided(&id, bytes),
+                    Ok(bytes) => self.decide_from_body(&id, bytes),
                     Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
                 }
             }
@@ -107,11 +107,11 @@ impl ApprovalEndpoint {
     }
 
     /// Returns the API of the approval requests.
-    pub(super) fn desk(&self) -> &ApprovalApi {
-        &self.desk
+    pub(super) fn api(&self) -> &ApprovalApi {
+        &self.api
     }
 
-    fn decided(&self, id: &str, bytes: bytes::Bytes) -> Response<Body> {
+    fn decide_from_body(&self, id: &str, bytes: bytes::Bytes) -> Response<Body> {
         let limits = ReadLimits {
             message_bytes: ANSWER_BYTES,
             ..ReadLimits::default()
@@ -124,9 +124,9 @@ impl ApprovalEndpoint {
 
     /// Decides on an approval request according to a body.
     pub(super) fn decide(&self, id: &str, json: &Json) -> Response<Body> {
-        let word = |key: &str| json.root().get(key).and_then(|value| value.str());
-        let scope = word("scope").map(|word| Scope::named(&word));
-        let yes = match (word("decision").as_deref(), scope) {
+        let text_member = |key: &str| json.root().get(key).and_then(|value| value.str());
+        let scope = text_member("scope").map(|word| Scope::named(&word));
+        let granted = match (text_member("decision").as_deref(), scope) {
             (Some("deny"), None) => None,
             (Some("approve"), Some(Some(scope))) => Some(scope),
             _ => {
@@ -134,13 +134,15 @@ impl ApprovalEndpoint {
                 return refuse(StatusCode::BAD_REQUEST, hint);
             }
         };
-        match self.desk.decide(id, yes, word("by").as_deref()) {
-            Ok(()) => text(StatusCode::OK, JSON, "{\"decided\":true}".into()),
+        match self.api.decide(id, granted, text_member("by").as_deref()) {
+            Ok(()) => text_response(StatusCode::OK, JSON, "{\"decided\":true}".into()),
             Err(DecisionError::Unknown) => {
                 refuse(StatusCode::NOT_FOUND, "no such request, or it has expired")
             }
-            Err(DecisionError::Already) => refuse(StatusCode::CONFLICT, "it was already answered"),
-            Err(DecisionError::Untold) => refuse(
+            Err(DecisionError::AlreadyAnswered) => {
+                refuse(StatusCode::CONFLICT, "it was already answered")
+            }
+            Err(DecisionError::NotRecorded) => refuse(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "cannot write the audit log",
             ),
@@ -159,7 +161,7 @@ impl ApprovalEndpoint {
 }
 
 /// Reports whether a request has no origin, as those of programs, or the gate's own.
-fn same_origin(headers: &HeaderMap) -> bool {
+fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
     };
@@ -172,5 +174,5 @@ fn same_origin(headers: &HeaderMap) -> bool {
 }
 
 fn refuse(status: StatusCode, why: &str) -> Response<Body> {
-    text(status, JSON, format!("{{\"error\":{}}}", quote(why)))
+    text_response(status, JSON, format!("{{\"error\":{}}}", quote(why)))
 }

@@ -9,7 +9,7 @@ use prometheus::IntCounter;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::admit::{Rejection, single_header, turned};
+use super::admit::{Rejection, reject, single_header};
 use super::certificate::CertificateNames;
 use super::connections::Connection;
 use super::failed_logins::FailedLogins;
@@ -29,56 +29,56 @@ const GROUPS: usize = 256;
 /// Which callers are admitted, and what they may use.
 pub struct Authenticator {
     open: bool,
-    agents: Vec<KnownAgent>,
+    agents: Vec<ConfiguredAgent>,
     /// The identity of all callers if authentication is off.
-    local: Identity,
+    local_identity: Identity,
     issuers: Vec<Arc<Issuer>>,
     access: Vec<Arc<AccessConfig>>,
 }
 
 /// An agent of the config.
-struct KnownAgent {
+struct ConfiguredAgent {
     config: Agent,
     /// Its identity, apart from the credential.
-    who: Identity,
+    base_identity: Identity,
 }
 
-impl KnownAgent {
+impl ConfiguredAgent {
     fn identity(&self, by: CredentialKind) -> Identity {
         Identity {
-            by,
-            ..self.who.clone()
+            credential: by,
+            ..self.base_identity.clone()
         }
     }
 }
 
 impl Authenticator {
-    /// Creates the authenticator of a config. Issuers in `before` keep their keys if their configs
-    /// are unchanged; their tokens are verified again. `evicted` counts verified tokens that are
-    /// dropped to make room for others.
+    /// Creates the authenticator of a config. Issuers in `previous` keep their keys if their
+    /// configs are unchanged; their tokens are verified again. `evicted` counts verified tokens
+    /// that are dropped to make room for others.
     ///
     /// # Errors
     /// No connection to the issuers can be set up.
     pub(super) fn new(
         config: &Config,
-        before: Option<&Self>,
+        previous: Option<&Self>,
         evicted: &IntCounter,
     ) -> Result<Self, String> {
         let access = &config.access;
-        let known = |config: &IssuerConfig| {
-            before?
+        let find_existing = |config: &IssuerConfig| {
+            previous?
                 .issuers
                 .iter()
                 .find(|issuer| issuer.config() == config)
                 .cloned()
         };
-        let issuer = |of: &IssuerConfig| match known(of) {
+        let issuer = |issuer_config: &IssuerConfig| match find_existing(issuer_config) {
             Some(issuer) => {
                 issuer.forget_verified();
                 Ok(issuer)
             }
             None => Issuer::new(
-                of.clone(),
+                issuer_config.clone(),
                 &config.oauth,
                 config.limits.verified_tokens,
                 evicted.clone(),
@@ -90,7 +90,7 @@ impl Authenticator {
             .iter()
             .map(issuer)
             .collect::<Result<_, _>>()?;
-        let who = |name: &str, config: Option<&Agent>| {
+        let identity = |name: &str, config: Option<&Agent>| {
             Identity::new(
                 AgentName(name.into()),
                 config,
@@ -100,15 +100,15 @@ impl Authenticator {
                 CredentialKind::Nothing,
             )
         };
-        let agent = |agent: &Agent| KnownAgent {
+        let agent = |agent: &Agent| ConfiguredAgent {
             config: agent.clone(),
-            who: who(&agent.name, Some(agent)),
+            base_identity: identity(&agent.name, Some(agent)),
         };
         let agents = config.agents.iter().map(agent).collect();
         Ok(Self {
             open: config.is_open(),
             agents,
-            local: who("local", None),
+            local_identity: identity("local", None),
             issuers,
             access: access.clone(),
         })
@@ -121,7 +121,7 @@ impl Authenticator {
 
     /// Returns the identity that sends a canary: the holder of the gate's own token, who may use
     /// only built-in upstreams.
-    pub(super) fn prover(canary: Option<&Canary>) -> Identity {
+    pub(super) fn prover_identity(canary: Option<&Canary>) -> Identity {
         let caller = Caller {
             user: canary.map(|canary| canary.id.into()),
             ..Caller::default()
@@ -130,28 +130,32 @@ impl Authenticator {
             agent: AgentName(canary::AGENT.into()),
             caller,
             upstreams: None,
-            by: CredentialKind::Nothing,
+            credential: CredentialKind::Nothing,
         }
     }
 
-    /// Reports whether a caller that was admitted by `before` would be admitted again, with the
+    /// Reports whether a caller that was admitted by `previous` would be admitted again, with the
     /// same access.
-    pub(super) fn still_admits(&self, who: &Identity, before: &Self) -> bool {
-        let own = self.agent(&who.agent.0);
-        let known = match &who.by {
+    pub(super) fn still_admits(&self, identity: &Identity, previous: &Self) -> bool {
+        let own_agent = self.agent(&identity.agent.0);
+        let is_valid = match &identity.credential {
             CredentialKind::Nothing => self.open,
-            CredentialKind::Token(hash) => own.is_some_and(|agent| agent.tokens.contains(hash)),
+            CredentialKind::Token(hash) => {
+                own_agent.is_some_and(|agent| agent.tokens.contains(hash))
+            }
             CredentialKind::Certificate(name) => {
-                own.is_some_and(|agent| agent.certificate.as_ref() == Some(name))
+                own_agent.is_some_and(|agent| agent.certificate.as_ref() == Some(name))
             }
             CredentialKind::Issuer(issuer, until) => {
                 self.issuers().any(|config| config.issuer == *issuer) && unix_now() < *until
             }
         };
-        let of = |agent: Option<&Agent>| {
+        let grants = |agent: Option<&Agent>| {
             agent.map(|agent| (agent.groups.clone(), agent.upstreams.clone()))
         };
-        known && of(own) == of(before.agent(&who.agent.0)) && self.access == before.access
+        is_valid
+            && grants(own_agent) == grants(previous.agent(&identity.agent.0))
+            && self.access == previous.access
     }
 
     /// Returns the agent with this name in the config.
@@ -163,7 +167,7 @@ impl Authenticator {
     }
 
     /// Reports whether callers see the same as with another authenticator.
-    pub(super) fn shows_like(&self, other: &Self) -> bool {
+    pub(super) fn has_same_access(&self, other: &Self) -> bool {
         self.access == other.access
     }
 
@@ -178,22 +182,22 @@ impl Authenticator {
         headers: &HeaderMap,
         connection: &Connection,
         audiences: impl Fn() -> Vec<String>,
-        guesses: &FailedLogins,
+        failed_logins: &FailedLogins,
     ) -> Result<Identity, Rejection> {
         let names = &connection.names;
         if self.open {
-            return Ok(self.local.clone());
+            return Ok(self.local_identity.clone());
         }
-        let shows = |agent: &&KnownAgent| {
+        let matches_certificate = |agent: &&ConfiguredAgent| {
             agent
                 .config
                 .certificate
                 .as_ref()
-                .is_some_and(|name| names.have(name))
+                .is_some_and(|name| names.contains(name))
         };
-        let by_certificate = self.agents.iter().find(shows);
+        let by_certificate = self.agents.iter().find(matches_certificate);
         let Some(token) = credential(headers)? else {
-            let agent = by_certificate.ok_or_else(|| self.unknown(None))?;
+            let agent = by_certificate.ok_or_else(|| self.unknown_caller(None))?;
             return Ok(agent.identity(CredentialKind::Certificate(
                 agent.config.certificate.clone().unwrap_or_default(),
             )));
@@ -201,50 +205,53 @@ impl Authenticator {
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let from = connection.from;
         let now = Instant::now();
-        let locked = guesses.locked(from, &hash, now);
-        let who = match self.by_token(&hash).filter(|_| !locked) {
+        let is_locked = failed_logins.is_locked(from, &hash, now);
+        let identity = match self.find_by_token(&hash).filter(|_| !is_locked) {
             Some(agent) => {
-                guesses.right(from, &hash, now);
+                failed_logins.record_valid(from, &hash, now);
                 agent.identity(CredentialKind::Token(hash))
             }
             // Signed tokens cannot be guessed: many users behind one address may present expired
             // ones.
-            None => match self.issuer_of(token, &hash) {
+            None => match self.find_issuer(token, &hash) {
                 Some(issuer) => {
-                    Box::pin(self.by_issuer(token, &hash, issuer, &audiences())).await?
+                    Box::pin(self.authenticate_by_issuer(token, &hash, issuer, &audiences()))
+                        .await?
                 }
-                None if locked || guesses.note_failure(from, &hash, now) => return Err(guessed()),
-                None => return Err(self.unknown(Some("invalid_token"))),
+                None if is_locked || failed_logins.record_failure(from, &hash, now) => {
+                    return Err(too_many_failures());
+                }
+                None => return Err(self.unknown_caller(Some("invalid_token"))),
             },
         };
-        self.agrees(&who, names, by_certificate.map(|agent| &agent.config))?;
-        Ok(who)
+        self.check_agreement(&identity, names, by_certificate.map(|agent| &agent.config))?;
+        Ok(identity)
     }
 
     /// Returns the agent that a token belongs to. Every token is compared, in the same time,
     /// wherever the match is.
-    fn by_token(&self, shown: &[u8; 32]) -> Option<&KnownAgent> {
+    fn find_by_token(&self, digest: &[u8; 32]) -> Option<&ConfiguredAgent> {
         let numbered = (1u64..).zip(self.agents.iter().map(|agent| &agent.config));
         let all = numbered
             .flat_map(|(number, agent)| agent.tokens.iter().map(move |token| (number, token)));
-        let found = all.fold(0u64, |found, (number, token)| {
-            let same: Choice = token.ct_eq(shown);
-            u64::conditional_select(&found, &number, same)
+        let index = all.fold(0u64, |found, (number, token)| {
+            let is_same: Choice = token.ct_eq(digest);
+            u64::conditional_select(&found, &number, is_same)
         });
         self.agents
-            .get(usize::try_from(found).ok()?.checked_sub(1)?)
+            .get(usize::try_from(index).ok()?.checked_sub(1)?)
     }
 
     /// Returns the issuer that has verified a token before, or that the token names.
-    fn issuer_of(&self, token: &str, digest: &TokenDigest) -> Option<&Issuer> {
+    fn find_issuer(&self, token: &str, digest: &TokenDigest) -> Option<&Issuer> {
         if self.issuers.is_empty() {
             return None;
         }
-        let known = self
+        let verified = self
             .issuers
             .iter()
             .find(|issuer| issuer.has_verified(digest));
-        let found = known.or_else(|| {
+        let found = verified.or_else(|| {
             let named = issuer_of(token).ok()?;
             self.issuers
                 .iter()
@@ -253,14 +260,14 @@ impl Authenticator {
         found.map(Arc::as_ref)
     }
 
-    async fn by_issuer(
+    async fn authenticate_by_issuer(
         &self,
         token: &str,
         digest: &TokenDigest,
         issuer: &Issuer,
         audiences: &[String],
     ) -> Result<Identity, Rejection> {
-        let invalid = || self.unknown(Some("invalid_token"));
+        let invalid = || self.unknown_caller(Some("invalid_token"));
         let claims =
             issuer
                 .check(token, digest, audiences)
@@ -297,11 +304,12 @@ impl Authenticator {
                 scope: Some(config.scopes.join(" ")),
             });
         }
-        self.claimed(config, &claims).ok_or_else(invalid)
+        self.identity_from_claims(config, &claims)
+            .ok_or_else(invalid)
     }
 
     /// Returns the identity in a token's claims, or `None` if they contain none.
-    fn claimed(&self, config: &IssuerConfig, claims: &Claims) -> Option<Identity> {
+    fn identity_from_claims(&self, config: &IssuerConfig, claims: &Claims) -> Option<Identity> {
         let client = config
             .agent_claim
             .as_ref()
@@ -318,14 +326,14 @@ impl Authenticator {
             .filter(|group| is_plain(group))
             .take(GROUPS);
         let agent = AgentName(agent.unwrap_or_else(|| config.agent.clone()).into());
-        let until = claims
+        let expiry = claims
             .expires_unix()
             .saturating_add(config.leeway.as_secs());
-        let by = CredentialKind::Issuer(config.issuer.clone(), until);
-        let known = self.agent(&agent.0);
+        let by = CredentialKind::Issuer(config.issuer.clone(), expiry);
+        let agent_config = self.agent(&agent.0);
         Some(Identity::new(
             agent,
-            known,
+            agent_config,
             Some(user.into()),
             groups.map(Into::into).collect(),
             &self.access,
@@ -334,22 +342,22 @@ impl Authenticator {
     }
 
     /// Checks that a token and a certificate, if both are present, belong to the same agent.
-    fn agrees(
+    fn check_agreement(
         &self,
-        who: &Identity,
+        identity: &Identity,
         names: &CertificateNames,
         by_certificate: Option<&Agent>,
     ) -> Result<(), Rejection> {
-        let wanted = self
-            .agent(&who.agent.0)
+        let required = self
+            .agent(&identity.agent.0)
             .and_then(|agent| agent.certificate.as_ref());
-        let another = by_certificate.is_some_and(|agent| *agent.name != *who.agent.0);
-        if another || names.shown && wanted.is_some_and(|name| !names.have(name)) {
+        let is_other_agent = by_certificate.is_some_and(|agent| *agent.name != *identity.agent.0);
+        if is_other_agent || names.presented && required.is_some_and(|name| !names.contains(name)) {
             let hint = "the token and the certificate belong to different agents".into();
             return Err(Rejection {
                 reason: "certificate",
                 hint,
-                ..self.unknown(Some("invalid_token"))
+                ..self.unknown_caller(Some("invalid_token"))
             });
         }
         Ok(())
@@ -357,7 +365,7 @@ impl Authenticator {
 
     /// Returns the rejection of an unknown caller: without a token, or with one that is not valid
     /// here.
-    fn unknown(&self, error: Option<&'static str>) -> Rejection {
+    fn unknown_caller(&self, error: Option<&'static str>) -> Rejection {
         let missing =
             "no token was sent; send `Authorization: Bearer TOKEN` with the agent's token";
         let wrong = "the token is not valid here: it belongs to no agent of this gate, has expired, or is for another server; \
@@ -383,11 +391,11 @@ impl Authenticator {
             return Vec::new();
         };
         let rest: Vec<&IssuerConfig> = all.collect();
-        let needed = |scope: &&String| rest.iter().all(|config| config.scopes.contains(scope));
+        let is_required = |scope: &&String| rest.iter().all(|config| config.scopes.contains(scope));
         first
             .scopes
             .iter()
-            .filter(needed)
+            .filter(is_required)
             .map(String::as_str)
             .collect()
     }
@@ -398,8 +406,8 @@ impl Authenticator {
 }
 
 /// Returns the rejection of an address that has presented too many invalid tokens.
-pub(super) fn guessed() -> Rejection {
-    turned(
+pub(super) fn too_many_failures() -> Rejection {
+    reject(
         StatusCode::TOO_MANY_REQUESTS,
         "token",
         "too many invalid tokens from this address; try again in a minute",

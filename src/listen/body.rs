@@ -92,45 +92,45 @@ pub(super) async fn read(
     limits: &Limits,
     mut reservation: Reservation,
 ) -> Result<Bytes, CallError> {
-    let most = limits.read.message_bytes;
-    let too_large = || CallError::BadMessage(ParseError::TooLarge { limit: most });
-    if body.size_hint().lower() > most as u64 {
+    let max_bytes = limits.read.message_bytes;
+    let too_large = || CallError::BadMessage(ParseError::TooLarge { limit: max_bytes });
+    if body.size_hint().lower() > max_bytes as u64 {
         return Err(too_large());
     }
-    reservation.announce(usize::try_from(body.size_hint().lower()).unwrap_or(most))?;
+    reservation.reserve(usize::try_from(body.size_hint().lower()).unwrap_or(max_bytes))?;
     let gather = async {
         let mut body = body;
         let mut first: Option<Bytes> = None;
-        let mut more = BytesMut::new();
+        let mut buffer = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| CallError::BrokenOff(io::Error::other(error)))?;
             let Ok(data) = frame.into_data() else {
                 continue;
             };
-            let held = if more.is_empty() {
+            let received = if buffer.is_empty() {
                 first.as_ref().map_or(0, Bytes::len)
             } else {
-                more.len()
+                buffer.len()
             };
-            if held + data.len() > most {
+            if received + data.len() > max_bytes {
                 return Err(too_large());
             }
-            reservation.grow(held + data.len())?;
+            reservation.grow(received + data.len())?;
             // Most bodies come in one piece, which need not be copied.
             match &first {
                 None => first = Some(data),
                 Some(start) => {
-                    if more.is_empty() {
-                        more.extend_from_slice(start);
+                    if buffer.is_empty() {
+                        buffer.extend_from_slice(start);
                     }
-                    more.extend_from_slice(&data);
+                    buffer.extend_from_slice(&data);
                 }
             }
         }
-        Ok(reservation.attach(if more.is_empty() {
+        Ok(reservation.attach(if buffer.is_empty() {
             first.unwrap_or_default()
         } else {
-            more.freeze()
+            buffer.freeze()
         }))
     };
     tokio::time::timeout(limits.request_read, gather)

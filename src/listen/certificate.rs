@@ -15,7 +15,7 @@ const OBJECT: u8 = 0x06;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CertificateNames {
     /// Whether the client has presented a certificate.
-    pub(super) shown: bool,
+    pub(super) presented: bool,
     names: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl CertificateNames {
         };
         let Ok(certificate) = EndEntityCert::try_from(first) else {
             return Self {
-                shown: true,
+                presented: true,
                 names: vec![],
             };
         };
@@ -41,19 +41,22 @@ impl CertificateNames {
         if names.is_empty() {
             names.extend(common_name(certificate.subject()).map(|name| format!("cn:{name}")));
         }
-        Self { shown: true, names }
+        Self {
+            presented: true,
+            names,
+        }
     }
 
     /// Returns a certificate with these names.
     #[cfg(test)]
     pub(super) fn testing(names: &[&str]) -> Self {
         Self {
-            shown: true,
+            presented: true,
             names: names.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 
-    pub(super) fn have(&self, name: &str) -> bool {
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
     }
 }
@@ -62,17 +65,17 @@ impl CertificateNames {
 fn common_name(subject: &[u8]) -> Option<&str> {
     let mut found = None;
     let mut rest = subject;
-    while let Some((SET, set, after)) = element(rest) {
+    while let Some((SET, set, after)) = read_element(rest) {
         rest = after;
         let mut parts = set;
-        while let Some((SEQUENCE, part, after)) = element(parts) {
+        while let Some((SEQUENCE, part, after)) = read_element(parts) {
             parts = after;
-            if let Some((OBJECT, kind, value)) = element(part)
+            if let Some((OBJECT, kind, value)) = read_element(part)
                 && kind == COMMON_NAME
             {
                 // UTF8String and PrintableString only; in other types, bytes have a different
                 // meaning.
-                let (0x0C | 0x13, text, _) = element(value)? else {
+                let (0x0C | 0x13, text, _) = read_element(value)? else {
                     return None;
                 };
                 let name = std::str::from_utf8(text)
@@ -88,7 +91,7 @@ fn common_name(subject: &[u8]) -> Option<&str> {
 }
 
 /// Returns the first element of DER data: its tag, its content, and the data after it (X.690, 8.1).
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+fn read_element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&length, rest) = rest.split_first()?;
     let (length, rest) = match length {
@@ -130,7 +133,7 @@ mod tests {
             .for_each(|name| params.distinguished_name.push(DnType::CommonName, *name));
         let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
         let names = CertificateNames::from_chain(Some(&[made.der().clone()]));
-        assert!(names.shown);
+        assert!(names.presented);
         names.names
     }
 
@@ -148,12 +151,12 @@ mod tests {
             CertificateNames::from_chain(None),
             CertificateNames::default()
         );
-        assert!(!CertificateNames::from_chain(None).have("cn:ann"));
+        assert!(!CertificateNames::from_chain(None).contains("cn:ann"));
         let broken = CertificateDer::from(vec![1, 2, 3]);
         assert_eq!(
             CertificateNames::from_chain(Some(&[broken])),
             CertificateNames {
-                shown: true,
+                presented: true,
                 names: vec![]
             }
         );

@@ -21,7 +21,7 @@ use crate::config::Limits;
 
 /// Time without an open request after which the buffers of a connection are freed. Allocating them
 /// again takes microseconds, and the next call of an agent often comes after seconds.
-const BUFFERS_KEPT: Duration = Duration::from_secs(1);
+const BUFFER_IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// The open connections of one listener.
 #[derive(Debug)]
@@ -31,11 +31,11 @@ pub(super) struct ConnectionTable {
     /// The name of that limit.
     total_name: &'static str,
     unauthenticated: usize,
-    open: Mutex<OpenConnection>,
+    connections: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct OpenConnection {
+struct OpenConnections {
     next_id: u64,
     total: usize,
     unauthenticated: usize,
@@ -87,7 +87,7 @@ impl ConnectionTable {
             total,
             total_name,
             unauthenticated,
-            open: Mutex::default(),
+            connections: Mutex::default(),
         })
     }
 
@@ -101,9 +101,9 @@ impl ConnectionTable {
         from: IpAddr,
         needs_credential: bool,
     ) -> Result<Admission, &'static str> {
-        let key = key(from);
-        let mut open = self.open.lock();
-        if open
+        let key = limit_key(from);
+        let mut connections = self.connections.lock();
+        if connections
             .addresses
             .get(&key)
             .is_some_and(|address| address.connections >= self.limits.per_address(key))
@@ -111,26 +111,26 @@ impl ConnectionTable {
             return Err("connections_per_address");
         }
         let limit = match () {
-            () if open.total >= self.total => Some(self.total_name),
-            () if needs_credential && open.unauthenticated >= self.unauthenticated => {
+            () if connections.total >= self.total => Some(self.total_name),
+            () if needs_credential && connections.unauthenticated >= self.unauthenticated => {
                 Some("unauthenticated_connections")
             }
             () => None,
         };
         if let Some(limit) = limit
-            && !open.evict()
+            && !connections.evict()
         {
             return Err(limit);
         }
-        let id = open.next_id;
-        open.next_id += 1;
-        open.total += 1;
+        let id = connections.next_id;
+        connections.next_id += 1;
+        connections.total += 1;
         let activity = Arc::new(Activity::new(!needs_credential));
-        let address = open.addresses.entry(key).or_default();
+        let address = connections.addresses.entry(key).or_default();
         address.connections += 1;
         if needs_credential {
             address.unauthenticated.insert(id, activity.clone());
-            open.unauthenticated += 1;
+            connections.unauthenticated += 1;
         }
         let connection = Connection {
             names: CertificateNames::default(),
@@ -143,7 +143,7 @@ impl ConnectionTable {
     }
 }
 
-impl OpenConnection {
+impl OpenConnections {
     /// Closes one unauthenticated connection, if there is any. Returns whether there was one.
     fn evict(&mut self) -> bool {
         let busiest = self
@@ -161,16 +161,16 @@ impl OpenConnection {
         else {
             return false;
         };
-        activity.evicted.notify_one();
+        activity.eviction.notify_one();
         let from = *from;
         let id = *id;
         self.promote(from, id);
-        self.forget(from);
+        self.remove(from);
         true
     }
 
     /// Removes a connection from the counts.
-    fn forget(&mut self, from: IpAddr) {
+    fn remove(&mut self, from: IpAddr) {
         self.total -= 1;
         if let Some(address) = self.addresses.get_mut(&from) {
             address.connections -= 1;
@@ -182,19 +182,19 @@ impl OpenConnection {
 
     /// Removes a connection from the unauthenticated ones.
     fn promote(&mut self, from: IpAddr, id: u64) -> bool {
-        let found = self
+        let was_unauthenticated = self
             .addresses
             .get_mut(&from)
             .and_then(|address| address.unauthenticated.remove(&id))
             .is_some();
-        self.unauthenticated -= usize::from(found);
-        found
+        self.unauthenticated -= usize::from(was_unauthenticated);
+        was_unauthenticated
     }
 }
 
 /// Returns the unit of addresses that a limit applies to: an IPv4 address, or an IPv6 network of 64
 /// bits, which one host has for itself.
-pub(super) fn key(address: IpAddr) -> IpAddr {
+pub(super) fn limit_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
             IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)))
@@ -211,13 +211,13 @@ struct Activity {
     requests: AtomicUsize,
     /// When the last of them ended, in milliseconds after `since`.
     idle_since: AtomicU64,
-    asked: AtomicBool,
+    had_request: AtomicBool,
     authenticated: AtomicBool,
     /// Whether everything written has left hyper's buffer.
     flushed: AtomicBool,
     /// Whether anything was read since the last request ended.
     has_read: AtomicBool,
-    evicted: Notify,
+    eviction: Notify,
 }
 
 impl Activity {
@@ -226,11 +226,11 @@ impl Activity {
             since: Instant::now(),
             requests: AtomicUsize::new(0),
             idle_since: AtomicU64::new(0),
-            asked: AtomicBool::new(false),
+            had_request: AtomicBool::new(false),
             authenticated: AtomicBool::new(authenticated),
             flushed: AtomicBool::new(true),
             has_read: AtomicBool::new(false),
-            evicted: Notify::new(),
+            eviction: Notify::new(),
         }
     }
 
@@ -239,7 +239,7 @@ impl Activity {
     }
 
     /// Starts the idle time now, once no request is open.
-    fn rest(&self) {
+    fn start_idle(&self) {
         let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.idle_since.fetch_max(now, Ordering::Release);
     }
@@ -249,10 +249,10 @@ impl Activity {
     }
 
     /// Returns how long no request has been open, or `None` while one is open.
-    fn idle_for(&self) -> Option<Duration> {
-        let idle = self.is_idle();
+    fn idle_time(&self) -> Option<Duration> {
+        let is_idle = self.is_idle();
         let idle_since = Duration::from_millis(self.idle_since.load(Ordering::Acquire));
-        idle.then(|| self.since.elapsed().saturating_sub(idle_since))
+        is_idle.then(|| self.since.elapsed().saturating_sub(idle_since))
     }
 }
 
@@ -270,10 +270,10 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Counts it as authenticated from now on.
-    pub(super) fn authenticated(&self) {
+    pub(super) fn set_authenticated(&self) {
         let activity = &self.activity;
         if !activity.authenticated.load(Ordering::Relaxed)
-            && self.table.open.lock().promote(self.from, self.id)
+            && self.table.connections.lock().promote(self.from, self.id)
         {
             activity.authenticated.store(true, Ordering::Relaxed);
         }
@@ -281,40 +281,40 @@ impl Connection {
 
     /// Registers a request on the connection. It is open until the returned value is dropped, after
     /// its response has been sent.
-    pub(super) fn request(&self) -> OpenRequest {
-        self.activity.asked.store(true, Ordering::Relaxed);
+    pub(super) fn open_request(&self) -> OpenRequest {
+        self.activity.had_request.store(true, Ordering::Relaxed);
         self.activity.requests.fetch_add(1, Ordering::Relaxed);
         OpenRequest(self.activity.clone())
     }
 
     /// Reports whether there has been a request.
-    pub(super) fn has_asked(&self) -> bool {
-        self.activity.asked.load(Ordering::Relaxed)
+    pub(super) fn has_had_request(&self) -> bool {
+        self.activity.had_request.load(Ordering::Relaxed)
     }
 
     /// Returns when the connection has to make room for another.
-    pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn until_evicted(&self) -> impl Future<Output = ()> + Send + use<> {
         let activity = self.activity.clone();
-        async move { activity.evicted.notified().await }
+        async move { activity.eviction.notified().await }
     }
 
     /// Starts the idle time now, once no request is open.
-    pub(super) fn rest(&self) {
-        self.activity.rest();
+    pub(super) fn start_idle(&self) {
+        self.activity.start_idle();
     }
 
     /// Returns once no request has been open for `time`. It checks at the earliest time at which
     /// that is possible, so a request costs two atomic operations and no timer.
-    pub(super) async fn idle(&self, time: Duration) {
-        let mut idle_for = self.activity.idle_for();
-        while idle_for.is_none_or(|idle_for| idle_for < time) {
-            tokio::time::sleep(time.saturating_sub(idle_for.unwrap_or_default())).await;
-            idle_for = self.activity.idle_for();
+    pub(super) async fn until_idle(&self, time: Duration) {
+        let mut idle_time = self.activity.idle_time();
+        while idle_time.is_none_or(|idle_for| idle_for < time) {
+            tokio::time::sleep(time.saturating_sub(idle_time.unwrap_or_default())).await;
+            idle_time = self.activity.idle_time();
         }
     }
 
     /// Records that something was read from it.
-    pub(super) fn note_read(&self) {
+    pub(super) fn record_read(&self) {
         self.activity.has_read.store(true, Ordering::Relaxed);
     }
 
@@ -323,25 +323,25 @@ impl Connection {
         self.activity.flushed.store(flushed, Ordering::Relaxed);
     }
 
-    /// Returns once there was no request for [`BUFFERS_KEPT`], all responses are written, and no
-    /// part of the next request was read. It checks at least every `longest`.
-    pub(super) async fn without_buffered_bytes(&self, longest: Duration) {
+    /// Returns once there was no request for [`BUFFER_IDLE_TIME`], all responses are written, and
+    /// no part of the next request was read. It checks at least every `max_pause`.
+    pub(super) async fn until_buffers_empty(&self, max_pause: Duration) {
         let activity = &self.activity;
-        let mut pause = BUFFERS_KEPT;
+        let mut pause = BUFFER_IDLE_TIME;
         loop {
             tokio::time::sleep(pause).await;
-            pause = match activity.idle_for() {
-                Some(idle) if idle < BUFFERS_KEPT => BUFFERS_KEPT - idle,
-                Some(_) if self.has_asked() && activity.has_no_buffered_bytes() => return,
+            pause = match activity.idle_time() {
+                Some(idle) if idle < BUFFER_IDLE_TIME => BUFFER_IDLE_TIME - idle,
+                Some(_) if self.has_had_request() && activity.has_no_buffered_bytes() => return,
                 // A stream may be open for hours.
-                _ => (pause.max(BUFFERS_KEPT) * 2).min(longest),
+                _ => (pause.max(BUFFER_IDLE_TIME) * 2).min(max_pause),
             };
         }
     }
 
     /// Returns `time` after the connection was opened, if no valid credential was presented by
     /// then.
-    pub(super) async fn unauthenticated(&self, time: Duration) {
+    pub(super) async fn until_login_timeout(&self, time: Duration) {
         tokio::time::sleep_until(self.activity.since + time).await;
         if self.activity.authenticated.load(Ordering::Relaxed) {
             std::future::pending().await
@@ -354,8 +354,8 @@ impl Connection {
     /// Returns a connection from 192.0.2.1 whose peer has presented a certificate with these names.
     pub(super) fn testing(names: CertificateNames) -> Self {
         let table = ConnectionTable::for_agents(&Limits::default());
-        let admitted = table.admit(IpAddr::from([192, 0, 2, 1]), true);
-        let mut connection = admitted.map_err(str::to_owned).unwrap().connection;
+        let admission = table.admit(IpAddr::from([192, 0, 2, 1]), true);
+        let mut connection = admission.map_err(str::to_owned).unwrap().connection;
         connection.names = names;
         connection
     }
@@ -363,11 +363,11 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.table.open.lock();
-        let was_unauthenticated = open.promote(self.from, self.id);
+        let mut connections = self.table.connections.lock();
+        let was_unauthenticated = connections.promote(self.from, self.id);
         // An evicted connection was removed from the counts when it was evicted.
         if was_unauthenticated || self.activity.authenticated.load(Ordering::Relaxed) {
-            open.forget(self.from);
+            connections.remove(self.from);
         }
     }
 }
@@ -377,7 +377,7 @@ pub(super) struct OpenRequest(Arc<Activity>);
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        self.0.rest();
+        self.0.start_idle();
         self.0.has_read.store(false, Ordering::Relaxed);
         self.0.requests.fetch_sub(1, Ordering::Release);
     }

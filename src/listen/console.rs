@@ -57,9 +57,9 @@ const STREAMS: usize = 16;
 
 /// State for serving the page.
 pub struct Console {
-    counter: Arc<ApprovalEndpoint>,
-    door: ConsoleAuth,
-    site: ConsoleOrigin,
+    approvals: Arc<ApprovalEndpoint>,
+    auth: ConsoleAuth,
+    origin: ConsoleOrigin,
     streams: Arc<Semaphore>,
     started: (SystemTime, Instant),
     /// The config file that the gate was started with.
@@ -77,22 +77,22 @@ struct ConsoleRequest {
 }
 
 impl Console {
-    /// Creates a console for holders of the token of the `counter`. From now on, audit lines are
+    /// Creates a console for holders of the token of `approvals`. From now on, audit lines are
     /// kept and counted for it, after the earlier ones in the audit log. Blocks on the disk. `file`
     /// is the config file that the gate was started with.
     pub fn open(
         gate: &Gate,
-        counter: &Arc<ApprovalEndpoint>,
+        approvals: &Arc<ApprovalEndpoint>,
         config: &Config,
         file: Option<PathBuf>,
     ) -> Self {
         history::restore(gate.recorder(), &config.audit);
-        gate.recorder().audit_tail().keep();
+        gate.recorder().audit_tail().start_keeping();
         gate.recorder().start_recent_stats();
         Self {
-            counter: counter.clone(),
-            door: ConsoleAuth::new(counter.token(), gate.limits().wrong_tokens_per_minute),
-            site: ConsoleOrigin::new(&config.admin),
+            approvals: approvals.clone(),
+            auth: ConsoleAuth::new(approvals.token(), gate.limits().wrong_tokens_per_minute),
+            origin: ConsoleOrigin::new(&config.admin),
             streams: Arc::new(Semaphore::new(STREAMS)),
             started: (SystemTime::now(), Instant::now()),
             config: file,
@@ -110,11 +110,13 @@ impl Console {
         let (parts, body) = request.into_parts();
         // Programs with the token are not browsers, whichever host name they use.
         let is_program = rest == "/api/code" && !parts.headers.contains_key(ORIGIN);
-        if let Err(why) = self.site.fits(&parts.headers, rest.starts_with("/api/"))
+        if let Err(rejection) = self.origin.check(&parts.headers, rest.starts_with("/api/"))
             && !is_program
         {
-            front.gate.record(Event::Rejected { reason: why.reason });
-            return refuse(StatusCode::FORBIDDEN, why.hint);
+            front.gate.record(Event::Rejected {
+                reason: rejection.reason,
+            });
+            return refuse(StatusCode::FORBIDDEN, rejection.hint);
         }
         let Some(path) = rest.strip_prefix("/api/") else {
             if parts.method != Method::GET {
@@ -125,20 +127,21 @@ impl Console {
                 .unwrap_or_else(|| refuse(StatusCode::NOT_FOUND, "no such file"));
         };
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let asked = ConsoleRequest {
+        let routed = ConsoleRequest {
             method: parts.method,
             headers: parts.headers,
             query,
             body,
             from: connection.from,
         };
-        match (&asked.method, path) {
-            (&Method::POST, "code") => self.code(front, &asked),
-            (&Method::POST, "login") => self.login(front, asked).await,
-            _ => match self.inner(&asked.headers) {
-                Some(inner) => {
-                    connection.authenticated();
-                    self.inside(front, asked, path, inner).await
+        match (&routed.method, path) {
+            (&Method::POST, "code") => self.create_login_link(front, &routed),
+            (&Method::POST, "login") => self.login(front, routed).await,
+            _ => match self.find_session(&routed.headers) {
+                Some(session_key) => {
+                    connection.set_authenticated();
+                    self.answer_in_session(front, routed, path, session_key)
+                        .await
                 }
                 None => refuse(
                     StatusCode::UNAUTHORIZED,
@@ -149,73 +152,73 @@ impl Console {
     }
 
     /// Answers a request that requires a session.
-    async fn inside(
+    async fn answer_in_session(
         self: &Arc<Self>,
         front: &Arc<Frontend>,
-        asked: ConsoleRequest,
+        request: ConsoleRequest,
         path: &str,
-        inner: SessionKey,
+        session_key: SessionKey,
     ) -> Response<Body> {
         let steps: Vec<&str> = path.split('/').collect();
         let gate = &front.gate;
-        match (&asked.method, steps.as_slice()) {
+        match (&request.method, steps.as_slice()) {
             (&Method::GET, ["session"]) => json(
                 StatusCode::OK,
-                &ConsoleOrigin::info(&front.listen, front.bound),
+                &ConsoleOrigin::site_info(&front.listen, front.bound_address),
             ),
-            (&Method::POST, ["logout"]) => self.logout(inner),
-            (&Method::GET, ["stream"]) => stream::open(self, front, &asked.query, inner),
+            (&Method::POST, ["logout"]) => self.logout(session_key),
+            (&Method::GET, ["stream"]) => stream::open(self, front, &request.query, session_key),
             (&Method::GET, ["overview"]) => {
                 json(StatusCode::OK, &overview::overview(gate, self.started))
             }
             (&Method::GET, ["upstreams"]) => {
                 json(StatusCode::OK, &overview::upstreams(front).await)
             }
-            (&Method::GET, ["present"]) => json(StatusCode::OK, &gate.present()),
+            (&Method::GET, ["present"]) => json(StatusCode::OK, &gate.connected_clients()),
             (&Method::POST, ["upstreams", name, "login"]) => {
-                overview::login(front, name, &asked.query).await
+                overview::login(front, name, &request.query).await
             }
             (&Method::GET, ["pins"]) => pins::list(gate, self.config.is_some()),
             (&Method::POST, ["pins", "approve"]) => {
-                match self.read(gate, asked.body, BODY_BYTES).await {
-                    Ok(read) => pins::approve(gate, &read).await,
+                match self.body(gate, request.body, BODY_BYTES).await {
+                    Ok(body) => pins::approve(gate, &body).await,
                     Err(refused) => refused,
                 }
             }
             (&Method::POST, ["pins", "hide"]) => {
-                match self.read(gate, asked.body, apply::BODY_BYTES).await {
-                    Ok(read) => visibility::set(gate, self.config.as_ref(), &read).await,
+                match self.body(gate, request.body, apply::BODY_BYTES).await {
+                    Ok(body) => visibility::set(gate, self.config.as_ref(), &body).await,
                     Err(refused) => refused,
                 }
             }
             (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::list(gate)),
             (&Method::GET, ["rules", id]) => rules::detail(gate, id),
             (&Method::POST, ["try"]) => {
-                match self.read(gate, asked.body, trial::BODY_BYTES).await {
-                    Ok(read) => trial::try_rules(gate, &read).await,
+                match self.body(gate, request.body, trial::BODY_BYTES).await {
+                    Ok(body) => trial::try_rules(gate, &body).await,
                     Err(refused) => refused,
                 }
             }
             (&Method::GET, ["explain", id]) => explain::answer(gate, id).await,
             (&Method::POST, ["suppress", id]) => {
-                match self.read(gate, asked.body, apply::BODY_BYTES).await {
-                    Ok(read) => suppress::write(gate, self.config.as_ref(), id, &read).await,
+                match self.body(gate, request.body, apply::BODY_BYTES).await {
+                    Ok(body) => suppress::write(gate, self.config.as_ref(), id, &body).await,
                     Err(refused) => refused,
                 }
             }
             (&Method::GET, ["quarantine"]) => quarantine::list(gate).await,
-            (&Method::POST, ["quarantine", id, what]) => {
-                match self.read(gate, asked.body, BODY_BYTES).await {
-                    Ok(read) => quarantine::act(gate, id, what, &read).await,
+            (&Method::POST, ["quarantine", id, action]) => {
+                match self.body(gate, request.body, BODY_BYTES).await {
+                    Ok(body) => quarantine::act(gate, id, action, &body).await,
                     Err(refused) => refused,
                 }
             }
             (&Method::GET, ["approvals"]) => {
-                json_response(StatusCode::OK, self.counter.desk().list().into())
+                json_response(StatusCode::OK, self.approvals.api().list().into())
             }
             (&Method::POST, ["approvals", id]) => {
-                match self.read(gate, asked.body, BODY_BYTES).await {
-                    Ok(read) => self.counter.decide(id, &read),
+                match self.body(gate, request.body, BODY_BYTES).await {
+                    Ok(read) => self.approvals.decide(id, &read),
                     Err(refused) => refused,
                 }
             }
@@ -226,25 +229,25 @@ impl Console {
         }
     }
 
-    async fn read(
+    async fn body(
         &self,
         gate: &Gate,
         incoming: Incoming,
-        most: usize,
+        max_bytes: usize,
     ) -> Result<Json, Response<Body>> {
-        let refused = |why: &str| refuse(StatusCode::BAD_REQUEST, why);
-        let bytes = body::read_at_most(incoming, gate.limits(), most)
+        let reject = |why: &str| refuse(StatusCode::BAD_REQUEST, why);
+        let bytes = body::read_at_most(incoming, gate.limits(), max_bytes)
             .await
-            .map_err(|error| refused(&error.to_string()))?;
+            .map_err(|error| reject(&error.to_string()))?;
         let limits = ReadLimits {
-            message_bytes: most,
+            message_bytes: max_bytes,
             ..ReadLimits::default()
         };
-        Json::parse(bytes, &limits).map_err(|_| refused("the body is not JSON"))
+        Json::parse(bytes, &limits).map_err(|_| reject("the body is not JSON"))
     }
 
     /// Returns the code of a login link, for a program that presents the token.
-    fn code(&self, front: &Frontend, asked: &ConsoleRequest) -> Response<Body> {
+    fn create_login_link(&self, front: &Frontend, request: &ConsoleRequest) -> Response<Body> {
         #[derive(Serialize)]
         struct Link<'a> {
             code: &'a str,
@@ -253,18 +256,18 @@ impl Console {
         }
         let now = Instant::now();
         match self
-            .counter
+            .approvals
             .token()
-            .check_bearer(asked.from, &asked.headers, now)
+            .check_bearer(request.from, &request.headers, now)
         {
             Ok(()) => {
-                let code = self.door.code(now);
+                let code = self.auth.create_code(now);
                 json(
                     StatusCode::OK,
                     &Link {
                         code: &code,
                         seconds: auth::CODE.as_secs(),
-                        at: self.site.url(),
+                        at: self.origin.url(),
                     },
                 )
             }
@@ -276,15 +279,15 @@ impl Console {
         }
     }
 
-    async fn login(&self, front: &Frontend, asked: ConsoleRequest) -> Response<Body> {
-        let read = match self.read(&front.gate, asked.body, BODY_BYTES).await {
-            Ok(read) => read,
+    async fn login(&self, front: &Frontend, request: ConsoleRequest) -> Response<Body> {
+        let body = match self.body(&front.gate, request.body, BODY_BYTES).await {
+            Ok(body) => body,
             Err(refused) => return refused,
         };
-        let word = |key: &str| read.root().get(key).and_then(|value| value.str());
-        let token = word("token");
-        let code = word("code");
-        let (shown, hint) = match (&token, &code) {
+        let member = |key: &str| body.root().get(key).and_then(|value| value.str());
+        let token = member("token");
+        let code = member("code");
+        let (credential, hint) = match (&token, &code) {
             (Some(token), None) => (Credential::Token(token), "invalid token"),
             (None, Some(code)) => (
                 Credential::Code(code),
@@ -297,48 +300,48 @@ impl Console {
                 );
             }
         };
-        match self.door.open(asked.from, shown, Instant::now()) {
-            Ok(opened) => self.session_reply(&opened, &asked.headers),
+        match self.auth.open(request.from, credential, Instant::now()) {
+            Ok(session) => self.login_response(&session, &request.headers),
             Err(denied) => denied_for(&front.gate, &denied, hint),
         }
     }
 
-    fn session_reply(&self, opened: &OpenedSession, headers: &HeaderMap) -> Response<Body> {
+    fn login_response(&self, session: &OpenedSession, headers: &HeaderMap) -> Response<Body> {
         #[derive(Serialize)]
         struct Proof<'a> {
             proof: &'a str,
         }
         tracing::info!("console login");
-        let secure = if self.site.is_secure(headers) {
+        let secure = if self.origin.is_secure(headers) {
             "; Secure"
         } else {
             ""
         };
         let cookie = format!(
             "{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/console/api{secure}",
-            opened.cookie
+            session.cookie
         );
         with_cookie(
             json(
                 StatusCode::OK,
                 &Proof {
-                    proof: &opened.proof,
+                    proof: &session.proof,
                 },
             ),
             &cookie,
         )
     }
 
-    fn logout(&self, inner: SessionKey) -> Response<Body> {
-        self.door.close(inner);
+    fn logout(&self, session: SessionKey) -> Response<Body> {
+        self.auth.close(session);
         tracing::info!("console logout");
-        let gone =
+        let cookie =
             format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/console/api; Max-Age=0");
-        with_cookie(json(StatusCode::OK, &()), &gone)
+        with_cookie(json(StatusCode::OK, &()), &cookie)
     }
 
     /// Returns the session that a request presents.
-    fn inner(&self, headers: &HeaderMap) -> Option<SessionKey> {
+    fn find_session(&self, headers: &HeaderMap) -> Option<SessionKey> {
         let proof = headers.get(PROOF)?.to_str().ok()?;
         let lines = headers
             .get_all(COOKIE)
@@ -352,7 +355,7 @@ impl Console {
             .map(|(_, value)| value)
             .take(8)
             .collect();
-        self.door.inner(
+        self.auth.find_session(
             &cookies,
             proof,
             headers.contains_key(BY_ITSELF),
@@ -365,7 +368,7 @@ impl Console {
 pub(super) fn denied_for(gate: &Gate, denied: &SecretError, hint: &str) -> Response<Body> {
     gate.record(Event::Rejected { reason: "token" });
     match denied {
-        SecretError::Wrong => refuse(StatusCode::UNAUTHORIZED, hint),
+        SecretError::Invalid => refuse(StatusCode::UNAUTHORIZED, hint),
         SecretError::TooMany => {
             gate.record(Event::Limit {
                 name: "wrong_tokens_per_minute",

@@ -26,11 +26,11 @@ pub(super) struct FailedLogins {
 
 struct Address {
     /// Distinct ones only: an agent that repeats an outdated token is not guessing.
-    wrong: VecDeque<(Digest, Instant)>,
+    invalid: VecDeque<(Digest, Instant)>,
     /// Valid credentials that came from this address. They are accepted while the address is
     /// locked: other agents behind the same proxy, or on the same host, do not guess.
-    right: HashSet<Digest>,
-    last: Instant,
+    valid: HashSet<Digest>,
+    last_seen: Instant,
 }
 
 impl FailedLogins {
@@ -45,26 +45,30 @@ impl FailedLogins {
 
     /// Reports whether the address is locked, so that credentials from it are not checked except
     /// for those that were valid there.
-    pub(super) fn locked(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
+    pub(super) fn is_locked(&self, from: IpAddr, digest: &Digest, now: Instant) -> bool {
         let mut addresses = self.addresses.lock();
         let Some(address) = addresses.get_mut(&from) else {
             return false;
         };
         address.expire(now);
-        address.wrong.len() >= self.limit && !address.right.contains(shown)
+        address.invalid.len() >= self.limit && !address.valid.contains(digest)
     }
 
     /// Counts an invalid credential. Returns whether the address was already locked.
-    pub(super) fn note_failure(&self, from: IpAddr, shown: &Digest, now: Instant) -> bool {
+    pub(super) fn record_failure(&self, from: IpAddr, digest: &Digest, now: Instant) -> bool {
         let mut addresses = self.addresses.lock();
         let address = make_room(&mut addresses, from, now);
         address.expire(now);
-        if address.wrong.len() >= self.limit {
+        if address.invalid.len() >= self.limit {
             return true;
         }
-        if !address.wrong.iter().any(|(known, _)| known == shown) {
-            address.wrong.push_back((*shown, now));
-            if address.wrong.len() == self.limit {
+        if !address
+            .invalid
+            .iter()
+            .any(|(recorded, _)| recorded == digest)
+        {
+            address.invalid.push_back((*digest, now));
+            if address.invalid.len() == self.limit {
                 tracing::warn!(address = %from, limit = "wrong_tokens_per_minute", "address locked after invalid tokens");
             }
         }
@@ -72,31 +76,31 @@ impl FailedLogins {
     }
 
     /// Remembers a valid credential.
-    pub(super) fn right(&self, from: IpAddr, shown: &Digest, now: Instant) {
+    pub(super) fn record_valid(&self, from: IpAddr, digest: &Digest, now: Instant) {
         let mut addresses = self.addresses.lock();
         let address = make_room(&mut addresses, from, now);
-        if address.right.len() < VALID {
-            address.right.insert(*shown);
+        if address.valid.len() < VALID {
+            address.valid.insert(*digest);
         }
     }
 
-    /// Checks a secret that the gate created itself; `right` is the result of the comparison. A
+    /// Checks a secret that the gate created itself; `is_valid` is the result of the comparison. A
     /// valid one is also accepted from a locked address: it is too long to be guessed, and nobody
     /// who shares an address with its holder can lock them out.
     ///
     /// # Errors
     /// It is invalid, or one of too many invalid ones from this address.
-    pub(super) fn judge(
+    pub(super) fn check_secret(
         &self,
         from: IpAddr,
-        shown: &Digest,
-        right: bool,
+        digest: &Digest,
+        is_valid: bool,
         now: Instant,
     ) -> Result<(), SecretError> {
-        match right {
+        match is_valid {
             true => Ok(()),
-            false if self.note_failure(from, shown, now) => Err(SecretError::TooMany),
-            false => Err(SecretError::Wrong),
+            false if self.record_failure(from, digest, now) => Err(SecretError::TooMany),
+            false => Err(SecretError::Invalid),
         }
     }
 }
@@ -104,7 +108,7 @@ impl FailedLogins {
 /// Why a secret is not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SecretError {
-    Wrong,
+    Invalid,
     /// It is invalid, and so were many before it.
     TooMany,
 }
@@ -113,27 +117,27 @@ fn make_room(addresses: &mut HashMap<IpAddr, Address>, from: IpAddr, now: Instan
     if addresses.len() >= ADDRESSES && !addresses.contains_key(&from) {
         let oldest = addresses
             .iter()
-            .min_by_key(|(_, address)| (!address.right.is_empty(), address.last));
+            .min_by_key(|(_, address)| (!address.valid.is_empty(), address.last_seen));
         let oldest = oldest.map(|(from, _)| *from);
         oldest.map(|oldest| addresses.remove(&oldest));
     }
     let address = addresses.entry(from).or_insert_with(|| Address {
-        wrong: VecDeque::new(),
-        right: HashSet::new(),
-        last: now,
+        invalid: VecDeque::new(),
+        valid: HashSet::new(),
+        last_seen: now,
     });
-    address.last = now;
+    address.last_seen = now;
     address
 }
 
 impl Address {
     fn expire(&mut self, now: Instant) {
         while self
-            .wrong
+            .invalid
             .front()
             .is_some_and(|(_, since)| now.duration_since(*since) >= WINDOW)
         {
-            self.wrong.pop_front();
+            self.invalid.pop_front();
         }
     }
 }
@@ -149,18 +153,20 @@ mod tests {
     fn an_address_that_guesses_is_locked_for_a_minute_and_no_other_is() {
         let guesses = FailedLogins::new(3);
         let now = Instant::now();
-        guesses.right(ONE, &[9; 32], now);
+        guesses.record_valid(ONE, &[9; 32], now);
         for wrong in 0..3 {
-            assert!(!guesses.locked(ONE, &[wrong; 32], now), "{wrong}");
-            assert!(!guesses.note_failure(ONE, &[wrong; 32], now));
+            assert!(!guesses.is_locked(ONE, &[wrong; 32], now), "{wrong}");
+            assert!(!guesses.record_failure(ONE, &[wrong; 32], now));
         }
-        assert!(guesses.locked(ONE, &[7; 32], now) && guesses.note_failure(ONE, &[7; 32], now));
         assert!(
-            !guesses.locked(ONE, &[9; 32], now),
+            guesses.is_locked(ONE, &[7; 32], now) && guesses.record_failure(ONE, &[7; 32], now)
+        );
+        assert!(
+            !guesses.is_locked(ONE, &[9; 32], now),
             "what was right there before"
         );
-        assert!(!guesses.locked(TWO, &[7; 32], now), "another address");
-        assert!(!guesses.locked(ONE, &[7; 32], now + WINDOW));
+        assert!(!guesses.is_locked(TWO, &[7; 32], now), "another address");
+        assert!(!guesses.is_locked(ONE, &[7; 32], now + WINDOW));
     }
 
     #[test]
@@ -168,35 +174,35 @@ mod tests {
         let guesses = FailedLogins::new(1);
         let now = Instant::now();
         assert_eq!(
-            guesses.judge(ONE, &[1; 32], false, now),
-            Err(SecretError::Wrong)
+            guesses.check_secret(ONE, &[1; 32], false, now),
+            Err(SecretError::Invalid)
         );
         assert_eq!(
-            guesses.judge(ONE, &[2; 32], false, now),
+            guesses.check_secret(ONE, &[2; 32], false, now),
             Err(SecretError::TooMany)
         );
         assert_eq!(
-            guesses.judge(TWO, &[2; 32], false, now),
-            Err(SecretError::Wrong)
+            guesses.check_secret(TWO, &[2; 32], false, now),
+            Err(SecretError::Invalid)
         );
-        assert_eq!(guesses.judge(ONE, &[3; 32], true, now), Ok(()));
+        assert_eq!(guesses.check_secret(ONE, &[3; 32], true, now), Ok(()));
     }
 
     #[test]
     fn the_same_wrong_credential_counts_once() {
         let guesses = FailedLogins::new(3);
         let now = Instant::now();
-        (0..100).for_each(|_| assert!(!guesses.note_failure(ONE, &[1; 32], now)));
-        assert!(!guesses.locked(ONE, &[2; 32], now));
+        (0..100).for_each(|_| assert!(!guesses.record_failure(ONE, &[1; 32], now)));
+        assert!(!guesses.is_locked(ONE, &[2; 32], now));
     }
 
     #[test]
     fn few_addresses_are_remembered_and_those_of_agents_the_longest() {
         let guesses = FailedLogins::new(1);
         let now = Instant::now();
-        guesses.right(ONE, &[9; 32], now);
+        guesses.record_valid(ONE, &[9; 32], now);
         for address in 0..=u32::try_from(ADDRESSES).unwrap() {
-            guesses.note_failure(
+            guesses.record_failure(
                 IpAddr::from(address.to_be_bytes()),
                 &[1; 32],
                 now + Duration::from_millis(u64::from(address)),

@@ -12,7 +12,7 @@ use http::header::{
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::admit::{AllowedOrigins, Rejection, is_listed, turned};
+use super::admit::{AllowedOrigins, Rejection, is_listed, reject};
 use super::authentication::Authenticator;
 use super::connections::Connection;
 use super::identity::Identity;
@@ -37,26 +37,41 @@ pub(super) async fn answer(
     let origin = request.headers().get(ORIGIN).cloned();
     let uri = request.uri().clone();
     let path = uri.path();
-    let browses = mcp_page::is_asked_for(&request);
-    let entry = front.entry.load_full();
+    let is_browser = mcp_page::is_page_request(&request);
+    let authenticator = front.authenticator.load_full();
     // With an external issuer, tokens have the gate's URL as their audience. Otherwise, only pages
     // for people show the URL.
-    let is_named = browses || entry.issuers().len() > 0;
-    let site = is_named
-        .then(|| resource::site(request.uri(), request.headers(), &front.listen, front.bound))
+    let is_named = is_browser || authenticator.issuers().len() > 0;
+    let base_url = is_named
+        .then(|| {
+            resource::base_url(
+                request.uri(),
+                request.headers(),
+                &front.listen,
+                front.bound_address,
+            )
+        })
         .flatten();
-    let answered = try_answer(&front, request, &connection, &entry, path, site.as_deref()).await;
-    let mut response = answered.unwrap_or_else(|turned| {
+    let result = try_answer(
+        &front,
+        request,
+        &connection,
+        &authenticator,
+        path,
+        base_url.as_deref(),
+    )
+    .await;
+    let mut response = result.unwrap_or_else(|rejection| {
         front.gate.record(Event::Rejected {
-            reason: turned.reason,
+            reason: rejection.reason,
         });
-        if turned.status == StatusCode::TOO_MANY_REQUESTS {
+        if rejection.status == StatusCode::TOO_MANY_REQUESTS {
             front.gate.record(Event::Limit {
                 name: "wrong_tokens_per_minute",
             });
         }
-        let challenge = resource::challenge(&turned, path, site.as_deref(), &entry);
-        turn_away(&turned, challenge, browses)
+        let challenge = resource::challenge(&rejection, path, base_url.as_deref(), &authenticator);
+        rejection_response(&rejection, challenge, is_browser)
     });
     // Pages of listed origins may read responses; no wildcard, no credentials.
     if let Some(origin) = origin.filter(|origin| {
@@ -86,24 +101,28 @@ pub(super) async fn answer(
 }
 
 /// Returns the response to a rejected request: a page, if a browser sent it without a credential.
-fn turn_away(turned: &Rejection, challenge: Option<HeaderValue>, browses: bool) -> Response<Body> {
-    let mut response = if browses && turned.status == StatusCode::UNAUTHORIZED {
-        mcp_page::unauthorized(&turned.hint)
+fn rejection_response(
+    rejection: &Rejection,
+    challenge: Option<HeaderValue>,
+    is_browser: bool,
+) -> Response<Body> {
+    let mut response = if is_browser && rejection.status == StatusCode::UNAUTHORIZED {
+        mcp_page::unauthorized(&rejection.hint)
     } else {
         let text = answer::error(
             None,
             answer::REFUSED,
-            &format!("Refused: {}.", turned.hint),
+            &format!("Refused: {}.", rejection.hint),
             None,
         );
         let mut response = Response::new(Body::Whole(text.into()));
-        *response.status_mut() = turned.status;
+        *response.status_mut() = rejection.status;
         response
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     };
-    if turned.status == StatusCode::TOO_MANY_REQUESTS {
+    if rejection.status == StatusCode::TOO_MANY_REQUESTS {
         response.headers_mut().insert(
             RETRY_AFTER,
             HeaderValue::from(failed_logins::WINDOW.as_secs()),
@@ -119,11 +138,11 @@ async fn try_answer(
     front: &Arc<Frontend>,
     request: Request<Incoming>,
     connection: &Connection,
-    entry: &Authenticator,
+    authenticator: &Authenticator,
     path: &str,
-    site: Option<&str>,
+    base_url: Option<&str>,
 ) -> Result<Response<Body>, Rejection> {
-    AllowedOrigins::of_agents(&front.listen).check(&request)?;
+    AllowedOrigins::for_agents(&front.listen).check(&request)?;
     if request.method() == Method::OPTIONS {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -132,21 +151,32 @@ async fn try_answer(
     if let Some(path) = path.strip_prefix("/oauth/") {
         return Ok(Box::pin(super::logins::answer(front, request, path)).await);
     }
-    if let (Some(prover), Some(rest)) = (front.prover.get(), prove::path(path)) {
-        return Box::pin(prover.answer(front, request, rest, connection)).await;
+    if let (Some(prove_endpoint), Some(rest)) = (front.prove_endpoint.get(), prove::path(path)) {
+        return Box::pin(prove_endpoint.answer(front, request, rest, connection)).await;
     }
     let only_upstream = || front.gate.only_upstream();
-    if let Some(metadata) = resource::metadata(request.method(), path, site, entry, only_upstream) {
+    if let Some(metadata) = resource::metadata(
+        request.method(),
+        path,
+        base_url,
+        authenticator,
+        only_upstream,
+    ) {
         return Ok(metadata);
     }
-    let audiences = || resource::audiences(site, path);
-    let who = entry
-        .authenticate(request.headers(), connection, audiences, &front.guesses)
+    let audiences = || resource::audiences(base_url, path);
+    let identity = authenticator
+        .authenticate(
+            request.headers(),
+            connection,
+            audiences,
+            &front.failed_logins,
+        )
         .await?;
-    connection.authenticated();
-    let unknown = || unknown_path(front, &who);
-    let own = resource::alias_of(path).map(|name| format!("/mcp/{name}"));
-    let mut parts = own
+    connection.set_authenticated();
+    let unknown = || unknown_path(front, &identity);
+    let alias = resource::alias_of(path).map(|name| format!("/mcp/{name}"));
+    let mut parts = alias
         .as_deref()
         .unwrap_or(path)
         .trim_start_matches('/')
@@ -157,18 +187,22 @@ async fn try_answer(
     if parts.next().is_some() {
         return Err(unknown());
     }
-    let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
-    if !who.reaches(&upstream) || !front.gate.is_there_for(&who.agent, &who.caller, &upstream) {
+    let upstream = front.gate.find_upstream(name).ok_or_else(unknown)?;
+    if !identity.may_reach(&upstream)
+        || !front
+            .gate
+            .may_use_upstream(&identity.agent, &identity.caller, &upstream)
+    {
         return Err(unknown());
     }
     match (kind, rest) {
-        (Some("mcp" | "sse"), None | Some("")) if mcp_page::is_asked_for(&request) => {
-            Ok(mcp_page::endpoint(&upstream, site, path))
+        (Some("mcp" | "sse"), None | Some("")) if mcp_page::is_page_request(&request) => {
+            Ok(mcp_page::endpoint(&upstream, base_url, path))
         }
-        (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, who, upstream).await),
-        (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, who, upstream)),
+        (Some("mcp"), None | Some("")) => Ok(endpoint(front, request, identity, upstream).await),
+        (Some("sse"), None | Some("")) => Ok(super::sse::open(front, &request, identity, upstream)),
         (Some("sse"), Some(id)) => {
-            Ok(Box::pin(super::sse::post(front, request, who, &upstream, id)).await)
+            Ok(Box::pin(super::sse::post(front, request, identity, &upstream, id)).await)
         }
         _ => Err(unknown()),
     }
@@ -176,14 +210,14 @@ async fn try_answer(
 
 /// Returns the rejection of an unknown path. It names only the upstreams that this caller may use:
 /// a hidden one is indistinguishable from one that does not exist.
-fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
+fn unknown_path(front: &Frontend, identity: &Identity) -> Rejection {
     let may_use = |name: &UpstreamName| {
-        who.reaches(name)
-            && who
+        identity.may_reach(name)
+            && identity
                 .caller
                 .access
                 .as_ref()
-                .is_none_or(|access| access.upstream(name).is_ok())
+                .is_none_or(|access| access.check_upstream(name).is_ok())
     };
     let upstreams = front.gate.upstreams();
     let mut names: Vec<&str> = upstreams
@@ -212,7 +246,7 @@ fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
     };
     Rejection {
         hint: hint.into(),
-        ..turned(StatusCode::NOT_FOUND, "path", "")
+        ..reject(StatusCode::NOT_FOUND, "path", "")
     }
 }
 
@@ -220,11 +254,11 @@ fn unknown_path(front: &Frontend, who: &Identity) -> Rejection {
 pub(super) async fn endpoint(
     front: &Arc<Frontend>,
     request: Request<Incoming>,
-    who: Identity,
+    identity: Identity,
     upstream: UpstreamName,
 ) -> Response<Body> {
-    let agent = who.agent.clone();
-    let caller = who.caller.clone();
+    let agent = identity.agent.clone();
+    let caller = identity.caller.clone();
     let mut context = Context {
         caller,
         wire: AgentWire::new(AgentTransport::Http, None),
@@ -233,16 +267,18 @@ pub(super) async fn endpoint(
     let (call, message) = match read(front, request, &mut context).await {
         Ok((ask, headers)) => {
             let (headers, message) = match &ask {
-                CallKind::Send(message) => (headers::travelling(headers), Some(message.clone())),
+                CallKind::Send(message) => {
+                    (headers::keep_forwarded(headers), Some(message.clone()))
+                }
                 // A stream may be open for hours.
                 CallKind::Listen | CallKind::Close => {
-                    (headers::copied(headers::travelling(headers)), None)
+                    (headers::copy_values(headers::keep_forwarded(headers)), None)
                 }
             };
             // Boxed, because each future that it passes through would reserve space for it.
             (
                 Box::new(Call {
-                    ask,
+                    kind: ask,
                     headers,
                     context,
                 }),
@@ -250,20 +286,20 @@ pub(super) async fn endpoint(
             )
         }
         Err((error, message)) => {
-            front.gate.tell_failed(&context, &error);
+            front.gate.record_failure(&context, &error);
             return respond(
                 front,
-                answer::failed(&error, Some(&context), message.as_ref()),
+                answer::failure_reply(&error, Some(&context), message.as_ref()),
                 None,
             )
             .await;
         }
     };
-    let listens = message
+    let is_subscription = message
         .as_ref()
         .is_none_or(|m| m.single().and_then(|e| e.method()) == Some("subscriptions/listen"));
     let reply = keep_alive::carry(front, call).await;
-    respond(front, reply, listens.then_some(who)).await
+    respond(front, reply, is_subscription.then_some(identity)).await
 }
 
 /// Reads a request, and adds its sender to the context.
@@ -274,27 +310,27 @@ async fn read(
 ) -> Result<(CallKind, HeaderMap), (CallError, Option<Message>)> {
     let (head, body) = request.into_parts();
     let headers = head.headers;
-    let alone = |error| (error, None);
-    headers::single(&headers).map_err(alone)?;
+    let without_message = |error| (error, None);
+    headers::check_unique(&headers).map_err(without_message)?;
     if let Some(value) = headers.get(header::SESSION) {
         let session = value.to_str().ok().and_then(SessionId::new);
         context.session = Some(session.ok_or((CallError::UnknownSession, None))?);
     }
     let ask = match head.method {
         Method::POST => {
-            content(&headers).map_err(alone)?;
+            check_content_type(&headers).map_err(without_message)?;
             let reservation = front.gate.in_flight().reservation(&context.agent);
             let bytes = body::read(body, front.gate.limits(), reservation)
                 .await
-                .map_err(alone)?;
+                .map_err(without_message)?;
             CallKind::Send(
                 Message::parse(bytes, &front.gate.limits().read)
-                    .map_err(|error| alone(CallError::BadMessage(error)))?,
+                    .map_err(|error| without_message(CallError::BadMessage(error)))?,
             )
         }
         Method::GET => CallKind::Listen,
         Method::DELETE => CallKind::Close,
-        _ => return Err(alone(CallError::NotOffered)),
+        _ => return Err(without_message(CallError::NotOffered)),
     };
     let message = if let CallKind::Send(message) = &ask {
         Some(message)
@@ -309,7 +345,9 @@ async fn read(
     match (context.era, &ask) {
         // In the modern era, there are neither sessions nor a separate stream (2026-07-28,
         // changelog, 1 and 4).
-        (Era::Modern, CallKind::Listen | CallKind::Close) => Err(alone(CallError::NotOffered)),
+        (Era::Modern, CallKind::Listen | CallKind::Close) => {
+            Err(without_message(CallError::NotOffered))
+        }
         (Era::Modern, CallKind::Send(_)) => {
             context.session = None;
             Ok((ask, headers))
@@ -319,7 +357,7 @@ async fn read(
 }
 
 /// Checks that a body is uncompressed JSON: a compressed one cannot be judged as it is.
-fn content(headers: &HeaderMap) -> Result<(), CallError> {
+fn check_content_type(headers: &HeaderMap) -> Result<(), CallError> {
     if headers
         .get(CONTENT_ENCODING)
         .is_some_and(|encoding| encoding != "identity")
@@ -344,20 +382,20 @@ fn content(headers: &HeaderMap) -> Result<(), CallError> {
 
 /// Returns the reply with its stream extended: if it fails for a reason that the client cannot see,
 /// the error is its last message.
-pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message>) -> Reply {
+pub(super) fn with_final_error(reply: Reply, context: Context, message: Option<Message>) -> Reply {
     // A stream that was not opened by a message has no request to answer.
     let Some(message) = message.filter(|_| reply.framing == Framing::Events) else {
         return reply;
     };
     let frames = reply.frames.then(move |frame| {
-        let failed = match &frame {
+        let error_reply = match &frame {
             // A broken connection to the upstream also breaks off here: clients know what to do
             // then.
             Ok(_) | Err(CallError::Connect(_)) => None,
-            Err(error) => Some(answer::failed(error, Some(&context), Some(&message))),
+            Err(error) => Some(answer::failure_reply(error, Some(&context), Some(&message))),
         };
         async move {
-            let Some(mut reply) = failed else {
+            let Some(mut reply) = error_reply else {
                 return frame;
             };
             match reply.frames.next().await {
@@ -372,12 +410,12 @@ pub(super) fn closed_off(reply: Reply, context: Context, message: Option<Message
     }
 }
 
-/// Writes a reply as HTTP. A stream on which a client only `listens` ends when the gate drains, or
-/// when the client loses its access; others may finish.
+/// Writes a reply as HTTP. A stream on which a client only listens (`listener`) ends when the gate
+/// drains, or when the client loses its access; others may finish.
 pub(super) async fn respond(
     front: &Arc<Frontend>,
     reply: Reply,
-    listens: Option<Identity>,
+    listener: Option<Identity>,
 ) -> Response<Body> {
     let Reply {
         status,
@@ -399,7 +437,12 @@ pub(super) async fn respond(
                 frame.text().cloned().map_or(Body::Empty, Body::Whole)
             }
             Some(Err(error)) => {
-                return Box::pin(respond(front, answer::failed(&error, None, None), None)).await;
+                return Box::pin(respond(
+                    front,
+                    answer::failure_reply(&error, None, None),
+                    None,
+                ))
+                .await;
             }
             None => Body::Empty,
         },
@@ -410,11 +453,11 @@ pub(super) async fn respond(
                 let _counted = &open;
                 frame.map(|frame| frame.event()).map_err(io::Error::other)
             });
-            let bytes = keep_alive::commented(bytes.boxed(), front.gate.limits().keep_alive);
-            Body::Stream(match listens {
-                Some(who) => {
+            let bytes = keep_alive::with_comments(bytes.boxed(), front.gate.limits().keep_alive);
+            Body::Stream(match listener {
+                Some(identity) => {
                     headers = headers::compact(headers);
-                    until_over(front, who, bytes)
+                    take_until_access_lost(front, identity, bytes)
                 }
                 None => bytes,
             })
@@ -433,18 +476,18 @@ pub(super) async fn respond(
 }
 
 /// Returns a stream that ends when the gate drains, or when the listener loses its access.
-pub(super) fn until_over(
+pub(super) fn take_until_access_lost(
     front: &Arc<Frontend>,
-    who: Identity,
+    identity: Identity,
     bytes: stream::BoxStream<'static, io::Result<Bytes>>,
 ) -> stream::BoxStream<'static, io::Result<Bytes>> {
     let mut draining = front.draining.clone();
-    let over = front.clone().over(who);
-    let ends = async move {
+    let over = front.clone().until_access_lost(identity);
+    let end = async move {
         tokio::select! {
-            () = super::drained(&mut draining) => {}
+            () = super::until_drained(&mut draining) => {}
             () = over => {}
         }
     };
-    bytes.take_until(Box::pin(ends)).boxed()
+    bytes.take_until(Box::pin(end)).boxed()
 }

@@ -78,8 +78,8 @@ impl Version {
     }
 
     /// Returns the version that was negotiated in TLS (RFC 7301).
-    pub(super) fn of_protocol(agreed: Option<&[u8]>) -> Self {
-        if agreed == Some(b"h2") {
+    pub(super) fn from_alpn(protocol: Option<&[u8]>) -> Self {
+        if protocol == Some(b"h2") {
             Self::Http2
         } else {
             Self::Http1
@@ -93,7 +93,7 @@ pub(super) struct Server {
     http2: http2::Builder<TokioExecutor>,
     /// Maximum time without an open request, and maximum time until a valid credential is
     /// presented.
-    time: Duration,
+    timeout: Duration,
 }
 
 impl Server {
@@ -115,7 +115,7 @@ impl Server {
         Self {
             http1,
             http2,
-            time: limits.request_read,
+            timeout: limits.request_read,
         }
     }
 
@@ -139,12 +139,12 @@ impl Server {
         F: Future<Output = Response<Body>> + Send + 'static,
     {
         let service = service_fn(|request| {
-            let open = Some(connection.request());
+            let open_request = Some(connection.open_request());
             // hyper reserves space for this future while the connection is open: boxed, an idle
             // stream takes 8 kB less.
             ResponseFuture {
                 response: Box::pin(answer(request)),
-                open,
+                open: open_request,
             }
         });
         match version {
@@ -174,12 +174,12 @@ impl Server {
         // Boxed, so that an idle connection holds neither hyper's buffers nor its state.
         let mut http = Box::pin(self.http1.serve_connection(stream, service));
         {
-            let mut end = pin!(self.end_due(connection, draining));
+            let mut end = pin!(self.until_end_due(connection, draining));
             loop {
                 tokio::select! {
-                    ended = &mut http => return limit_of(ended, connection),
+                    ended = &mut http => return ending_limit(ended, connection),
                     () = &mut end => break,
-                    () = connection.without_buffered_bytes(self.time) => {}
+                    () = connection.until_buffers_empty(self.timeout) => {}
                 }
                 let http1::Parts {
                     io,
@@ -189,12 +189,12 @@ impl Server {
                 } = Pin::into_inner(http).into_parts();
                 let mut stream = io.with_unread(&read_buf);
                 drop(read_buf);
-                let ends = tokio::select! {
-                    () = stream.readable() => false,
+                let must_end = tokio::select! {
+                    () = stream.until_readable() => false,
                     () = &mut end => true,
                 };
                 http = Box::pin(self.http1.serve_connection(stream, service));
-                if ends {
+                if must_end {
                     break;
                 }
             }
@@ -210,18 +210,18 @@ impl Server {
     ) -> Result<(), &'static str> {
         let mut http = pin!(http);
         tokio::select! {
-            ended = http.as_mut() => return limit_of(ended, connection),
-            () = self.end_due(connection, draining) => {}
+            ended = http.as_mut() => return ending_limit(ended, connection),
+            () = self.until_end_due(connection, draining) => {}
         }
         self.shut_down(http, connection, draining).await
     }
 
     /// Returns when a connection has to end: the gate drains, or the connection's time is over.
-    async fn end_due(&self, connection: &Connection, draining: &mut watch::Receiver<bool>) {
+    async fn until_end_due(&self, connection: &Connection, draining: &mut watch::Receiver<bool>) {
         tokio::select! {
-            () = super::drained(draining) => {}
-            () = connection.idle(self.time) => {}
-            () = connection.unauthenticated(self.time) => {}
+            () = super::until_drained(draining) => {}
+            () = connection.until_idle(self.timeout) => {}
+            () = connection.until_login_timeout(self.timeout) => {}
         }
     }
 
@@ -232,25 +232,27 @@ impl Server {
         connection: &Connection,
         draining: &watch::Receiver<bool>,
     ) -> Result<(), &'static str> {
-        if !connection.has_asked() && !*draining.borrow() {
+        if !connection.has_had_request() && !*draining.borrow() {
             return Err("request_read_seconds");
         }
         http.as_mut().graceful_shutdown();
-        connection.rest();
+        connection.start_idle();
         tokio::select! {
-            ended = http.as_mut() => limit_of(ended, connection),
-            () = connection.idle(self.time) => Err("request_read_seconds"),
-            () = connection.unauthenticated(self.time * 2) => Err("request_read_seconds"),
+            ended = http.as_mut() => ending_limit(ended, connection),
+            () = connection.until_idle(self.timeout) => Err("request_read_seconds"),
+            () = connection.until_login_timeout(self.timeout * 2) => Err("request_read_seconds"),
         }
     }
 }
 
 /// Returns the limit that ended a connection, if it was one of HTTP's own.
-fn limit_of(ended: hyper::Result<()>, connection: &Connection) -> Result<(), &'static str> {
-    match ended {
+fn ending_limit(outcome: hyper::Result<()>, connection: &Connection) -> Result<(), &'static str> {
+    match outcome {
         Ok(()) => Ok(()),
         Err(error) if error.is_parse_too_large() => Err("header_bytes"),
-        Err(error) if error.is_timeout() && !connection.has_asked() => Err("request_read_seconds"),
+        Err(error) if error.is_timeout() && !connection.has_had_request() => {
+            Err("request_read_seconds")
+        }
         Err(error) => {
             tracing::debug!(%error, "connection ended early");
             Ok(())
@@ -332,9 +334,12 @@ mod tests {
 
     /// Reports whether a connection has had no open request for a moment.
     async fn is_idle(connection: &Connection) -> bool {
-        tokio::time::timeout(Duration::from_millis(50), connection.idle(Duration::ZERO))
-            .await
-            .is_ok()
+        tokio::time::timeout(
+            Duration::from_millis(50),
+            connection.until_idle(Duration::ZERO),
+        )
+        .await
+        .is_ok()
     }
 
     #[tokio::test]
@@ -389,7 +394,7 @@ mod tests {
             let mut tracked = TrackedBody {
                 body,
                 rest: Bytes::new(),
-                _open: Some(connection.request()),
+                _open: Some(connection.open_request()),
             };
             let mut read = Vec::new();
             while let Some(frame) = tracked.frame().await {

@@ -14,7 +14,7 @@ pub(super) struct Identity {
     pub(super) caller: Caller,
     /// The upstreams in the agent's own table of the config; `None` for all.
     pub(super) upstreams: Option<Arc<[String]>>,
-    pub(super) by: CredentialKind,
+    pub(super) credential: CredentialKind,
 }
 
 /// The credential that a caller presented.
@@ -39,7 +39,7 @@ impl Identity {
         user: Option<Arc<str>>,
         mut groups: Vec<Box<str>>,
         access: &[Arc<AccessConfig>],
-        by: CredentialKind,
+        credential: CredentialKind,
     ) -> Self {
         groups.extend(
             config
@@ -55,16 +55,16 @@ impl Identity {
             agent,
             caller,
             upstreams,
-            by,
+            credential,
         }
     }
 
     /// Returns how long the caller may stay, if its credential expires.
-    pub(super) fn stays(&self) -> Option<Duration> {
-        let CredentialKind::Issuer(_, until) = &self.by else {
+    pub(super) fn remaining_time(&self) -> Option<Duration> {
+        let CredentialKind::Issuer(_, expiry) = &self.credential else {
             return None;
         };
-        Some(Duration::from_secs(until.saturating_sub(unix_now())))
+        Some(Duration::from_secs(expiry.saturating_sub(unix_now())))
     }
 
     /// Reports whether it is the same agent, for the same user.
@@ -73,7 +73,7 @@ impl Identity {
     }
 
     /// Reports whether its own table lets it reach an upstream.
-    pub(super) fn reaches(&self, upstream: &UpstreamName) -> bool {
+    pub(super) fn may_reach(&self, upstream: &UpstreamName) -> bool {
         self.upstreams
             .as_ref()
             .is_none_or(|names| names.iter().any(|name| **name == *upstream.0))

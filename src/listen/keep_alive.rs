@@ -17,14 +17,14 @@ use crate::protocol::{Call, CallKind, Era, Frame, Frames, Framing, Payload, Repl
 
 /// Returns the stream with a comment after each `silence`, or without comments if that is zero.
 /// Clients ignore comments (WHATWG HTML, 9.2.6).
-pub(super) fn commented(
+pub(super) fn with_comments(
     events: BoxStream<'static, io::Result<Bytes>>,
     silence: Duration,
 ) -> BoxStream<'static, io::Result<Bytes>> {
     if silence.is_zero() {
         return events;
     }
-    let comment = Fields::default().with(None);
+    let comment = Fields::default().serialize(None);
     stream::unfold(events, move |mut events| {
         let comment = comment.clone();
         async move {
@@ -43,7 +43,7 @@ pub(super) fn commented(
 pub(super) async fn carry(front: &Arc<Frontend>, call: Box<Call>) -> Reply {
     let silence = front.gate.limits().keep_alive;
     if silence.is_zero() || front.gate.speaks_http(&call.context.upstream) || !may_open(&call) {
-        return carried(front, call).await;
+        return carry_call(front, call).await;
     }
     // Boxed, so that calls over HTTP need no space for it.
     Box::pin(carry_on_stream(front.clone(), call, silence)).await
@@ -51,15 +51,15 @@ pub(super) async fn carry(front: &Arc<Frontend>, call: Box<Call>) -> Reply {
 
 /// Carries a call whose reply becomes an event stream after `silence`.
 async fn carry_on_stream(front: Arc<Frontend>, call: Box<Call>, silence: Duration) -> Reply {
-    let mut carried = Box::pin(async move { carried(&front, call).await });
-    if let Ok(reply) = tokio::time::timeout(silence, &mut carried).await {
+    let mut pending = Box::pin(async move { carry_call(&front, call).await });
+    if let Ok(reply) = tokio::time::timeout(silence, &mut pending).await {
         return reply;
     }
     let comment = stream::iter([Ok(Frame {
         payload: Payload::Empty,
         fields: Fields::default(),
     })]);
-    let answer = stream::once(carried).flat_map(|reply| {
+    let answer = stream::once(pending).flat_map(|reply| {
         let is_body = reply.framing == Framing::Body;
         reply.frames.map(move |frame| match frame {
             Ok(frame) if is_body => Ok(Frame {
@@ -78,16 +78,16 @@ async fn carry_on_stream(front: Arc<Frontend>, call: Box<Call>, silence: Duratio
     }
 }
 
-async fn carried(front: &Frontend, call: Box<Call>) -> Reply {
-    let message = if let CallKind::Send(message) = &call.ask {
+async fn carry_call(front: &Frontend, call: Box<Call>) -> Reply {
+    let message = if let CallKind::Send(message) = &call.kind {
         Some(message.clone())
     } else {
         None
     };
     let context = call.context.clone();
     match front.gate.carry(call).await {
-        Ok(reply) => endpoint::closed_off(reply, context, message),
-        Err(error) => answer::failed(&error, Some(&context), message.as_ref()),
+        Ok(reply) => endpoint::with_final_error(reply, context, message),
+        Err(error) => answer::failure_reply(&error, Some(&context), message.as_ref()),
     }
 }
 
@@ -95,10 +95,10 @@ async fn carried(front: &Frontend, call: Box<Call>) -> Reply {
 /// response headers name the session, and not in the modern era, in which errors have statuses of
 /// their own (2026-07-28, Streamable HTTP, Error Handling).
 fn may_open(call: &Call) -> bool {
-    let CallKind::Send(message) = &call.ask else {
+    let CallKind::Send(message) = &call.kind else {
         return false;
     };
-    let asks = message
+    let is_eligible = message
         .single()
         .is_some_and(|envelope| envelope.is_request() && envelope.method() != Some("initialize"));
     let accepts = |value: &http::HeaderValue| {
@@ -106,7 +106,9 @@ fn may_open(call: &Call) -> bool {
             .to_str()
             .is_ok_and(|value| value.contains("text/event-stream"))
     };
-    asks && call.context.era == Era::Legacy && call.headers.get_all(ACCEPT).iter().any(accepts)
+    is_eligible
+        && call.context.era == Era::Legacy
+        && call.headers.get_all(ACCEPT).iter().any(accepts)
 }
 
 #[cfg(test)]
@@ -120,7 +122,7 @@ mod tests {
         let events = stream::unfold(receive, |mut from| async {
             from.recv().await.map(|event| (Ok(event), from))
         });
-        let mut commented = commented(events.boxed(), Duration::from_millis(20));
+        let mut commented = with_comments(events.boxed(), Duration::from_millis(20));
         let event = || Bytes::from_static(b"data: 1\n\n");
         let mut seen = Vec::new();
         for _ in 0..2 {
@@ -152,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn zero_is_none() {
-        let pending = commented(stream::pending().boxed(), Duration::ZERO).into_future();
+        let pending = with_comments(stream::pending().boxed(), Duration::ZERO).into_future();
         assert!(
             tokio::time::timeout(Duration::from_millis(50), pending)
                 .await

@@ -7,8 +7,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 /// Reads lines.
 pub(super) struct Lines<R> {
-    from: BufReader<R>,
-    longest: usize,
+    reader: BufReader<R>,
+    max_bytes: usize,
 }
 
 /// The result of reading a line.
@@ -21,11 +21,11 @@ pub(super) enum Line {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Creates a reader for lines of up to `longest` bytes, excluding the line feed.
-    pub(super) fn new(from: R, longest: usize) -> Self {
+    /// Creates a reader for lines of up to `max_bytes` bytes, excluding the line feed.
+    pub(super) fn new(reader: R, max_bytes: usize) -> Self {
         Self {
-            from: BufReader::with_capacity(64 << 10, from),
-            longest,
+            reader: BufReader::with_capacity(64 << 10, reader),
+            max_bytes,
         }
     }
 
@@ -34,16 +34,16 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let mut line = Vec::new();
         let mut is_too_long = false;
         loop {
-            let held = self.from.fill_buf().await?;
-            let end = held.iter().position(|byte| *byte == b'\n');
-            let used = end.map_or(held.len(), |at| at + 1);
-            if line.len() + end.unwrap_or(used) > self.longest {
+            let buffered = self.reader.fill_buf().await?;
+            let end = buffered.iter().position(|byte| *byte == b'\n');
+            let consumed = end.map_or(buffered.len(), |at| at + 1);
+            if line.len() + end.unwrap_or(consumed) > self.max_bytes {
                 (line, is_too_long) = (Vec::new(), true);
             } else if !is_too_long {
-                line.extend_from_slice(held.get(..used).unwrap_or_default());
+                line.extend_from_slice(buffered.get(..consumed).unwrap_or_default());
             }
-            self.from.consume(used);
-            if end.is_none() && used > 0 {
+            self.reader.consume(consumed);
+            if end.is_none() && consumed > 0 {
                 continue;
             }
             return Ok(match (is_too_long, line.is_empty()) {

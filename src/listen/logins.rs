@@ -22,9 +22,9 @@ use crate::oauth::{CallbackRoute, LoginError, identity};
 /// Maximum length of a form that is read, in bytes: a URL that a person has pasted.
 const FORM_BYTES: usize = 16 << 10;
 /// Prefix of cookie names; there is one cookie for each login that a browser has begun.
-const COOKIES: &str = "lychgate-login-";
+const COOKIE_PREFIX: &str = "lychgate-login-";
 /// Maximum number of cookies of one browser that are examined.
-const LOOKED_AT: usize = 64;
+const MAX_COOKIES: usize = 64;
 
 /// Answers a request for `/oauth/PATH`.
 pub(super) async fn answer(
@@ -35,12 +35,12 @@ pub(super) async fn answer(
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method().clone(), parts.as_slice()) {
         (Method::GET, ["login", ticket]) => match front.logins.logins.page(ticket) {
-            Some(shown) => html(StatusCode::OK, page::login(&shown)),
+            Some(login_page) => html(StatusCode::OK, page::login(&login_page)),
             None => html(StatusCode::NOT_FOUND, page::expired()),
         },
-        (Method::POST, ["login", ticket]) => posted(front, request, ticket).await,
-        (Method::GET, ["callback"]) => called_back(front, &request).await,
-        (Method::GET, ["client.json"]) => document(front),
+        (Method::POST, ["login", ticket]) => handle_form(front, request, ticket).await,
+        (Method::GET, ["callback"]) => handle_callback(front, &request).await,
+        (Method::GET, ["client.json"]) => client_document(front),
         (_, ["login", _] | ["callback"] | ["client.json"]) => html(
             StatusCode::METHOD_NOT_ALLOWED,
             page::failed("use GET for this page"),
@@ -51,7 +51,7 @@ pub(super) async fn answer(
 
 /// Handles the form on the page of a ticket: a person continues, or has pasted the URL at which
 /// their browser ended.
-async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> Response<Body> {
+async fn handle_form(front: &Frontend, request: Request<Incoming>, ticket: &str) -> Response<Body> {
     let Ok(form) = body::read_at_most(request.into_body(), front.gate.limits(), FORM_BYTES).await
     else {
         return html(StatusCode::BAD_REQUEST, page::failed("invalid form"));
@@ -64,7 +64,7 @@ async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> R
             front
                 .logins
                 .logins
-                .end(&Answer::of_pasted(&address), CallbackRoute::Page(ticket))
+                .end(&Answer::from_pasted(&address), CallbackRoute::Page(ticket))
                 .await,
         ),
         None => begin(front, ticket).await,
@@ -73,8 +73,8 @@ async fn posted(front: &Frontend, request: Request<Incoming>, ticket: &str) -> R
 
 async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
     let (url, browser) = match front.logins.logins.begin(ticket).await {
-        Ok(begun) => begun,
-        Err(error) => return failed(&error),
+        Ok(started) => started,
+        Err(error) => return failure_page(&error),
     };
     let secure = if front
         .logins
@@ -89,7 +89,7 @@ async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
     let number = uuid::Uuid::new_v4().simple().to_string();
     let lasts = front.logins.config.login.as_secs();
     let cookie = format!(
-        "{COOKIES}{}={}; HttpOnly; SameSite=Lax; Path=/oauth/callback; Max-Age={lasts}{secure}",
+        "{COOKIE_PREFIX}{}={}; HttpOnly; SameSite=Lax; Path=/oauth/callback; Max-Age={lasts}{secure}",
         number.get(..8).unwrap_or_default(),
         browser.expose()
     );
@@ -106,14 +106,14 @@ async fn begin(front: &Frontend, ticket: &str) -> Response<Body> {
     response
 }
 
-async fn called_back(front: &Frontend, request: &Request<Incoming>) -> Response<Body> {
-    let answer = Answer::of_query(request.uri().query().unwrap_or_default());
-    let shown = cookies(request.headers());
+async fn handle_callback(front: &Frontend, request: &Request<Incoming>) -> Response<Body> {
+    let answer = Answer::from_query(request.uri().query().unwrap_or_default());
+    let presented = cookies(request.headers());
     outcome_page(
         front
             .logins
             .logins
-            .end(&answer, CallbackRoute::Browser(&shown))
+            .end(&answer, CallbackRoute::Browser(&presented))
             .await,
     )
 }
@@ -128,20 +128,20 @@ fn cookies(headers: &HeaderMap) -> Vec<&str> {
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='));
     pairs
-        .filter(|(name, _)| name.starts_with(COOKIES))
+        .filter(|(name, _)| name.starts_with(COOKIE_PREFIX))
         .map(|(_, value)| value)
-        .take(LOOKED_AT)
+        .take(MAX_COOKIES)
         .collect()
 }
 
 fn outcome_page(outcome: Result<String, LoginError>) -> Response<Body> {
     match outcome {
         Ok(upstream) => html(StatusCode::OK, page::success(&upstream)),
-        Err(error) => failed(&error),
+        Err(error) => failure_page(&error),
     }
 }
 
-fn failed(error: &LoginError) -> Response<Body> {
+fn failure_page(error: &LoginError) -> Response<Body> {
     let status = if matches!(error, LoginError::Unreachable(_)) {
         StatusCode::BAD_GATEWAY
     } else {
@@ -151,7 +151,7 @@ fn failed(error: &LoginError) -> Response<Body> {
 }
 
 /// Returns the gate's metadata for servers that accept a URL as a client id.
-fn document(front: &Frontend) -> Response<Body> {
+fn client_document(front: &Frontend) -> Response<Body> {
     let logins = &front.logins.logins;
     let (Some(id), Some(redirect)) = (logins.document_url(), logins.redirect_uri()) else {
         return html(StatusCode::NOT_FOUND, page::expired());

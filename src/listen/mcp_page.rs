@@ -10,7 +10,7 @@ use crate::protocol::UpstreamName;
 
 /// Reports whether a browser requests a page. MCP clients accept `application/json` or
 /// `text/event-stream`.
-pub(super) fn is_asked_for<B>(request: &Request<B>) -> bool {
+pub(super) fn is_page_request<B>(request: &Request<B>) -> bool {
     request.method() == Method::GET && accepts_html(request.headers())
 }
 
@@ -24,8 +24,12 @@ fn accepts_html(headers: &HeaderMap) -> bool {
         .by_ref()
         .map(|kind| kind.split(';').next().unwrap_or_default().trim())
         .collect();
-    let has = |wanted: &str| kinds.iter().any(|kind| kind.eq_ignore_ascii_case(wanted));
-    has("text/html") && !has("text/event-stream")
+    let accepts = |media_type: &str| {
+        kinds
+            .iter()
+            .any(|kind| kind.eq_ignore_ascii_case(media_type))
+    };
+    accepts("text/html") && !accepts("text/event-stream")
 }
 
 /// Returns the page of an endpoint, for a caller that may use it. `url` is the URL of the gate
@@ -82,9 +86,9 @@ mod tests {
                 .header(ACCEPT, accept)
                 .body(())
                 .unwrap();
-            assert_eq!(is_asked_for(&request), page, "{accept}");
+            assert_eq!(is_page_request(&request), page, "{accept}");
         }
-        assert!(!is_asked_for(&Request::new(())));
+        assert!(!is_page_request(&Request::new(())));
     }
 
     #[test]

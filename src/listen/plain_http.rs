@@ -31,9 +31,9 @@ pub(super) async fn refuse(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(TEXT.as_bytes()).await?;
     stream.shutdown().await?;
     // A connection that is closed with unread bytes is reset, and the peer may lose the response.
-    let mut left = stream.take(READ_BYTES as u64);
-    let mut nowhere = tokio::io::sink();
-    let read = tokio::io::copy(&mut left, &mut nowhere);
+    let mut remaining = stream.take(READ_BYTES as u64);
+    let mut sink = tokio::io::sink();
+    let read = tokio::io::copy(&mut remaining, &mut sink);
     tokio::time::timeout(READ_TIME, read)
         .await
         .map_or(Ok(()), |read| read.map(drop))

@@ -15,8 +15,8 @@ use hyper::body::Incoming;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::admit::{Rejection, single_header, turned};
-use super::authentication::{Authenticator, guessed};
+use super::admit::{Rejection, reject, single_header};
+use super::authentication::{Authenticator, too_many_failures};
 use super::connections::Connection;
 use super::failed_logins::SecretError;
 use super::{Body, Frontend, http as endpoints};
@@ -70,26 +70,26 @@ impl ProveEndpoint {
         connection: &Connection,
     ) -> Result<Response<Body>, Rejection> {
         self.check(front, request.headers(), connection)?;
-        connection.authenticated();
+        connection.set_authenticated();
         if name.is_empty() {
-            let run = self.begin(front).ok_or(turned(
+            let run = self.begin(front).ok_or(reject(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "prove",
                 "the gateway cannot be tested now",
             ))?;
-            return Ok(json(targets(front, &run)));
+            return Ok(json(list_targets(front, &run)));
         }
         let unknown = || {
-            turned(
+            reject(
                 StatusCode::NOT_FOUND,
                 "path",
                 "no such upstream; `/prove` lists them",
             )
         };
-        let upstream = front.gate.upstream_named(name).ok_or_else(unknown)?;
+        let upstream = front.gate.find_upstream(name).ok_or_else(unknown)?;
         let run = self.run.load_full().ok_or_else(unknown)?;
         // Judged by the policies in force now, not by those in force when the run began.
-        run.gate.replace((*front.gate.policies()).clone());
+        run.gate.replace_policies((*front.gate.policies()).clone());
         if request.method() == Method::GET {
             let policy = run
                 .gate
@@ -102,8 +102,14 @@ impl ProveEndpoint {
         let canary = single_header(request.headers(), &HeaderName::from_static(CANARY))
             .ok()
             .flatten()
-            .and_then(Canary::named);
-        Ok(endpoints::endpoint(&run, request, Authenticator::prover(canary), upstream).await)
+            .and_then(Canary::find);
+        Ok(endpoints::endpoint(
+            &run,
+            request,
+            Authenticator::prover_identity(canary),
+            upstream,
+        )
+        .await)
     }
 
     fn begin(&self, front: &Frontend) -> Option<Arc<Frontend>> {
@@ -124,16 +130,19 @@ impl ProveEndpoint {
             self.recorder.clone(),
             &config,
         );
-        let told = |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
-        let gate = gate.map_err(told).ok()?;
-        let made = Frontend::new(
+        let log_faults = |faults: Vec<crate::document::Fault>| tracing::error!(first = ?faults.first().map(ToString::to_string), "no proof");
+        let gate = gate.map_err(log_faults).ok()?;
+        let frontend = Frontend::new(
             Arc::new(gate),
             &config,
-            front.bound,
+            front.bound_address,
             front.logins.clone(),
             front.draining.clone(),
         );
-        let run = made.map(Arc::new).map_err(|fault| told(vec![fault])).ok()?;
+        let run = frontend
+            .map(Arc::new)
+            .map_err(|fault| log_faults(vec![fault]))
+            .ok()?;
         self.run.store(Some(run.clone()));
         Some(run)
     }
@@ -144,32 +153,32 @@ impl ProveEndpoint {
         headers: &HeaderMap,
         connection: &Connection,
     ) -> Result<(), Rejection> {
-        let wrong = turned(
+        let wrong = reject(
             StatusCode::UNAUTHORIZED,
             "token",
             "send the token of the gateway's token file, as `lychgate prove` does",
         );
-        let shown = single_header(headers, &AUTHORIZATION)
+        let bearer = single_header(headers, &AUTHORIZATION)
             .ok()
             .flatten()
             .and_then(|value| value.strip_prefix("Bearer "));
-        let Some(shown) = shown else {
+        let Some(bearer) = bearer else {
             return Err(wrong);
         };
-        let shown: [u8; 32] = Sha256::digest(shown.trim().as_bytes()).into();
-        let right = shown.ct_eq(&self.token_sha256).into();
+        let digest: [u8; 32] = Sha256::digest(bearer.trim().as_bytes()).into();
+        let is_valid = digest.ct_eq(&self.token_sha256).into();
         front
-            .guesses
-            .judge(connection.from, &shown, right, Instant::now())
-            .map_err(|denied| match denied {
-                SecretError::Wrong => wrong,
-                SecretError::TooMany => guessed(),
+            .failed_logins
+            .check_secret(connection.from, &digest, is_valid, Instant::now())
+            .map_err(|error| match error {
+                SecretError::Invalid => wrong,
+                SecretError::TooMany => too_many_failures(),
             })
     }
 }
 
 /// Returns the upstreams of a run, in order.
-fn targets(front: &Frontend, run: &Frontend) -> String {
+fn list_targets(front: &Frontend, run: &Frontend) -> String {
     let policies = run.gate.policies();
     let mut upstreams: Vec<String> = policies
         .iter()
@@ -180,7 +189,7 @@ fn targets(front: &Frontend, run: &Frontend) -> String {
         .collect();
     upstreams.sort();
     let version = env!("CARGO_PKG_VERSION");
-    let open = front.entry.load().is_open();
+    let open = front.authenticator.load().is_open();
     format!(
         r#"{{"version":"{version}","open":{open},"upstreams":[{}]}}"#,
         upstreams.join(",")
@@ -189,7 +198,7 @@ fn targets(front: &Frontend, run: &Frontend) -> String {
 
 /// Returns the verdict of a policy on each canary, and the rules in force in it, as JSON.
 pub fn verdicts(policy: &Policy, upstream: &UpstreamName) -> String {
-    let of: Vec<String> = CANARIES
+    let canary_verdicts: Vec<String> = CANARIES
         .iter()
         .filter_map(|canary| judge(policy, upstream, canary))
         .collect();
@@ -204,7 +213,7 @@ pub fn verdicts(policy: &Policy, upstream: &UpstreamName) -> String {
         r#"{{"policy":{},"mode":"{}","canaries":[{}],"outbound":{{{}}},"inbound":{{{}}}}}"#,
         quote(&policy.name),
         policy.mode.name(),
-        of.join(","),
+        canary_verdicts.join(","),
         rules(Direction::Outbound),
         rules(Direction::Inbound)
     )
@@ -214,10 +223,10 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
     let limits = ReadLimits::default();
     let request = Message::parse(canary.request().0.into(), &limits).ok()?;
     let context = Context {
-        asked: headers::requests(&request).into(),
+        requests: headers::requests(&request).into(),
         ..Context::new(AgentName(AGENT.into()), upstream.clone(), Era::Modern)
     };
-    let (direction, message) = match canary.goes_out() {
+    let (direction, message) = match canary.is_outbound() {
         true => (Direction::Outbound, request),
         false => (
             Direction::Inbound,
@@ -228,7 +237,7 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
         direction,
         &message,
         &context,
-        AuditId::make(),
+        AuditId::generate(),
         &InspectContext::default(),
     );
     let findings: Vec<String> = inspection
@@ -238,7 +247,7 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
             let until = finding
                 .suppressed
                 .as_ref()
-                .map(|suppressed| quote(&suppressed.by.until.written));
+                .map(|suppressed| quote(&suppressed.suppression.until.text));
             let until = until
                 .map(|until| format!(r#","suppressed_until":{until}"#))
                 .unwrap_or_default();

@@ -22,34 +22,38 @@ const OWN_FOLDERS: [&str; 4] = ["mcp", "sse", "oauth", "prove"];
 /// Returns the URL of the listener, without a path: the one in the config, or the one of the
 /// request if its host name certainly belongs to the listener. Another port of the same name may be
 /// a different resource, and tokens for that one must not be valid here.
-pub(super) fn site(
+pub(super) fn base_url(
     uri: &Uri,
     headers: &HeaderMap,
     listen: &Listen,
-    bound: SocketAddr,
+    bound_address: SocketAddr,
 ) -> Option<String> {
     if let Some(url) = &listen.public_url {
         return Some(url.clone());
     }
-    let host = admit::host(uri, headers)?;
-    let own_port = host.port == Some(bound.port());
-    let named =
+    let host = admit::request_host(uri, headers)?;
+    let own_port = host.port == Some(bound_address.port());
+    let is_listed =
         |own: &String| own.eq_ignore_ascii_case(host.name) || own.eq_ignore_ascii_case(host.text);
-    let own = match host.address() {
-        Some(address) => own_port && is_own(address, bound.ip()),
-        None if listen.hosts.iter().any(named) => own_port || host.port.is_none(),
-        None => own_port && bound.ip().is_loopback() && host.name.eq_ignore_ascii_case("localhost"),
+    let is_own_host = match host.address() {
+        Some(address) => own_port && is_own_address(address, bound_address.ip()),
+        None if listen.hosts.iter().any(is_listed) => own_port || host.port.is_none(),
+        None => {
+            own_port
+                && bound_address.ip().is_loopback()
+                && host.name.eq_ignore_ascii_case("localhost")
+        }
     };
     let scheme = if listen.tls.is_some() {
         "https"
     } else {
         "http"
     };
-    own.then(|| format!("{scheme}://{}", host.text.to_ascii_lowercase()))
+    is_own_host.then(|| format!("{scheme}://{}", host.text.to_ascii_lowercase()))
 }
 
-fn is_own(asked: IpAddr, bound: IpAddr) -> bool {
-    asked == bound || asked.is_loopback() && bound.is_loopback()
+fn is_own_address(requested: IpAddr, bound: IpAddr) -> bool {
+    requested == bound || requested.is_loopback() && bound.is_loopback()
 }
 
 /// Returns the valid audiences of tokens that are presented at a path: the path, or the gate as a
@@ -102,26 +106,27 @@ pub(super) fn metadata(
     method: &Method,
     path: &str,
     site: Option<&str>,
-    entry: &Authenticator,
+    authenticator: &Authenticator,
     only: impl FnOnce() -> Option<UpstreamName>,
 ) -> Option<Response<Body>> {
-    let asked = path.strip_prefix(WELL_KNOWN)?;
-    let site = site
-        .filter(|_| entry.issuers().len() > 0 && matches!(*method, Method::GET | Method::HEAD))?;
-    let resource = match matches!(asked, "" | "/").then(only).flatten() {
+    let requested = path.strip_prefix(WELL_KNOWN)?;
+    let site = site.filter(|_| {
+        authenticator.issuers().len() > 0 && matches!(*method, Method::GET | Method::HEAD)
+    })?;
+    let resource = match matches!(requested, "" | "/").then(only).flatten() {
         Some(only) => format!("/mcp/{only}"),
-        None => resource_of(asked)
-            .filter(|resource| *resource == asked.trim_end_matches('/'))?
+        None => resource_of(requested)
+            .filter(|resource| *resource == requested.trim_end_matches('/'))?
             .to_owned(),
     };
     let list = |words: Vec<&str>| words.into_iter().map(quote).collect::<Vec<_>>().join(",");
     let servers = list(
-        entry
+        authenticator
             .issuers()
             .map(|issuer| issuer.issuer.as_str())
             .collect(),
     );
-    let scopes = list(entry.scopes());
+    let scopes = list(authenticator.scopes());
     let scopes = if scopes.is_empty() {
         scopes
     } else {
@@ -140,29 +145,29 @@ pub(super) fn metadata(
 
 /// Returns the challenge that accompanies a refusal.
 pub(super) fn challenge(
-    turned: &Rejection,
+    rejection: &Rejection,
     path: &str,
     site: Option<&str>,
-    entry: &Authenticator,
+    authenticator: &Authenticator,
 ) -> Option<HeaderValue> {
     if !matches!(
-        turned.status,
+        rejection.status,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-    ) && turned.error.is_none()
+    ) && rejection.error.is_none()
     {
         return None;
     }
-    if turned.status == StatusCode::FORBIDDEN && turned.error.is_none() {
+    if rejection.status == StatusCode::FORBIDDEN && rejection.error.is_none() {
         return None;
     }
     let metadata = site
-        .filter(|_| entry.issuers().len() > 0)
+        .filter(|_| authenticator.issuers().len() > 0)
         .zip(resource_of(path));
     let parts = [
-        turned.error.map(|error| format!(r#"error="{error}""#)),
+        rejection.error.map(|error| format!(r#"error="{error}""#)),
         metadata
             .map(|(site, resource)| format!(r#"resource_metadata="{site}{WELL_KNOWN}{resource}""#)),
-        turned
+        rejection
             .scope
             .as_ref()
             .map(|scope| format!(r#"scope="{scope}""#)),
@@ -185,7 +190,7 @@ mod tests {
         let site_of = |host: &str, listen: &Listen, bound: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("host", host.parse().unwrap());
-            site(
+            base_url(
                 &Uri::from_static("/mcp/x"),
                 &headers,
                 listen,

@@ -31,11 +31,11 @@ pub(super) struct Channels(Mutex<HashMap<String, Arc<Channel>>>);
 
 /// One agent's stream.
 struct Channel {
-    who: Identity,
+    identity: Identity,
     upstream: UpstreamName,
     /// The session that the upstream opened, if any.
     session: Mutex<Option<SessionId>>,
-    out: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Bytes>,
 }
 
 impl Channels {}
@@ -53,7 +53,7 @@ impl Drop for ChannelGuard {
         };
         let front = self.front.clone();
         let Some(call) = channel
-            .call(CallKind::Close, HeaderMap::new(), &channel.who)
+            .call(CallKind::Close, HeaderMap::new(), &channel.identity)
             .filter(|call| call.context.session.is_some())
         else {
             return;
@@ -93,7 +93,7 @@ impl Channel {
             ..Context::new(agent, upstream, Era::Legacy)
         };
         Some(Box::new(Call {
-            ask,
+            kind: ask,
             headers,
             context,
         }))
@@ -104,35 +104,35 @@ impl Channel {
 pub(super) fn open(
     front: &Arc<Frontend>,
     request: &Request<Incoming>,
-    who: Identity,
+    identity: Identity,
     upstream: UpstreamName,
 ) -> Response<Body> {
     if request.method() != Method::GET {
-        return status(StatusCode::METHOD_NOT_ALLOWED);
+        return status_response(StatusCode::METHOD_NOT_ALLOWED);
     }
     let limits = front.gate.limits();
-    let (out, inbox) = mpsc::channel(limits.queued_messages);
+    let (sender, inbox) = mpsc::channel(limits.queued_messages);
     let id = uuid::Uuid::new_v4().simple().to_string();
-    let listener = who.clone();
+    let listener = identity.clone();
     {
         let mut channels = front.channels.0.lock();
         if channels.len() >= limits.sessions {
             drop(channels);
             front.gate.record(Event::Limit { name: "sessions" });
-            return status(StatusCode::SERVICE_UNAVAILABLE);
+            return status_response(StatusCode::SERVICE_UNAVAILABLE);
         }
         channels.insert(
             id.clone(),
             Arc::new(Channel {
-                who,
+                identity,
                 upstream: upstream.clone(),
                 session: Mutex::default(),
-                out,
+                sender,
             }),
         );
     }
-    let first = Fields::named("endpoint")
-        .with(Some(Data::Text(format!("/sse/{upstream}/{id}").as_bytes())));
+    let first = Fields::with_name("endpoint")
+        .serialize(Some(Data::Text(format!("/sse/{upstream}/{id}").as_bytes())));
     let guard = ChannelGuard {
         front: front.clone(),
         id,
@@ -140,11 +140,11 @@ pub(super) fn open(
     let events = stream::unfold((inbox, guard), |(mut inbox, guard)| async move {
         inbox.recv().await.map(|event| (Ok(event), (inbox, guard)))
     });
-    let events = keep_alive::commented(
+    let events = keep_alive::with_comments(
         stream::iter([Ok(first)]).chain(events).boxed(),
         limits.keep_alive,
     );
-    let body = Body::Stream(endpoint::until_over(front, listener, events));
+    let body = Body::Stream(endpoint::take_until_access_lost(front, listener, events));
     let mut response = Response::new(body);
     response
         .headers_mut()
@@ -159,49 +159,50 @@ pub(super) fn open(
 pub(super) async fn post(
     front: &Arc<Frontend>,
     request: Request<Incoming>,
-    who: Identity,
+    identity: Identity,
     upstream: &UpstreamName,
     id: &str,
 ) -> Response<Body> {
     if request.method() != Method::POST {
-        return status(StatusCode::METHOD_NOT_ALLOWED);
+        return status_response(StatusCode::METHOD_NOT_ALLOWED);
     }
     let channel = front.channels.0.lock().get(id).cloned();
-    let Some(channel) =
-        channel.filter(|channel| channel.who.is_same(&who) && channel.upstream == *upstream)
+    let Some(channel) = channel
+        .filter(|channel| channel.identity.is_same(&identity) && channel.upstream == *upstream)
     else {
-        return status(StatusCode::NOT_FOUND);
+        return status_response(StatusCode::NOT_FOUND);
     };
     let (head, body) = request.into_parts();
-    let sent = headers::travelling(head.headers);
-    let reservation = front.gate.in_flight().reservation(&who.agent);
-    let read = match body::read(body, front.gate.limits(), reservation).await {
+    let headers = headers::keep_forwarded(head.headers);
+    let reservation = front.gate.in_flight().reservation(&identity.agent);
+    let parsed = match body::read(body, front.gate.limits(), reservation).await {
         Ok(bytes) => {
             Message::parse(bytes, &front.gate.limits().read).map_err(CallError::BadMessage)
         }
         Err(error) => Err(error),
     };
-    let message = match read {
+    let message = match parsed {
         Ok(message) => message,
         Err(error) => {
-            if let Some(call) = channel.call(CallKind::Listen, HeaderMap::new(), &channel.who) {
-                front.gate.tell_failed(&call.context, &error);
+            if let Some(call) = channel.call(CallKind::Listen, HeaderMap::new(), &channel.identity)
+            {
+                front.gate.record_failure(&call.context, &error);
             }
-            return endpoint::respond(front, answer::failed(&error, None, None), None).await;
+            return endpoint::respond(front, answer::failure_reply(&error, None, None), None).await;
         }
     };
-    let asks = message
+    let has_requests = message
         .envelopes()
         .iter()
         .any(|envelope| envelope.is_request());
-    let carried = tokio::spawn(carry(front.clone(), channel, message, sent, who));
+    let task = tokio::spawn(carry(front.clone(), channel, message, headers, identity));
     // A message without a reply has reached the server when this request is answered, so that the
     // agent's next message cannot overtake it: a server may not know all of its tools before
     // `notifications/initialized`.
-    if !asks && carried.await.is_err() {
-        return status(StatusCode::INTERNAL_SERVER_ERROR);
+    if !has_requests && task.await.is_err() {
+        return status_response(StatusCode::INTERNAL_SERVER_ERROR);
     }
-    status(StatusCode::ACCEPTED)
+    status_response(StatusCode::ACCEPTED)
 }
 
 /// Carries one message and writes its replies to the stream.
@@ -209,18 +210,18 @@ async fn carry(
     front: Arc<Frontend>,
     channel: Arc<Channel>,
     message: Message,
-    sent: HeaderMap,
-    who: Identity,
+    headers: HeaderMap,
+    identity: Identity,
 ) {
-    let Some(call) = channel.call(CallKind::Send(message.clone()), sent, &who) else {
+    let Some(call) = channel.call(CallKind::Send(message.clone()), headers, &identity) else {
         return;
     };
     let context = call.context.clone();
     let reply = match front.gate.carry(call).await {
         Ok(reply) => reply,
-        Err(error) => answer::failed(&error, Some(&context), Some(&message)),
+        Err(error) => answer::failure_reply(&error, Some(&context), Some(&message)),
     };
-    if let Some(session) = answer::session(&reply) {
+    if let Some(session) = answer::opened_session(&reply) {
         *channel.session.lock() = Some(session);
     }
     let initialized = message.single().and_then(|envelope| envelope.method())
@@ -234,7 +235,7 @@ async fn carry(
 /// Forwards unsolicited messages of the server, from a stream that this agent does not know about.
 async fn listen(front: Arc<Frontend>, channel: Arc<Channel>) {
     let Some(call) = channel
-        .call(CallKind::Listen, HeaderMap::new(), &channel.who)
+        .call(CallKind::Listen, HeaderMap::new(), &channel.identity)
         .filter(|call| call.context.session.is_some())
     else {
         return;
@@ -254,27 +255,27 @@ async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Op
     loop {
         let next = tokio::select! {
             next = frames.next() => next,
-            () = channel.out.closed() => return,
+            () = channel.sender.closed() => return,
         };
         let data = match next {
             None => return,
             Some(Ok(frame)) => match &frame.payload {
                 Payload::Text(text) if !text.is_empty() => {
-                    failed(CallError::BadReply("it is not JSON-RPC"), context, message).await
+                    error_event(CallError::BadReply("it is not JSON-RPC"), context, message).await
                 }
                 _ if framing == Framing::Events || status.is_success() || message.is_some() => {
                     frame.text().cloned()
                 }
                 _ => None,
             },
-            Some(Err(error)) => failed(error, context, message).await,
+            Some(Err(error)) => error_event(error, context, message).await,
         };
         let Some(data) = data.filter(|data| !data.is_empty()) else {
             continue;
         };
         if channel
-            .out
-            .send(Fields::message().with(Some(Data::Json(&data))))
+            .sender
+            .send(Fields::message().serialize(Some(Data::Json(&data))))
             .await
             .is_err()
         {
@@ -283,8 +284,12 @@ async fn deliver(channel: &Channel, reply: Reply, context: &Context, message: Op
     }
 }
 
-async fn failed(error: CallError, context: &Context, message: Option<&Message>) -> Option<Bytes> {
-    let mut reply = answer::failed(&error, Some(context), Some(message?));
+async fn error_event(
+    error: CallError,
+    context: &Context,
+    message: Option<&Message>,
+) -> Option<Bytes> {
+    let mut reply = answer::failure_reply(&error, Some(context), Some(message?));
     reply
         .frames
         .next()
@@ -293,7 +298,7 @@ async fn failed(error: CallError, context: &Context, message: Option<&Message>) 
         .and_then(|frame| frame.text().cloned())
 }
 
-fn status(status: StatusCode) -> Response<Body> {
+fn status_response(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = status;
     response

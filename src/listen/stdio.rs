@@ -50,33 +50,36 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     let mut signals = Signals::new()?;
     let mut child = start(command)?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let taken = || io::Error::other("the child has no pipes");
+    let no_pipes = || io::Error::other("the child has no pipes");
     session
         .input()
-        .open(child.stdin.take().ok_or_else(taken)?)
+        .open(child.stdin.take().ok_or_else(no_pipes)?)
         .await;
-    let stdout = child.stdout.take().ok_or_else(taken)?;
+    let stdout = child.stdout.take().ok_or_else(no_pipes)?;
     let agent = Arc::new(AgentOutput(Mutex::new(tokio::io::stdout())));
-    let carried = Arc::new(AtomicU64::new(0));
+    let message_count = Arc::new(AtomicU64::new(0));
     tokio::spawn(poll_files(session.gate().clone()));
-    tokio::spawn(tell_changes(session.changes(), agent.clone()));
+    tokio::spawn(notify_changes(session.list_notifications(), agent.clone()));
     let server = session.clone();
-    let count = carried.clone();
+    let count = message_count.clone();
     let to_agent = agent.clone();
     let input = session.input().clone();
     let mut agent_side = tokio::spawn(async move {
-        log_end("the agent's side", from_agent(session, to_agent).await);
+        log_end(
+            "the agent's side",
+            carry_from_agent(session, to_agent).await,
+        );
         // In a task of its own, because a server that does not read would block it.
         tokio::spawn(async move { input.close().await });
     });
     let mut output = tokio::spawn(async move {
         log_end(
             "the server's side",
-            from_server(server, stdout, agent, count).await,
+            carry_from_server(server, stdout, agent, count).await,
         );
     });
     let status = tokio::select! {
-        status = attend(&mut child, &mut signals, group) => status,
+        status = wait_for_exit(&mut child, &mut signals, group) => status,
         _ = &mut agent_side => {
             tracing::debug!("the agent closed its side");
             finish(&mut child, &mut signals, group).await
@@ -86,16 +89,16 @@ pub async fn serve(session: Arc<LineSession>, command: &[OsString]) -> io::Resul
     // output open.
     for last in [Signal::TERM, Signal::KILL] {
         loop {
-            let before = carried.load(Ordering::Relaxed);
+            let before = message_count.load(Ordering::Relaxed);
             match timeout(QUIET, &mut output).await {
-                Ok(_) => return Ok(code(status)),
-                Err(_) if carried.load(Ordering::Relaxed) == before => break,
+                Ok(_) => return Ok(exit_code(status)),
+                Err(_) if message_count.load(Ordering::Relaxed) == before => break,
                 Err(_) => {}
             }
         }
-        send(group, last);
+        send_signal(group, last);
     }
-    Ok(code(status))
+    Ok(exit_code(status))
 }
 
 #[allow(
@@ -117,7 +120,7 @@ fn start(command: &[OsString]) -> io::Result<Child> {
         .spawn()
 }
 
-fn code(status: ExitStatus) -> u8 {
+fn exit_code(status: ExitStatus) -> u8 {
     let code = status
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal))
@@ -125,7 +128,7 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(code & 0xff).unwrap_or(1)
 }
 
-fn send(group: Option<Pid>, signal: Signal) {
+fn send_signal(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group
         && let Err(error) = kill_process_group(group, signal)
     {
@@ -142,11 +145,11 @@ struct Signals {
 
 impl Signals {
     fn new() -> io::Result<Self> {
-        let hear = |kind| signal(kind);
+        let listen = |kind| signal(kind);
         Ok(Self {
-            terminate: hear(SignalKind::terminate())?,
-            interrupt: hear(SignalKind::interrupt())?,
-            hangup: hear(SignalKind::hangup())?,
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hangup: listen(SignalKind::hangup())?,
         })
     }
 
@@ -161,7 +164,7 @@ impl Signals {
 
 /// Waits for the end of the child and forwards signals. If the child does not end after SIGTERM, it
 /// is killed.
-async fn attend(
+async fn wait_for_exit(
     child: &mut Child,
     signals: &mut Signals,
     group: Option<Pid>,
@@ -170,9 +173,9 @@ async fn attend(
         tokio::select! {
             status = child.wait() => return status,
             signal = signals.next() => {
-                send(group, signal);
+                send_signal(group, signal);
                 if signal == Signal::TERM {
-                    return end(child, group).await;
+                    return terminate(child, group).await;
                 }
             }
         }
@@ -187,33 +190,33 @@ async fn finish(
     group: Option<Pid>,
 ) -> io::Result<ExitStatus> {
     tokio::select! {
-        status = attend(child, signals, group) => return status,
-        () = sleep(AFTER_CLOSE) => send(group, Signal::TERM),
+        status = wait_for_exit(child, signals, group) => return status,
+        () = sleep(AFTER_CLOSE) => send_signal(group, Signal::TERM),
     }
-    end(child, group).await
+    terminate(child, group).await
 }
 
 /// Waits for the end of the child after SIGTERM, then sends SIGKILL.
-async fn end(child: &mut Child, group: Option<Pid>) -> io::Result<ExitStatus> {
+async fn terminate(child: &mut Child, group: Option<Pid>) -> io::Result<ExitStatus> {
     if let Ok(status) = timeout(AFTER_TERM, child.wait()).await {
         return status;
     }
-    send(group, Signal::KILL);
+    send_signal(group, Signal::KILL);
     child.wait().await
 }
 
 /// Carries the agent's messages, one line after the other: each has reached the server, or is
 /// answered, before the next one is read.
-async fn from_agent(session: Arc<LineSession>, agent: Arc<AgentOutput>) -> io::Result<()> {
-    let mut lines = Lines::new(tokio::io::stdin(), session.longest());
+async fn carry_from_agent(session: Arc<LineSession>, agent: Arc<AgentOutput>) -> io::Result<()> {
+    let mut lines = Lines::new(tokio::io::stdin(), session.max_line_bytes());
     while let Some(line) = lines.next_line().await? {
         let answer = match line {
             Line::Whole(line) if is_blank(&line) => {
                 session.input().write(&[&line]).await?;
                 continue;
             }
-            Line::Whole(line) => session.from_agent(&line).await,
-            Line::TooLong => Answer::Lines(vec![session.too_long_from_agent()]),
+            Line::Whole(line) => session.handle_agent_line(&line).await,
+            Line::TooLong => Answer::Lines(vec![session.refuse_long_agent_line()]),
         };
         match answer {
             Answer::Lines(lines) => {
@@ -221,7 +224,7 @@ async fn from_agent(session: Arc<LineSession>, agent: Arc<AgentOutput>) -> io::R
                     agent.write(&line).await?;
                 }
             }
-            Answer::Later(frames) => drop(tokio::spawn(answer_later(frames, agent.clone()))),
+            Answer::Stream(frames) => drop(tokio::spawn(answer_later(frames, agent.clone()))),
         }
     }
     Ok(())
@@ -240,23 +243,23 @@ async fn answer_later(mut frames: Frames, agent: Arc<AgentOutput>) {
 }
 
 /// Carries the server's messages, in their order.
-async fn from_server(
+async fn carry_from_server(
     session: Arc<LineSession>,
     output: ChildStdout,
     agent: Arc<AgentOutput>,
-    carried: Arc<AtomicU64>,
+    message_count: Arc<AtomicU64>,
 ) -> io::Result<()> {
-    let mut lines = Lines::new(output, session.longest());
+    let mut lines = Lines::new(output, session.max_line_bytes());
     while let Some(line) = lines.next_line().await? {
         let line = match line {
             Line::Whole(line) if is_blank(&line) => Some(line),
-            Line::Whole(line) => session.from_server(&line).await,
-            Line::TooLong => session.too_long_from_server(),
+            Line::Whole(line) => session.handle_server_line(&line).await,
+            Line::TooLong => session.refuse_long_server_line(),
         };
         if let Some(line) = line {
             agent.write(&line).await?;
         }
-        carried.fetch_add(1, Ordering::Relaxed);
+        message_count.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -274,7 +277,7 @@ async fn poll_files(gate: Arc<Gate>) {
 }
 
 /// Notifies the agent of lists that have changed because of an approval.
-async fn tell_changes(changes: impl Stream<Item = Bytes>, agent: Arc<AgentOutput>) {
+async fn notify_changes(changes: impl Stream<Item = Bytes>, agent: Arc<AgentOutput>) {
     let mut changes = pin!(changes);
     while let Some(line) = changes.next().await {
         if agent.write(&line).await.is_err() {
@@ -287,8 +290,8 @@ fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
 }
 
-fn log_end(side: &str, carried: io::Result<()>) {
-    if let Err(error) = carried {
+fn log_end(side: &str, result: io::Result<()>) {
+    if let Err(error) = result {
         tracing::debug!("{side} failed: {error}");
     }
 }

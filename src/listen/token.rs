@@ -12,26 +12,26 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::failed_logins::{Digest as Shown, FailedLogins, SecretError};
-use crate::approval::private;
+use crate::approval::write_private;
 
 /// A token, of which only the digest is kept, and the invalid ones that were presented instead.
 pub(super) struct Token {
     sha256: Shown,
-    guesses: FailedLogins,
+    failed_logins: FailedLogins,
 }
 
 impl Token {
-    /// Creates a token and writes it to `file`. At most `guesses` invalid ones of each address are
-    /// checked within a minute.
+    /// Creates a token and writes it to `file`. At most `max_failures` invalid ones of each address
+    /// are checked within a minute.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn create(file: &Path, guesses: usize) -> io::Result<Self> {
+    pub(super) fn create(file: &Path, max_failures: usize) -> io::Result<Self> {
         let token = secret();
-        private(file, format!("{token}\n").as_bytes())?;
+        write_private(file, format!("{token}\n").as_bytes())?;
         Ok(Self {
             sha256: digest(&token),
-            guesses: FailedLogins::new(guesses),
+            failed_logins: FailedLogins::new(max_failures),
         })
     }
 
@@ -43,11 +43,15 @@ impl Token {
     /// Checks a token from an address.
     ///
     /// # Errors
-    /// As [`FailedLogins::judge`].
-    pub(super) fn check(&self, from: IpAddr, shown: &str, now: Instant) -> Result<(), SecretError> {
-        let shown = digest(shown.trim());
-        self.guesses
-            .judge(from, &shown, shown.ct_eq(&self.sha256).into(), now)
+    /// As [`FailedLogins::check_secret`].
+    pub(super) fn check(&self, from: IpAddr, token: &str, now: Instant) -> Result<(), SecretError> {
+        let token_digest = digest(token.trim());
+        self.failed_logins.check_secret(
+            from,
+            &token_digest,
+            token_digest.ct_eq(&self.sha256).into(),
+            now,
+        )
     }
 
     /// Checks the bearer token of a request. A request without one does not count as a guess.
@@ -60,11 +64,11 @@ impl Token {
         headers: &HeaderMap,
         now: Instant,
     ) -> Result<(), SecretError> {
-        let shown = headers
+        let header = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok());
-        let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
-        self.check(from, shown.ok_or(SecretError::Wrong)?, now)
+        let token = header.and_then(|value| value.strip_prefix("Bearer "));
+        self.check(from, token.ok_or(SecretError::Invalid)?, now)
     }
 }
 

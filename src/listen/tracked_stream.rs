@@ -46,7 +46,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TrackedStream<S> {
 
     /// Returns when there is something to read. The end of the stream and an error count too: hyper
     /// encounters them again.
-    pub(super) async fn readable(&mut self) {
+    pub(super) async fn until_readable(&mut self) {
         if self.unread.is_empty() {
             let mut first = [0];
             let length = self.io.inner_mut().read(&mut first).await.unwrap_or(0);
@@ -67,7 +67,7 @@ impl<S: AsyncRead + Unpin> Read for TrackedStream<S> {
             let length = self.unread.len().min(buffer.remaining());
             buffer.put_slice(&self.unread.split_to(length));
         }
-        self.connection.note_read();
+        self.connection.record_read();
         Poll::Ready(Ok(()))
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_without_buffers_takes_the_next_request() {
         let connection = Arc::new(Connection::testing(CertificateNames::default()));
-        connection.authenticated();
+        connection.set_authenticated();
         let (mut client, stream) = tokio::io::duplex(1 << 10);
         let (drain, mut draining) = watch::channel(false);
         let server = Server::new(&Limits::default());
@@ -134,7 +134,7 @@ mod tests {
         let idle = || {
             tokio::time::timeout(
                 Duration::from_secs(3),
-                connection.without_buffered_bytes(Duration::from_secs(1)),
+                connection.until_buffers_empty(Duration::from_secs(1)),
             )
         };
         let agent = async {

@@ -13,9 +13,9 @@ use super::{ParseError, ReadLimits};
 /// A body that holds one JSON-RPC message or a batch of them. The bytes are those received, and
 /// they are forwarded unchanged unless a verdict edits them.
 #[derive(Clone)]
-pub struct Message(Arc<Parsed>);
+pub struct Message(Arc<ParsedMessage>);
 
-struct Parsed {
+struct ParsedMessage {
     json: Json,
     envelopes: Envelopes,
 }
@@ -77,8 +77,8 @@ impl Message {
         let json = Json::parse(bytes, limits)?;
         let root = json.root();
         if root.kind() != ValueKind::Array {
-            let envelopes = Envelopes::Single([envelope(root)?]);
-            return Ok(Self(Arc::new(Parsed { json, envelopes })));
+            let envelopes = Envelopes::Single([parse_envelope(root)?]);
+            return Ok(Self(Arc::new(ParsedMessage { json, envelopes })));
         }
         let limit = limits.batch_items;
         if root.elements().nth(limit).is_some() {
@@ -86,12 +86,12 @@ impl Message {
         }
         let envelopes = root
             .elements()
-            .map(envelope)
+            .map(parse_envelope)
             .collect::<Result<Vec<_>, _>>()?;
         if envelopes.is_empty() {
             return Err(ParseError::NotRpc("an empty batch"));
         }
-        Ok(Self(Arc::new(Parsed {
+        Ok(Self(Arc::new(ParsedMessage {
             json,
             envelopes: Envelopes::Batch(envelopes),
         })))
@@ -196,7 +196,7 @@ fn folds_to(key: &str, name: &str) -> bool {
         })
 }
 
-fn envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
+fn parse_envelope(value: Value<'_>) -> Result<Envelope, ParseError> {
     if value.kind() != ValueKind::Object {
         return Err(ParseError::NotRpc("it is not an object"));
     }

@@ -35,8 +35,8 @@ mod tests {
         let bytes = [0, 9, 10, 0x9f, 0xff];
         assert_eq!(hex(&bytes), "00090a9fff");
         assert_eq!(unhex(&hex(&bytes)), Some(bytes));
-        for bad in ["", "0", "000", "0G", "FF", "é"] {
-            assert_eq!(unhex::<1>(bad), None, "{bad}");
+        for malformed in ["", "0", "000", "0G", "FF", "é"] {
+            assert_eq!(unhex::<1>(malformed), None, "{malformed}");
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Node {
 
 impl Node {
     /// Maximum number of nodes of a text.
-    pub(super) const MOST: usize = (1 << 28) - 1;
+    pub(super) const MAX_NODES: usize = (1 << 28) - 1;
 
     const KINDS: [ValueKind; 6] = [
         ValueKind::Object,
@@ -82,7 +82,7 @@ impl Node {
     }
 
     /// Returns whether a string has escapes.
-    pub(super) fn escaped(self) -> bool {
+    pub(super) fn has_escapes(self) -> bool {
         self.packed & 8 != 0
     }
 
@@ -177,7 +177,7 @@ impl<'j> Value<'j> {
             let inner = self
                 .json
                 .slice(node.start as usize + 1..(node.end as usize).saturating_sub(1));
-            if node.escaped() {
+            if node.has_escapes() {
                 Cow::Owned(unescape(inner))
             } else {
                 Cow::Borrowed(inner)
@@ -240,7 +240,7 @@ impl<'j> Value<'j> {
     }
 
     /// Returns the value or key of the same text with the given handle.
-    pub(super) fn other(&self, at: u32) -> Self {
+    pub(super) fn value_at(&self, at: u32) -> Self {
         Self {
             json: self.json,
             at,

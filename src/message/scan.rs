@@ -49,7 +49,7 @@ const FEW_MEMBERS: usize = 12;
 impl Scanner<'_> {
     pub(super) fn scan(mut self) -> Result<Vec<Node>, ParseError> {
         let mut open: Vec<OpenContainer> = Vec::new();
-        self.space();
+        self.skip_space();
         loop {
             // At the start of a value.
             let at = self.nodes.len();
@@ -72,7 +72,7 @@ impl Scanner<'_> {
                         self.at,
                     )?;
                     self.at += 1;
-                    self.space();
+                    self.skip_space();
                     let closer = if array { b']' } else { b'}' };
                     open.push(OpenContainer {
                         node: at,
@@ -82,27 +82,27 @@ impl Scanner<'_> {
                     });
                     if self.peek() != Some(closer) {
                         if !array {
-                            self.key(&mut open)?;
+                            self.scan_key(&mut open)?;
                         }
                         continue;
                     }
                 }
-                Some(b'"') => self.string()?,
-                Some(b't') => self.word(b"true", ValueKind::Bool)?,
-                Some(b'f') => self.word(b"false", ValueKind::Bool)?,
-                Some(b'n') => self.word(b"null", ValueKind::Null)?,
-                Some(b'-' | b'0'..=b'9') => self.number()?,
-                _ => return Err(self.wrong("a value")),
+                Some(b'"') => self.scan_string()?,
+                Some(b't') => self.scan_word(b"true", ValueKind::Bool)?,
+                Some(b'f') => self.scan_word(b"false", ValueKind::Bool)?,
+                Some(b'n') => self.scan_word(b"null", ValueKind::Null)?,
+                Some(b'-' | b'0'..=b'9') => self.scan_number()?,
+                _ => return Err(self.syntax_error("a value")),
             }
             // At the end of a value: close the containers that end here, or continue with the next
             // value.
             loop {
-                self.space();
+                self.skip_space();
                 let Some(last) = open.last() else {
                     return if self.at == self.bytes.len() {
                         Ok(self.nodes)
                     } else {
-                        Err(self.wrong("the end"))
+                        Err(self.syntax_error("the end"))
                     };
                 };
                 let closer = if last.array { b']' } else { b'}' };
@@ -110,9 +110,9 @@ impl Scanner<'_> {
                     Some(b',') if self.nodes.len() > last.node + 1 => {
                         let array = last.array;
                         self.at += 1;
-                        self.space();
+                        self.skip_space();
                         if !array {
-                            self.key(&mut open)?;
+                            self.scan_key(&mut open)?;
                         }
                         break;
                     }
@@ -127,7 +127,7 @@ impl Scanner<'_> {
                         open.pop();
                     }
                     _ => {
-                        return Err(self.wrong(if last.array {
+                        return Err(self.syntax_error(if last.array {
                             "`,` or `]`"
                         } else {
                             "`,` or `}`"
@@ -142,13 +142,13 @@ impl Scanner<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
     }
 
-    fn wrong(&self, expected: &'static str) -> ParseError {
+    fn syntax_error(&self, expected: &'static str) -> ParseError {
         ParseError::NotJson {
             at: self.at,
             expected,
@@ -162,7 +162,7 @@ impl Scanner<'_> {
         start: usize,
         end: usize,
     ) -> Result<(), ParseError> {
-        if self.nodes.len() >= self.limits.values_per_message.min(Node::MOST) {
+        if self.nodes.len() >= self.limits.values_per_message.min(Node::MAX_NODES) {
             return Err(ParseError::TooManyValues {
                 limit: self.limits.values_per_message,
             });
@@ -173,22 +173,22 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn word(&mut self, word: &'static [u8], kind: ValueKind) -> Result<(), ParseError> {
+    fn scan_word(&mut self, word: &'static [u8], kind: ValueKind) -> Result<(), ParseError> {
         if !self
             .bytes
             .get(self.at..)
             .is_some_and(|rest| rest.starts_with(word))
         {
-            return Err(self.wrong("a value"));
+            return Err(self.syntax_error("a value"));
         }
         self.push(kind, false, self.at, self.at + word.len())?;
         self.at += word.len();
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), ParseError> {
+    fn scan_digits(&mut self) -> Result<(), ParseError> {
         if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
-            return Err(self.wrong("a digit"));
+            return Err(self.syntax_error("a digit"));
         }
         while self.peek().is_some_and(|b| b.is_ascii_digit()) {
             self.at += 1;
@@ -196,7 +196,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), ParseError> {
+    fn scan_number(&mut self) -> Result<(), ParseError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -204,23 +204,23 @@ impl Scanner<'_> {
         if self.peek() == Some(b'0') {
             self.at += 1;
         } else {
-            self.digits()?;
+            self.scan_digits()?;
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
-            self.digits()?;
+            self.scan_digits()?;
         }
         if let Some(b'e' | b'E') = self.peek() {
             self.at += 1;
             if let Some(b'+' | b'-') = self.peek() {
                 self.at += 1;
             }
-            self.digits()?;
+            self.scan_digits()?;
         }
         self.push(ValueKind::Number, false, start, self.at)
     }
 
-    fn string(&mut self) -> Result<(), ParseError> {
+    fn scan_string(&mut self) -> Result<(), ParseError> {
         self.strings += 1;
         if self.strings > self.limits.strings_per_message {
             return Err(ParseError::TooManyStrings {
@@ -233,7 +233,7 @@ impl Scanner<'_> {
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             let Some(run) = memchr::memchr2(b'"', b'\\', rest) else {
-                return Err(self.wrong("the string's end"));
+                return Err(self.syntax_error("the string's end"));
             };
             // No branch per byte, so that the compiler can vectorize the loop.
             if rest
@@ -242,20 +242,20 @@ impl Scanner<'_> {
                 .iter()
                 .fold(false, |found, byte| found | (*byte < 0x20))
             {
-                return Err(self.wrong("no raw control character in a string"));
+                return Err(self.syntax_error("no raw control character in a string"));
             }
             self.at += run;
             if self.peek() == Some(b'"') {
                 break;
             }
             escaped = true;
-            self.escape()?;
+            self.scan_escape()?;
         }
         self.at += 1;
         self.push(ValueKind::String, escaped, start, self.at)
     }
 
-    fn escape(&mut self) -> Result<(), ParseError> {
+    fn scan_escape(&mut self) -> Result<(), ParseError> {
         let start = self.at;
         self.at += 1;
         match self.peek() {
@@ -264,7 +264,7 @@ impl Scanner<'_> {
                 Ok(())
             }
             Some(b'u') => {
-                let high = self.hex()?;
+                let high = self.scan_hex()?;
                 match high {
                     0xD800..=0xDBFF => {
                         if self.bytes.get(self.at) != Some(&b'\\')
@@ -273,7 +273,7 @@ impl Scanner<'_> {
                             return Err(ParseError::LoneSurrogate { at: start });
                         }
                         self.at += 1;
-                        match self.hex()? {
+                        match self.scan_hex()? {
                             0xDC00..=0xDFFF => Ok(()),
                             _ => Err(ParseError::LoneSurrogate { at: start }),
                         }
@@ -282,34 +282,34 @@ impl Scanner<'_> {
                     _ => Ok(()),
                 }
             }
-            _ => Err(self.wrong("an escape")),
+            _ => Err(self.syntax_error("an escape")),
         }
     }
 
     /// Parses `uXXXX`, starting at the `u`.
-    fn hex(&mut self) -> Result<u32, ParseError> {
+    fn scan_hex(&mut self) -> Result<u32, ParseError> {
         let digits = self
             .bytes
             .get(self.at + 1..self.at + 5)
-            .ok_or_else(|| self.wrong("four hex digits"))?;
+            .ok_or_else(|| self.syntax_error("four hex digits"))?;
         let code = digits
             .iter()
             .try_fold(0u32, |n, b| (*b as char).to_digit(16).map(|d| n * 16 + d))
-            .ok_or_else(|| self.wrong("four hex digits"))?;
+            .ok_or_else(|| self.syntax_error("four hex digits"))?;
         self.at += 5;
         Ok(code)
     }
 
     /// Parses `"key":` and the whitespace after it; rejects a key that the object already has.
-    fn key(&mut self, open: &mut [OpenContainer]) -> Result<(), ParseError> {
+    fn scan_key(&mut self, open: &mut [OpenContainer]) -> Result<(), ParseError> {
         if self.peek() != Some(b'"') {
-            return Err(self.wrong("a key"));
+            return Err(self.syntax_error("a key"));
         }
         let at = self.nodes.len();
         let start = self.at;
-        self.string()?;
+        self.scan_string()?;
         let Some(object) = open.last_mut() else {
-            return Err(self.wrong("a key"));
+            return Err(self.syntax_error("a key"));
         };
         let doubled = if object.members < FEW_MEMBERS {
             let mut member = object.node + 1;
@@ -339,12 +339,12 @@ impl Scanner<'_> {
             return Err(ParseError::DoubledKey { at: start });
         }
         object.members += 1;
-        self.space();
+        self.skip_space();
         if self.peek() != Some(b':') {
-            return Err(self.wrong("`:`"));
+            return Err(self.syntax_error("`:`"));
         }
         self.at += 1;
-        self.space();
+        self.skip_space();
         Ok(())
     }
 
@@ -372,7 +372,7 @@ impl Scanner<'_> {
         Some((
             self.bytes
                 .get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?,
-            node.escaped(),
+            node.has_escapes(),
         ))
     }
 }

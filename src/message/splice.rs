@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// One replacement: the bytes at `span` (offsets into the message) become `with`.
+/// One replacement: the bytes at `span` (offsets into the message) become `replacement`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// The bytes to replace.
     pub span: Range<usize>,
     /// The replacement.
-    pub with: String,
+    pub replacement: String,
     /// Whether `span` covers whole values and `with` is JSON. If not, `span` is the range between
     /// the quotes of a string, and `with` is text that is escaped as JSON requires.
     pub is_json: bool,
@@ -18,19 +18,19 @@ pub struct Edit {
 
 impl Edit {
     /// Replaces text in a string; `span` lies between its quotes.
-    pub fn text(span: Range<usize>, with: impl Into<String>) -> Self {
+    pub fn text(span: Range<usize>, replacement: impl Into<String>) -> Self {
         Self {
             span,
-            with: with.into(),
+            replacement: replacement.into(),
             is_json: false,
         }
     }
 
     /// Replaces whole values with other JSON.
-    pub fn json(span: Range<usize>, with: String) -> Self {
+    pub fn json(span: Range<usize>, replacement: String) -> Self {
         Self {
             span,
-            with,
+            replacement,
             is_json: true,
         }
     }
@@ -43,18 +43,18 @@ pub fn splice(bytes: &Bytes, mut edits: Vec<Edit>) -> Option<Bytes> {
         return Some(bytes.clone());
     }
     edits.sort_by_key(|edit| edit.span.start);
-    let grown: usize = edits
+    let edit_bytes: usize = edits
         .iter()
-        .map(|edit| edit.with.len() + edit.with.len() / 8)
+        .map(|edit| edit.replacement.len() + edit.replacement.len() / 8)
         .sum();
-    let mut out = Vec::with_capacity(bytes.len() + grown);
+    let mut out = Vec::with_capacity(bytes.len() + edit_bytes);
     let mut at = 0;
     for edit in &edits {
         out.extend_from_slice(bytes.get(at..edit.span.start)?);
         if edit.is_json {
-            out.extend_from_slice(edit.with.as_bytes());
+            out.extend_from_slice(edit.replacement.as_bytes());
         } else {
-            escape(&edit.with, &mut out);
+            escape(&edit.replacement, &mut out);
         }
         at = edit.span.end;
     }
@@ -74,13 +74,13 @@ pub fn quote(text: &str) -> String {
 /// Escapes a text; runs without characters to escape are copied whole.
 fn escape(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
-    while let Some((plain, found)) = rest
+    while let Some((plain, tail)) = rest
         .bytes()
         .position(may_begin_escaped)
         .and_then(|at| rest.split_at_checked(at))
     {
         out.extend_from_slice(plain.as_bytes());
-        let mut chars = found.chars();
+        let mut chars = tail.chars();
         match chars.next() {
             Some('"') => out.extend_from_slice(b"\\\""),
             Some('\\') => out.extend_from_slice(b"\\\\"),

@@ -92,7 +92,7 @@ impl<'j> Value<'j> {
                 open.pop();
                 path.pop();
             }
-            let value = self.other(at);
+            let value = self.value_at(at);
             let node = value.node();
             match open.last() {
                 Some((_, false)) if expects_key => {

@@ -37,15 +37,15 @@ pub use shared::Shared;
 
 /// Maximum number of principals whose logins are held in memory; those of others are only in the
 /// vault.
-const HELD: usize = 10_000;
+const MAX_LOGIN_SLOTS: usize = 10_000;
 /// Minimum interval between reads of a login's stamp. It is shorter than the time that a person or
 /// a process needs from a logout to the next call. Reading the stamp requires another thread, which
 /// costs as much as the rest of a call.
-const STAMP_AGAIN: Duration = Duration::from_millis(5);
+const STAMP_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Minimum interval between reads of the vault for a new login while there is no token.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const VAULT_READ_INTERVAL: Duration = Duration::from_secs(1);
 /// The same while there is a token.
-const LOOK_AFTER: Duration = Duration::from_secs(5);
+const VAULT_READ_INTERVAL_WITH_TOKEN: Duration = Duration::from_secs(5);
 /// Time after a failed renewal during which no other early renewal is attempted.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
 
@@ -58,7 +58,7 @@ pub struct Authorizer {
     key: Option<SigningKey>,
     fetcher: Fetcher,
     shared: Arc<Shared>,
-    held: Mutex<HashMap<Principal, Arc<LoginSlot>>>,
+    slots: Mutex<HashMap<Principal, Arc<LoginSlot>>>,
 }
 
 /// The token for one call.
@@ -115,7 +115,7 @@ impl Authorizer {
             key: key.transpose()?,
             fetcher,
             shared,
-            held: Mutex::default(),
+            slots: Mutex::default(),
         })
     }
 
@@ -156,11 +156,14 @@ impl Authorizer {
     ///
     /// # Errors
     /// Fails if the token has expired and there is no new one.
-    pub async fn bearer(self: &Arc<Self>, who: &Principal) -> Result<Option<Bearer>, LoginError> {
-        let held = self.slot(who);
-        self.refresh_from_vault(&held, who).await;
-        let (granted, rests) = {
-            let state = held.state();
+    pub async fn bearer(
+        self: &Arc<Self>,
+        principal: &Principal,
+    ) -> Result<Option<Bearer>, LoginError> {
+        let slot = self.slot(principal);
+        self.refresh_from_vault(&slot, principal).await;
+        let (granted, is_backing_off) = {
+            let state = slot.state();
             let granted = state
                 .account
                 .as_ref()
@@ -174,22 +177,22 @@ impl Authorizer {
             return Ok(None);
         };
         let bearer = Bearer(granted.access.clone());
-        match self.age(&granted) {
+        match self.freshness(&granted) {
             Freshness::Good => Ok(Some(bearer)),
-            Freshness::EndsSoon => {
-                if self.renews_alone(&granted) && !rests {
+            Freshness::Expiring => {
+                if self.can_renew_without_user(&granted) && !is_backing_off {
                     // The renewal continues in its own task.
-                    drop(self.renewal(&held, who, None, None));
+                    drop(self.renewal(&slot, principal, None, None));
                 }
                 Ok(Some(bearer))
             }
             // If the token cannot be renewed, it is sent anyway: the server responds with what it
             // requires.
-            Freshness::Over if !self.renews_alone(&granted) => Ok(Some(bearer)),
-            Freshness::Over => match self.renewal(&held, who, Some(bearer), None).await {
+            Freshness::Expired if !self.can_renew_without_user(&granted) => Ok(Some(bearer)),
+            Freshness::Expired => match self.renewal(&slot, principal, Some(bearer), None).await {
                 // Logged out in the meantime: the call is sent without a token, and the server
                 // responds with what it requires.
-                Err(LoginError::Owed { link: None }) if held.state().account.is_none() => Ok(None),
+                Err(LoginError::Owed { link: None }) if slot.state().account.is_none() => Ok(None),
                 outcome => outcome.map(Some),
             },
         }
@@ -200,20 +203,22 @@ impl Authorizer {
     ///
     /// # Errors
     /// Fails if there is no other token.
-    pub async fn refused(
+    pub async fn replace_refused_token(
         self: &Arc<Self>,
-        who: &Principal,
+        principal: &Principal,
         used: Option<Bearer>,
         refusal: Refusal,
     ) -> Outcome {
-        let held = self.slot(who);
-        let outcome = self.renewal(&held, who, used.clone(), Some(refusal)).await;
+        let slot = self.slot(principal);
+        let outcome = self
+            .renewal(&slot, principal, used.clone(), Some(refusal))
+            .await;
         let wait = self.shared.config.login_wait;
         if !matches!(outcome, Err(LoginError::Owed { link: Some(_) })) || wait.is_zero() {
             return outcome;
         }
-        self.shared.logins.wait(self, who, wait).await;
-        let granted = held
+        self.shared.logins.wait(self, principal, wait).await;
+        let granted = slot
             .state()
             .account
             .as_ref()
@@ -225,14 +230,17 @@ impl Authorizer {
     }
 
     /// Returns the gate's client identity at the server of a plan, and an attempt with the URL that
-    /// a person has to visit. `known` is the client of an earlier attempt at the same login.
+    /// a person has to visit. `earlier_client` is the client of an earlier attempt at the same
+    /// login.
     pub(super) async fn begin(
         &self,
         plan: &Plan,
         redirect_uri: &str,
-        known: Option<Client>,
+        earlier_client: Option<Client>,
     ) -> Result<(Client, Attempt), LoginError> {
-        let client = self.identified(plan, redirect_uri, known).await?;
+        let client = self
+            .identify_client(plan, redirect_uri, earlier_client)
+            .await?;
         let attempt = grant::begin(
             &plan.server,
             &client,
@@ -244,13 +252,13 @@ impl Authorizer {
     }
 
     /// Returns the gate's client identity at the server of a plan.
-    async fn identified(
+    async fn identify_client(
         &self,
         plan: &Plan,
         redirect_uri: &str,
-        known: Option<Client>,
+        earlier_client: Option<Client>,
     ) -> Result<Client, LoginError> {
-        let known = match known {
+        let known_client = match earlier_client {
             Some(client) => Some(client),
             None => self.known_client(plan).await?,
         };
@@ -264,11 +272,11 @@ impl Authorizer {
             &self.login,
             document.as_deref(),
             &uris,
-            known.as_ref(),
+            known_client.as_ref(),
             name,
         )
         .await;
-        client.map_err(|error| told_identity(&error))
+        client.map_err(|error| identity_error(&error))
     }
 
     /// Redeems an authorization server's answer for a token, and stores it.
@@ -298,11 +306,11 @@ impl Authorizer {
             &plan.scopes,
         )
         .await;
-        self.granted(plan, client, granted).await
+        self.store_grant(plan, client, granted).await
     }
 
     /// Stores the tokens that a login returned.
-    async fn granted(
+    async fn store_grant(
         self: &Arc<Self>,
         plan: &Plan,
         client: Client,
@@ -326,44 +334,49 @@ impl Authorizer {
             last_refresh_unix: None,
             last_error: None,
         };
-        let who = plan.party.principal.clone();
+        let principal = plan.party.principal.clone();
         let lease = match self.shared.vault() {
-            Ok(kept) => kept.lease(&self.upstream, &who).await.map_err(vault),
+            Ok(store) => store
+                .lease(&self.upstream, &principal)
+                .await
+                .map_err(vault_error),
             Err(error) => Err(error),
         };
         // Stored even if another process holds the lease for too long: these tokens are newer than
         // any others.
-        let kept = self.write(&account).await;
+        let written = self.write(&account).await;
         drop(lease);
-        let held = self.slot(&who);
+        let slot = self.slot(&principal);
         {
-            let mut state = held.state();
+            let mut state = slot.state();
             state.account = Some(account);
-            state.unwritten = kept.is_err();
+            state.unwritten = written.is_err();
         }
-        self.shared.logins.settle(self, &who);
-        self.record(&who, "logged_in", None);
-        kept
+        self.shared.logins.settle(self, &principal);
+        self.record(&principal, "logged_in", None);
+        written
     }
 
     /// Returns the renewal in progress, or starts one. It continues even if nobody waits for it.
     fn renewal(
         self: &Arc<Self>,
-        held: &Arc<LoginSlot>,
-        who: &Principal,
+        slot: &Arc<LoginSlot>,
+        principal: &Principal,
         used: Option<Bearer>,
         refusal: Option<Refusal>,
     ) -> SharedFuture<BoxFuture<'static, Outcome>> {
-        let mut running = held.running.lock();
+        let mut running = slot.renewal.lock();
         if let Some(running) = &*running {
             return running.clone();
         }
-        let own = self.clone();
-        let mine = held.clone();
-        let who = who.clone();
+        let authorizer = self.clone();
+        let renewing_slot = slot.clone();
+        let principal = principal.clone();
         let work = async move {
-            let ending = RenewalGuard::new(mine, own.shared.renewing.clone());
-            own.renew(ending.held(), &who, used, refusal).await
+            let guard = RenewalGuard::new(renewing_slot, authorizer.shared.renewals.clone());
+            authorizer
+                .renew(guard.slot(), &principal, used, refusal)
+                .await
         };
         let task = tokio::spawn(work);
         let outcome = async move {
@@ -378,29 +391,35 @@ impl Authorizer {
 
     /// Reads the vault if the login in it has changed, and periodically in any case: the user may
     /// have logged in or out through another process, or that process may have renewed the login.
-    async fn refresh_from_vault(&self, held: &LoginSlot, who: &Principal) {
-        let Some(kept) = &self.shared.vault else {
+    async fn refresh_from_vault(&self, slot: &LoginSlot, principal: &Principal) {
+        let Some(store) = &self.shared.vault else {
             return;
         };
-        if !held.state().begin_stamp_check(STAMP_AGAIN) {
+        if !slot.state().begin_stamp_check(STAMP_CHECK_INTERVAL) {
             return;
         }
-        let stamp = kept.stamp(&self.upstream, who).await.ok();
+        let stamp = store.stamp(&self.upstream, principal).await.ok();
         {
-            let mut state = held.state();
-            let known = state
+            let mut state = slot.state();
+            let has_token = state
                 .account
                 .as_ref()
                 .is_some_and(|account| account.granted.is_some());
-            let rests = if known { LOOK_AFTER } else { LOOK_AGAIN };
-            let is_recent = state.looked.is_some_and(|looked| looked.elapsed() < rests);
+            let interval = if has_token {
+                VAULT_READ_INTERVAL_WITH_TOKEN
+            } else {
+                VAULT_READ_INTERVAL
+            };
+            let is_recent = state
+                .vault_read_at
+                .is_some_and(|looked| looked.elapsed() < interval);
             if state.unwritten || is_recent && stamp.is_none_or(|stamp| stamp == state.stamp) {
                 return;
             }
-            state.looked = Some(Instant::now());
+            state.vault_read_at = Some(Instant::now());
             state.stamp = stamp.flatten();
         }
-        let account = match kept.read(&self.upstream, who).await {
+        let account = match store.read(&self.upstream, principal).await {
             Ok(account) => account,
             // Whether this matters becomes clear when the server requires a token.
             Err(error) => {
@@ -410,40 +429,44 @@ impl Authorizer {
         let logged_in = account
             .as_ref()
             .is_some_and(|account| account.granted.is_some());
-        held.state().take_up(account);
-        if logged_in && self.shared.logins.settle(self, who) {
-            self.record(who, "logged_in", None);
+        slot.state().adopt_account(account);
+        if logged_in && self.shared.logins.settle(self, principal) {
+            self.record(principal, "logged_in", None);
         }
     }
 
     async fn write(&self, account: &Account) -> Result<(), LoginError> {
-        self.shared.vault()?.write(account).await.map_err(vault)
+        self.shared
+            .vault()?
+            .write(account)
+            .await
+            .map_err(vault_error)
     }
 
-    fn slot(&self, who: &Principal) -> Arc<LoginSlot> {
-        let mut held = self.held.lock();
-        if held.len() >= HELD {
-            held.retain(|_, held| Arc::strong_count(held) > 1);
+    fn slot(&self, principal: &Principal) -> Arc<LoginSlot> {
+        let mut slots = self.slots.lock();
+        if slots.len() >= MAX_LOGIN_SLOTS {
+            slots.retain(|_, held| Arc::strong_count(held) > 1);
         }
-        held.entry(who.clone()).or_default().clone()
+        slots.entry(principal.clone()).or_default().clone()
     }
 
-    fn age(&self, granted: &TokenGrant) -> Freshness {
+    fn freshness(&self, granted: &TokenGrant) -> Freshness {
         let (now, Some(end)) = (unix_now(), granted.expires_unix) else {
             return Freshness::Good;
         };
-        let lasts = end.saturating_sub(granted.given_unix);
-        let early = self.shared.config.renew_before.as_secs().min(lasts / 4);
+        let lifetime = end.saturating_sub(granted.given_unix);
+        let margin = self.shared.config.renew_before.as_secs().min(lifetime / 4);
         match end.saturating_sub(now) {
-            0 => Freshness::Over,
-            left if left <= early => Freshness::EndsSoon,
+            0 => Freshness::Expired,
+            remaining if remaining <= margin => Freshness::Expiring,
             _ => Freshness::Good,
         }
     }
 
-    fn record(&self, who: &Principal, outcome: &'static str, error: Option<&str>) {
-        let held = self.slot(who);
-        let expires_unix = held
+    fn record(&self, principal: &Principal, outcome: &'static str, error: Option<&str>) {
+        let slot = self.slot(principal);
+        let expires_unix = slot
             .state()
             .account
             .as_ref()
@@ -451,11 +474,11 @@ impl Authorizer {
         let owed = self.shared.logins.count(&self.upstream);
         let login = Login {
             upstream: &self.upstream,
-            principal: &who.to_string(),
+            principal: &principal.to_string(),
             outcome,
             error,
             expires_unix,
-            owed,
+            required_logins: owed,
         };
         if let Err(error) = self.shared.recorder.record(Event::Login(&login)) {
             tracing::error!(%error, "cannot write the audit log");
@@ -465,27 +488,27 @@ impl Authorizer {
 
 enum Freshness {
     Good,
-    EndsSoon,
-    Over,
+    Expiring,
+    Expired,
 }
 
 /// Converts a failure at the token endpoint into a message for the agent or a page.
 fn login_error(error: &GrantError) -> LoginError {
-    if error.transient() {
+    if error.is_transient() {
         LoginError::Unreachable(error.to_string())
     } else {
         LoginError::Operator(error.to_string())
     }
 }
 
-fn told_identity(error: &IdentityError) -> LoginError {
-    if error.transient() {
+fn identity_error(error: &IdentityError) -> LoginError {
+    if error.is_transient() {
         LoginError::Unreachable(error.to_string())
     } else {
         LoginError::Operator(error.to_string())
     }
 }
 
-fn vault(error: VaultError) -> LoginError {
+fn vault_error(error: VaultError) -> LoginError {
     LoginError::Vault(error.to_string())
 }

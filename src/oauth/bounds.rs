@@ -8,7 +8,7 @@ pub(super) const URL_BYTES: usize = 2048;
 /// Maximum length of a scope, an error code, or the name of a method, grant or algorithm, in bytes.
 const WORD_BYTES: usize = 256;
 /// Maximum number of these in one list.
-const WORDS: usize = 1000;
+const MAX_WORDS: usize = 1000;
 /// Maximum total length of the scopes in one list, in bytes: they are sent in a URL.
 const SCOPE_BYTES: usize = 16 << 10;
 /// Error codes of RFC 6749, 6750, 7591, 8628, 8707, 9101, 9449 and OpenID Connect Core, and some
@@ -51,32 +51,33 @@ const CODES: [&str; 33] = [
 
 /// Reports whether a string can be a URL: not too long, visible ASCII. The string itself is not
 /// changed.
-pub(super) fn url(text: &str) -> bool {
+pub(super) fn is_url(text: &str) -> bool {
     !text.is_empty() && text.len() <= URL_BYTES && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// Returns the words of a list, within the limits.
-pub(super) fn words(list: Vec<String>) -> Vec<String> {
+pub(super) fn limit_words(list: Vec<String>) -> Vec<String> {
     list.into_iter()
         .filter(|word| word.len() <= WORD_BYTES)
-        .take(WORDS)
+        .take(MAX_WORDS)
         .collect()
 }
 
 /// Returns the valid scopes among some words (RFC 6749, section 3.3).
-pub(super) fn scopes<'t>(words: impl Iterator<Item = &'t str>) -> Scopes {
-    let letter = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
-    let fits =
-        |word: &&str| !word.is_empty() && word.len() <= WORD_BYTES && word.bytes().all(letter);
-    let mut room = SCOPE_BYTES;
+pub(super) fn valid_scopes<'t>(words: impl Iterator<Item = &'t str>) -> Scopes {
+    let is_scope_char = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
+    let fits = |word: &&str| {
+        !word.is_empty() && word.len() <= WORD_BYTES && word.bytes().all(is_scope_char)
+    };
+    let mut remaining_bytes = SCOPE_BYTES;
     let within = |word: &&str| {
-        room = room.saturating_sub(word.len() + 1);
-        room > 0
+        remaining_bytes = remaining_bytes.saturating_sub(word.len() + 1);
+        remaining_bytes > 0
     };
     Scopes(
         words
             .filter(fits)
-            .take(WORDS)
+            .take(MAX_WORDS)
             .take_while(within)
             .map(str::to_owned)
             .collect(),
@@ -85,6 +86,6 @@ pub(super) fn scopes<'t>(words: impl Iterator<Item = &'t str>) -> Scopes {
 
 /// Returns an error code if it is a known one: codes are repeated in responses, logs and pages, and
 /// an unknown one could be a sentence.
-pub(super) fn code(text: String) -> Option<String> {
+pub(super) fn known_error_code(text: String) -> Option<String> {
     CODES.contains(&text.as_str()).then_some(text)
 }

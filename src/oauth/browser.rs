@@ -15,16 +15,18 @@ pub fn open(url: &str) -> bool {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return false;
     }
-    let named = std::env::var("BROWSER").unwrap_or_default();
+    let configured = std::env::var("BROWSER").unwrap_or_default();
     // `$BROWSER` is a list, of which the first program that starts is used; `%s` is replaced with
     // the URL.
-    let named = named
+    let programs = configured
         .split(':')
         .filter(|program| !program.trim().is_empty());
-    named.chain(OPENERS).any(|program| started(program, url))
+    programs
+        .chain(OPENERS)
+        .any(|program| start_program(program, url))
 }
 
-fn started(program: &str, url: &str) -> bool {
+fn start_program(program: &str, url: &str) -> bool {
     let mut words = program.split_whitespace();
     let Some(name) = words.next() else {
         return false;
@@ -63,10 +65,10 @@ mod tests {
         ] {
             assert!(!open(url), "{url}");
         }
-        assert!(!started(
+        assert!(!start_program(
             "no-such-program-anywhere %s",
             "https://login.example/"
         ));
-        assert!(started("true", "https://login.example/"));
+        assert!(start_program("true", "https://login.example/"));
     }
 }

@@ -23,9 +23,9 @@ use super::SecretText;
 /// The only path that is served; the same as on the gate's own listener.
 const PATH: &str = "/oauth/callback";
 /// Maximum number of concurrent connections: a browser opens several.
-const CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 /// Maximum duration of one connection.
-const CONNECTION: Duration = Duration::from_secs(10);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a request head, in bytes: authorization codes may be long.
 const HEAD_BYTES: usize = 64 << 10;
 
@@ -54,18 +54,18 @@ impl Loopback {
         redirect_uri(self.port)
     }
 
-    /// Waits for the browser and returns the query of its request. A query that is not `ours` (by
-    /// its `state`) is refused and does not end the wait. Stops listening once an answer has
+    /// Waits for the browser and returns the query of its request. A query that is not `is_ours`
+    /// (by its `state`) is refused and does not end the wait. Stops listening once an answer has
     /// arrived; returns `None` if none arrives in time.
-    pub async fn answer(
+    pub async fn wait_for_answer(
         self,
-        within: Duration,
-        ours: impl Fn(&str) -> bool + Send + Sync + 'static,
+        limit: Duration,
+        is_ours: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Option<SecretText> {
-        let (found, mut answers) = mpsc::channel(1);
-        let door = Arc::new(CallbackState {
-            ours,
-            found: Mutex::new(Some(found)),
+        let (sender, mut answers) = mpsc::channel(1);
+        let state = Arc::new(CallbackState {
+            is_ours,
+            sender: Mutex::new(Some(sender)),
         });
         let mut connections = JoinSet::new();
         let serve = async {
@@ -73,9 +73,9 @@ impl Loopback {
                 tokio::select! {
                     Some(answer) = answers.recv() => return Some(answer),
                     Some(_) = connections.join_next() => {}
-                    stream = self.accept(), if connections.len() < CONNECTIONS => {
+                    stream = self.accept(), if connections.len() < MAX_CONNECTIONS => {
                         if let Ok(stream) = stream {
-                            connections.spawn(serve(stream, door.clone()));
+                            connections.spawn(serve(stream, state.clone()));
                         } else {
                             // For example, out of file descriptors, until other connections release
                             // some.
@@ -85,7 +85,7 @@ impl Loopback {
                 }
             }
         };
-        timeout(within, serve).await.unwrap_or(None)
+        timeout(limit, serve).await.unwrap_or(None)
     }
 
     async fn accept(&self) -> io::Result<TcpStream> {
@@ -111,40 +111,40 @@ pub fn redirect_uri(port: u16) -> String {
 
 /// Which answers are accepted, and where they are delivered.
 struct CallbackState<F> {
-    ours: F,
+    is_ours: F,
     /// Taken by the first answer that matches; there is no second.
-    found: Mutex<Option<mpsc::Sender<SecretText>>>,
+    sender: Mutex<Option<mpsc::Sender<SecretText>>>,
 }
 
 async fn serve<F: Fn(&str) -> bool + Send + Sync + 'static>(
     stream: TcpStream,
-    door: Arc<CallbackState<F>>,
+    state: Arc<CallbackState<F>>,
 ) {
     let answer = Arc::new(Mutex::new(None));
     let service = service_fn(|request: Request<Incoming>| {
-        let (page, found) = respond(&request, &door);
-        if found.is_some() {
-            *answer.lock() = found;
+        let (page, matched) = respond(&request, &state);
+        if matched.is_some() {
+            *answer.lock() = matched;
         }
         async { Ok::<_, Infallible>(page) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(CONNECTION)
+        .header_read_timeout(CONNECTION_TIMEOUT)
         .max_buf_size(HEAD_BYTES)
         .keep_alive(false);
     // Errors on a connection are shown by the browser.
     drop(
         timeout(
-            CONNECTION,
+            CONNECTION_TIMEOUT,
             http.serve_connection(TokioIo::new(stream), service),
         )
         .await,
     );
     // Delivered only now: the receiver may end the process, and the page has to reach the browser
     // first.
-    let found = answer.lock().take();
-    if let Some((sender, query)) = found {
+    let matched = answer.lock().take();
+    if let Some((sender, query)) = matched {
         // Nobody is waiting if the time is over.
         drop(mpsc::Sender::send(&sender, query).await);
     }
@@ -154,7 +154,7 @@ type MatchedAnswer = Option<(mpsc::Sender<SecretText>, SecretText)>;
 
 fn respond<F: Fn(&str) -> bool>(
     request: &Request<Incoming>,
-    door: &CallbackState<F>,
+    state: &CallbackState<F>,
 ) -> (Response<Full<Bytes>>, MatchedAnswer) {
     if request.uri().path() != PATH {
         return (page(StatusCode::NOT_FOUND, "Nothing is here."), None);
@@ -169,7 +169,7 @@ fn respond<F: Fn(&str) -> bool>(
         );
     }
     let query = request.uri().query().unwrap_or_default();
-    let refused = || {
+    let refusal = || {
         (
             page(
                 StatusCode::BAD_REQUEST,
@@ -178,18 +178,18 @@ fn respond<F: Fn(&str) -> bool>(
             None,
         )
     };
-    if !(door.ours)(query) {
-        return refused();
+    if !(state.is_ours)(query) {
+        return refusal();
     }
-    match door.found.lock().take() {
+    match state.sender.lock().take() {
         Some(sender) => {
-            let told = "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
+            let message = "The answer has arrived. This page can be closed; lychgate tells where it was started how the login ended.";
             (
-                page(StatusCode::OK, told),
+                page(StatusCode::OK, message),
                 Some((sender, SecretText::new(query.to_owned()))),
             )
         }
-        None => refused(),
+        None => refusal(),
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    async fn ask(port: u16, request: &str) -> String {
+    async fn send_request(port: u16, request: &str) -> String {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
             .await
             .unwrap();
@@ -234,9 +234,9 @@ mod tests {
             .write_all(format!("{request} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n").as_bytes())
             .await
             .unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).await.unwrap();
-        said
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
     }
 
     fn is_ours(query: &str) -> bool {
@@ -249,7 +249,7 @@ mod tests {
         let uri = loopback.redirect_uri();
         let port = loopback.port;
         assert_eq!(uri, format!("http://127.0.0.1:{port}/oauth/callback"));
-        let waiting = tokio::spawn(loopback.answer(Duration::from_secs(30), is_ours));
+        let waiting = tokio::spawn(loopback.wait_for_answer(Duration::from_secs(30), is_ours));
         for (request, status) in [
             ("GET /oauth/callback?code=c&state=wrong", "400"),
             ("GET /oauth/callback?code=c", "400"),
@@ -259,31 +259,31 @@ mod tests {
             ("POST /oauth/callback?code=c&state=right", "405"),
             ("GET /oauth/callback?code=c&state=wrong<script>", "400"),
         ] {
-            let said = ask(port, request).await;
+            let response = send_request(port, request).await;
             assert!(
-                said.starts_with(&format!("HTTP/1.1 {status}")),
-                "{request}: {said}"
+                response.starts_with(&format!("HTTP/1.1 {status}")),
+                "{request}: {response}"
             );
             assert!(
-                !said.contains("wrong"),
-                "nothing of the address is shown: {said}"
+                !response.contains("wrong"),
+                "nothing of the address is shown: {response}"
             );
             assert!(!waiting.is_finished());
         }
-        let said = ask(port, "GET /oauth/callback?code=c%2Fd&state=right")
+        let response = send_request(port, "GET /oauth/callback?code=c%2Fd&state=right")
             .await
             .to_ascii_lowercase();
-        assert!(said.starts_with("http/1.1 200"), "{said}");
+        assert!(response.starts_with("http/1.1 200"), "{response}");
         for line in [
             "cache-control: no-store",
             "referrer-policy: no-referrer",
             "content-security-policy: default-src 'none'",
         ] {
-            assert!(said.contains(line), "{said}");
+            assert!(response.contains(line), "{response}");
         }
         assert!(
-            !said.contains("<script") && !said.contains("c%2fd"),
-            "{said}"
+            !response.contains("<script") && !response.contains("c%2fd"),
+            "{response}"
         );
         let answer = waiting.await.unwrap().unwrap();
         assert_eq!(answer.expose(), "code=c%2Fd&state=right");
@@ -299,9 +299,9 @@ mod tests {
     async fn who_says_nothing_does_not_keep_others_out_and_the_wait_ends() {
         let loopback = Loopback::bind(0).await.unwrap();
         let port = loopback.port;
-        let waiting = tokio::spawn(loopback.answer(Duration::from_secs(30), is_ours));
+        let waiting = tokio::spawn(loopback.wait_for_answer(Duration::from_secs(30), is_ours));
         let mut silent = vec![];
-        for _ in 0..CONNECTIONS - 1 {
+        for _ in 0..MAX_CONNECTIONS - 1 {
             silent.push(
                 TcpStream::connect((Ipv4Addr::LOCALHOST, port))
                     .await
@@ -309,7 +309,7 @@ mod tests {
             );
         }
         assert!(
-            ask(port, "GET /oauth/callback?state=right")
+            send_request(port, "GET /oauth/callback?state=right")
                 .await
                 .starts_with("HTTP/1.1 200")
         );
@@ -318,7 +318,7 @@ mod tests {
         let loopback = Loopback::bind(0).await.unwrap();
         assert!(
             loopback
-                .answer(Duration::from_millis(50), is_ours)
+                .wait_for_answer(Duration::from_millis(50), is_ours)
                 .await
                 .is_none()
         );

@@ -25,17 +25,17 @@ pub fn parse(headers: &HeaderMap) -> Challenge {
         .iter()
         .map(http::HeaderValue::as_bytes);
     let mut best = None;
-    for read in lines.flat_map(|line| {
+    for parsed in lines.flat_map(|line| {
         Reader {
             rest: line,
-            read: Vec::new(),
+            challenges: Vec::new(),
         }
-        .all()
+        .parse_challenges()
     }) {
-        if !read.bearer {
+        if !parsed.is_bearer {
             continue;
         }
-        let challenge = read.into_challenge();
+        let challenge = parsed.into_challenge();
         if challenge.resource_metadata.is_some() {
             return challenge;
         }
@@ -47,7 +47,7 @@ pub fn parse(headers: &HeaderMap) -> Challenge {
 /// One challenge while it is parsed.
 #[derive(Default)]
 struct ParsedChallenge {
-    bearer: bool,
+    is_bearer: bool,
     resource_metadata: Parameter,
     scope: Parameter,
     error: Parameter,
@@ -58,21 +58,21 @@ struct ParsedChallenge {
 #[derive(Default)]
 enum Parameter {
     #[default]
-    Not,
+    Absent,
     Once(String),
-    Twice,
+    Repeated,
 }
 
 impl Parameter {
-    fn hear(&mut self, value: String) {
-        *self = if matches!(self, Self::Not) {
+    fn add_value(&mut self, value: String) {
+        *self = if matches!(self, Self::Absent) {
             Self::Once(value)
         } else {
-            Self::Twice
+            Self::Repeated
         };
     }
 
-    fn once(self) -> Option<String> {
+    fn into_single_value(self) -> Option<String> {
         if let Self::Once(value) = self {
             Some(value)
         } else {
@@ -82,27 +82,33 @@ impl Parameter {
 }
 
 impl ParsedChallenge {
-    fn hear(&mut self, name: &[u8], value: String) {
-        for (known, said) in [
+    fn set_parameter(&mut self, name: &[u8], value: String) {
+        for (expected, parameter) in [
             ("resource_metadata", &mut self.resource_metadata),
             ("scope", &mut self.scope),
             ("error", &mut self.error),
         ] {
-            if name.eq_ignore_ascii_case(known.as_bytes()) {
-                return said.hear(value);
+            if name.eq_ignore_ascii_case(expected.as_bytes()) {
+                return parameter.add_value(value);
             }
         }
     }
 
     fn into_challenge(self) -> Challenge {
         Challenge {
-            resource_metadata: self.resource_metadata.once().filter(|url| bounds::url(url)),
+            resource_metadata: self
+                .resource_metadata
+                .into_single_value()
+                .filter(|url| bounds::is_url(url)),
             scope: self
                 .scope
-                .once()
-                .map(|scope| bounds::scopes(scope.split(' ')))
+                .into_single_value()
+                .map(|scope| bounds::valid_scopes(scope.split(' ')))
                 .filter(|scopes| !scopes.0.is_empty()),
-            error: self.error.once().and_then(bounds::code),
+            error: self
+                .error
+                .into_single_value()
+                .and_then(bounds::known_error_code),
         }
     }
 }
@@ -110,15 +116,15 @@ impl ParsedChallenge {
 /// Parses one line from left to right, reading each byte a bounded number of times.
 struct Reader<'h> {
     rest: &'h [u8],
-    read: Vec<ParsedChallenge>,
+    challenges: Vec<ParsedChallenge>,
 }
 
 impl<'h> Reader<'h> {
-    fn all(mut self) -> Vec<ParsedChallenge> {
+    fn parse_challenges(mut self) -> Vec<ParsedChallenge> {
         loop {
             self.skip(|b| is_space(b) || b == b',');
             if self.rest.is_empty() {
-                return self.read;
+                return self.challenges;
             }
             let word = self.take(is_token);
             if word.is_empty() {
@@ -129,36 +135,36 @@ impl<'h> Reader<'h> {
             }
             let spaces = self.take(is_space).len();
             if self.rest.first() == Some(&b'=') {
-                self.parameter(word);
+                self.read_parameter(word);
                 continue;
             }
-            self.read.push(ParsedChallenge {
-                bearer: word.eq_ignore_ascii_case(b"bearer"),
+            self.challenges.push(ParsedChallenge {
+                is_bearer: word.eq_ignore_ascii_case(b"bearer"),
                 ..ParsedChallenge::default()
             });
             if spaces > 0 {
-                self.token68();
+                self.skip_token68();
             }
         }
     }
 
     /// Parses the rest of a parameter after its name.
-    fn parameter(&mut self, name: &[u8]) {
+    fn read_parameter(&mut self, name: &[u8]) {
         self.rest = self.rest.get(1..).unwrap_or_default();
         self.skip(is_space);
         let value = match self.rest.first() {
-            Some(b'"') => self.quoted(),
+            Some(b'"') => self.read_quoted(),
             _ => Some(self.take(is_token).to_vec()),
         };
         let value = value.and_then(|value| String::from_utf8(value).ok());
-        if let (Some(value), Some(challenge)) = (value, self.read.last_mut()) {
-            challenge.hear(name, value);
+        if let (Some(value), Some(challenge)) = (value, self.challenges.last_mut()) {
+            challenge.set_parameter(name, value);
         }
     }
 
     /// Returns a quoted string without its quotes and escapes. If it has no end, returns `None` and
     /// skips the rest of the line.
-    fn quoted(&mut self) -> Option<Vec<u8>> {
+    fn read_quoted(&mut self) -> Option<Vec<u8>> {
         let mut value = Vec::new();
         let mut bytes = self.rest.iter().enumerate().skip(1);
         while let Some((at, byte)) = bytes.next() {
@@ -176,29 +182,29 @@ impl<'h> Reader<'h> {
     }
 
     /// Skips a token68, which a scheme may have in place of parameters, if there is one here.
-    fn token68(&mut self) {
-        let before = self.rest;
+    fn skip_token68(&mut self) {
+        let start = self.rest;
         self.skip(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));
         self.skip(|b| b == b'=');
         let end = self.rest;
         self.skip(is_space);
-        let ends = matches!(self.rest.first(), None | Some(b','));
-        self.rest = if ends { end } else { before };
+        let at_end = matches!(self.rest.first(), None | Some(b','));
+        self.rest = if at_end { end } else { start };
     }
 
-    fn take(&mut self, belongs: impl Fn(u8) -> bool) -> &'h [u8] {
+    fn take(&mut self, predicate: impl Fn(u8) -> bool) -> &'h [u8] {
         let end = self
             .rest
             .iter()
-            .position(|b| !belongs(*b))
+            .position(|b| !predicate(*b))
             .unwrap_or(self.rest.len());
-        let (taken, rest) = self.rest.split_at(end);
+        let (prefix, rest) = self.rest.split_at(end);
         self.rest = rest;
-        taken
+        prefix
     }
 
-    fn skip(&mut self, belongs: impl Fn(u8) -> bool) {
-        self.take(belongs);
+    fn skip(&mut self, predicate: impl Fn(u8) -> bool) {
+        self.take(predicate);
     }
 }
 
@@ -234,15 +240,18 @@ mod tests {
 
     #[test]
     fn the_parameters_of_bearer() {
-        let read = read(&[
+        let challenge = read(&[
             r#"Bearer error="invalid_token", resource_metadata="https://a.example/m", scope="files:read files:write""#,
         ]);
         assert_eq!(
-            read.resource_metadata.as_deref(),
+            challenge.resource_metadata.as_deref(),
             Some("https://a.example/m")
         );
-        assert_eq!(read.scope, Some(Scopes::parse("files:read files:write")));
-        assert_eq!(read.error.as_deref(), Some("invalid_token"));
+        assert_eq!(
+            challenge.scope,
+            Some(Scopes::parse("files:read files:write"))
+        );
+        assert_eq!(challenge.error.as_deref(), Some("invalid_token"));
     }
 
     #[test]
@@ -371,9 +380,9 @@ mod tests {
             "A====== x ",
         ] {
             let line = piece.repeat((1 << 20) / piece.len());
-            let began = std::time::Instant::now();
+            let start = std::time::Instant::now();
             read(&[&line]);
-            assert!(began.elapsed().as_secs() < 3, "{piece}");
+            assert!(start.elapsed().as_secs() < 3, "{piece}");
         }
     }
 }

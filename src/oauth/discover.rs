@@ -20,7 +20,7 @@ use super::fetch::{FetchError, Fetcher};
 use super::{AuthorizationServer, Scopes, bounds};
 
 /// Maximum number of authorization servers that are tried for one resource.
-const SERVERS: usize = 3;
+const MAX_SERVERS: usize = 3;
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The authorization server that issues tokens for a server, and the resource that the tokens are
@@ -65,18 +65,18 @@ pub async fn discover(
     fetcher: &Fetcher,
     mcp_url: &str,
     challenge: &Challenge,
-    expected: DiscoveryHints<'_>,
+    hints: DiscoveryHints<'_>,
 ) -> Result<Discovery, DiscoverError> {
     let mcp = UrlParts::read(mcp_url).ok_or(DiscoverError::Url)?;
     match resource_metadata(fetcher, &mcp, challenge).await? {
         Some((url, metadata)) => {
-            let named = &metadata.resource;
-            let is_expected = match expected.resource {
-                Some(resource) => named == resource,
+            let named_resource = &metadata.resource;
+            let is_expected = match hints.resource {
+                Some(resource) => named_resource == resource,
                 None => {
-                    bounds::url(named)
-                        && UrlParts::read(named)
-                            .is_some_and(|named| named.is_resource_of(&mcp, &url))
+                    bounds::is_url(named_resource)
+                        && UrlParts::read(named_resource)
+                            .is_some_and(|parts| parts.is_resource_of(&mcp, &url))
                 }
             };
             if !is_expected {
@@ -84,10 +84,10 @@ pub async fn discover(
                     said: metadata.resource,
                 });
             }
-            by_metadata(fetcher, metadata, expected.issuer).await
+            discover_from_metadata(fetcher, metadata, hints.issuer).await
         }
         None => {
-            let server = without_metadata(fetcher, &mcp, expected.issuer).await?;
+            let server = discover_without_metadata(fetcher, &mcp, hints.issuer).await?;
             Ok(Discovery {
                 resource: mcp.without_query(),
                 server,
@@ -105,18 +105,18 @@ async fn resource_metadata(
     mcp: &UrlParts<'_>,
     challenge: &Challenge,
 ) -> Result<Option<(String, ResourceMetadata)>, DiscoverError> {
-    let amiss = |url: &str, error| DiscoverError::Metadata {
+    let metadata_error = |url: &str, error| DiscoverError::Metadata {
         url: url.to_owned(),
         error,
     };
     if let Some(url) = &challenge.resource_metadata {
-        let read = fetcher
+        let document = fetcher
             .get_json(url)
             .await
-            .map_err(|error| amiss(url, error))?;
-        return Ok(Some((url.clone(), read)));
+            .map_err(|error| metadata_error(url, error))?;
+        return Ok(Some((url.clone(), document)));
     }
-    let root = format!("{}{WELL_KNOWN}", mcp.start);
+    let root = format!("{}{WELL_KNOWN}", mcp.origin);
     let path = mcp.metadata_url();
     // If there is a document for the path, the one at the root is for other resources.
     for url in [Some(&path), (path != root).then_some(&root)]
@@ -126,7 +126,7 @@ async fn resource_metadata(
         match fetcher.get_json(url).await {
             Ok(metadata) => return Ok(Some((url.clone(), metadata))),
             Err(error) if is_absent(&error) => {}
-            Err(error) => return Err(amiss(url, error)),
+            Err(error) => return Err(metadata_error(url, error)),
         }
     }
     Ok(None)
@@ -142,7 +142,7 @@ fn is_absent(error: &FetchError) -> bool {
     }
 }
 
-async fn by_metadata(
+async fn discover_from_metadata(
     fetcher: &Fetcher,
     metadata: ResourceMetadata,
     preferred: Option<&str>,
@@ -152,21 +152,21 @@ async fn by_metadata(
         authorization_servers,
         scopes_supported,
     } = metadata;
-    let scopes = bounds::scopes(
+    let scopes = bounds::valid_scopes(
         scopes_supported
             .unwrap_or_default()
             .iter()
             .map(String::as_str),
     );
     let issuers = authorization_servers.unwrap_or_default();
-    let known = issuers
+    let preferred_issuer = issuers
         .iter()
         .find(|issuer| Some(issuer.as_str()) == preferred);
     let others = issuers
         .iter()
         .filter(|issuer| Some(issuer.as_str()) != preferred);
-    let mut first = None;
-    for issuer in known.into_iter().chain(others).take(SERVERS) {
+    let mut first_error = None;
+    for issuer in preferred_issuer.into_iter().chain(others).take(MAX_SERVERS) {
         match server_metadata(fetcher, issuer).await {
             Ok(server) => {
                 return Ok(Discovery {
@@ -178,27 +178,27 @@ async fn by_metadata(
             }
             // The next server would be another party with another login, so a temporary failure of
             // this one is not a reason to use it.
-            Err(error) if error.transient() => return Err(first.unwrap_or(error)),
-            Err(error) => _ = first.get_or_insert(error),
+            Err(error) if error.is_transient() => return Err(first_error.unwrap_or(error)),
+            Err(error) => _ = first_error.get_or_insert(error),
         }
     }
-    Err(first.unwrap_or(DiscoverError::NoServers))
+    Err(first_error.unwrap_or(DiscoverError::NoServers))
 }
 
 /// Servers of 2025-03-26 are their own authorization servers, with metadata at the root of their
 /// origin, or at least with endpoints at the default paths (MCP 2025-03-26, `basic/authorization`,
 /// 2.3.2 and 2.3.3).
-async fn without_metadata(
+async fn discover_without_metadata(
     fetcher: &Fetcher,
     mcp: &UrlParts<'_>,
     preferred: Option<&str>,
 ) -> Result<AuthorizationServer, DiscoverError> {
-    let origin = mcp.start;
+    let origin = mcp.origin;
     match preferred {
         // The metadata of another issuer is fetched from that issuer, never taken from this server.
         Some(issuer) if issuer.strip_suffix('/').unwrap_or(issuer) != origin => {
             server_metadata(fetcher, issuer).await
         }
-        _ => server::of_origin(fetcher, origin).await,
+        _ => server::origin_server(fetcher, origin).await,
     }
 }

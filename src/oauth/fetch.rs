@@ -57,10 +57,10 @@ pub enum FetchError {
     },
     /// No complete response arrived in time.
     #[error("no answer came within {} s", .0.as_secs_f32())]
-    Late(Duration),
+    Timeout(Duration),
     /// The response exceeds the maximum length.
     #[error("the answer is longer than {} bytes", converse::BODY_BYTES)]
-    Long,
+    TooLong,
     /// The response has an unexpected status.
     #[error("the answer has the status {0}")]
     Status(u16),
@@ -97,13 +97,15 @@ fn advice(reach: Reach) -> &'static str {
 
 impl FetchError {
     /// Reports whether the same request may succeed later.
-    pub fn transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Late(_) => true,
+            Self::Unreachable { .. } | Self::Timeout(_) => true,
             Self::Status(status) | Self::Refused { status, .. } => *status >= 500 || *status == 429,
-            Self::Url | Self::Plain(_) | Self::Forbidden { .. } | Self::Long | Self::Unreadable => {
-                false
-            }
+            Self::Url
+            | Self::Plain(_)
+            | Self::Forbidden { .. }
+            | Self::TooLong
+            | Self::Unreadable => false,
         }
     }
 }
@@ -114,33 +116,33 @@ pub struct Fetcher(Arc<Inner>);
 
 struct Inner {
     guard: Guard,
-    request: Duration,
+    request_timeout: Duration,
     lookup: Lookup,
     own_roots: RootCertStore,
     tls: OnceCell<tokio_rustls::TlsConnector>,
 }
 
 impl Fetcher {
-    /// Creates a client. `request` is the maximum time for one request, from name resolution to the
-    /// last byte; `ca` is a PEM file of CA certificates that are trusted in addition to the
-    /// system's.
+    /// Creates a client. `request_timeout` is the maximum time for one request, from name
+    /// resolution to the last byte; `ca` is a PEM file of CA certificates that are trusted in
+    /// addition to the system's.
     ///
     /// # Errors
     /// Returns what is wrong with `ca`, as a message for its user.
-    pub fn new(guard: Guard, request: Duration, ca: Option<&Path>) -> Result<Self, String> {
-        Self::looking_up(guard, request, ca, guard::system_lookup())
+    pub fn new(guard: Guard, request_timeout: Duration, ca: Option<&Path>) -> Result<Self, String> {
+        Self::with_lookup(guard, request_timeout, ca, guard::system_lookup())
     }
 
-    fn looking_up(
+    fn with_lookup(
         guard: Guard,
-        request: Duration,
+        request_timeout: Duration,
         ca: Option<&Path>,
         lookup: Lookup,
     ) -> Result<Self, String> {
         let own_roots = ca.map_or_else(|| Ok(RootCertStore::empty()), trust::own_roots)?;
         Ok(Self(Arc::new(Inner {
             guard,
-            request,
+            request_timeout,
             lookup,
             own_roots,
             tls: OnceCell::new(),
@@ -150,7 +152,7 @@ impl Fetcher {
     /// Reports whether a URL may be fetched, or a person sent to it, as far as can be determined
     /// without resolving its host name.
     pub fn may_name(&self, url: &str) -> bool {
-        bounds::url(url)
+        bounds::is_url(url)
             && !url.contains('#')
             && url
                 .parse()
@@ -209,9 +211,9 @@ impl Fetcher {
         &self,
         request: Request<Vec<u8>>,
     ) -> Result<Response<Vec<u8>>, FetchError> {
-        let limit = self.0.request;
-        let answer = tokio::time::timeout(limit, converse::converse(&self.0, request)).await;
-        answer.map_err(|_| FetchError::Late(limit))?
+        let limit = self.0.request_timeout;
+        let response = tokio::time::timeout(limit, converse::send_request(&self.0, request)).await;
+        response.map_err(|_| FetchError::Timeout(limit))?
     }
 }
 
@@ -226,7 +228,7 @@ impl<'c> AsyncHttpClient<'c> for Fetcher {
 
 fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>, FetchError> {
     // `Uri` silently drops a fragment.
-    if !bounds::url(url) || url.contains('#') {
+    if !bounds::is_url(url) || url.contains('#') {
         return Err(FetchError::Url);
     }
     let mut request = Request::new(body);
@@ -244,5 +246,5 @@ fn error_code(body: &[u8]) -> Option<String> {
     struct ErrorBody {
         error: String,
     }
-    strict::read::<ErrorBody>(body).and_then(|told| bounds::code(told.error))
+    strict::read::<ErrorBody>(body).and_then(|parsed| bounds::known_error_code(parsed.error))
 }

@@ -15,7 +15,7 @@ mod wire;
 
 pub use code::{Answer, Attempt, begin, check_answer, redeem};
 pub use device::{DeviceAttempt, device_begin, device_poll};
-pub use enterprise::{enterprise, workload};
+pub use enterprise::{enterprise, redeem_assertion};
 pub use error::GrantError;
 pub use renew::{client_credentials, refresh, revoke};
 

@@ -79,14 +79,14 @@ impl IdentityError {
     }
 
     /// Reports whether a retry may succeed soon.
-    pub fn transient(&self) -> bool {
-        matches!(self, Self::Registration { error, .. } if error.transient())
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Registration { error, .. } if error.is_transient())
     }
 }
 
 /// Determines the gate's client identity at `server`, or registers the gate there. `document_url`
-/// is the URL at which the gate's client metadata document can be fetched, if there is one; `known`
-/// is the client in the vault for the same issuer, resource and principal.
+/// is the URL at which the gate's client metadata document can be fetched, if there is one;
+/// `known_client` is the client in the vault for the same issuer, resource and principal.
 ///
 /// # Errors
 /// Returns why the gate has no client identity there.
@@ -96,7 +96,7 @@ pub async fn identify(
     config: &LoginConfig,
     document_url: Option<&str>,
     redirect_uris: &[String],
-    known: Option<&Client>,
+    known_client: Option<&Client>,
     client_name: &str,
 ) -> Result<Client, IdentityError> {
     // Checked before anything is sent there: without PKCE, a code that comes back may belong to
@@ -105,14 +105,14 @@ pub async fn identify(
         return Err(IdentityError::NoS256(server.issuer.clone()));
     }
     if let Some(id) = &config.client_id {
-        return preregistered(server, config, id);
+        return preregistered_client(server, config, id);
     }
     let document =
         document_url.filter(|url| server.client_id_metadata_document && is_document(fetcher, url));
     if let Some(url) = document {
-        return Ok(by_document(url, redirect_uris));
+        return Ok(document_client(url, redirect_uris));
     }
-    if let Some(client) = known.filter(|client| still_good(client, redirect_uris)) {
+    if let Some(client) = known_client.filter(|client| is_usable(client, redirect_uris)) {
         return Ok(client.clone());
     }
     match &server.registration_endpoint {
@@ -159,7 +159,7 @@ pub fn document(client_id_url: &str, redirect_uris: &[String], client_name: &str
 }
 
 /// Returns the client in the config, which is valid only for the issuer in the config.
-fn preregistered(
+fn preregistered_client(
     server: &AuthorizationServer,
     config: &LoginConfig,
     id: &str,
@@ -198,28 +198,28 @@ fn configured_auth(
         offered: offered.clone(),
         missing,
     };
-    let key = config.client_key.is_some();
-    let secret = config.client_secret.is_some();
-    let takes = |auth: ClientAuth| offered.iter().any(|method| method == method_of(auth));
+    let has_key = config.client_key.is_some();
+    let has_secret = config.client_secret.is_some();
+    let accepts = |auth: ClientAuth| offered.iter().any(|method| method == method_of(auth));
     if let Some(name) = &config.client_auth {
         let auth = auth_of(name).ok_or_else(|| fault("`client_auth` is none of the gate's"))?;
         return match auth {
-            ClientAuth::PrivateKeyJwt if !key => Err(fault("`client_key` is missing")),
-            ClientAuth::Basic | ClientAuth::Post if !secret => {
+            ClientAuth::PrivateKeyJwt if !has_key => Err(fault("`client_key` is missing")),
+            ClientAuth::Basic | ClientAuth::Post if !has_secret => {
                 Err(fault("`client_secret` is missing"))
             }
             auth => Ok(auth),
         };
     }
-    match (key, secret) {
-        (true, _) if offered.is_empty() || takes(ClientAuth::PrivateKeyJwt) => {
+    match (has_key, has_secret) {
+        (true, _) if offered.is_empty() || accepts(ClientAuth::PrivateKeyJwt) => {
             Ok(ClientAuth::PrivateKeyJwt)
         }
         (true, false) => Err(fault(
             "`client_key` is of no use (a `client_secret` may be)",
         )),
-        (_, true) if offered.is_empty() || takes(ClientAuth::Basic) => Ok(ClientAuth::Basic),
-        (_, true) if takes(ClientAuth::Post) => Ok(ClientAuth::Post),
+        (_, true) if offered.is_empty() || accepts(ClientAuth::Basic) => Ok(ClientAuth::Basic),
+        (_, true) if accepts(ClientAuth::Post) => Ok(ClientAuth::Post),
         (_, true) => Err(fault(
             "`client_secret` is of no use (a `client_key` may be)",
         )),
@@ -252,13 +252,13 @@ fn method_of(auth: ClientAuth) -> &'static str {
 /// Reports whether a URL can be that of a client metadata document: `https` with a path, since a
 /// host name alone is not a client id.
 fn is_document(fetcher: &Fetcher, url: &str) -> bool {
-    let path = url
+    let has_path = url
         .parse::<http::Uri>()
         .is_ok_and(|url| url.scheme_str() == Some("https") && url.path().len() > 1);
-    path && fetcher.may_name(url)
+    has_path && fetcher.may_name(url)
 }
 
-fn by_document(url: &str, redirect_uris: &[String]) -> Client {
+fn document_client(url: &str, redirect_uris: &[String]) -> Client {
     Client {
         id: url.to_owned(),
         secret: None,
@@ -269,12 +269,12 @@ fn by_document(url: &str, redirect_uris: &[String]) -> Client {
     }
 }
 
-fn still_good(client: &Client, redirect_uris: &[String]) -> bool {
-    let lasts = client
+fn is_usable(client: &Client, redirect_uris: &[String]) -> bool {
+    let is_valid = client
         .secret_expires_unix
         .is_none_or(|end| end > unix_now().saturating_add(ENDS_SOON_SECONDS));
     client.origin == Origin::Registered
-        && lasts
+        && is_valid
         && redirect_uris
             .iter()
             .all(|uri| client.redirect_uris.contains(uri))
@@ -299,13 +299,13 @@ fn offer(methods: &[String]) -> String {
         "tls_client_auth",
         "self_signed_tls_client_auth",
     ];
-    let known = KNOWN
+    let known_methods = KNOWN
         .into_iter()
-        .filter(|known| methods.iter().any(|method| method == known));
-    let known = listed(known);
-    if known.is_empty() {
+        .filter(|name| methods.iter().any(|method| method == name));
+    let list = listed(known_methods);
+    if list.is_empty() {
         "no known method".to_owned()
     } else {
-        known
+        list
     }
 }

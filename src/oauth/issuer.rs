@@ -16,26 +16,26 @@ use super::verified::{TokenDigest, VerifiedTokens};
 use crate::config::{IssuerConfig, OAuthConfig};
 
 /// Age at which keys are fetched again, so that a withdrawn key remains valid no longer than this.
-const FRESH: Duration = Duration::from_secs(900);
+const MAX_KEY_AGE: Duration = Duration::from_secs(900);
 /// Minimum interval between two requests for keys, for all callers: neither tokens with unknown
 /// keys nor an unreachable issuer can cause more frequent requests.
-const PAUSE: Duration = Duration::from_secs(10);
+const MIN_FETCH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// An issuer and its cached keys.
 pub struct Issuer {
     config: IssuerConfig,
     fetcher: Fetcher,
-    kept: Mutex<CachedKeys>,
+    cached: Mutex<CachedKeys>,
     verified: VerifiedTokens,
     /// Held by the task that fetches; others wait for its result.
-    fetching: tokio::sync::Mutex<()>,
-    pause: Duration,
+    fetch_lock: tokio::sync::Mutex<()>,
+    fetch_interval: Duration,
 }
 
 #[derive(Clone, Default)]
 struct CachedKeys {
     keys: Option<(Arc<Keys>, Instant)>,
-    tried: Option<Instant>,
+    last_attempt: Option<Instant>,
 }
 
 /// Why a token is refused.
@@ -75,10 +75,10 @@ impl Issuer {
         Ok(Self {
             config,
             fetcher,
-            kept: Mutex::default(),
+            cached: Mutex::default(),
             verified,
-            fetching: tokio::sync::Mutex::default(),
-            pause: PAUSE,
+            fetch_lock: tokio::sync::Mutex::default(),
+            fetch_interval: MIN_FETCH_INTERVAL,
         })
     }
 
@@ -125,7 +125,7 @@ impl Issuer {
         } else {
             &self.config.audience
         };
-        let valid = |signed: &SignedClaims| {
+        let check_claims = |signed: &SignedClaims| {
             signed
                 .check(now_unix, &self.config.issuer, audiences, leeway)
                 .map_err(TokenRefused::Invalid)
@@ -134,7 +134,7 @@ impl Issuer {
             return Err(TokenRefused::Unreachable);
         };
         if let Some(signed) = self.verified.get(digest, &keys) {
-            let claims = valid(&signed);
+            let claims = check_claims(&signed);
             if matches!(claims, Err(TokenRefused::Invalid(JwtError::Expired))) {
                 self.verified.remove(digest);
             }
@@ -148,35 +148,38 @@ impl Issuer {
             signed = SignedClaims::verify(token, &keys);
         }
         let signed = signed.map_err(TokenRefused::Invalid)?;
-        let claims = valid(&signed)?;
+        let claims = check_claims(&signed)?;
         let expires_unix = claims.expires_unix().saturating_add(leeway.as_secs());
         self.verified
             .insert(*digest, &keys, signed, expires_unix, now_unix);
         Ok(claims)
     }
 
-    /// Returns the current keys; if `but` is given, only keys other than those if there are any.
-    /// `None` if there are no valid keys.
-    async fn keys(&self, but: Option<&Arc<Keys>>) -> Option<Arc<Keys>> {
-        let fits = |kept: &CachedKeys| {
-            let (keys, since) = kept.keys.as_ref()?;
-            let other = but.is_none_or(|but| !Arc::ptr_eq(but, keys));
-            (other && since.elapsed() < FRESH).then(|| keys.clone())
+    /// Returns the current keys; if `rejected` is given, only keys other than those if there are
+    /// any. `None` if there are no valid keys.
+    async fn keys(&self, rejected: Option<&Arc<Keys>>) -> Option<Arc<Keys>> {
+        let usable_keys = |entry: &CachedKeys| {
+            let (keys, since) = entry.keys.as_ref()?;
+            let is_other = rejected.is_none_or(|but| !Arc::ptr_eq(but, keys));
+            (is_other && since.elapsed() < MAX_KEY_AGE).then(|| keys.clone())
         };
-        if let Some(keys) = fits(&self.kept.lock()) {
+        if let Some(keys) = usable_keys(&self.cached.lock()) {
             return Some(keys);
         }
-        let _mine = self.fetching.lock().await;
-        let now = self.kept.lock().clone();
-        if let Some(keys) = fits(&now) {
+        let _fetch_guard = self.fetch_lock.lock().await;
+        let snapshot = self.cached.lock().clone();
+        if let Some(keys) = usable_keys(&snapshot) {
             return Some(keys);
         }
-        if now.tried.is_none_or(|tried| tried.elapsed() >= self.pause) {
+        if snapshot
+            .last_attempt
+            .is_none_or(|tried| tried.elapsed() >= self.fetch_interval)
+        {
             let fetched = self.fetch().await;
-            let mut kept = self.kept.lock();
-            kept.tried = Some(Instant::now());
+            let mut cached = self.cached.lock();
+            cached.last_attempt = Some(Instant::now());
             match fetched {
-                Ok(keys) => kept.keys = Some((Arc::new(keys), Instant::now())),
+                Ok(keys) => cached.keys = Some((Arc::new(keys), Instant::now())),
                 Err(why) => tracing::warn!(
                     issuer = self.config.issuer,
                     why,
@@ -184,8 +187,8 @@ impl Issuer {
                 ),
             }
         }
-        let kept = self.kept.lock();
-        let (keys, since) = kept.keys.as_ref()?;
+        let cached = self.cached.lock();
+        let (keys, since) = cached.keys.as_ref()?;
         (since.elapsed() < self.config.keys_keep).then(|| keys.clone())
     }
 
@@ -200,18 +203,18 @@ impl Issuer {
             .header("accept", "application/json")
             .body(Vec::new());
         let request = request.map_err(|_| "its `jwks_uri` is no URL".to_owned())?;
-        let answer = self
+        let response = self
             .fetcher
             .exchange(request)
             .await
             .map_err(|error| error.to_string())?;
-        if answer.status() != StatusCode::OK {
+        if response.status() != StatusCode::OK {
             return Err(format!(
                 "its `jwks_uri` answers {}",
-                answer.status().as_u16()
+                response.status().as_u16()
             ));
         }
-        let keys = Keys::parse(answer.body()).map_err(|error| error.to_string())?;
+        let keys = Keys::parse(response.body()).map_err(|error| error.to_string())?;
         if keys.is_empty() {
             Err("its key set has no key that can be used".to_owned())
         } else {
@@ -248,14 +251,14 @@ fn well_known(issuer: &str) -> Vec<String> {
         .map_or(issuer.len(), |at| after_scheme + at);
     let (site, path) = issuer.split_at_checked(path_at).unwrap_or((issuer, ""));
     let path = path.trim_end_matches('/');
-    let mut all: Vec<String> = ["oauth-authorization-server", "openid-configuration"]
+    let mut urls: Vec<String> = ["oauth-authorization-server", "openid-configuration"]
         .iter()
         .map(|name| format!("{site}/.well-known/{name}{path}"))
         .collect();
     if !path.is_empty() {
-        all.push(format!("{site}{path}/.well-known/openid-configuration"));
+        urls.push(format!("{site}{path}/.well-known/openid-configuration"));
     }
-    all
+    urls
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Plan {
 
 /// All pending logins.
 pub struct Logins {
-    owed: Mutex<HashMap<Box<str>, RequiredLogin>>,
+    required: Mutex<HashMap<Box<str>, RequiredLogin>>,
     browsers: Mutex<HashMap<(String, Principal), Vec<Instant>>>,
     /// The base URL at which people reach the gate, without a trailing slash; known once the gate
     /// listens.
@@ -48,8 +48,8 @@ struct RequiredLogin {
     authorizer: Arc<Authorizer>,
     plan: Plan,
     since: Instant,
-    begun: Option<StartedLogin>,
-    done: watch::Sender<bool>,
+    started: Option<StartedLogin>,
+    completed: watch::Sender<bool>,
 }
 
 /// A login that a person has begun.
@@ -74,7 +74,7 @@ impl Logins {
     /// Returns an empty set of logins.
     pub fn new(config: &OAuthConfig) -> Self {
         Self {
-            owed: Mutex::default(),
+            required: Mutex::default(),
             browsers: Mutex::default(),
             base: OnceLock::new(),
             config: config.clone(),
@@ -95,11 +95,11 @@ impl Logins {
     /// Returns the URL of the gate's client metadata document, if others can fetch it: the one in
     /// the config, or one below the gate's own public `https` URL.
     pub fn document_url(&self) -> Option<String> {
-        if let Some(elsewhere) = &self.config.client_document {
-            return Some(elsewhere.clone());
+        if let Some(url) = &self.config.client_document {
+            return Some(url.clone());
         }
-        let hosted = matches!(self.config.callback, Callback::Hosted(_));
-        hosted.then(|| Some(format!("{}/oauth/client.json", self.base()?)))?
+        let is_hosted = matches!(self.config.callback, Callback::Hosted(_));
+        is_hosted.then(|| Some(format!("{}/oauth/client.json", self.base()?)))?
     }
 
     /// Returns the URL to which authorization servers redirect users.
@@ -112,10 +112,10 @@ impl Logins {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, RequiredLogin>> {
-        let mut owed = self.owed.lock();
-        let lasts = self.config.login;
-        owed.retain(|_, login| login.since.elapsed() < lasts);
-        owed
+        let mut logins = self.required.lock();
+        let lifetime = self.config.login;
+        logins.retain(|_, login| login.since.elapsed() < lifetime);
+        logins
     }
 
     /// Records that a login is required, and returns the link to its page and whether it is new. If
@@ -132,40 +132,40 @@ impl Logins {
         let Some(base) = self.base() else {
             return Ok((LoginError::Owed { link: None }, true));
         };
-        let mut owed = self.lock();
-        let same = owed
+        let mut logins = self.lock();
+        let existing = logins
             .iter()
             .find(|(_, login)| login.is_of(authorizer, &plan.party.principal));
-        let found =
-            same.map(|(ticket, login)| (ticket.clone(), login.covers(&plan.party, &plan.scopes)));
-        if let Some((ticket, true)) = found {
-            return Ok((owed_at(base, &ticket), false));
+        let existing_ticket = existing
+            .map(|(ticket, login)| (ticket.clone(), login.covers(&plan.party, &plan.scopes)));
+        if let Some((ticket, true)) = existing_ticket {
+            return Ok((login_required(base, &ticket), false));
         }
-        if let Some((stale, _)) = found {
-            owed.remove(&stale);
+        if let Some((stale, _)) = existing_ticket {
+            logins.remove(&stale);
         }
-        if owed.len() >= self.config.pending_logins {
+        if logins.len() >= self.config.pending_logins {
             return Err(LoginError::Limit("pending_logins"));
         }
         let ticket: Box<str> = secret().into();
         let upstream = authorizer.upstream().to_owned();
         let principal = plan.party.principal.clone();
-        let (authorizer, since, done) =
+        let (authorizer, since, completed) =
             (authorizer.clone(), Instant::now(), watch::channel(false).0);
-        owed.insert(
+        logins.insert(
             ticket.clone(),
             RequiredLogin {
                 authorizer,
                 plan,
                 since,
-                begun: None,
-                done,
+                started: None,
+                completed,
             },
         );
         if self.config.open_browser && self.may_open(upstream, principal) {
             browser::open(&link(base, &ticket));
         }
-        Ok((owed_at(base, &ticket), true))
+        Ok((login_required(base, &ticket), true))
     }
 
     /// Returns the pending login of a principal, if it includes these scopes.
@@ -176,11 +176,11 @@ impl Logins {
         scopes: &Scopes,
     ) -> Option<LoginError> {
         let base = self.base()?;
-        let owed = self.lock();
-        let found = owed.iter().find(|(_, login)| {
-            login.is_of(authorizer, principal) && scopes.within(&login.plan.scopes)
+        let logins = self.lock();
+        let entry = logins.iter().find(|(_, login)| {
+            login.is_of(authorizer, principal) && scopes.is_subset_of(&login.plan.scopes)
         });
-        found.map(|(ticket, _)| owed_at(base, ticket))
+        entry.map(|(ticket, _)| login_required(base, ticket))
     }
 
     fn may_open(&self, upstream: String, principal: Principal) -> bool {
@@ -209,36 +209,36 @@ impl Logins {
         principal: &Principal,
         time: Duration,
     ) {
-        let done = self
+        let completion = self
             .lock()
             .values()
             .find(|login| login.is_of(authorizer, principal))
-            .map(|login| login.done.subscribe());
-        if let Some(mut done) = done {
+            .map(|login| login.completed.subscribe());
+        if let Some(mut completion) = completion {
             // On timeout or if the login was dropped, the caller uses whatever account there is.
-            drop(tokio::time::timeout(time, done.wait_for(|done| *done)).await);
+            drop(tokio::time::timeout(time, completion.wait_for(|done| *done)).await);
         }
     }
 
     /// Removes the pending logins of a principal that has logged in, and returns whether there were
     /// any.
     pub(super) fn settle(&self, authorizer: &Authorizer, principal: &Principal) -> bool {
-        let mut any = false;
+        let mut removed = false;
         self.lock().retain(|_, login| {
-            let settled = login.is_of(authorizer, principal);
-            if settled {
-                login.done.send_replace(true);
+            let is_settled = login.is_of(authorizer, principal);
+            if is_settled {
+                login.completed.send_replace(true);
             }
-            any |= settled;
-            !settled
+            removed |= is_settled;
+            !is_settled
         });
-        any
+        removed
     }
 
     /// Returns the page of a ticket; `None` if the ticket is unknown or has expired.
     pub fn page(&self, ticket: &str) -> Option<LoginPage> {
-        let owed = self.lock();
-        let login = owed.get(ticket)?;
+        let logins = self.lock();
+        let login = logins.get(ticket)?;
         let upstream = login.authorizer.upstream().to_owned();
         Some(LoginPage {
             upstream,
@@ -252,22 +252,24 @@ impl Logins {
     /// # Errors
     /// Fails if the ticket is unknown, or if the gate cannot be a client there.
     pub async fn begin(&self, ticket: &str) -> Result<(String, SecretText), LoginError> {
-        let unknown =
+        let unknown_ticket =
             || LoginError::Operator("unknown or expired login: make the call again".into());
-        let (authorizer, plan, known) = {
-            let owed = self.lock();
-            let login = owed.get(ticket).ok_or_else(unknown)?;
+        let (authorizer, plan, earlier_client) = {
+            let logins = self.lock();
+            let login = logins.get(ticket).ok_or_else(unknown_ticket)?;
             // A person who continues twice does not cause a second registration.
-            let known = login.begun.as_ref().map(|begun| begun.client.clone());
-            (login.authorizer.clone(), login.plan.clone(), known)
+            let earlier_client = login.started.as_ref().map(|begun| begun.client.clone());
+            (login.authorizer.clone(), login.plan.clone(), earlier_client)
         };
-        let redirect_uri = self.redirect_uri().ok_or_else(unknown)?;
-        let (client, attempt) = authorizer.begin(&plan, &redirect_uri, known).await?;
+        let redirect_uri = self.redirect_uri().ok_or_else(unknown_ticket)?;
+        let (client, attempt) = authorizer
+            .begin(&plan, &redirect_uri, earlier_client)
+            .await?;
         let browser = SecretText::new(secret());
         let url = attempt.url.clone();
-        let mut owed = self.lock();
-        let login = owed.get_mut(ticket).ok_or_else(unknown)?;
-        login.begun = Some(StartedLogin {
+        let mut logins = self.lock();
+        let login = logins.get_mut(ticket).ok_or_else(unknown_ticket)?;
+        login.started = Some(StartedLogin {
             browser: browser.clone(),
             client,
             redirect_uri,
@@ -285,24 +287,24 @@ impl Logins {
     pub async fn end(
         &self,
         answer: &Answer,
-        from: CallbackRoute<'_>,
+        route: CallbackRoute<'_>,
     ) -> Result<String, LoginError> {
-        let (authorizer, plan, begun) = {
-            let mut owed = self.lock();
-            let ticket = owed
+        let (authorizer, plan, started_login) = {
+            let mut logins = self.lock();
+            let ticket = logins
                 .iter()
-                .find(|(ticket, login)| login.awaits(ticket, answer, from))
+                .find(|(ticket, login)| login.awaits(ticket, answer, route))
                 .map(|(ticket, _)| ticket.clone());
-            let login = ticket.and_then(|ticket| owed.get_mut(&ticket));
+            let login = ticket.and_then(|ticket| logins.get_mut(&ticket));
             // Removed, since a state is valid only once.
-            let taken = login.and_then(|login| {
+            let parts = login.and_then(|login| {
                 Some((
                     login.authorizer.clone(),
                     login.plan.clone(),
-                    login.begun.take()?,
+                    login.started.take()?,
                 ))
             });
-            taken.ok_or_else(|| {
+            parts.ok_or_else(|| {
                 LoginError::Operator(
                     "this answer does not belong to a login started in this browser".into(),
                 )
@@ -313,7 +315,7 @@ impl Logins {
             redirect_uri,
             attempt,
             ..
-        } = begun;
+        } = started_login;
         authorizer
             .end(&plan, client, &redirect_uri, &attempt, answer)
             .await?;
@@ -336,28 +338,29 @@ impl RequiredLogin {
     }
 
     fn covers(&self, party: &LoginParty, scopes: &Scopes) -> bool {
-        self.plan.party == *party && scopes.within(&self.plan.scopes)
+        self.plan.party == *party && scopes.is_subset_of(&self.plan.scopes)
     }
 
-    fn awaits(&self, ticket: &str, answer: &Answer, from: CallbackRoute<'_>) -> bool {
-        let Some(begun) = &self.begun else {
+    fn awaits(&self, ticket: &str, answer: &Answer, route: CallbackRoute<'_>) -> bool {
+        let Some(started) = &self.started else {
             return false;
         };
         let same = |one: &str, other: &str| bool::from(one.as_bytes().ct_eq(other.as_bytes()));
-        let by = match from {
-            CallbackRoute::Browser(shown) => shown
+        let matches_route = match route {
+            CallbackRoute::Browser(browser_secrets) => browser_secrets
                 .iter()
-                .any(|shown| same(shown, begun.browser.expose())),
-            CallbackRoute::Page(from) => same(from, ticket),
+                .any(|browser_secret| same(browser_secret, started.browser.expose())),
+            CallbackRoute::Page(page_ticket) => same(page_ticket, ticket),
         };
-        by && answer
-            .state
-            .as_ref()
-            .is_some_and(|state| same(state.expose(), begun.attempt.state.expose()))
+        matches_route
+            && answer
+                .state
+                .as_ref()
+                .is_some_and(|state| same(state.expose(), started.attempt.state.expose()))
     }
 }
 
-fn owed_at(base: &str, ticket: &str) -> LoginError {
+fn login_required(base: &str, ticket: &str) -> LoginError {
     LoginError::Owed {
         link: Some(link(base, ticket).into()),
     }

@@ -179,7 +179,7 @@ impl Scopes {
     }
 
     /// Reports whether all of these are in `others`.
-    pub fn within(&self, others: &Self) -> bool {
+    pub fn is_subset_of(&self, others: &Self) -> bool {
         self.0.is_subset(&others.0)
     }
 }

@@ -31,21 +31,21 @@ use lease::{HeldLease, LeaseWaiter};
 
 use super::Principal;
 use crate::config::OAuthConfig;
-pub use crate::seal::Sealed;
-use crate::seal::{KeyUse, Keychain, Keys, Sources, draw, state_folder};
+pub use crate::seal::UnsealError;
+use crate::seal::{KeyUse, Keychain, Keys, Sources, fill_random, state_folder};
 
 /// The use of the vault's keys.
 const LOGINS: KeyUse = KeyUse {
-    of: "the vault",
+    store_name: "the vault",
     option: "`vault_key` under `[oauth]`",
     file: "vault.key",
 };
 /// Minimum and maximum interval between checks of a lease that another process holds.
-const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
+const POLL_INTERVALS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
 /// The lease that is held while a key is created, so that only one process creates it.
-const MAKING_KEY: &str = "key";
+const KEY_LEASE: &str = "key";
 /// Number of successive holders for whose lease terms a lease is waited for.
-const HOLDERS: u32 = 4;
+const MAX_HOLDERS: u32 = 4;
 
 /// The vault. Clones share all state.
 #[derive(Clone)]
@@ -69,11 +69,11 @@ pub struct VaultListing {
 
 /// The result of a change of keys.
 #[derive(Debug, Default)]
-pub struct Rekeyed {
+pub struct RekeyResult {
     /// Number of logins that were re-encrypted with the first key.
-    pub anew: usize,
+    pub rekeyed: usize,
     /// Number of logins that already were.
-    pub before: usize,
+    pub unchanged: usize,
     /// Why other logins could not be re-encrypted.
     pub faults: Vec<VaultError>,
 }
@@ -93,12 +93,12 @@ impl Vault {
     /// Fails if there is no folder for it, if other users can access the folder, or if a key given
     /// as a value is not a valid key.
     pub fn open(config: &OAuthConfig) -> Result<Self, VaultError> {
-        let of_user = || state_folder().map(|folder| folder.join("vault"));
+        let default_folder = || state_folder().map(|folder| folder.join("vault"));
         let folder = Folder::new(
             config
                 .vault
                 .clone()
-                .or_else(of_user)
+                .or_else(default_folder)
                 .ok_or(VaultError::NoFolder)?,
         );
         let sources = Sources::new(
@@ -107,7 +107,7 @@ impl Vault {
             &config.earlier_vault_keys,
             folder.path(),
         )?;
-        folder.there()?;
+        folder.exists()?;
         let keys = Keychain::new(sources);
         let turns = Mutex::default();
         Ok(Self(Arc::new(Inner {
@@ -131,7 +131,7 @@ impl Vault {
         upstream: &str,
         principal: &Principal,
     ) -> Result<Option<Account>, VaultError> {
-        let name = name(upstream, principal);
+        let name = file_name(upstream, principal);
         self.off_thread(move |inner| inner.read(&name)).await
     }
 
@@ -145,7 +145,7 @@ impl Vault {
         upstream: &str,
         principal: &Principal,
     ) -> Result<Option<Stamp>, VaultError> {
-        let name = name(upstream, principal);
+        let name = file_name(upstream, principal);
         self.off_thread(move |inner| inner.folder.stamp(&name))
             .await
     }
@@ -166,7 +166,7 @@ impl Vault {
     /// # Errors
     /// Fails if it cannot be removed.
     pub async fn erase(&self, upstream: &str, principal: &Principal) -> Result<bool, VaultError> {
-        let name = name(upstream, principal);
+        let name = file_name(upstream, principal);
         self.off_thread(move |inner| inner.folder.remove(&name))
             .await
     }
@@ -183,22 +183,22 @@ impl Vault {
     ///
     /// # Errors
     /// Fails if the folder cannot be read or the key cannot be obtained.
-    pub async fn rekey(&self) -> Result<Rekeyed, VaultError> {
-        let mut done = Rekeyed::default();
+    pub async fn rekey(&self) -> Result<RekeyResult, VaultError> {
+        let mut result = RekeyResult::default();
         for name in self.off_thread(|inner| inner.folder.sweep()).await? {
-            let sealed = async {
+            let outcome = async {
                 let _lease = self.lease_of(name.clone()).await?;
-                self.off_thread(move |inner| inner.seal_anew(&name)).await
+                self.off_thread(move |inner| inner.reseal(&name)).await
             };
-            match sealed.await {
-                Ok(Some(true)) => done.anew += 1,
-                Ok(Some(false)) => done.before += 1,
+            match outcome.await {
+                Ok(Some(true)) => result.rekeyed += 1,
+                Ok(Some(false)) => result.unchanged += 1,
                 Ok(None) => {}
-                Err(error) if error.is_of_one() => done.faults.push(error),
+                Err(error) if error.concerns_one_login() => result.faults.push(error),
                 Err(error) => return Err(error),
             }
         }
-        Ok(done)
+        Ok(result)
     }
 
     /// Acquires the right to renew a login, among all processes and machines that share the folder.
@@ -207,21 +207,21 @@ impl Vault {
     /// # Errors
     /// Fails if the lease is not available in that time, or if the folder cannot be used.
     pub async fn lease(&self, upstream: &str, principal: &Principal) -> Result<Lease, VaultError> {
-        self.lease_of(name(upstream, principal)).await
+        self.lease_of(file_name(upstream, principal)).await
     }
 
     async fn lease_of(&self, name: String) -> Result<Lease, VaultError> {
-        let patience = self.0.patience();
-        let taken = async {
+        let max_wait = self.0.max_wait();
+        let acquire = async {
             let turn = self.0.turn(&name).lock_owned().await;
             let mut waiter = LeaseWaiter::new(self.0.folder.lease(&name), self.0.lease);
-            let [mut nap, longest] = NAPS;
+            let [mut interval, longest] = POLL_INTERVALS;
             loop {
                 // If the caller has stopped waiting, a lease that was taken is dropped in the
                 // blocking task and so released.
-                let (back, held) = self
+                let (returned, held) = self
                     .off_thread(move |inner| {
-                        inner.folder.make()?;
+                        inner.folder.create()?;
                         let held = waiter.try_take()?;
                         Ok((waiter, held))
                     })
@@ -232,14 +232,14 @@ impl Vault {
                         turn: Some(turn),
                     });
                 }
-                waiter = back;
-                tokio::time::sleep(jittered(nap)).await;
-                nap = (nap * 2).min(longest);
+                waiter = returned;
+                tokio::time::sleep(jittered(interval)).await;
+                interval = (interval * 2).min(longest);
             }
         };
-        tokio::time::timeout(patience, taken)
+        tokio::time::timeout(max_wait, acquire)
             .await
-            .unwrap_or(Err(VaultError::Busy { waited: patience }))
+            .unwrap_or(Err(VaultError::Busy { waited: max_wait }))
     }
 
     /// Runs file operations on a thread that may block.
@@ -248,8 +248,8 @@ impl Vault {
         work: impl FnOnce(&Inner) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
         let inner = self.0.clone();
-        let done = tokio::task::spawn_blocking(move || work(&inner)).await;
-        done.unwrap_or_else(|_| {
+        let result = tokio::task::spawn_blocking(move || work(&inner)).await;
+        result.unwrap_or_else(|_| {
             Err(VaultError::at(self.path())(io::Error::other(
                 "what used it was ended",
             )))
@@ -266,27 +266,31 @@ impl fmt::Debug for Vault {
 impl Lease {
     /// Returns the time for which no other process may take the lease; a request that may take
     /// longer should not be started.
-    pub fn left(&self) -> Duration {
-        self.held.as_ref().map_or(Duration::ZERO, HeldLease::left)
+    pub fn remaining(&self) -> Duration {
+        self.held
+            .as_ref()
+            .map_or(Duration::ZERO, HeldLease::remaining)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         // In this order, so that the next caller in this process finds the lease free.
-        let back = (self.held.take(), self.turn.take());
+        let released = (self.held.take(), self.turn.take());
         match tokio::runtime::Handle::try_current() {
             // A runtime that has shut down drops the closure without running it, and with it the
             // lease.
-            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(back))),
-            Err(_) => drop(back),
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(released))),
+            Err(_) => drop(released),
         }
     }
 }
 
 impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease").field("left", &self.left()).finish()
+        f.debug_struct("Lease")
+            .field("left", &self.remaining())
+            .finish()
     }
 }
 
@@ -295,40 +299,40 @@ impl Inner {
         let Some(file) = self.folder.read(name)? else {
             return Ok(None);
         };
-        let keys = self.keys.to_open(&file)?;
-        let open = seal::open(keys.all(), name, file);
-        open.map(Some).map_err(|why| VaultError::Sealed {
+        let keys = self.keys.keys_to_open(&file)?;
+        let account = seal::open(keys.all(), name, file);
+        account.map(Some).map_err(|why| VaultError::Sealed {
             file: self.folder.file(name),
             why,
         })
     }
 
     fn write(&self, account: &Account) -> Result<(), VaultError> {
-        let name = name(&account.upstream, &account.party.principal);
+        let name = file_name(&account.upstream, &account.party.principal);
         // Opened only to check that it can be: the key of a file that cannot be opened may be
         // recovered later.
         self.read(&name)?;
-        self.put(&name, account)
+        self.write_sealed(&name, account)
     }
 
-    fn put(&self, name: &str, account: &Account) -> Result<(), VaultError> {
-        self.folder.make()?;
+    fn write_sealed(&self, name: &str, account: &Account) -> Result<(), VaultError> {
+        self.folder.create()?;
         let keys = self.keys_to_write()?;
-        let first = keys.seals(self.keys.sources())?;
+        let first = keys.sealing_key(self.keys.sources())?;
         let file =
             seal::seal(first, name, account).map_err(VaultError::at(&self.folder.file(name)))?;
         self.folder.write(name, &file)
     }
 
-    fn seal_anew(&self, name: &str) -> Result<Option<bool>, VaultError> {
+    fn reseal(&self, name: &str) -> Result<Option<bool>, VaultError> {
         let Some(file) = self.folder.read(name)? else {
             return Ok(None);
         };
         if self
             .keys
-            .to_open(&file)?
+            .keys_to_open(&file)?
             .first()
-            .is_some_and(|first| first.sealed(&file))
+            .is_some_and(|first| first.has_sealed(&file))
         {
             // Opened anyway, so that a change of keys reveals damaged files.
             return Ok(self.read(name)?.map(|_| false));
@@ -336,61 +340,62 @@ impl Inner {
         let Some(account) = self.read(name)? else {
             return Ok(None);
         };
-        self.put(name, &account)?;
+        self.write_sealed(name, &account)?;
         Ok(Some(true))
     }
 
     fn list(&self) -> Result<VaultListing, VaultError> {
-        let mut kept = VaultListing::default();
+        let mut listing = VaultListing::default();
         for name in self.folder.sweep()? {
             match self.read(&name) {
-                Ok(account) => kept.accounts.extend(account),
-                Err(error) if error.is_of_one() => kept.faults.push(error),
+                Ok(account) => listing.accounts.extend(account),
+                Err(error) if error.concerns_one_login() => listing.faults.push(error),
                 Err(error) => return Err(error),
             }
         }
-        kept.accounts.sort_by(|a, b| {
+        listing.accounts.sort_by(|a, b| {
             (&a.upstream, &a.party.principal).cmp(&(&b.upstream, &b.party.principal))
         });
-        Ok(kept)
+        Ok(listing)
     }
 
     /// Returns keys that include the first one, which is created if nothing would be lost by that.
     fn keys_to_write(&self) -> Result<Arc<Keys>, VaultError> {
-        let spares = |keys: &Keys| {
+        let check_files = |keys: &Keys| {
             for name in self.folder.sweep()? {
                 if self
                     .folder
                     .read(&name)?
-                    .is_some_and(|file| !keys.fit(&file))
+                    .is_some_and(|file| !keys.has_key_for(&file))
                 {
-                    let at = self.keys.sources().first_named();
+                    let source = self.keys.sources().describe_first();
                     let file = self.folder.file(&name);
                     let hint = "restore the key, or add the one that was used to `earlier_vault_keys` under `[oauth]`";
-                    let told = format!(
-                        "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
+                    let message = format!(
+                        "not found in {source}, but `{}` is encrypted\n  hint: {hint}",
                         file.display()
                     );
-                    return Err(VaultError::Key(told));
+                    return Err(VaultError::Key(message));
                 }
             }
             Ok(())
         };
-        self.keys.to_seal(|| self.wait_to_make_key(), spares)
+        self.keys
+            .keys_to_seal(|| self.wait_to_make_key(), check_files)
     }
 
     fn wait_to_make_key(&self) -> Result<HeldLease, VaultError> {
-        let mut waiter = LeaseWaiter::new(self.folder.lease(MAKING_KEY), self.lease);
+        let mut waiter = LeaseWaiter::new(self.folder.lease(KEY_LEASE), self.lease);
         let began = Instant::now();
-        let patience = self.patience();
+        let max_wait = self.max_wait();
         loop {
             if let Some(held) = waiter.try_take()? {
                 return Ok(held);
             }
-            if began.elapsed() > patience {
-                return Err(VaultError::Busy { waited: patience });
+            if began.elapsed() > max_wait {
+                return Err(VaultError::Busy { waited: max_wait });
             }
-            std::thread::sleep(jittered(NAPS[0]));
+            std::thread::sleep(jittered(POLL_INTERVALS[0]));
         }
     }
 
@@ -405,20 +410,20 @@ impl Inner {
         turn
     }
 
-    fn patience(&self) -> Duration {
-        self.lease * HOLDERS + Duration::from_secs(10)
+    fn max_wait(&self) -> Duration {
+        self.lease * MAX_HOLDERS + Duration::from_secs(10)
     }
 }
 
 /// Returns the file name of a login: a hash of its upstream and principal.
-fn name(upstream: &str, principal: &Principal) -> String {
-    let (kind, who) = match principal {
+fn file_name(upstream: &str, principal: &Principal) -> String {
+    let (kind, owner) = match principal {
         Principal::Gate => ("gate", ""),
         Principal::Agent(name) => ("agent", name.as_str()),
         Principal::User(name) => ("user", name.as_str()),
     };
     let mut hash = Sha256::new_with_prefix(b"lychgate vault: name of a login");
-    for part in [upstream, kind, who] {
+    for part in [upstream, kind, owner] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -426,8 +431,8 @@ fn name(upstream: &str, principal: &Principal) -> String {
 }
 
 /// Returns a somewhat longer duration, so that not all waiting processes check at once.
-fn jittered(nap: Duration) -> Duration {
+fn jittered(interval: Duration) -> Duration {
     let mut byte = [0];
-    draw(&mut byte).unwrap_or_default();
-    nap + nap * u32::from(byte[0]) / 256
+    fill_random(&mut byte).unwrap_or_default();
+    interval + interval * u32::from(byte[0]) / 256
 }

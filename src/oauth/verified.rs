@@ -131,7 +131,7 @@ impl Cache {
         if self
             .keys
             .as_ref()
-            .is_none_or(|known| !Arc::ptr_eq(known, keys))
+            .is_none_or(|current| !Arc::ptr_eq(current, keys))
         {
             *self = Self {
                 keys: Some(keys.clone()),

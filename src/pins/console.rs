@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Lock, PinStore, VisibleChanges, visible};
+use super::{Lock, PinStore, VisibleChanges, visible_changes};
 use crate::document::Fault;
 use crate::inspect::definitions::{Key, Pin, Pins};
 
 impl PinStore {
     /// Returns the pins of every upstream.
-    pub(crate) fn all(&self) -> Arc<Lock> {
-        self.now.load_full()
+    pub(crate) fn all_pins(&self) -> Arc<Lock> {
+        self.current.load_full()
     }
 
     /// Replaces a pinned definition with the held one, if that has this digest: only the definition
@@ -25,23 +25,23 @@ impl PinStore {
     ) -> Result<(bool, VisibleChanges), Vec<Fault>> {
         if let Some(file) = &self.file {
             // The lists for agents change when the file is read again.
-            let approved = file.edit(|lock| approve(lock.of_mut(upstream), key, sha256))?;
+            let approved = file.edit(|lock| approve(lock.upstream_mut(upstream), key, sha256))?;
             return Ok((approved, VisibleChanges::new()));
         }
-        let _changing = self.changing.lock();
-        let before = self.now.load_full();
+        let _file_state = self.file_state.lock();
+        let before = self.current.load_full();
         let mut after = Lock::clone(&before);
-        let approved = approve(after.of_mut(upstream), key, sha256);
-        let seen = visible(&before, &after);
+        let approved = approve(after.upstream_mut(upstream), key, sha256);
+        let changes = visible_changes(&before, &after);
         self.store(&before, after);
-        Ok((approved, seen))
+        Ok((approved, changes))
     }
 }
 
 fn approve(pins: &mut Pins, key: &Key, sha256: &str) -> bool {
     let held = pins
         .get(key)
-        .and_then(|pin| pin.held.clone())
+        .and_then(|pin| pin.pending.clone())
         .filter(|held| held.content.digest() == sha256);
     let approved = held.is_some();
     if let Some(held) = held {
@@ -49,7 +49,7 @@ fn approve(pins: &mut Pins, key: &Key, sha256: &str) -> bool {
             key.clone(),
             Pin {
                 content: Some(held.content),
-                held: None,
+                pending: None,
             },
         );
     }

@@ -14,7 +14,7 @@ use crate::document::Fault;
 /// Maximum length of a lock file, in bytes.
 const FILE_BYTES: u64 = 64 << 20;
 /// Maximum time to wait for another process that has locked the file.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Identifies a state of the file; `None` if it does not exist.
 pub(crate) type Stamp = Option<(u64, i64, i64, u64)>;
@@ -72,11 +72,11 @@ impl LockFile {
         &self,
         change: impl FnOnce(&mut Lock),
     ) -> Result<(Lock, Stamp), Vec<Fault>> {
-        let _held = self.hold().map_err(|error| self.fault(&error))?;
+        let _folder_lock = self.lock_folder().map_err(|error| self.fault(&error))?;
         let mut lock = self.read()?;
-        let before = lock.written();
+        let before = lock.to_text();
         change(&mut lock);
-        let after = lock.written();
+        let after = lock.to_text();
         if after != before {
             self.write(&after).map_err(|error| self.fault(&error))?;
         }
@@ -89,13 +89,13 @@ impl LockFile {
     /// # Errors
     /// The file cannot be read or written; it is unchanged.
     pub fn edit<T: Default>(&self, change: impl FnOnce(&mut Lock) -> T) -> Result<T, Vec<Fault>> {
-        let mut said = T::default();
-        self.change(|lock| said = change(lock))?;
-        Ok(said)
+        let mut result = T::default();
+        self.change(|lock| result = change(lock))?;
+        Ok(result)
     }
 
     /// Locks the folder, since each change replaces the file itself.
-    fn hold(&self) -> io::Result<File> {
+    fn lock_folder(&self) -> io::Result<File> {
         let folder = self
             .0
             .parent()
@@ -107,7 +107,7 @@ impl LockFile {
         loop {
             match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(folder),
-                Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < PATIENCE => {
+                Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < LOCK_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) => {

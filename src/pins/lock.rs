@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use crate::config::ChangeClass;
 use crate::document::{self, Fault, Table};
-use crate::inspect::definitions::{Content, HeldDefinition, Key, Kind, Pin, Pins};
+use crate::inspect::definitions::{Content, Key, Kind, PendingDefinition, Pin, Pins};
 
 const HEAD: &str = "\
 # What MCP servers say of their tools, prompts and resources, as lychgate first saw it or as it was approved. Keep it in
 # version control; `lychgate pins` lists, compares, approves and resets. `held` waits for `lychgate pins approve`.
 format = 1
 ";
-const BROKEN: &str = "bring the file back from version control, or drop the pin with `lychgate pins reset` from a file that reads";
+const REPAIR_HINT: &str = "bring the file back from version control, or drop the pin with `lychgate pins reset` from a file that reads";
 
 /// The pins of every upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl Lock {
             let mut lock = Self::default();
             root.integer("format", 1..=1);
             for table in root.tables("pin") {
-                if let Some((upstream, key, pin)) = pin(&table) {
-                    let pins = lock.of_mut(&upstream);
+                if let Some((upstream, key, pin)) = read_pin(&table) {
+                    let pins = lock.upstream_mut(&upstream);
                     if pins.get(&key).is_some() {
                         table.fault(
                             format!("`{}` is pinned twice", key.name),
@@ -51,29 +51,29 @@ impl Lock {
     }
 
     /// Returns the text of the file.
-    pub fn written(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut out = HEAD.to_owned();
         for (upstream, pins) in &self.0 {
             for (key, pin) in pins.iter() {
-                let upstream = basic(upstream);
+                let upstream = basic_string(upstream);
                 let kind = key.kind.name();
-                let name = basic(&key.name);
+                let name = basic_string(&key.name);
                 // Writing to a `String` cannot fail.
                 let _infallible = write!(
                     out,
                     "\n[[pin]]\nupstream = {upstream}\nkind = \"{kind}\"\nname = {name}\n"
                 );
                 if let Some(content) = &pin.content {
-                    definition(&mut out, "", content);
+                    write_definition(&mut out, "", content);
                 }
-                if let Some(held) = &pin.held {
+                if let Some(held) = &pin.pending {
                     let classes: Vec<String> = held
                         .classes
                         .iter()
                         .map(|class| format!("\"{}\"", class.name()))
                         .collect();
                     let _infallible = writeln!(out, "held = [{}]", classes.join(", "));
-                    definition(&mut out, "held_", &held.content);
+                    write_definition(&mut out, "held_", &held.content);
                 }
             }
         }
@@ -86,7 +86,7 @@ impl Lock {
     }
 
     /// Returns the pins of one upstream, to be changed.
-    pub fn of_mut(&mut self, upstream: &str) -> &mut Pins {
+    pub fn upstream_mut(&mut self, upstream: &str) -> &mut Pins {
         Arc::make_mut(self.0.entry(upstream.into()).or_default())
     }
 
@@ -96,7 +96,7 @@ impl Lock {
     }
 }
 
-fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
+fn read_pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     let hint = "each pin has `upstream`, `kind`, `name`, `sha256` and `definition`";
     let upstream = table.required("upstream", hint);
     let words = Kind::ALL.map(|kind| (kind.name(), kind));
@@ -107,7 +107,7 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     let name = table.required("name", hint);
     let kind = kind?;
     let content = if table.has("definition") || !table.has("held") {
-        content(table, "", kind)
+        read_content(table, "", kind)
     } else {
         None
     };
@@ -115,17 +115,17 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
         let classes = table.strings("held").into_iter().filter_map(|word| {
             let class = ChangeClass::named(&word.value);
             if class.is_none() {
-                let known = ChangeClass::WORDS.map(|(word, _)| word);
+                let known_words = ChangeClass::WORDS.map(|(word, _)| word);
                 table.fault_at(
                     &word.place,
                     format!("no such class: `{}`", word.value),
-                    Some(&document::suggest(&word.value, &known)),
+                    Some(&document::suggest(&word.value, &known_words)),
                 );
             }
             class
         });
         let classes = classes.collect();
-        content_held(table, kind).map(|content| HeldDefinition { content, classes })
+        read_held_content(table, kind).map(|content| PendingDefinition { content, classes })
     } else {
         None
     };
@@ -135,20 +135,23 @@ fn pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
             kind,
             name: name?.value.into(),
         },
-        Pin { content, held },
+        Pin {
+            content,
+            pending: held,
+        },
     ))
 }
 
-fn content_held(table: &Table<'_>, kind: Kind) -> Option<Content> {
-    content(table, "held_", kind)
+fn read_held_content(table: &Table<'_>, kind: Kind) -> Option<Content> {
+    read_content(table, "held_", kind)
 }
 
-fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
+fn read_content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
     let key = format!("{prefix}definition");
     let digest = format!("{prefix}sha256");
-    let written = table.required(&key, "the definition as JSON")?;
+    let text = table.required(&key, "the definition as JSON")?;
     let digest = table.required(&digest, "the SHA-256 of the definition")?;
-    match Content::read(&written.value, kind) {
+    match Content::read(&text.value, kind) {
         Ok(content) if content.digest() == digest.value => Some(content),
         Ok(_) => {
             table.fault_at(
@@ -157,22 +160,22 @@ fn content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {
                     "`{}` is not that of the definition: it was changed",
                     digest.value
                 ),
-                Some(BROKEN),
+                Some(REPAIR_HINT),
             );
             None
         }
         Err(error) => {
             table.fault_at(
-                &written.place,
+                &text.place,
                 format!("`{key}` cannot be read: {error}"),
-                Some(BROKEN),
+                Some(REPAIR_HINT),
             );
             None
         }
     }
 }
 
-fn definition(out: &mut String, prefix: &str, content: &Content) {
+fn write_definition(out: &mut String, prefix: &str, content: &Content) {
     // No literal of TOML can contain three quotes, and JSON has another way to write one.
     let text = content.pretty().replace("'''", "''\\u0027");
     let _infallible = write!(
@@ -183,7 +186,7 @@ fn definition(out: &mut String, prefix: &str, content: &Content) {
 }
 
 /// Returns a basic string of TOML in which every character is visible.
-fn basic(text: &str) -> String {
+fn basic_string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -209,7 +212,7 @@ mod tests {
         let content = Content::read(TOOL, Kind::Tool).unwrap();
         let other = Content::read(r#"{"name":"a","description":"You must."}"#, Kind::Tool).unwrap();
         let mut lock = Lock::default();
-        let held = HeldDefinition {
+        let held = PendingDefinition {
             content: other.clone(),
             classes: vec![ChangeClass::NewImperativeText, ChangeClass::Cosmetic],
         };
@@ -217,28 +220,28 @@ mod tests {
             kind: Kind::Tool,
             name: name.into(),
         };
-        lock.of_mut("up").insert(
+        lock.upstream_mut("up").insert(
             key("a"),
             Pin {
                 content: Some(content.clone()),
-                held: Some(held.clone()),
+                pending: Some(held.clone()),
             },
         );
-        lock.of_mut("up").insert(
+        lock.upstream_mut("up").insert(
             key("b\"\u{200b}ü"),
             Pin {
                 content: None,
-                held: Some(held),
+                pending: Some(held),
             },
         );
-        lock.of_mut("ab").insert(
+        lock.upstream_mut("ab").insert(
             Key {
                 kind: Kind::Prompt,
                 name: "p".into(),
             },
             Pin {
                 content: Some(other),
-                held: None,
+                pending: None,
             },
         );
         lock
@@ -246,9 +249,9 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_the_same() {
-        let text = lock().written();
-        let read = Lock::read("l", &text).unwrap();
-        assert_eq!((read.written(), &read), (text.clone(), &lock()));
+        let text = lock().to_text();
+        let parsed = Lock::read("l", &text).unwrap();
+        assert_eq!((parsed.to_text(), &parsed), (text.clone(), &lock()));
         assert!(
             text.find("upstream = \"ab\"") < text.find("upstream = \"up\"")
                 && !text.contains('\u{202e}'),
@@ -259,8 +262,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
-        let text = lock().written();
-        let told = |text: &str| {
+        let text = lock().to_text();
+        let faults = |text: &str| {
             Lock::read("l", text)
                 .unwrap_err()
                 .iter()
@@ -270,14 +273,23 @@ mod tests {
         };
         let changed = text.replacen("You must.", "You may.", 1);
         assert!(
-            told(&changed).starts_with("l:9:10: `") && told(&changed).contains("it was changed"),
+            faults(&changed).starts_with("l:9:10: `")
+                && faults(&changed).contains("it was changed"),
             "{}",
-            told(&changed)
+            faults(&changed)
         );
         let conflict = text.replacen("[[pin]]", "<<<<<<< HEAD\n[[pin]]", 1);
-        assert!(told(&conflict).starts_with("l:5:"), "{}", told(&conflict));
+        assert!(
+            faults(&conflict).starts_with("l:5:"),
+            "{}",
+            faults(&conflict)
+        );
         let twice = format!("{text}{}", text.split_once("\n\n").unwrap().1);
-        assert!(told(&twice).contains("is pinned twice"), "{}", told(&twice));
-        assert!(told("format = 1\n[[pin]]\nkind = \"tul\"\n").contains("did you mean `tool`?"));
+        assert!(
+            faults(&twice).contains("is pinned twice"),
+            "{}",
+            faults(&twice)
+        );
+        assert!(faults("format = 1\n[[pin]]\nkind = \"tul\"\n").contains("did you mean `tool`?"));
     }
 }

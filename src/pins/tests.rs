@@ -15,7 +15,7 @@ fn key() -> Key {
     }
 }
 
-fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> Listed {
+fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> ListComparison {
     let classes = if pinned.is_some() {
         vec![ChangeClass::Other]
     } else {
@@ -28,12 +28,12 @@ fn seen(pinned: Option<&str>, text: &str, action: ChangeAction) -> Listed {
         pinned,
         classes,
         action,
-        waits: false,
+        is_pending: false,
     };
-    Listed {
-        seen: vec![seen],
-        ended: vec![Kind::Tool],
-        ..Listed::default()
+    ListComparison {
+        new_definitions: vec![seen],
+        ended_kinds: vec![Kind::Tool],
+        ..ListComparison::default()
     }
 }
 
@@ -44,13 +44,15 @@ fn processes_that_share_a_file_agree() {
     let one = PinStore::open(Some(&path)).unwrap();
     let two = PinStore::open(Some(&path)).unwrap();
     assert_eq!(
-        one.keep("up", &seen(None, "old", ChangeAction::Pass)).first,
+        one.update("up", &seen(None, "old", ChangeAction::Pass))
+            .first_seen,
         1
     );
     // The other process has not seen a list yet. What it sees first is already pinned, so it takes
     // over that pin.
     assert_eq!(
-        two.keep("up", &seen(None, "new", ChangeAction::Pass)).first,
+        two.update("up", &seen(None, "new", ChangeAction::Pass))
+            .first_seen,
         0
     );
     assert_eq!(
@@ -58,8 +60,8 @@ fn processes_that_share_a_file_agree() {
         Some(content("old"))
     );
     assert_eq!(
-        two.keep("up", &seen(Some("old"), "new", ChangeAction::Hold))
-            .became
+        two.update("up", &seen(Some("old"), "new", ChangeAction::Hold))
+            .events
             .len(),
         1
     );
@@ -69,7 +71,7 @@ fn processes_that_share_a_file_agree() {
         one.for_upstream("up")
             .get(&key())
             .unwrap()
-            .held
+            .pending
             .as_ref()
             .unwrap()
             .content,
@@ -92,7 +94,7 @@ fn many_at_once_lose_nothing() {
             scope.spawn(move || {
                 let store = PinStore::open(Some(path)).unwrap();
                 for n in 0..5 {
-                    store.keep(
+                    store.update(
                         &format!("up-{writer}-{n}"),
                         &seen(None, "old", ChangeAction::Pass),
                     );
@@ -108,42 +110,49 @@ fn what_is_broken_is_neither_used_nor_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lychgate.lock");
     let store = PinStore::open(Some(&path)).unwrap();
-    store.keep("up", &seen(None, "old", ChangeAction::Pass));
+    store.update("up", &seen(None, "old", ChangeAction::Pass));
     std::fs::write(&path, "[[pin]\n").unwrap();
     let fault = store.reload().unwrap_err().remove(0);
     assert_eq!((fault.line, fault.column), (1, 7), "{fault}");
-    let kept = store.keep("up", &seen(Some("old"), "new", ChangeAction::Hold));
+    let kept = store.update("up", &seen(Some("old"), "new", ChangeAction::Hold));
     assert_eq!(
-        (kept.faults.len(), kept.became.len()),
+        (kept.faults.len(), kept.events.len()),
         (1, 1),
         "it holds in memory"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "[[pin]\n");
-    assert!(store.for_upstream("up").get(&key()).unwrap().held.is_some());
+    assert!(
+        store
+            .for_upstream("up")
+            .get(&key())
+            .unwrap()
+            .pending
+            .is_some()
+    );
     assert!(PinStore::open(Some(&path)).is_err());
 }
 
 #[test]
 fn what_is_gone_is_told_once_and_stays_pinned() {
     let store = PinStore::open(None).unwrap();
-    store.keep("up", &seen(None, "old", ChangeAction::Pass));
-    let gone = Listed {
-        gone: vec![key()],
-        ended: vec![Kind::Tool],
-        ..Listed::default()
+    store.update("up", &seen(None, "old", ChangeAction::Pass));
+    let gone = ListComparison {
+        removed: vec![key()],
+        ended_kinds: vec![Kind::Tool],
+        ..ListComparison::default()
     };
     assert_eq!(
-        store.keep("up", &gone).became[0].classes,
+        store.update("up", &gone).events[0].classes,
         [ChangeClass::Gone]
     );
-    assert!(store.keep("up", &gone).became.is_empty());
-    store.keep(
+    assert!(store.update("up", &gone).events.is_empty());
+    store.update(
         "up",
-        &Listed {
-            ended: vec![Kind::Tool],
-            ..Listed::default()
+        &ListComparison {
+            ended_kinds: vec![Kind::Tool],
+            ..ListComparison::default()
         },
     );
-    assert_eq!(store.keep("up", &gone).became.len(), 1, "it was back");
+    assert_eq!(store.update("up", &gone).events.len(), 1, "it was back");
     assert!(store.for_upstream("up").get(&key()).is_some());
 }

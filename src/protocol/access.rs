@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{AgentName, UpstreamName};
 use crate::config::{AccessConfig, Lists};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// The access rights of one caller.
 ///
@@ -56,11 +56,11 @@ impl ItemKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DenialReason {
     /// No table matches the caller.
-    Nobody,
+    NoTable,
     /// A table denies it.
-    Listed(Box<str>),
+    DeniedBy(Box<str>),
     /// None of these tables allows it.
-    NotListed(Box<str>),
+    NotAllowed(Box<str>),
     /// This table restricts the caller to reading, and the tool is not known to be read-only.
     ReadOnly(Box<str>),
 }
@@ -68,9 +68,9 @@ pub enum DenialReason {
 impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nobody => f.write_str("no `[access]` table matches this caller"),
-            Self::Listed(table) => write!(f, "`[access.{table}]` denies it"),
-            Self::NotListed(tables) => write!(f, "it is not allowed by `[access]` table {tables}"),
+            Self::NoTable => f.write_str("no `[access]` table matches this caller"),
+            Self::DeniedBy(table) => write!(f, "`[access.{table}]` denies it"),
+            Self::NotAllowed(tables) => write!(f, "it is not allowed by `[access]` table {tables}"),
             Self::ReadOnly(table) => write!(
                 f,
                 "`[access.{table}]` is read-only, and the tool is not known to be read-only"
@@ -95,7 +95,7 @@ impl Access {
             let fits = |globs: &[String], name: &str| {
                 globs
                     .iter()
-                    .filter(|glob| glob_fits(glob, name))
+                    .filter(|glob| glob_matches(glob, name))
                     .any(|glob| glob != "*")
             };
             let everyone = |globs: &[String]| globs.iter().any(|glob| glob == "*");
@@ -112,18 +112,18 @@ impl Access {
                 None
             }
         };
-        let fitting: Vec<(u8, &Arc<AccessConfig>)> = tables
+        let matching: Vec<(u8, &Arc<AccessConfig>)> = tables
             .iter()
             .filter_map(|table| Some((nearness(table)?, table)))
             .collect();
-        let near = fitting.iter().map(|(near, _)| *near).max();
-        let nearest = fitting
+        let near = matching.iter().map(|(near, _)| *near).max();
+        let nearest = matching
             .iter()
             .filter(|(of, _)| Some(*of) == near)
             .map(|(_, table)| (*table).clone())
             .collect();
         Some(Arc::new(Self {
-            tables: fitting
+            tables: matching
                 .into_iter()
                 .map(|(_, table)| table.clone())
                 .collect(),
@@ -135,8 +135,8 @@ impl Access {
     ///
     /// # Errors
     /// The reason why it may not.
-    pub fn upstream(&self, name: &UpstreamName) -> Result<(), DenialReason> {
-        self.may(
+    pub fn check_upstream(&self, name: &UpstreamName) -> Result<(), DenialReason> {
+        self.check(
             &name.0,
             |lists| &lists.upstreams,
             |lists| lists.upstreams.as_ref(),
@@ -148,42 +148,42 @@ impl Access {
     ///
     /// # Errors
     /// The reason why it may not.
-    pub fn thing(
+    pub fn check_item(
         &self,
-        thing: ItemKind,
+        kind: ItemKind,
         upstream: &UpstreamName,
         name: &str,
         hint: impl Fn() -> Option<bool>,
     ) -> Result<(), DenialReason> {
-        self.upstream(upstream)?;
+        self.check_upstream(upstream)?;
         let full = format!("{upstream}/{name}");
-        self.may(
+        self.check(
             &full,
-            |lists| thing.list(lists),
-            |lists| thing.list(lists).as_ref(),
+            |lists| kind.list(lists),
+            |lists| kind.list(lists).as_ref(),
         )?;
-        if thing != ItemKind::Tool {
+        if kind != ItemKind::Tool {
             return Ok(());
         }
-        let reads = |table: &AccessConfig| {
-            if any(&table.writing_tools, &full) {
+        let is_read_only = |table: &AccessConfig| {
+            if matches_any(&table.writing_tools, &full) {
                 false
             } else {
-                any(&table.reading_tools, &full)
-                    || any(&table.trust_annotations, &upstream.0) && hint() == Some(true)
+                matches_any(&table.reading_tools, &full)
+                    || matches_any(&table.trust_annotations, &upstream.0) && hint() == Some(true)
             }
         };
         match self
             .tables
             .iter()
-            .find(|table| table.read_only && !reads(table))
+            .find(|table| table.read_only && !is_read_only(table))
         {
             Some(table) => Err(DenialReason::ReadOnly(table.name.as_str().into())),
             None => Ok(()),
         }
     }
 
-    fn may(
+    fn check(
         &self,
         name: &str,
         denies: impl Fn(&Lists<Vec<String>>) -> &Vec<String>,
@@ -192,17 +192,17 @@ impl Access {
         if let Some(table) = self
             .tables
             .iter()
-            .find(|table| any(denies(&table.deny), name))
+            .find(|table| matches_any(denies(&table.deny), name))
         {
-            return Err(DenialReason::Listed(table.name.as_str().into()));
+            return Err(DenialReason::DeniedBy(table.name.as_str().into()));
         }
         if self.nearest.is_empty() {
-            return Err(DenialReason::Nobody);
+            return Err(DenialReason::NoTable);
         }
         if self
             .nearest
             .iter()
-            .any(|table| allows(&table.allow).is_none_or(|globs| any(globs, name)))
+            .any(|table| allows(&table.allow).is_none_or(|globs| matches_any(globs, name)))
         {
             return Ok(());
         }
@@ -211,12 +211,12 @@ impl Access {
             .iter()
             .map(|table| format!("`{}`", table.name))
             .collect();
-        Err(DenialReason::NotListed(tables.join(", ").into()))
+        Err(DenialReason::NotAllowed(tables.join(", ").into()))
     }
 }
 
-fn any(globs: &[String], name: &str) -> bool {
-    globs.iter().any(|glob| glob_fits(glob, name))
+fn matches_any(globs: &[String], name: &str) -> bool {
+    globs.iter().any(|glob| glob_matches(glob, name))
 }
 
 #[cfg(test)]
@@ -236,7 +236,7 @@ mod tests {
     fn tool(access: &Access, full: &str, hint: Option<bool>) -> bool {
         let (upstream, name) = full.split_once('/').unwrap();
         access
-            .thing(ItemKind::Tool, &UpstreamName(upstream.into()), name, || {
+            .check_item(ItemKind::Tool, &UpstreamName(upstream.into()), name, || {
                 hint
             })
             .is_ok()
@@ -301,8 +301,8 @@ mod tests {
         }
         let nobody = access(&tables[1..2], "x", None, &[]);
         assert_eq!(
-            nobody.upstream(&UpstreamName("github".into())),
-            Err(DenialReason::Nobody)
+            nobody.check_upstream(&UpstreamName("github".into())),
+            Err(DenialReason::NoTable)
         );
         assert!(Access::for_caller(&[], &AgentName("x".into()), None, &[]).is_none());
     }
@@ -331,7 +331,7 @@ mod tests {
             assert_eq!(tool(&ann, full, hint), may, "{full} {hint:?}");
         }
         assert!(
-            ann.thing(ItemKind::Prompt, &UpstreamName("docs".into()), "p", || None)
+            ann.check_item(ItemKind::Prompt, &UpstreamName("docs".into()), "p", || None)
                 .is_ok()
         );
     }

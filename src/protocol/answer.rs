@@ -27,7 +27,7 @@ pub struct RefusalReason {
 /// Returns the substitute for a request's answer: for a tool call a tool result with `isError`,
 /// since models read those and may not read protocol errors (2025-11-25 and 2026-07-28,
 /// `server/tools`, Error Handling); otherwise an error.
-pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason) -> String {
+pub fn refusal_answer(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason) -> String {
     let RefusalReason { text, rule, audit } = reason;
     let meta = format!(
         r#"{{"lychgate/rule":{},"lychgate/audit":"{audit}"}}"#,
@@ -49,7 +49,7 @@ pub fn instead(id: &str, method: Option<&str>, era: Era, reason: &RefusalReason)
 
 /// Returns the result that makes the agent ask its user and then repeat the call (2026-07-28,
 /// MRTR). `asks` is JSON.
-pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
+pub fn input_required(id: &str, asks: &str, state: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{asks},"requestState":{}}}}}"#,
         quote(state)
@@ -60,7 +60,7 @@ pub fn wants_input(id: &str, asks: &str, state: &str) -> String {
 /// that does not have it (2025-11-25, `server/tools`, `server/prompts`, `server/resources`, Error
 /// Handling): `unknown` lists those items, each with the name that it requests. Returns `None` if
 /// no answer is expected.
-pub fn unknown(
+pub fn answer_unknown(
     context: &Context,
     message: &Message,
     unknown: &[(usize, ItemKind, &str)],
@@ -126,8 +126,8 @@ pub fn error(id: Option<&str>, code: i32, text: &str, data: Option<&str>) -> Str
 /// a reason was dropped because another item of its batch was refused.
 pub fn refuse(context: &Context, message: &Message, reasons: &[Option<RefusalReason>]) -> Reply {
     refusals(context, message, reasons).map_or_else(
-        || empty(StatusCode::ACCEPTED),
-        |text| body(StatusCode::OK, text),
+        || empty_reply(StatusCode::ACCEPTED),
+        |text| body_reply(StatusCode::OK, text),
     )
 }
 
@@ -137,7 +137,7 @@ pub fn refusals(
     message: &Message,
     reasons: &[Option<RefusalReason>],
 ) -> Option<String> {
-    let other = reasons.iter().flatten().next();
+    let first_reason = reasons.iter().flatten().next();
     let answers: Vec<String> = message
         .envelopes()
         .iter()
@@ -146,10 +146,10 @@ pub fn refusals(
         .filter_map(|(item, envelope)| {
             let id = message.id(envelope)?;
             match reasons.get(item).and_then(Option::as_ref) {
-                Some(reason) => Some(instead(id, envelope.method(), context.era, reason)),
-                None => other.map(|other| {
+                Some(reason) => Some(refusal_answer(id, envelope.method(), context.era, reason)),
+                None => first_reason.map(|other| {
                     let text = "Not sent: another message of the same batch was refused. Send it on its own.".to_owned();
-                    instead(id, envelope.method(), context.era, &RefusalReason { text, ..other.clone() })
+                    refusal_answer(id, envelope.method(), context.era, &RefusalReason { text, ..other.clone() })
                 }),
             }
         })
@@ -163,7 +163,7 @@ pub fn refusals(
 
 /// Returns the replacement that the agent gets for a message from the server that is not passed on:
 /// an answer in place of an answer; `None` for a notification or a request, which are dropped.
-pub fn withheld(
+pub fn withheld_answer(
     context: &Context,
     message: &Message,
     envelope: &Envelope,
@@ -174,9 +174,9 @@ pub fn withheld(
             let id = message.id(envelope);
             let method = id
                 .and_then(|id| context.open_request(id))
-                .map(|asked| &*asked.method);
+                .map(|request| &*request.method);
             match id {
-                Some(id) => Some(instead(id, method, context.era, reason)),
+                Some(id) => Some(refusal_answer(id, method, context.era, reason)),
                 None => Some(error(None, REFUSED, &reason.text, None)),
             }
         }
@@ -185,16 +185,20 @@ pub fn withheld(
 }
 
 /// Answers a call that failed. `message` is the agent's message, if it could be parsed.
-pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Message>) -> Reply {
+pub fn failure_reply(
+    error: &CallError,
+    context: Option<&Context>,
+    message: Option<&Message>,
+) -> Reply {
     let (status, code) = status(error);
-    let answers = message.map_or_else(Vec::new, |message| unsent(error, context, message));
+    let answers = message.map_or_else(Vec::new, |message| unsent_answers(error, context, message));
     let mut reply = match (answers.as_slice(), message.is_some_and(Message::is_batch)) {
         ([answer], false) => {
-            let called = message
+            let is_tool_call = message
                 .and_then(Message::single)
                 .is_some_and(|envelope| envelope.method() == Some("tools/call"));
-            body(
-                if called && error.tells_the_model() {
+            body_reply(
+                if is_tool_call && error.is_for_model() {
                     StatusCode::OK
                 } else {
                     status
@@ -202,18 +206,18 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
                 answer.clone(),
             )
         }
-        ([_, ..], _) => body(status, format!("[{}]", answers.join(","))),
+        ([_, ..], _) => body_reply(status, format!("[{}]", answers.join(","))),
         ([], _) if matches!(error, CallError::UnknownSession | CallError::NotOffered) => {
-            empty(status)
+            empty_reply(status)
         }
-        ([], _) => body(
+        ([], _) => body_reply(
             status,
             self::error(None, code, &sentence(error, context), None),
         ),
     };
     if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
         let wait = if let CallError::TooFast { wait, .. } = error {
-            seconds(*wait)
+            whole_seconds(*wait)
         } else {
             1
         };
@@ -226,7 +230,11 @@ pub fn failed(error: &CallError, context: Option<&Context>, message: Option<&Mes
 
 /// Returns an answer to each request of a message that was not sent: a tool result if the model
 /// should see the failure, otherwise an error.
-pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message) -> Vec<String> {
+pub fn unsent_answers(
+    failure: &CallError,
+    context: Option<&Context>,
+    message: &Message,
+) -> Vec<String> {
     let code = status(failure).1;
     let text = sentence(failure, context);
     let requests = message
@@ -237,9 +245,9 @@ pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message)
         let id = message.id(envelope)?;
         // The model can act on it or pass it on to its user; a protocol error may never reach
         // either.
-        let told = failure.tells_the_model() && envelope.method() == Some("tools/call");
+        let as_tool_result = failure.is_for_model() && envelope.method() == Some("tools/call");
         let era = context.map_or(Era::Legacy, |context| context.era);
-        Some(if told {
+        Some(if as_tool_result {
             tool_error(id, era, &text)
         } else {
             error(Some(id), code, &text, None)
@@ -249,12 +257,12 @@ pub fn unsent(failure: &CallError, context: Option<&Context>, message: &Message)
 }
 
 /// Returns a duration in whole seconds, rounded up.
-fn seconds(wait: std::time::Duration) -> u64 {
+fn whole_seconds(wait: std::time::Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 /// Returns the error in place of an answer that did not arrive, for transports without HTTP.
-pub fn broken(id: Option<&str>, failure: &CallError, context: &Context) -> String {
+pub fn missing_answer_error(id: Option<&str>, failure: &CallError, context: &Context) -> String {
     error(
         id,
         status(failure).1,
@@ -308,7 +316,7 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         CallError::Limit("request_read_seconds") => (StatusCode::REQUEST_TIMEOUT, -32603),
         CallError::UnknownSession => (StatusCode::NOT_FOUND, -32600),
         CallError::NotOffered => (StatusCode::METHOD_NOT_ALLOWED, -32600),
-        CallError::Limit(_) | CallError::TooFast { .. } | CallError::Spent { .. } => {
+        CallError::Limit(_) | CallError::TooFast { .. } | CallError::BudgetSpent { .. } => {
             (StatusCode::TOO_MANY_REQUESTS, -32603)
         }
         CallError::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, -32602),
@@ -324,7 +332,7 @@ fn status(error: &CallError) -> (StatusCode, i32) {
         },
         // The agent's client shows its user the text of an answer, but for a failed request often
         // only the status.
-        CallError::LoginOwed { .. } | CallError::NoToken(_) => (StatusCode::OK, -32603),
+        CallError::LoginRequired { .. } | CallError::NoToken(_) => (StatusCode::OK, -32603),
         CallError::Silent(_) => (StatusCode::GATEWAY_TIMEOUT, -32603),
         CallError::Audit(_) | CallError::Draining => (StatusCode::SERVICE_UNAVAILABLE, -32603),
     }
@@ -350,8 +358,8 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
             "Too much data is in flight. Wait for earlier calls to end, then try again.".to_owned()
         }
         CallError::Limit(_) | CallError::Draining => "Try again in a moment.".to_owned(),
-        CallError::TooFast { wait, .. } => format!("Nothing was sent. Wait {} s, then send the call again.", seconds(*wait)),
-        CallError::Spent { .. } => {
+        CallError::TooFast { wait, .. } => format!("Nothing was sent. Wait {} s, then send the call again.", whole_seconds(*wait)),
+        CallError::BudgetSpent { .. } => {
             "Nothing was sent; no further calls of this session will be. Tell your user what remains to be done.".to_owned()
         }
         CallError::TooLong { .. } => "Nothing was sent. Send less at a time.".to_owned(),
@@ -374,10 +382,10 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
             format!("The gateway withheld it: ask its operator to look at {upstream}.")
         }
         CallError::AuthRequired => format!("Ask the gateway's operator to log in to {upstream}."),
-        CallError::LoginOwed { link: Some(link) } => {
+        CallError::LoginRequired { link: Some(link) } => {
             format!("Nothing was sent. Ask your user to open {link} and to log in to {upstream}, then make the call again.")
         }
-        CallError::LoginOwed { link: None } => {
+        CallError::LoginRequired { link: None } => {
             format!("Nothing was sent. Ask the gateway's operator to log in to {upstream} with `lychgate login`.")
         }
         CallError::NoToken(_) => format!("Nothing was sent. Ask the gateway's operator to check {upstream}."),
@@ -391,7 +399,7 @@ fn sentence(error: &CallError, context: Option<&Context>) -> String {
 }
 
 /// Returns a reply with a JSON body.
-pub fn body(status: StatusCode, json: String) -> Reply {
+pub fn body_reply(status: StatusCode, json: String) -> Reply {
     let frames = Frames::one(Frame::inspected(json));
     Reply {
         status,
@@ -402,7 +410,7 @@ pub fn body(status: StatusCode, json: String) -> Reply {
 }
 
 /// Returns a reply without a body.
-pub fn empty(status: StatusCode) -> Reply {
+pub fn empty_reply(status: StatusCode) -> Reply {
     let mut headers = HeaderMap::new();
     if status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(http::header::ALLOW, HeaderValue::from_static("POST"));
@@ -416,7 +424,7 @@ pub fn empty(status: StatusCode) -> Reply {
 }
 
 /// Returns the session that a reply opens, if it names one.
-pub fn session(reply: &Reply) -> Option<super::SessionId> {
+pub fn opened_session(reply: &Reply) -> Option<super::SessionId> {
     reply
         .headers
         .get(header::SESSION)
@@ -460,13 +468,13 @@ mod tests {
             message(r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}"#);
         let reply = refuse(&context(Era::Modern), &call, &[Some(reason())]);
         assert_eq!(reply.status, StatusCode::OK);
-        let said = text(reply).await;
+        let answer = text(reply).await;
         assert_eq!(
-            said,
+            answer,
             r#"{"jsonrpc":"2.0","id":"x","result":{"resultType":"complete","content":[{"type":"text","text":"Blocked: \"no\"."}],"isError":true,"_meta":{"lychgate/rule":"r","lychgate/audit":"00000000-0000-0000-0000-000000000000"}}}"#
         );
-        let said = text(refuse(&context(Era::Legacy), &call, &[Some(reason())])).await;
-        assert!(!said.contains("resultType"));
+        let answer = text(refuse(&context(Era::Legacy), &call, &[Some(reason())])).await;
+        assert!(!answer.contains("resultType"));
     }
 
     #[tokio::test]
@@ -474,17 +482,17 @@ mod tests {
         let batch = message(
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"tools/call"}]"#,
         );
-        let said = text(refuse(
+        let answer = text(refuse(
             &context(Era::Legacy),
             &batch,
             &[None, None, Some(reason())],
         ))
         .await;
-        let answers = message(&said);
+        let answers = message(&answer);
         assert_eq!(answers.envelopes().len(), 2);
         assert!(
-            said.contains(r#""code":1403"#) && said.contains(r#""isError":true"#),
-            "{said}"
+            answer.contains(r#""code":1403"#) && answer.contains(r#""isError":true"#),
+            "{answer}"
         );
         let note = message(r#"{"jsonrpc":"2.0","method":"n"}"#);
         let reply = refuse(&context(Era::Legacy), &note, &[Some(reason())]);
@@ -515,14 +523,14 @@ mod tests {
             (CallError::UnknownSession, 404, "\"id\":7"),
         ];
         for (error, status, holds) in cases {
-            let reply = failed(&error, Some(&context), Some(&call));
+            let reply = failure_reply(&error, Some(&context), Some(&call));
             assert_eq!(reply.status.as_u16(), status, "{error}");
-            let said = text(reply).await;
-            assert!(said.contains(holds), "{said}");
-            message(&said);
+            let answer = text(reply).await;
+            assert!(answer.contains(holds), "{answer}");
+            message(&answer);
         }
         assert_eq!(
-            failed(&CallError::UnknownSession, Some(&context), None).framing,
+            failure_reply(&CallError::UnknownSession, Some(&context), None).framing,
             Framing::Empty
         );
     }

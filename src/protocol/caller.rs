@@ -49,7 +49,7 @@ impl Context {
     }
 
     /// Reports whether the call belongs to this holder.
-    pub fn is_of(&self, holder: &Holder) -> bool {
+    pub fn belongs_to(&self, holder: &Holder) -> bool {
         self.agent == holder.agent && self.caller.user == holder.user
     }
 }

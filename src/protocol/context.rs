@@ -110,7 +110,7 @@ pub struct AuditId(pub Uuid);
 
 impl AuditId {
     /// Creates an id greater than all earlier ones of this process: event lists are sorted by it.
-    pub fn make() -> Self {
+    pub fn generate() -> Self {
         let Some(random) = random::bytes::<8>() else {
             return Self(Uuid::now_v7());
         };
@@ -198,7 +198,7 @@ const REVISIONS: [&str; 5] = [
 #[derive(Clone, Debug, Default)]
 pub struct AgentWire {
     /// The transport.
-    pub carrier: Option<AgentTransport>,
+    pub transport: Option<AgentTransport>,
     /// The revision of MCP that the messages declare, or that both sides have negotiated.
     pub revision: Option<Cow<'static, str>>,
     /// The line end of the message's line, for a pipe.
@@ -208,21 +208,21 @@ pub struct AgentWire {
 impl AgentWire {
     /// Creates the description for messages that declare their revision. A text that cannot be the
     /// name of a revision is ignored.
-    pub fn new(carrier: AgentTransport, revision: Option<&str>) -> Self {
-        let named = |text: &&str| {
+    pub fn new(transport: AgentTransport, revision: Option<&str>) -> Self {
+        let is_name = |text: &&str| {
             text.len() <= 32
                 && text
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
         };
-        let revision = revision.filter(named).map(|text| {
+        let revision = revision.filter(is_name).map(|text| {
             match REVISIONS.into_iter().find(|known| *known == text) {
                 Some(known) => Cow::Borrowed(known),
                 None => Cow::Owned(text.to_owned()),
             }
         });
         Self {
-            carrier: Some(carrier),
+            transport: Some(transport),
             revision,
             line_end: None,
         }
@@ -230,7 +230,7 @@ impl AgentWire {
 
     /// Reports whether messages arrive as lines, without headers of their own.
     pub fn is_pipe(&self) -> bool {
-        self.carrier == Some(AgentTransport::Pipe)
+        self.transport == Some(AgentTransport::Pipe)
     }
 }
 
@@ -274,7 +274,7 @@ pub struct Context {
     /// The legacy session, once there is one.
     pub session: Option<SessionId>,
     /// The requests that the current reply may answer.
-    pub asked: Arc<[OpenRequest]>,
+    pub requests: Arc<[OpenRequest]>,
     /// The user and the access rights behind the agent.
     pub caller: Caller,
     /// The trace that it is part of, if any.
@@ -292,7 +292,7 @@ impl Context {
             upstream,
             era,
             session: None,
-            asked: Arc::default(),
+            requests: Arc::default(),
             caller: Caller::default(),
             trace: None,
             wire: AgentWire::default(),
@@ -302,10 +302,10 @@ impl Context {
     /// Returns the request that an answer with this id (as written) belongs to: the one with the
     /// same spelling if there is one, otherwise the last one whose id some client treats as equal.
     pub fn open_request(&self, id: &str) -> Option<&OpenRequest> {
-        let latest = || self.asked.iter().rev();
+        let latest = || self.requests.iter().rev();
         latest()
-            .find(|asked| *asked.id == *id)
-            .or_else(|| latest().find(|asked| same_id(&asked.id, id)))
+            .find(|request| *request.id == *id)
+            .or_else(|| latest().find(|request| same_id(&request.id, id)))
     }
 
     /// Reports whether a message answers a request that is not among `asked`: it would be inspected
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn each_audit_id_is_greater_than_the_last_and_has_the_time() {
         let before = SystemTime::now();
-        let ids: Vec<AuditId> = (0..10_000).map(|_| AuditId::make()).collect();
+        let ids: Vec<AuditId> = (0..10_000).map(|_| AuditId::generate()).collect();
         assert!(ids.is_sorted_by(|one, other| one.0 < other.0));
         let (seconds, nanos) = ids[0].0.get_timestamp().unwrap().to_unix();
-        let made = UNIX_EPOCH + std::time::Duration::new(seconds, nanos);
+        let time = UNIX_EPOCH + std::time::Duration::new(seconds, nanos);
         assert!(
-            made + std::time::Duration::from_millis(1) >= before
-                && made <= before + std::time::Duration::from_secs(60)
+            time + std::time::Duration::from_millis(1) >= before
+                && time <= before + std::time::Duration::from_secs(60)
         );
         assert_eq!(ids[0].0.get_version_num(), 7);
     }

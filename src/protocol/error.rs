@@ -80,7 +80,7 @@ pub enum CallError {
     },
     /// More calls in a session than a limit of the config allows.
     #[error("the limit `{limit}` was reached: {most} calls")]
-    Spent {
+    BudgetSpent {
         /// Its name in the config.
         limit: &'static str,
         /// Maximum number of calls.
@@ -118,7 +118,7 @@ pub enum CallError {
     /// A user has to log in at the upstream first. `Display` does not contain the link: it is a
     /// secret.
     #[error("authentication required for the upstream")]
-    LoginOwed {
+    LoginRequired {
         /// The page to open; `None` if the gate has none to show.
         link: Option<Box<str>>,
     },
@@ -156,10 +156,10 @@ impl CallError {
             | Self::Withdrawn
             | Self::NotOffered => Side::Agent,
             Self::TooFast { .. }
-            | Self::Spent { .. }
+            | Self::BudgetSpent { .. }
             | Self::TooLong { .. }
             | Self::Limit(_)
-            | Self::LoginOwed { .. }
+            | Self::LoginRequired { .. }
             | Self::NoToken(_)
             | Self::Audit(_)
             | Self::Draining => Side::Gateway,
@@ -186,9 +186,10 @@ impl CallError {
             Self::NotOffered => "not_offered",
             Self::BadApproval => "bad_approval",
             Self::Withdrawn => "cancelled",
-            Self::Limit(_) | Self::TooFast { .. } | Self::Spent { .. } | Self::TooLong { .. } => {
-                "limit"
-            }
+            Self::Limit(_)
+            | Self::TooFast { .. }
+            | Self::BudgetSpent { .. }
+            | Self::TooLong { .. } => "limit",
             Self::Connect(_) | Self::NotStarted(_) => "unreachable",
             Self::NotMcp(_) | Self::BadReply(_) => "bad_reply",
             Self::Process(fault) => match fault.kind {
@@ -197,7 +198,7 @@ impl CallError {
                 ProcessFaultKind::NoAnswer => "timeout",
             },
             Self::Silent(_) => "timeout",
-            Self::AuthRequired | Self::LoginOwed { .. } | Self::NoToken(_) => "auth_required",
+            Self::AuthRequired | Self::LoginRequired { .. } | Self::NoToken(_) => "auth_required",
             Self::Audit(_) => "audit",
             Self::Draining => "draining",
         }
@@ -205,14 +206,14 @@ impl CallError {
 
     /// Reports whether the model receives it as a tool result: errors that it can act on, or pass
     /// on to its user.
-    pub fn tells_the_model(&self) -> bool {
+    pub fn is_for_model(&self) -> bool {
         matches!(
             self,
             Self::AuthRequired
-                | Self::LoginOwed { .. }
+                | Self::LoginRequired { .. }
                 | Self::NoToken(_)
                 | Self::TooFast { .. }
-                | Self::Spent { .. }
+                | Self::BudgetSpent { .. }
                 | Self::TooLong { .. }
         ) || matches!(self, Self::Limit("concurrent_calls"))
     }
@@ -222,7 +223,7 @@ impl CallError {
         match self {
             Self::Limit(name) => Some(name),
             Self::TooFast { limit, .. }
-            | Self::Spent { limit, .. }
+            | Self::BudgetSpent { limit, .. }
             | Self::TooLong { limit, .. } => Some(limit),
             Self::BadMessage(error) | Self::NotMcp(error) => error.limit(),
             _ => None,

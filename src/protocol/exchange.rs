@@ -26,7 +26,7 @@ pub enum CallKind {
 /// One call on its way to an upstream.
 #[derive(Clone)]
 pub struct Call {
-    pub ask: CallKind,
+    pub kind: CallKind,
     /// The agent's headers that may be forwarded: already without credentials, cookies, forwarding
     /// and hop-by-hop headers.
     pub headers: HeaderMap,
@@ -38,7 +38,7 @@ impl Call {
     /// Reports whether it opens a stream on which the agent only listens: the session's own, or a
     /// subscription (2026-07-28, `basic/patterns/subscriptions`).
     pub fn listens(&self) -> bool {
-        match &self.ask {
+        match &self.kind {
             CallKind::Listen => true,
             CallKind::Send(message) => {
                 message.single().and_then(|envelope| envelope.method())
@@ -91,7 +91,7 @@ impl Frame {
     }
 
     pub fn event(&self) -> Bytes {
-        self.fields.with(match &self.payload {
+        self.fields.serialize(match &self.payload {
             Payload::Message(message) => Some(Data::Json(message.bytes())),
             Payload::Inspected(json) => Some(Data::Json(json)),
             Payload::Text(text) => Some(Data::Text(text)),

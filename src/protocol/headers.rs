@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::target::target;
+use super::target::find_target;
 use super::{CallError, Era, MODERN, OpenRequest, header};
 use crate::message::{Envelope, Message, Value, ValueKind};
 
@@ -29,8 +29,8 @@ pub struct Mirror {
 
 /// Keeps the headers of an agent that reach the upstream. All others are dropped: credentials,
 /// cookies, forwarding, hop-by-hop.
-pub fn travelling(headers: HeaderMap) -> HeaderMap {
-    const TRAVEL: [&str; 10] = [
+pub fn keep_forwarded(headers: HeaderMap) -> HeaderMap {
+    const FORWARDED: [&str; 10] = [
         "accept",
         header::SESSION,
         header::VERSION,
@@ -42,16 +42,23 @@ pub fn travelling(headers: HeaderMap) -> HeaderMap {
         "baggage",
         "cache-control",
     ];
-    without(headers, |name| {
-        !TRAVEL.contains(&name.as_str()) && !name.as_str().starts_with(header::PARAM)
+    remove_headers(headers, |name| {
+        !FORWARDED.contains(&name.as_str()) && !name.as_str().starts_with(header::PARAM)
     })
 }
 
 /// Removes the headers whose names match. The map is changed in place: `hyper` reuses it for the
 /// next message of the connection that it is written to.
-pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> HeaderMap {
-    let dropped: Vec<HeaderName> = headers.keys().filter(|name| drops(name)).cloned().collect();
-    for name in dropped {
+pub fn remove_headers(
+    mut headers: HeaderMap,
+    is_removed: impl Fn(&HeaderName) -> bool,
+) -> HeaderMap {
+    let removed: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| is_removed(name))
+        .cloned()
+        .collect();
+    for name in removed {
         headers.remove(name);
     }
     headers
@@ -59,7 +66,7 @@ pub fn without(mut headers: HeaderMap, drops: impl Fn(&HeaderName) -> bool) -> H
 
 /// Copies the header values out of the buffer that they were read into, so that the buffer is freed
 /// as soon as nothing else refers to it.
-pub fn copied(mut headers: HeaderMap) -> HeaderMap {
+pub fn copy_values(mut headers: HeaderMap) -> HeaderMap {
     for value in headers.values_mut() {
         if let Ok(mut copy) = HeaderValue::from_bytes(value.as_bytes()) {
             copy.set_sensitive(value.is_sensitive());
@@ -81,11 +88,11 @@ pub fn compact(headers: HeaderMap) -> HeaderMap {
 ///
 /// # Errors
 /// [`CallError::HeaderMismatch`] with the name of the header.
-pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
+pub fn check_unique(headers: &HeaderMap) -> Result<(), CallError> {
     if headers.len() == headers.keys_len() {
         return Ok(());
     }
-    let doubled = |name: &str| headers.get_all(name).iter().nth(1).is_some();
+    let is_repeated = |name: &str| headers.get_all(name).iter().nth(1).is_some();
     let fixed = [
         header::SESSION,
         header::VERSION,
@@ -95,12 +102,12 @@ pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
         "content-type",
         "authorization",
     ];
-    let name = fixed.into_iter().find(|name| doubled(name));
+    let name = fixed.into_iter().find(|name| is_repeated(name));
     let param = || {
         headers
             .keys()
             .map(http::HeaderName::as_str)
-            .find(|name| name.starts_with(header::PARAM) && doubled(name))
+            .find(|name| name.starts_with(header::PARAM) && is_repeated(name))
     };
     match name.or_else(param) {
         Some(name) => Err(CallError::HeaderMismatch(format!(
@@ -116,7 +123,7 @@ pub fn single(headers: &HeaderMap) -> Result<(), CallError> {
 /// # Errors
 /// Fails if a request has a modern header but not the `_meta` that modern requests carry.
 pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallError> {
-    let by_header = match text(headers, header::VERSION) {
+    let header_era = match header_text(headers, header::VERSION) {
         // Revisions are dates, so later ones sort after earlier ones.
         Some(version)
             if version.as_bytes() >= MODERN.as_bytes() && version.len() == MODERN.len() =>
@@ -126,15 +133,15 @@ pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallEr
         _ => Era::Legacy,
     };
     let Some((message, envelope)) = message.and_then(|m| m.single().map(|e| (m, e))) else {
-        return Ok(by_header);
+        return Ok(header_era);
     };
     if meta_version(message, envelope).is_some() {
         return Ok(Era::Modern);
     }
-    if by_header == Era::Modern && envelope.is_request() {
+    if header_era == Era::Modern && envelope.is_request() {
         return Err(CallError::BadMeta(META_VERSION));
     }
-    Ok(by_header)
+    Ok(header_era)
 }
 
 /// Refuses a message whose headers disagree with its body, or that lacks headers that its revision
@@ -142,7 +149,7 @@ pub fn era(headers: &HeaderMap, message: Option<&Message>) -> Result<Era, CallEr
 ///
 /// # Errors
 /// [`CallError::HeaderMismatch`] with the name of the header.
-pub fn agree(
+pub fn check_agreement(
     headers: &HeaderMap,
     message: &Message,
     era: Era,
@@ -151,33 +158,33 @@ pub fn agree(
     let Some(envelope) = message.single() else {
         return Ok(());
     };
-    let must = era == Era::Modern && envelope.is_request();
+    let required = era == Era::Modern && envelope.is_request();
     if let Some(version) = meta_version(message, envelope) {
-        check(headers, header::VERSION, Some(&version), must)?;
+        check(headers, header::VERSION, Some(&version), required)?;
     }
     if let Some(method) = envelope.method() {
-        check(headers, header::METHOD, Some(method), must)?;
+        check(headers, header::METHOD, Some(method), required)?;
     }
-    let name = named(message, envelope);
+    let name = target_name(message, envelope);
     check(
         headers,
         header::NAME,
         name.as_deref(),
-        must && name.is_some(),
+        required && name.is_some(),
     )?;
-    params(
+    check_params(
         headers,
         message
             .body(envelope)
             .and_then(|params| params.get("arguments")),
         mirrors,
-        must,
+        required,
     )
 }
 
 /// Reports whether a client that sent these headers supports resource links among the content
 /// blocks of results.
-pub fn knows_links(headers: &HeaderMap, era: Era) -> bool {
+pub fn supports_links(headers: &HeaderMap, era: Era) -> bool {
     let version = headers
         .get(header::VERSION)
         .and_then(|version| version.to_str().ok());
@@ -195,8 +202,8 @@ pub fn requests(message: &Message) -> Vec<OpenRequest> {
         .envelopes()
         .iter()
         .filter(|envelope| envelope.is_request());
-    let asked = requests.filter_map(|envelope| {
-        let tool = named(message, envelope).map(|name| name.into());
+    let open_requests = requests.filter_map(|envelope| {
+        let tool = target_name(message, envelope).map(|name| name.into());
         let continues = message
             .body(envelope)
             .is_some_and(|params| params.get("cursor").is_some());
@@ -205,15 +212,15 @@ pub fn requests(message: &Message) -> Vec<OpenRequest> {
             method: envelope.method()?.into(),
             tool,
             continues,
-            target: target(envelope.method()?, message.body(envelope)),
+            target: find_target(envelope.method()?, message.body(envelope)),
         })
     });
-    asked.collect()
+    open_requests.collect()
 }
 
 /// Returns the value that `Mcp-Name` mirrors: the tool, prompt, resource or task that a request
 /// names.
-pub fn named<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m, str>> {
+pub fn target_name<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m, str>> {
     let key = match envelope.method()? {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
@@ -237,11 +244,11 @@ pub fn has_meta(message: &Message) -> bool {
 
 /// Returns the revision that a request declares.
 pub fn version<'m>(headers: &'m HeaderMap, message: Option<&'m Message>) -> Option<Cow<'m, str>> {
-    let of_message = message.and_then(|message| meta_version(message, message.single()?));
-    of_message.or_else(|| text(headers, header::VERSION).map(Cow::Borrowed))
+    let declared = message.and_then(|message| meta_version(message, message.single()?));
+    declared.or_else(|| header_text(headers, header::VERSION).map(Cow::Borrowed))
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
@@ -249,14 +256,14 @@ fn check(
     headers: &HeaderMap,
     name: &'static str,
     body: Option<&str>,
-    must: bool,
+    required: bool,
 ) -> Result<(), CallError> {
     match (headers.get(name), body) {
-        (None, _) if must => Err(CallError::HeaderMismatch(format!("`{name}` is missing"))),
+        (None, _) if required => Err(CallError::HeaderMismatch(format!("`{name}` is missing"))),
         (None, _) => Ok(()),
         // A header that mirrors something the request does not name cannot disagree with the body.
         (Some(_), None) => Ok(()),
-        (Some(value), Some(body)) if unwrap(value).as_deref() == Some(body) => Ok(()),
+        (Some(value), Some(body)) if decode_value(value).as_deref() == Some(body) => Ok(()),
         (Some(_), Some(_)) => Err(CallError::HeaderMismatch(format!(
             "`{name}` does not equal the body"
         ))),
@@ -265,7 +272,7 @@ fn check(
 
 /// Returns a header's value, decoded if it is wrapped in `=?base64?…?=`. Returns `None` if it is
 /// malformed.
-fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
+fn decode_value(value: &HeaderValue) -> Option<Cow<'_, str>> {
     let text = value.to_str().ok()?.trim_matches([' ', '\t']);
     match text
         .strip_prefix("=?base64?")
@@ -278,19 +285,19 @@ fn unwrap(value: &HeaderValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `must`: whether the revision requires a header for every annotated argument; earlier revisions
-/// have no such headers.
-fn params(
+/// `required`: whether the revision requires a header for every annotated argument; earlier
+/// revisions have no such headers.
+fn check_params(
     headers: &HeaderMap,
     arguments: Option<Value<'_>>,
     mirrors: Option<&[Mirror]>,
-    must: bool,
+    required: bool,
 ) -> Result<(), CallError> {
-    let sent: Vec<_> = headers
+    let param_headers: Vec<_> = headers
         .iter()
         .filter_map(|(name, value)| Some((name.as_str().strip_prefix(header::PARAM)?, value)))
         .collect();
-    if sent.is_empty() && mirrors.is_none_or(<[Mirror]>::is_empty) {
+    if param_headers.is_empty() && mirrors.is_none_or(<[Mirror]>::is_empty) {
         return Ok(());
     }
     let at = |path: &[String]| {
@@ -299,29 +306,31 @@ fn params(
             .try_fold(arguments?, |value, key| value.get(key))?;
         (found.kind() != ValueKind::Null).then_some(found)
     };
-    let differs = |name: &str| {
+    let mismatch = |name: &str| {
         CallError::HeaderMismatch(format!("`{}{name}` does not equal the body", header::PARAM))
     };
-    for (name, value) in &sent {
-        let says = unwrap(value).ok_or_else(|| differs(name))?;
+    for (name, value) in &param_headers {
+        let mirrored = decode_value(value).ok_or_else(|| mismatch(name))?;
         let agrees = match mirrors
             .and_then(|mirrors| mirrors.iter().find(|mirror| mirror.header == *name))
         {
-            Some(mirror) => at(&mirror.path).is_some_and(|argument| equals(argument, &says)),
+            Some(mirror) => at(&mirror.path).is_some_and(|argument| equals(argument, &mirrored)),
             // The definition is unknown, and so is the argument that the header mirrors: the value
             // must at least occur somewhere in the arguments.
             None => arguments.is_some_and(|arguments| {
-                let mut stands = false;
-                arguments.walk(|_, value, _| stands |= equals(value, &says));
-                stands
+                let mut occurs = false;
+                arguments.walk(|_, value, _| occurs |= equals(value, &mirrored));
+                occurs
             }),
         };
         if !agrees {
-            return Err(differs(name));
+            return Err(mismatch(name));
         }
     }
-    for mirror in mirrors.filter(|_| must).unwrap_or_default() {
-        if at(&mirror.path).is_some() && !sent.iter().any(|(name, _)| *name == mirror.header) {
+    for mirror in mirrors.filter(|_| required).unwrap_or_default() {
+        if at(&mirror.path).is_some()
+            && !param_headers.iter().any(|(name, _)| *name == mirror.header)
+        {
             return Err(CallError::HeaderMismatch(format!(
                 "`{}{}` is missing",
                 header::PARAM,
@@ -334,13 +343,13 @@ fn params(
 
 /// Reports whether an argument equals a header's value: strings and booleans literally, integers by
 /// value.
-fn equals(argument: Value<'_>, says: &str) -> bool {
+fn equals(argument: Value<'_>, expected: &str) -> bool {
     match argument.kind() {
-        ValueKind::String => argument.str().as_deref() == Some(says),
-        ValueKind::Bool => argument.raw() == says,
+        ValueKind::String => argument.str().as_deref() == Some(expected),
+        ValueKind::Bool => argument.raw() == expected,
         ValueKind::Number => {
-            argument.raw() == says
-                || integer(argument.raw()).is_some_and(|n| integer(says) == Some(n))
+            argument.raw() == expected
+                || integer(argument.raw()).is_some_and(|n| integer(expected) == Some(n))
         }
         _ => false,
     }
@@ -398,7 +407,7 @@ mod tests {
             ("mcp-name", "=?base64?Z3LDtsOfZQ==?="),
         ];
         let agree = |pairs: &[(&'static str, &str)]| {
-            agree(&headers(pairs), &body, Era::Modern, None).is_ok()
+            check_agreement(&headers(pairs), &body, Era::Modern, None).is_ok()
         };
         assert!(agree(&all));
         for index in 0..3 {
@@ -433,7 +442,7 @@ mod tests {
             .single()
             .and_then(|envelope| body.body(envelope)?.get("arguments"));
         let agree = |pairs: &[(&'static str, &str)], mirrors| {
-            params(&headers(pairs), arguments, mirrors, true).is_ok()
+            check_params(&headers(pairs), arguments, mirrors, true).is_ok()
         };
         assert!(agree(
             &[("mcp-param-region", "eu"), ("mcp-param-n", "42.0")],
@@ -457,11 +466,11 @@ mod tests {
         );
         assert!(agree(&[], None));
         assert!(
-            params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(),
+            check_params(&headers(&[]), arguments, Some(&mirrors[..]), false).is_ok(),
             "earlier revisions know no such headers"
         );
         assert!(
-            params(
+            check_params(
                 &headers(&[("mcp-param-region", "us")]),
                 arguments,
                 Some(&mirrors[..]),
@@ -480,12 +489,12 @@ mod tests {
             ("mcp-param-a", "1"),
             ("accept", "*/*"),
         ]);
-        let out = travelling(sent);
+        let out = keep_forwarded(sent);
         let mut names: Vec<_> = out.keys().map(|name| name.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "mcp-param-a"]);
         let mut twice = headers(&[("mcp-method", "a")]);
         twice.append("mcp-method", "b".parse().unwrap());
-        assert!(single(&twice).is_err());
+        assert!(check_unique(&twice).is_err());
     }
 }

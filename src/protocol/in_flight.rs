@@ -26,7 +26,7 @@ const STEP_BYTES: usize = 64 << 10;
 /// The bytes in flight, and their limits.
 #[derive(Debug)]
 pub struct InFlight {
-    all: AtomicUsize,
+    total: AtomicUsize,
     /// Bytes of each agent: of agents with reservations, and of some that had one.
     agents: Mutex<HashMap<AgentName, Arc<AtomicUsize>>>,
     limit: usize,
@@ -37,7 +37,7 @@ impl InFlight {
     /// Creates an account with these limits and nothing in flight.
     pub fn new(limit: usize, limit_per_agent: usize) -> Arc<Self> {
         Arc::new(Self {
-            all: AtomicUsize::new(0),
+            total: AtomicUsize::new(0),
             agents: Mutex::default(),
             limit,
             limit_per_agent,
@@ -52,11 +52,11 @@ impl InFlight {
     /// Creates an empty reservation for a message to or from an agent.
     pub fn reservation(self: &Arc<Self>, agent: &AgentName) -> Reservation {
         let mut agents = self.agents.lock();
-        let of_agent = match agents.get(agent) {
-            Some(of_agent) => of_agent.clone(),
+        let agent_bytes = match agents.get(agent) {
+            Some(agent_bytes) => agent_bytes.clone(),
             None => {
                 if agents.len() >= AGENTS {
-                    agents.retain(|_, of_agent| Arc::strong_count(of_agent) > 1);
+                    agents.retain(|_, agent_bytes| Arc::strong_count(agent_bytes) > 1);
                 }
                 agents.entry(agent.clone()).or_default().clone()
             }
@@ -64,14 +64,14 @@ impl InFlight {
         drop(agents);
         Reservation {
             in_flight: self.clone(),
-            of_agent,
+            agent_bytes,
             bytes: 0,
         }
     }
 
     /// Returns the bytes reserved for all agents.
     pub fn bytes(&self) -> usize {
-        self.all.load(Ordering::Relaxed)
+        self.total.load(Ordering::Relaxed)
     }
 }
 
@@ -82,8 +82,8 @@ fn add(
     limit: usize,
     name: &'static str,
 ) -> Result<(), CallError> {
-    let more = |held: usize| held.checked_add(bytes).filter(|all| *all <= limit);
-    let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    let increase = |current: usize| current.checked_add(bytes).filter(|all| *all <= limit);
+    let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, increase);
     added.map(drop).map_err(|_| CallError::Limit(name))
 }
 
@@ -91,7 +91,7 @@ fn add(
 #[derive(Debug)]
 pub struct Reservation {
     in_flight: Arc<InFlight>,
-    of_agent: Arc<AtomicUsize>,
+    agent_bytes: Arc<AtomicUsize>,
     bytes: usize,
 }
 
@@ -100,23 +100,23 @@ impl Reservation {
     ///
     /// # Errors
     /// The limit that is exceeded.
-    pub fn announce(&mut self, bytes: usize) -> Result<(), CallError> {
-        let more = bytes.saturating_sub(self.bytes);
-        if more > 0 {
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), CallError> {
+        let additional = bytes.saturating_sub(self.bytes);
+        if additional > 0 {
             add(
-                &self.of_agent,
-                more,
+                &self.agent_bytes,
+                additional,
                 self.in_flight.limit_per_agent,
                 BYTES_IN_FLIGHT_PER_AGENT,
             )?;
-            if let Err(full) = add(
-                &self.in_flight.all,
-                more,
+            if let Err(error) = add(
+                &self.in_flight.total,
+                additional,
                 self.in_flight.limit,
                 BYTES_IN_FLIGHT,
             ) {
-                self.of_agent.fetch_sub(more, Ordering::Relaxed);
-                return Err(full);
+                self.agent_bytes.fetch_sub(additional, Ordering::Relaxed);
+                return Err(error);
             }
             self.bytes = bytes;
         }
@@ -125,11 +125,11 @@ impl Reservation {
 
     /// Releases all but `bytes`.
     fn shrink(&mut self, bytes: usize) {
-        let less = self.bytes.saturating_sub(bytes);
-        if less > 0 {
-            self.of_agent.fetch_sub(less, Ordering::Relaxed);
-            self.in_flight.all.fetch_sub(less, Ordering::Relaxed);
-            self.bytes -= less;
+        let excess = self.bytes.saturating_sub(bytes);
+        if excess > 0 {
+            self.agent_bytes.fetch_sub(excess, Ordering::Relaxed);
+            self.in_flight.total.fetch_sub(excess, Ordering::Relaxed);
+            self.bytes -= excess;
         }
     }
 
@@ -139,7 +139,7 @@ impl Reservation {
     /// The limit that is exceeded.
     pub fn grow(&mut self, bytes: usize) -> Result<(), CallError> {
         if bytes > self.bytes {
-            self.announce(bytes.next_multiple_of(STEP_BYTES))
+            self.reserve(bytes.next_multiple_of(STEP_BYTES))
         } else {
             Ok(())
         }
@@ -148,12 +148,12 @@ impl Reservation {
     /// Returns the reservation so far, and leaves an empty one in its place.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        let rest = Self {
+        let empty = Self {
             in_flight: self.in_flight.clone(),
-            of_agent: self.of_agent.clone(),
+            agent_bytes: self.agent_bytes.clone(),
             bytes: 0,
         };
-        mem::replace(self, rest)
+        mem::replace(self, empty)
     }
 
     /// Attaches the reservation to the body, which holds it from now on.
@@ -199,7 +199,7 @@ mod tests {
         let in_flight = InFlight::new(1000, 1000);
         let mut reservation = in_flight.reservation(&AgentName("a".into()));
         assert_eq!(
-            (hit(reservation.announce(900)), in_flight.bytes()),
+            (hit(reservation.reserve(900)), in_flight.bytes()),
             ("", 900)
         );
         let body = reservation.attach(Bytes::from_static(b"a short body"));
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn agents_without_a_reservation_are_forgotten() {
         let in_flight = InFlight::new(1000, 1000);
-        let mut held = in_flight.reservation(&AgentName("held".into()));
-        held.announce(900).unwrap();
+        let mut reservation = in_flight.reservation(&AgentName("held".into()));
+        reservation.reserve(900).unwrap();
         for number in 0..3 * AGENTS {
             drop(in_flight.reservation(&AgentName(format!("{number}").into())));
         }
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(
             hit(in_flight
                 .reservation(&AgentName("held".into()))
-                .announce(200)),
+                .reserve(200)),
             BYTES_IN_FLIGHT_PER_AGENT
         );
     }
@@ -233,14 +233,14 @@ mod tests {
         let in_flight = InFlight::new(300 << 10, 200 << 10);
         let mut first = in_flight.reservation(&AgentName("a".into()));
         let mut second = in_flight.reservation(&AgentName("a".into()));
-        assert_eq!(hit(first.announce(150 << 10)), "");
+        assert_eq!(hit(first.reserve(150 << 10)), "");
         assert_eq!(hit(second.grow(60 << 10)), BYTES_IN_FLIGHT_PER_AGENT);
         let mut other = in_flight.reservation(&AgentName("b".into()));
         assert_eq!((hit(other.grow(1)), in_flight.bytes()), ("", 214 << 10));
-        assert_eq!(hit(other.announce(160 << 10)), BYTES_IN_FLIGHT);
+        assert_eq!(hit(other.reserve(160 << 10)), BYTES_IN_FLIGHT);
         drop(first);
         assert_eq!(
-            (hit(other.announce(160 << 10)), in_flight.bytes()),
+            (hit(other.reserve(160 << 10)), in_flight.bytes()),
             ("", 160 << 10)
         );
         drop((second, other));

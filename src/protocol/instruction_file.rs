@@ -27,7 +27,7 @@ pub fn names_instruction_file(path: &str) -> bool {
         .replace('\\', "/")
         .to_ascii_lowercase();
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
-    let below = |known: &str| {
+    let is_inside = |known: &str| {
         let mut rest = folder;
         while let Some(at) = rest.rfind(known) {
             let begins = rest
@@ -47,7 +47,7 @@ pub fn names_instruction_file(path: &str) -> bool {
         || ENDINGS
             .iter()
             .any(|ending| name.len() > ending.len() && name.ends_with(ending))
-        || name.ends_with(".md") && FOLDERS.iter().any(|known| below(known))
+        || name.ends_with(".md") && FOLDERS.iter().any(|known| is_inside(known))
 }
 
 #[cfg(test)]

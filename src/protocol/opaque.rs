@@ -81,11 +81,11 @@ pub fn is_opaque(path: &Path<'_>, role: Role) -> bool {
         return keys().nth(meta + 1) != Some(META_FOR_MODEL);
     }
     // The innermost names decide: `default` may contain a list or an object of values.
-    let blocks = |key: &str| MEMBERS.binary_search(&key).is_ok();
+    let is_member = |key: &str| MEMBERS.binary_search(&key).is_ok();
     let last = keys().next_back().unwrap_or_default();
     let in_block_data = last == "data" && keys().any(|key| key == "content");
     // A property of a schema may be called `name`; its description remains prose.
-    blocks(last)
+    is_member(last)
         || in_block_data
         || keys()
             .skip(1)

@@ -43,7 +43,7 @@ pub struct ProcessFault {
     /// When it was noticed.
     pub kind: ProcessFaultKind,
     /// A description of what happened.
-    pub what: Box<str>,
+    pub description: Box<str>,
     /// The output of the process.
     pub output: ProcessOutput,
     /// Whether the inbound policy has passed `output`, so that an agent may read it.
@@ -63,27 +63,27 @@ pub enum ProcessFaultKind {
 
 impl ProcessFault {
     /// Creates the fault of a process that ended.
-    pub fn exited(what: impl Into<Box<str>>, output: ProcessOutput) -> Self {
+    pub fn exited(description: impl Into<Box<str>>, output: ProcessOutput) -> Self {
         Self {
             kind: ProcessFaultKind::Ended,
-            what: what.into(),
+            description: description.into(),
             output,
             inspected: false,
         }
     }
 
     /// Describes the fault and the output of the process, for operators.
-    pub fn described(&self) -> String {
+    pub fn describe(&self) -> String {
         if self.output.is_empty() {
-            self.what.to_string()
+            self.description.to_string()
         } else {
-            format!("{}; {}", self.what, self.output)
+            format!("{}; {}", self.description, self.output)
         }
     }
 }
 
 impl fmt::Display for ProcessFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
+        f.write_str(&self.description)
     }
 }

@@ -14,13 +14,15 @@ const EXTENSIONS: [&str; 73] = [
 
 /// Reports whether a text is the URL of a web server.
 pub fn is_web_url(text: &str) -> bool {
-    rest(text).is_some()
+    after_scheme(text).is_some()
 }
 
 /// Reports whether a web URL names a source file: by the extension of its path, or because its host
 /// serves raw files (`raw.githubusercontent.com`).
 pub fn names_source_file(url: &str) -> bool {
-    let Some(rest) = rest(url) else { return false };
+    let Some(rest) = after_scheme(url) else {
+        return false;
+    };
     let (host, path) = rest
         .split_at_checked(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
         .unwrap_or_default();
@@ -30,13 +32,13 @@ pub fn names_source_file(url: &str) -> bool {
         .rsplit_once('.')
         .map(|(_, extension)| extension.to_ascii_lowercase())
         .unwrap_or_default();
-    let raw = host
+    let is_raw_host = host
         .get(..4)
         .is_some_and(|label| label.eq_ignore_ascii_case("raw."));
-    raw && !file.is_empty() || EXTENSIONS.contains(&&*extension)
+    is_raw_host && !file.is_empty() || EXTENSIONS.contains(&&*extension)
 }
 
-fn rest(url: &str) -> Option<&str> {
+fn after_scheme(url: &str) -> Option<&str> {
     ["http://", "https://"].into_iter().find_map(|scheme| {
         let start = url
             .get(..scheme.len())

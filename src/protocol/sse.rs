@@ -58,7 +58,7 @@ impl Decoder {
     }
 
     /// Returns the number of bytes held for an event that has not ended.
-    pub fn buffered(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 
@@ -87,9 +87,9 @@ impl Decoder {
                 let raw = self.buffer.split_to(self.scanned).freeze();
                 self.scanned = 0;
                 self.line = 0;
-                let marked =
+                let has_mark =
                     !std::mem::replace(&mut self.started, true) && raw.starts_with(BYTE_ORDER_MARK);
-                return Some(Event::parse(&if marked {
+                return Some(Event::parse(&if has_mark {
                     raw.slice(BYTE_ORDER_MARK.len()..)
                 } else {
                     raw
@@ -110,12 +110,13 @@ impl Event {
         for end in memchr::memchr2_iter(b'\n', b'\r', raw).chain([raw.len()]) {
             let line = raw.slice(start..end);
             start = end + 1;
-            let (key, value) = field(&line);
+            let (key, value) = split_field(&line);
             match key {
                 b"data" => data.push(line.slice(value..)),
                 b"event" => {
                     let name = line.slice(value..);
-                    foreign = name.len() > NAME_BYTES || !name.iter().all(|byte| is_of_name(*byte));
+                    foreign =
+                        name.len() > NAME_BYTES || !name.iter().all(|byte| is_name_byte(*byte));
                     fields.name = Some(name).filter(|name| !foreign && !name.is_empty());
                 }
                 b"id" => {
@@ -155,12 +156,12 @@ impl Event {
     }
 }
 
-fn is_of_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/')
 }
 
 /// Returns the name of a line's field, and the offset of its value.
-fn field(line: &[u8]) -> (&[u8], usize) {
+fn split_field(line: &[u8]) -> (&[u8], usize) {
     match memchr::memchr(b':', line) {
         Some(colon) => {
             let space = usize::from(line.get(colon + 1) == Some(&b' '));
@@ -173,11 +174,11 @@ fn field(line: &[u8]) -> (&[u8], usize) {
 impl Fields {
     /// Returns the fields of a message that has no others.
     pub fn message() -> Self {
-        Self::named("message")
+        Self::with_name("message")
     }
 
     /// Returns the fields of an event with this name.
-    pub fn named(name: &'static str) -> Self {
+    pub fn with_name(name: &'static str) -> Self {
         Self {
             name: Some(Bytes::from_static(name.as_bytes())),
             ..Self::default()
@@ -188,7 +189,7 @@ impl Fields {
     /// except for the characters that some reader treats as a line end: a CR between tokens becomes
     /// a line feed or a space, and U+0085, U+2028 and U+2029 in a string become escapes. Other text
     /// is split into lines at all of them.
-    pub fn with(&self, data: Option<Data<'_>>) -> Bytes {
+    pub fn serialize(&self, data: Option<Data<'_>>) -> Bytes {
         let mut out = Vec::with_capacity(data.as_ref().map_or(0, |data| data.bytes().len()) + 64);
         let mut line = |name: &[u8], value: &[u8]| {
             out.extend_from_slice(name);
@@ -240,8 +241,8 @@ impl<'d> Data<'d> {
         let mut out = Vec::new();
         let mut copied = 0;
         let mut at = 0;
-        while let Some(found) = self.next_suspect(bytes.get(at..).unwrap_or_default()) {
-            at += found;
+        while let Some(offset) = self.next_suspect(bytes.get(at..).unwrap_or_default()) {
+            at += offset;
             let Some((width, escape)) = line_end(bytes.get(at..).unwrap_or_default()) else {
                 at += 1;
                 continue;

@@ -22,14 +22,15 @@ const PATHS: [&str; 14] = [
 ];
 
 /// Returns the kind of target that a request names.
-pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
+pub(super) fn find_target(method: &str, params: Option<Value<'_>>) -> CallTarget {
     if method == "resources/read" {
         let uri = params
             .and_then(|params| params.get("uri"))
             .and_then(|uri| uri.str());
         // The last part of a web address is chosen by its host.
-        let instructs = uri.is_some_and(|uri| !is_web_url(&uri) && names_instruction_file(&uri));
-        return if instructs {
+        let is_instruction_file =
+            uri.is_some_and(|uri| !is_web_url(&uri) && names_instruction_file(&uri));
+        return if is_instruction_file {
             CallTarget::InstructionFile
         } else {
             CallTarget::Other
@@ -39,14 +40,14 @@ pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
         return CallTarget::Other;
     };
     let mut target = CallTarget::Other;
-    let mut instructs = None;
+    let mut only_instruction_files = None;
     for (name, value) in arguments.members() {
         if let Some(url) = value.str().filter(|text| is_web_url(text)) {
             if !names_source_file(&url) {
                 return CallTarget::Web;
             }
             target = CallTarget::File;
-            instructs = Some(false);
+            only_instruction_files = Some(false);
         }
         let letters = || {
             name.bytes()
@@ -59,13 +60,14 @@ pub(super) fn target(method: &str, params: Option<Value<'_>>) -> CallTarget {
                 // A folder argument beside the file (`repo_path`) names no file.
                 Some(path) if !names_file(&path) => {}
                 Some(path) => {
-                    instructs = Some(instructs != Some(false) && names_instruction_file(&path))
+                    only_instruction_files =
+                        Some(only_instruction_files != Some(false) && names_instruction_file(&path))
                 }
-                None => instructs = Some(false),
+                None => only_instruction_files = Some(false),
             }
         }
     }
-    if instructs == Some(true) {
+    if only_instruction_files == Some(true) {
         CallTarget::InstructionFile
     } else {
         target
@@ -92,7 +94,7 @@ mod tests {
             &ReadLimits::default(),
         )
         .unwrap();
-        target(method, Some(json.root()))
+        find_target(method, Some(json.root()))
     }
 
     fn of_call(arguments: &str) -> CallTarget {

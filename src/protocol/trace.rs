@@ -23,20 +23,20 @@ pub struct SpanId(pub [u8; 8]);
 
 impl TraceId {
     /// Creates a new id.
-    pub fn make() -> Self {
+    pub fn generate() -> Self {
         Self(*uuid::Uuid::new_v4().as_bytes())
     }
 }
 
 impl SpanId {
     /// Creates a new id. It is never zero: the version of the UUID is part of it.
-    pub fn make() -> Self {
+    pub fn generate() -> Self {
         let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
         Self(low.to_be_bytes())
     }
 
     /// Returns the id of the `n`th span under this one.
-    fn under(self, n: u64) -> Self {
+    fn child(self, n: u64) -> Self {
         // An odd factor keeps the counted ids apart from those that another process creates.
         Self(
             (u64::from_be_bytes(self.0).wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
@@ -70,7 +70,7 @@ pub struct Trace {
 
 /// The recorded span of a call.
 struct OpenSpan {
-    to: Arc<dyn SpanExporter>,
+    exporter: Arc<dyn SpanExporter>,
     span: Mutex<Option<Span>>,
     /// The first error of the call.
     error: OnceLock<Box<str>>,
@@ -79,7 +79,7 @@ struct OpenSpan {
 
 impl Trace {
     /// Creates a trace for a call that is not recorded, caused by `parent`.
-    pub fn passing(parent: &Parent) -> Self {
+    pub fn unrecorded(parent: &Parent) -> Self {
         Self {
             id: parent.trace,
             span: parent.span,
@@ -88,29 +88,29 @@ impl Trace {
         }
     }
 
-    /// Creates a trace for a call whose `span` has begun. The span is exported to `to` when it
-    /// ends.
-    pub fn start(span: Span, to: Arc<dyn SpanExporter>) -> Self {
-        let (id, of) = (span.trace, span.id);
+    /// Creates a trace for a call whose `span` has begun. The span is exported to `exporter` when
+    /// it ends.
+    pub fn start(span: Span, exporter: Arc<dyn SpanExporter>) -> Self {
+        let (id, span_id) = (span.trace, span.id);
         let span = Mutex::new(Some(span));
         let error = OnceLock::new();
         let children = AtomicU64::new(0);
-        let open = Arc::new(OpenSpan {
-            to,
+        let open_span = Arc::new(OpenSpan {
+            exporter,
             span,
             error,
             children,
         });
         Self {
             id,
-            span: of,
-            recorded: Arc::downgrade(&open),
-            _open: Some(open),
+            span: span_id,
+            recorded: Arc::downgrade(&open_span),
+            _open: Some(open_span),
         }
     }
 
     /// Returns a copy for work that outlives the call: the span does not wait for it.
-    pub fn outlived(&self) -> Self {
+    pub fn detached(&self) -> Self {
         Self {
             _open: None,
             ..self.clone()
@@ -124,57 +124,57 @@ impl Trace {
 
     /// Adds attributes to the call's span.
     pub fn add_attributes(&self, attributes: impl IntoIterator<Item = Attribute>) {
-        if let Some(recorded) = self.recorded.upgrade()
-            && let Some(span) = recorded.span.lock().as_mut()
+        if let Some(open_span) = self.recorded.upgrade()
+            && let Some(span) = open_span.span.lock().as_mut()
         {
             span.add(attributes);
         }
     }
 
     /// Records an error type; only the first one counts.
-    pub fn fails(&self, error: &str) {
-        if let Some(recorded) = self.recorded.upgrade() {
-            recorded.error.get_or_init(|| error.into());
+    pub fn record_error(&self, error: &str) {
+        if let Some(open_span) = self.recorded.upgrade() {
+            open_span.error.get_or_init(|| error.into());
         }
     }
 
     /// Exports a child span for a part of the call that began `ago` before now and took `took`.
-    pub fn part(
+    pub fn export_part(
         &self,
         kind: SpanKind,
         name: &str,
         ago: Duration,
         took: Duration,
-        tells: Vec<Attribute>,
-        notes: Vec<SpanEvent>,
+        attributes: Vec<Attribute>,
+        events: Vec<SpanEvent>,
     ) {
-        let Some(recorded) = self.recorded.upgrade() else {
+        let Some(open_span) = self.recorded.upgrade() else {
             return;
         };
         let now = SystemTime::now();
-        let begun = now.checked_sub(ago).unwrap_or(now);
-        let mut part = Span::begin(
+        let start = now.checked_sub(ago).unwrap_or(now);
+        let mut child = Span::begin(
             self.id,
             self.span
-                .under(recorded.children.fetch_add(1, Ordering::Relaxed) + 1),
+                .child(open_span.children.fetch_add(1, Ordering::Relaxed) + 1),
             kind,
             name,
         );
-        part.parent = Some(self.span);
-        part.begun = begun;
-        part.ended = begun.checked_add(took).unwrap_or(now).min(now);
-        part.add(tells);
-        part.notes = notes;
-        recorded.to.export(part);
+        child.parent = Some(self.span);
+        child.start = start;
+        child.end = start.checked_add(took).unwrap_or(now).min(now);
+        child.add(attributes);
+        child.events = events;
+        open_span.exporter.export(child);
     }
 }
 
 impl Drop for OpenSpan {
     fn drop(&mut self) {
         if let Some(mut span) = self.span.get_mut().take() {
-            span.ended = SystemTime::now().max(span.begun);
+            span.end = SystemTime::now().max(span.start);
             span.error = self.error.take();
-            self.to.export(span);
+            self.exporter.export(span);
         }
     }
 }
@@ -190,9 +190,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<Span>>);
+    struct RecordedSpans(Mutex<Vec<Span>>);
 
-    impl SpanExporter for Kept {
+    impl SpanExporter for RecordedSpans {
         fn export(&self, span: Span) {
             self.0.lock().push(span);
         }
@@ -200,22 +200,22 @@ mod tests {
 
     #[test]
     fn a_span_ends_with_the_last_that_holds_it() {
-        let kept = Arc::new(Kept::default());
+        let exporter = Arc::new(RecordedSpans::default());
         let trace = Trace::start(
             Span::begin(
-                TraceId::make(),
-                SpanId::make(),
+                TraceId::generate(),
+                SpanId::generate(),
                 SpanKind::Server,
                 "tools/call",
             ),
-            kept.clone(),
+            exporter.clone(),
         );
         let id = trace.id;
         let span = trace.span;
         let trace = Arc::new(trace);
         let other = trace.clone();
-        let outlived = trace.outlived();
-        trace.part(
+        let outlived = trace.detached();
+        trace.export_part(
             SpanKind::Internal,
             "judge",
             Duration::from_millis(9),
@@ -223,7 +223,7 @@ mod tests {
             vec![],
             vec![],
         );
-        trace.part(
+        trace.export_part(
             SpanKind::Client,
             "call",
             Duration::ZERO,
@@ -231,22 +231,22 @@ mod tests {
             vec![],
             vec![],
         );
-        trace.fails("first");
-        trace.fails("second");
+        trace.record_error("first");
+        trace.record_error("second");
         drop(trace);
-        assert_eq!(kept.0.lock().len(), 2);
+        assert_eq!(exporter.0.lock().len(), 2);
         outlived.add_attributes([("late", "but in time".into())]);
         drop(other);
         assert!(!outlived.is_recorded());
-        outlived.fails("too late");
-        let spans = kept.0.lock();
+        outlived.record_error("too late");
+        let spans = exporter.0.lock();
         let [first, second, root] = spans.as_slice() else {
             panic!("{spans:?}")
         };
         assert!(
             spans
                 .iter()
-                .all(|span| span.trace == id && span.ended >= span.begun)
+                .all(|span| span.trace == id && span.end >= span.start)
         );
         assert_eq!(
             (root.id, root.parent, root.error.as_deref()),
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!((first.parent, second.parent), (Some(span), Some(span)));
         assert!(first.id != second.id && first.id != span && second.id != span);
         assert_eq!(
-            first.ended.duration_since(first.begun).unwrap(),
+            first.end.duration_since(first.start).unwrap(),
             Duration::from_millis(4)
         );
     }
@@ -267,7 +267,7 @@ mod tests {
             SpanId([1, 0, 0, 0, 0, 0, 0, 0x0f]).to_string(),
             "010000000000000f"
         );
-        assert_ne!(TraceId::make(), TraceId::make());
-        assert_ne!(SpanId::make().0, [0; 8]);
+        assert_ne!(TraceId::generate(), TraceId::generate());
+        assert_ne!(SpanId::generate().0, [0; 8]);
     }
 }

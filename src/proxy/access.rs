@@ -25,13 +25,16 @@ pub(super) fn check_access(
     (tools, pins): (&Tools, &Pins),
     recorder: &Recorder,
 ) -> Result<Option<AccessRefusal>, CallError> {
-    let barred = access::barred(message, context, tools, pins);
-    if barred.is_empty() {
+    let denied = access::denied_items(message, context, tools, pins);
+    if denied.is_empty() {
         return Ok(None);
     }
     for DeniedItem {
-        thing, name, why, ..
-    } in &barred
+        kind: thing,
+        name,
+        reason: why,
+        ..
+    } in &denied
     {
         let Context {
             agent,
@@ -40,24 +43,24 @@ pub(super) fn check_access(
             ..
         } = context;
         let thing = thing.name();
-        let why = why.to_string();
+        let reason = why.to_string();
         let event = record::AccessDenied {
             agent,
             caller,
             upstream,
-            thing,
+            kind: thing,
             name,
-            why: &why,
+            why: &reason,
         };
         recorder
             .record(Event::AccessDenied(event))
             .map_err(CallError::Audit)?;
     }
-    let unknown: Vec<(usize, ItemKind, &str)> = barred
+    let unknown: Vec<(usize, ItemKind, &str)> = denied
         .iter()
-        .map(|barred| (barred.item, barred.thing, &*barred.name))
+        .map(|item| (item.item, item.kind, &*item.name))
         .collect();
-    Ok(Some(AccessRefusal(answer::unknown(
+    Ok(Some(AccessRefusal(answer::answer_unknown(
         context, message, &unknown,
     ))))
 }
@@ -69,15 +72,15 @@ impl AccessRefusal {
     /// Converts the answer into a reply.
     pub(super) fn reply(self) -> Reply {
         self.0.map_or_else(
-            || answer::empty(StatusCode::ACCEPTED),
-            |text| answer::body(StatusCode::OK, text),
+            || answer::empty_reply(StatusCode::ACCEPTED),
+            |text| answer::body_reply(StatusCode::OK, text),
         )
     }
 }
 
 impl Gate {
     /// Returns the answer to a call that its caller may not make.
-    pub(super) fn barred(
+    pub(super) fn access_refusal(
         &self,
         message: &Message,
         context: &Context,
@@ -91,38 +94,38 @@ impl Gate {
     }
 
     /// Reports whether a caller may use an upstream; a denial is recorded.
-    pub fn is_there_for(
+    pub fn may_use_upstream(
         &self,
         agent: &AgentName,
         caller: &Caller,
         upstream: &UpstreamName,
     ) -> bool {
-        let Some(why) = caller
+        let Some(reason) = caller
             .access
             .as_ref()
-            .and_then(|access| access.upstream(upstream).err())
+            .and_then(|access| access.check_upstream(upstream).err())
         else {
             return true;
         };
-        let why = why.to_string();
-        let barred = record::AccessDenied {
+        let reason = reason.to_string();
+        let event = record::AccessDenied {
             agent,
             caller,
             upstream,
-            thing: "upstream",
+            kind: "upstream",
             name: &upstream.0,
-            why: &why,
+            why: &reason,
         };
-        self.record(Event::AccessDenied(barred));
+        self.record(Event::AccessDenied(event));
         false
     }
 
     /// Notifies agents that the lists they see may have changed.
-    pub fn access_changed(&self) {
+    pub fn notify_lists_changed(&self) {
         for upstream in self.upstreams.names() {
             [Kind::Tool, Kind::Prompt, Kind::Resource]
                 .into_iter()
-                .for_each(|kind| self.changed.notify(&upstream, kind));
+                .for_each(|kind| self.list_changes.notify(&upstream, kind));
         }
     }
 }

@@ -15,11 +15,11 @@ const SECRETS: usize = 512;
 
 /// The state of one agent.
 pub(super) struct AgentMemory {
-    pub(super) used: Instant,
+    pub(super) last_used: Instant,
     upstreams: Vec<UpstreamName>,
     /// Their names, in the form in which the inspection uses them.
     names: Arc<[Box<str>]>,
-    prints: Arc<Fingerprints>,
+    fingerprints: Arc<Fingerprints>,
     /// The owners in `prints`, oldest first.
     owners: VecDeque<usize>,
     next: usize,
@@ -29,10 +29,10 @@ pub(super) struct AgentMemory {
 impl AgentMemory {
     pub(super) fn new(flow: TaintLimits, now: Instant) -> Self {
         Self {
-            used: now,
+            last_used: now,
             upstreams: Vec::new(),
             names: Arc::default(),
-            prints: Arc::default(),
+            fingerprints: Arc::default(),
             owners: VecDeque::new(),
             next: 0,
             traces: Arc::new(TaintStore::new(flow)),
@@ -56,12 +56,12 @@ impl AgentMemory {
     }
 
     /// Returns the state that applies to a message to or from an upstream.
-    pub(super) fn view(&mut self, from: usize, now: Instant) -> Memory {
-        self.used = now;
+    pub(super) fn view(&mut self, upstream: usize, now: Instant) -> Memory {
+        self.last_used = now;
         self.traces.expire(now);
         Memory {
-            prints: self.prints.clone(),
-            from,
+            fingerprints: self.fingerprints.clone(),
+            upstream,
             traces: self.traces.clone(),
             upstreams: self.names.clone(),
             now: Some(now),
@@ -74,10 +74,10 @@ impl AgentMemory {
     }
 
     /// Stores a secret that an upstream has sent.
-    pub(super) fn remember(&mut self, value: &str, from: usize) {
-        let owner = self.next * UPSTREAMS + from;
-        let prints = Arc::make_mut(&mut self.prints);
-        if !remember(prints, value, owner) {
+    pub(super) fn remember(&mut self, value: &str, upstream: usize) {
+        let owner = self.next * UPSTREAMS + upstream;
+        let fingerprints = Arc::make_mut(&mut self.fingerprints);
+        if !remember(fingerprints, value, owner) {
             return;
         }
         self.next += 1;
@@ -86,7 +86,7 @@ impl AgentMemory {
             self.owners
                 .pop_front()
                 .into_iter()
-                .for_each(|owner| prints.remove_owner(owner));
+                .for_each(|owner| fingerprints.remove_owner(owner));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::route::Route;
 use super::session::{Permit, Session};
 use crate::approval::{
     ApprovalRequest, Approvals, AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL,
-    RestoredRequest, WaitOutcome, asks, still,
+    RestoredRequest, WaitOutcome, declared_modes, progress_notification,
 };
 use crate::inspect::Question;
 use crate::message::Message;
@@ -43,12 +43,12 @@ struct PendingCall {
     call: Box<Call>,
     route: Route,
     message: Message,
-    asked: Box<OpenQuestion>,
+    question: Box<OpenQuestion>,
     permit: Permit,
     /// Whether the question has been sent.
-    put: bool,
+    question_sent: bool,
     /// Number of progress messages sent to the client while its call waits.
-    told: u32,
+    progress_count: u32,
 }
 
 impl Gate {
@@ -56,7 +56,7 @@ impl Gate {
     ///
     /// # Errors
     /// Fails if there are too many approval requests, or if they cannot be recorded.
-    pub(super) async fn ask(
+    pub(super) async fn request_approval(
         &self,
         question: &Question,
         audit: AuditId,
@@ -65,32 +65,37 @@ impl Gate {
         restored: Option<&RestoredRequest>,
     ) -> Result<AskResult, CallError> {
         let context = &call.context;
-        let way = if question.through_agent {
-            ask_way(&route.session, call, message)
+        let method = if question.through_agent {
+            ask_method(&route.session, call, message)
         } else {
             AskMethod::None
         };
-        let begun = self
+        let outcome = self
             .approvals
-            .ask(question, audit, (context, message), way, restored)?;
+            .ask(question, audit, (context, message), method, restored)?;
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
-        Ok(match begun {
+        Ok(match outcome {
             AskOutcome::Go(matter) => AskResult::Send(Some(matter)),
             AskOutcome::Refused(reason) => AskResult::Answer(Box::new(refuse(reason))),
             AskOutcome::Input(body) => {
-                AskResult::Answer(Box::new(answer::body(StatusCode::OK, body)))
+                AskResult::Answer(Box::new(answer::body_reply(StatusCode::OK, body)))
             }
             // A pipe has one reader: a call that waits must not block the others.
-            AskOutcome::Wait(asked) if way == AskMethod::Elicit || context.wire.is_pipe() => {
-                AskResult::Stream(asked)
+            AskOutcome::Wait(open_question)
+                if method == AskMethod::Elicit || context.wire.is_pipe() =>
+            {
+                AskResult::Stream(open_question)
             }
-            AskOutcome::Wait(mut asked) => {
-                match asked.settle(&self.approvals, self.approvals.wait()).await {
-                    WaitOutcome::Go => AskResult::Send(Some(Box::new(asked.matter))),
+            AskOutcome::Wait(mut open_question) => {
+                match open_question
+                    .settle(&self.approvals, self.approvals.wait())
+                    .await
+                {
+                    WaitOutcome::Go => AskResult::Send(Some(Box::new(open_question.request))),
                     WaitOutcome::Refused(reason) | WaitOutcome::Open(reason) => {
                         AskResult::Answer(Box::new(refuse(reason)))
                     }
-                    WaitOutcome::Cancelled => AskResult::Answer(Box::new(answer::failed(
+                    WaitOutcome::Cancelled => AskResult::Answer(Box::new(answer::failure_reply(
                         &CallError::Withdrawn,
                         Some(context),
                         Some(message),
@@ -106,33 +111,36 @@ impl Gate {
         self: &Arc<Self>,
         call: Box<Call>,
         route: Route,
-        asked: Box<OpenQuestion>,
+        question: Box<OpenQuestion>,
         permit: Permit,
     ) -> Reply {
-        let CallKind::Send(message) = call.ask.clone() else {
-            return answer::empty(StatusCode::ACCEPTED);
+        let CallKind::Send(message) = call.kind.clone() else {
+            return answer::empty_reply(StatusCode::ACCEPTED);
         };
         // Only clients up to 2025-11-25 accept requests from a server.
-        let put = call.context.era == Era::Modern;
-        let asking = PendingCall {
+        let question_sent = call.context.era == Era::Modern;
+        let pending_call = PendingCall {
             gate: self.clone(),
             call,
             route,
             message,
-            asked,
+            question,
             permit,
-            put,
-            told: 0,
+            question_sent,
+            progress_count: 0,
         };
-        let frames = stream::unfold(Some(Stage::Asking(Box::new(asking))), |stage| async move {
-            match stage? {
-                Stage::Asking(asking) => asking.next().await,
-                Stage::Sending(mut frames) => {
-                    let frame = frames.next().await?;
-                    Some((frame, Some(Stage::Sending(frames))))
+        let frames = stream::unfold(
+            Some(Stage::Asking(Box::new(pending_call))),
+            |stage| async move {
+                match stage? {
+                    Stage::Asking(pending_call) => pending_call.next().await,
+                    Stage::Sending(mut frames) => {
+                        let frame = frames.next().await?;
+                        Some((frame, Some(Stage::Sending(frames))))
+                    }
                 }
-            }
-        });
+            },
+        );
         let mut headers = HeaderMap::new();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         Reply {
@@ -145,8 +153,8 @@ impl Gate {
 }
 
 /// Returns the method by which the agent of a call can ask its user.
-fn ask_way(session: &Session, call: &Call, message: &Message) -> AskMethod {
-    let streams = || {
+fn ask_method(session: &Session, call: &Call, message: &Message) -> AskMethod {
+    let accepts_events = || {
         let accepts = call
             .headers
             .get_all(ACCEPT)
@@ -157,8 +165,10 @@ fn ask_way(session: &Session, call: &Call, message: &Message) -> AskMethod {
             .any(|kind| kind.trim_start().starts_with("text/event-stream"))
     };
     match call.context.era {
-        Era::Legacy if session.state().elicits.form && streams() => AskMethod::Elicit,
-        Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).form => {
+        Era::Legacy if session.state().elicitation.form && accepts_events() => AskMethod::Elicit,
+        Era::Modern
+            if Approvals::accepts_input(message) && declared_modes(message, Era::Modern).form =>
+        {
             AskMethod::Input
         }
         _ => AskMethod::None,
@@ -167,28 +177,30 @@ fn ask_way(session: &Session, call: &Call, message: &Message) -> AskMethod {
 
 impl PendingCall {
     async fn next(mut self: Box<Self>) -> Option<(Result<Frame, CallError>, Option<Stage>)> {
-        if !self.put {
-            self.put = true;
-            let question = self.asked.question();
+        if !self.question_sent {
+            self.question_sent = true;
+            let question = self.question.question();
             return Some((Ok(Frame::inspected(question)), Some(Stage::Asking(self))));
         }
         match self
-            .asked
+            .question
             .settle(&self.gate.approvals, PROGRESS_INTERVAL)
             .await
         {
             WaitOutcome::Open(_) => {
-                self.told += 1;
+                self.progress_count += 1;
                 let comment = || Frame {
                     payload: Payload::Empty,
                     fields: Fields::default(),
                 };
-                let still = still(&self.message, self.told).map_or_else(comment, Frame::inspected);
-                Some((Ok(still), Some(Stage::Asking(self))))
+                let progress = progress_notification(&self.message, self.progress_count)
+                    .map_or_else(comment, Frame::inspected);
+                Some((Ok(progress), Some(Stage::Asking(self))))
             }
             WaitOutcome::Refused(reason) => {
-                let refused = answer::refusals(&self.call.context, &self.message, &[Some(reason)])?;
-                Some((Ok(Frame::inspected(refused)), None))
+                let refusals =
+                    answer::refusals(&self.call.context, &self.message, &[Some(reason)])?;
+                Some((Ok(Frame::inspected(refusals)), None))
             }
             WaitOutcome::Cancelled => None,
             WaitOutcome::Go => {
@@ -210,14 +222,14 @@ impl PendingCall {
             ..
         } = *self;
         let context = call.context.clone();
-        let sent = gate.send(call, route, permit, None).await;
-        let failed =
-            |error: &CallError| answer::failed(error, Some(&context), Some(&message)).frames;
-        let reply = match sent {
+        let result = gate.send(call, route, permit, None).await;
+        let failure_frames =
+            |error: &CallError| answer::failure_reply(error, Some(&context), Some(&message)).frames;
+        let reply = match result {
             Ok(reply) => reply,
             Err(error) => {
-                gate.tell_failed(&context, &error);
-                return failed(&error);
+                gate.record_failure(&context, &error);
+                return failure_frames(&error);
             }
         };
         match reply.framing {
@@ -229,7 +241,7 @@ impl PendingCall {
                     payload: Payload::Text(_),
                     ..
                 }) => {
-                    gate.tell_failed(&context, &NOT_RPC);
+                    gate.record_failure(&context, &NOT_RPC);
                     Err(NOT_RPC)
                 }
                 frame => frame.map(|frame| Frame {
@@ -238,8 +250,8 @@ impl PendingCall {
                 }),
             })),
             Framing::Empty => {
-                gate.tell_failed(&context, &NOT_RPC);
-                failed(&NOT_RPC)
+                gate.record_failure(&context, &NOT_RPC);
+                failure_frames(&NOT_RPC)
             }
         }
     }

@@ -40,14 +40,14 @@ struct CallCharge<'a> {
 struct State {
     /// When each rate will be idle again (the theoretical arrival time of GCRA, ITU-T I.371).
     rates: HashMap<String, Instant>,
-    places: HashMap<String, Arc<Semaphore>>,
+    slots: HashMap<String, Arc<Semaphore>>,
 }
 
 /// Calls that are counted together, and their maximum number.
 struct CallGroup {
     name: &'static str,
     key: String,
-    most: u32,
+    limit: u32,
 }
 
 impl Budgets {
@@ -71,15 +71,15 @@ impl Budgets {
         session: &Session,
         policy: &Policy,
     ) -> Result<Permits, CallError> {
-        let mut held = Permits::new();
-        let spender = CallCharge {
+        let mut permits = Permits::new();
+        let charge = CallCharge {
             context,
             session,
             now: Instant::now(),
         };
         for envelope in message.envelopes() {
             if result_paging::requested_part(message).is_some() {
-                self.spend_one(0, &spender, None, &mut held)?;
+                self.spend_one(0, &charge, None, &mut permits)?;
                 continue;
             }
             if !(envelope.is_request() && envelope.method() == Some("tools/call")) {
@@ -95,22 +95,22 @@ impl Budgets {
             let size = body
                 .get("arguments")
                 .map_or(0, |arguments| arguments.raw().len());
-            self.spend_one(size, &spender, policy.tool_limits(&name), &mut held)?;
+            self.spend_one(size, &charge, policy.tool_limits(&name), &mut permits)?;
         }
-        Ok(held)
+        Ok(permits)
     }
 
     fn spend_one(
         &self,
         size: usize,
-        spender: &CallCharge<'_>,
-        of_tool: Option<(&str, &ToolLimits)>,
-        held: &mut Permits,
+        charge: &CallCharge<'_>,
+        tool_limits: Option<(&str, &ToolLimits)>,
+        permits: &mut Permits,
     ) -> Result<(), CallError> {
-        let longest = of_tool
+        let max_bytes = tool_limits
             .and_then(|(_, limits)| limits.argument_bytes)
             .or(self.limits.argument_bytes);
-        if let Some(most) = longest.filter(|most| size > *most) {
+        if let Some(most) = max_bytes.filter(|most| size > *most) {
             return Err(CallError::TooLong {
                 limit: "argument_bytes",
                 most,
@@ -120,17 +120,17 @@ impl Budgets {
             context,
             session,
             now,
-        } = *spender;
+        } = *charge;
         let agent = &session.agent.holder;
         let upstream = &context.upstream;
-        let shared = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
+        let tool_key = |glob: &str| format!("{agent}\n{upstream}\n{glob}");
         // A key is created only if there is a limit.
         let mut rates = Vec::new();
         let mut rate = |name, most: Option<u32>, key: &dyn Fn() -> String| {
             rates.extend(most.map(|most| CallGroup {
                 name,
                 key: key(),
-                most,
+                limit: most,
             }));
         };
         rate(
@@ -143,34 +143,37 @@ impl Budgets {
             self.limits.per_minute_per_upstream,
             &|| format!("upstream\n{upstream}"),
         );
-        if let Some((glob, limits)) = of_tool {
+        if let Some((glob, limits)) = tool_limits {
             rate("calls_per_minute", limits.per_minute, &|| {
-                format!("tool\n{}", shared(glob))
+                format!("tool\n{}", tool_key(glob))
             });
         }
         // The budgets of a session: for all tools, and for those that a glob matches.
-        let of_glob = of_tool.and_then(|(glob, limits)| Some((glob, limits.per_session?)));
-        let budgets: [Option<(&str, u32)>; 2] =
-            [self.limits.per_session.map(|most| ("", most)), of_glob];
-        let place = of_tool.and_then(|(glob, limits)| {
+        let session_budget =
+            tool_limits.and_then(|(glob, limits)| Some((glob, limits.per_session?)));
+        let budgets: [Option<(&str, u32)>; 2] = [
+            self.limits.per_session.map(|most| ("", most)),
+            session_budget,
+        ];
+        let slot_group = tool_limits.and_then(|(glob, limits)| {
             let most = limits.concurrent?;
             Some(CallGroup {
                 name: "concurrent_calls",
-                key: shared(glob),
-                most,
+                key: tool_key(glob),
+                limit: most,
             })
         });
-        if rates.is_empty() && place.is_none() && budgets == [None, None] {
+        if rates.is_empty() && slot_group.is_none() && budgets == [None, None] {
             return Ok(());
         }
         // Locked to the end, so that two calls never take the last slot.
         let mut state = self.state.lock();
-        if let Some(place) = place {
-            held.push(state.place(&place)?);
+        if let Some(group) = slot_group {
+            permits.push(state.acquire_slot(&group)?);
         }
         for (glob, most) in budgets.into_iter().flatten() {
             if !session.has_budget(glob, most, now, self.session_idle) {
-                return Err(CallError::Spent {
+                return Err(CallError::BudgetSpent {
                     limit: "calls_per_session",
                     most,
                 });
@@ -186,7 +189,7 @@ impl Budgets {
         }
         // A call that one limit stops is not counted by any.
         for rate in rates {
-            state.go(rate, now);
+            state.count(rate, now);
         }
         for (glob, _) in budgets.into_iter().flatten() {
             session.spend(glob, now, self.session_idle);
@@ -198,37 +201,36 @@ impl Budgets {
 impl State {
     /// Returns how long to wait until a rate has room for one more call.
     fn wait(&self, rate: &CallGroup, now: Instant) -> Option<Duration> {
-        let ahead = self.rates.get(&rate.key)?.saturating_duration_since(now);
-        (ahead + MINUTE / rate.most)
+        let backlog = self.rates.get(&rate.key)?.saturating_duration_since(now);
+        (backlog + MINUTE / rate.limit)
             .checked_sub(MINUTE)
             .filter(|wait| !wait.is_zero())
     }
 
-    fn go(&mut self, rate: CallGroup, now: Instant) {
+    fn count(&mut self, rate: CallGroup, now: Instant) {
         if self.rates.len() >= MAX_ENTRIES {
             self.rates.retain(|_, rest| *rest > now);
         }
-        let rest = self.rates.entry(rate.key).or_insert(now);
-        *rest = (*rest).max(now) + MINUTE / rate.most;
+        let idle_at = self.rates.entry(rate.key).or_insert(now);
+        *idle_at = (*idle_at).max(now) + MINUTE / rate.limit;
     }
 
-    fn place(&mut self, place: &CallGroup) -> Result<OwnedSemaphorePermit, CallError> {
-        if self.places.len() >= MAX_ENTRIES {
-            self.places
-                .retain(|_, places| Arc::strong_count(places) > 1);
+    fn acquire_slot(&mut self, place: &CallGroup) -> Result<OwnedSemaphorePermit, CallError> {
+        if self.slots.len() >= MAX_ENTRIES {
+            self.slots.retain(|_, places| Arc::strong_count(places) > 1);
         }
         // A reload may have changed the number of slots, so it is part of the key: the old slots
         // expire with their calls.
-        let key = format!("{}\n{}", place.key, place.most);
-        let most = usize::try_from(place.most)
+        let key = format!("{}\n{}", place.key, place.limit);
+        let most = usize::try_from(place.limit)
             .unwrap_or(usize::MAX)
             .min(Semaphore::MAX_PERMITS);
-        let places = self
-            .places
+        let slots = self
+            .slots
             .entry(key)
             .or_insert_with(|| Arc::new(Semaphore::new(most)))
             .clone();
-        places
+        slots
             .try_acquire_owned()
             .map_err(|_| CallError::Limit(place.name))
     }
@@ -242,7 +244,7 @@ mod tests {
         CallGroup {
             name: "calls_per_minute",
             key: "k".into(),
-            most,
+            limit: most,
         }
     }
 
@@ -252,11 +254,11 @@ mod tests {
         let now = Instant::now();
         for _ in 0..3 {
             assert_eq!(state.wait(&rate(3), now), None);
-            state.go(rate(3), now);
+            state.count(rate(3), now);
         }
         assert_eq!(state.wait(&rate(3), now), Some(Duration::from_secs(20)));
         assert_eq!(state.wait(&rate(3), now + Duration::from_secs(20)), None);
-        state.go(rate(3), now + Duration::from_secs(20));
+        state.count(rate(3), now + Duration::from_secs(20));
         assert_eq!(
             state.wait(&rate(3), now + Duration::from_secs(21)),
             Some(Duration::from_secs(19))
@@ -266,12 +268,12 @@ mod tests {
     #[test]
     fn places_are_given_back() {
         let mut state = State::default();
-        let held = state.place(&rate(1)).unwrap();
+        let held = state.acquire_slot(&rate(1)).unwrap();
         assert!(matches!(
-            state.place(&rate(1)),
+            state.acquire_slot(&rate(1)),
             Err(CallError::Limit("calls_per_minute"))
         ));
         drop(held);
-        assert!(state.place(&rate(1)).is_ok());
+        assert!(state.acquire_slot(&rate(1)).is_ok());
     }
 }

@@ -20,16 +20,16 @@ impl Gate {
     /// The error that prevented a reply, which is already recorded; `answer::failed` turns it into
     /// one.
     pub async fn carry(self: &Arc<Self>, mut call: Box<Call>) -> Result<Reply, CallError> {
-        call.context.trace = self.recorder.trace_of(&call);
+        call.context.trace = self.recorder.trace_call(&call);
         let context = call.context.clone();
-        let carried = match &call.ask {
+        let result = match &call.kind {
             CallKind::Send(message) => {
                 let message = message.clone();
                 self.carry_message(call, message).await
             }
             CallKind::Listen | CallKind::Close => self.carry_stream(call).await,
         };
-        carried.inspect_err(|error| self.tell_failed(&context, error))
+        result.inspect_err(|error| self.record_failure(&context, error))
     }
 
     /// Carries a POST: a message from the agent.
@@ -42,37 +42,40 @@ impl Gate {
             .upstreams
             .get(&call.context.upstream)
             .ok_or(CallError::NotOffered)?;
-        let barred = self.barred(&message, &call.context, &upstream)?;
-        agree(&call, &message, &upstream, barred.is_none())?;
+        let refusal = self.access_refusal(&message, &call.context, &upstream)?;
+        check_headers(&call, &message, &upstream, refusal.is_none())?;
         let route = self.route(upstream, &mut call.context)?;
-        let places = route
+        let slots = route
             .session
-            .take_places(call.listens(), &route.upstream.places)?;
-        let carried = route.session.enter(&call);
-        let of_tool = self
-            .budgets
-            .spend(&message, &call.context, &route.session, &route.policy)?;
-        let permit = places.with(of_tool, carried);
-        if let Some(barred) = barred {
-            return Ok(barred.reply());
+            .acquire_slots(call.listens(), &route.upstream.slots)?;
+        let in_flight = route.session.track_call(&call);
+        let tool_permits =
+            self.budgets
+                .spend(&message, &call.context, &route.session, &route.policy)?;
+        let permit = slots.with_guards(tool_permits, in_flight);
+        if let Some(refusal) = refusal {
+            return Ok(refusal.reply());
         }
-        if let Some(reply) = self.own_resource(&message, &call.context, &route).await? {
+        if let Some(reply) = self
+            .answer_own_resource(&message, &call.context, &route)
+            .await?
+        {
             return Ok(reply);
         }
         if self.approvals.take(&message, &call.context)? {
-            return Ok(answer::empty(StatusCode::ACCEPTED));
+            return Ok(answer::empty_reply(StatusCode::ACCEPTED));
         }
-        let restored = self.approvals.restored(&call.context, &message)?;
+        let restored = self.approvals.restore(&call.context, &message)?;
         let message = restored
             .as_ref()
             .map_or(message, |restored| restored.message.clone());
-        let next = self
+        let ask_result = self
             .judge_outbound(&message, &call, &route, restored.as_ref())
             .await?;
-        call.ask = CallKind::Send(message);
-        match next {
+        call.kind = CallKind::Send(message);
+        match ask_result {
             AskResult::Answer(reply) => Ok(*reply),
-            AskResult::Stream(asked) => Ok(self.ask_on_stream(call, route, asked, permit)),
+            AskResult::Stream(question) => Ok(self.ask_on_stream(call, route, question, permit)),
             AskResult::Send(approved) => match self.released_answer(&call, &route).await? {
                 Some(reply) => Ok(reply),
                 None => self.send(call, route, permit, approved).await,
@@ -87,10 +90,10 @@ impl Gate {
             .get(&call.context.upstream)
             .ok_or(CallError::NotOffered)?;
         let route = self.route(upstream, &mut call.context)?;
-        let places = route
+        let slots = route
             .session
-            .take_places(call.listens(), &route.upstream.places)?;
-        let permit = places.with(Vec::new(), route.session.enter(&call));
+            .acquire_slots(call.listens(), &route.upstream.slots)?;
+        let permit = slots.with_guards(Vec::new(), route.session.track_call(&call));
         self.send(call, route, permit, None).await
     }
 
@@ -118,37 +121,47 @@ impl Gate {
         approved: Option<Box<ApprovalRequest>>,
     ) -> Result<Reply, CallError> {
         let era = call.context.era;
-        call.context.asked = match &call.ask {
-            CallKind::Send(message) => route.session.asking(era, message),
+        call.context.requests = match &call.kind {
+            CallKind::Send(message) => route.session.record_requests(era, message),
             CallKind::Listen | CallKind::Close => route.session.open_requests(era),
         };
-        let open = Arc::new(OpenCall::new(call, route, permit, approved));
-        let upstream = &open.route.upstream;
-        let context = open.context();
-        upstream.open.iter().for_each(|calls| calls.add(&open));
-        let reply = match upstream.call(&open.call).await {
+        let open_call = Arc::new(OpenCall::new(call, route, permit, approved));
+        let upstream = &open_call.route.upstream;
+        let context = open_call.context();
+        upstream
+            .open_calls
+            .iter()
+            .for_each(|calls| calls.add(&open_call));
+        let reply = match upstream.call(&open_call.call).await {
             Ok(reply) => reply,
             Err(error) => {
-                upstream.open.iter().for_each(|calls| calls.remove(&open));
-                return match self.login_asked(&error, &open) {
+                upstream
+                    .open_calls
+                    .iter()
+                    .for_each(|calls| calls.remove(&open_call));
+                return match self.login_request(&error, &open_call) {
                     Some(reply) => Ok(reply),
-                    None => Err(self.inspect_output(error, &open).await),
+                    None => Err(self.inspect_output(error, &open_call).await),
                 };
             }
         };
-        if matches!(open.call.ask, CallKind::Close) && reply.status.is_success() {
+        if matches!(open_call.call.kind, CallKind::Close) && reply.status.is_success() {
             self.sessions.forget(context);
         } else {
-            self.sessions
-                .observe(&open.route.session, context, open.sent(), &reply);
+            self.sessions.observe(
+                &open_call.route.session,
+                context,
+                open_call.sent_message(),
+                &reply,
+            );
         }
-        Ok(self.judge_reply(reply, open).await)
+        Ok(self.judge_reply(reply, open_call).await)
     }
 }
 
 /// Checks that headers and body agree. The mapping of a tool's arguments to headers is applied only
 /// if the tool `is_there` for the caller, since it reveals the tool's definition.
-fn agree(
+fn check_headers(
     call: &Call,
     message: &Message,
     upstream: &UpstreamState,
@@ -170,7 +183,7 @@ fn agree(
     let tool = message
         .single()
         .filter(|_| is_there)
-        .and_then(|envelope| headers::named(message, envelope));
-    let mirrors = tool.and_then(|tool| upstream.mirrors.get(&tool));
-    headers::agree(&call.headers, message, call.context.era, mirrors.as_deref())
+        .and_then(|envelope| headers::target_name(message, envelope));
+    let mirrors = tool.and_then(|tool| upstream.param_headers.get(&tool));
+    headers::check_agreement(&call.headers, message, call.context.era, mirrors.as_deref())
 }

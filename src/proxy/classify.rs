@@ -30,29 +30,35 @@ type CachedClassifier = (Weak<ClassifierConfig>, Result<Arc<Service>, ()>);
 impl Classifiers {
     /// Returns the classifier's result for a judged message; `None` if the policy does not require
     /// one.
-    pub(super) async fn more_for(
+    pub(super) async fn classify(
         &self,
         policy: &Policy,
         inspection: &mut Inspection,
     ) -> Option<Classified> {
-        let (config, open) = policy.to_classify(inspection)?;
+        let (config, unclassified) = policy.take_unclassified(inspection)?;
         // Boxed: calls without a classifier reserve no space for it.
-        Some(Box::pin(self.ask(config.clone(), open)).await)
+        Some(Box::pin(self.request_scores(config.clone(), unclassified)).await)
     }
 
-    async fn ask(&self, config: Arc<ClassifierConfig>, open: Unclassified) -> Classified {
+    async fn request_scores(
+        &self,
+        config: Arc<ClassifierConfig>,
+        unclassified: Unclassified,
+    ) -> Classified {
         let started = Instant::now();
         let answer = match self.service(&config) {
-            _ if open.too_many => Err(ClassifierFailure::TooLarge),
+            _ if unclassified.too_many => Err(ClassifierFailure::TooLarge),
             Err(()) => Err(ClassifierFailure::Unreachable),
             Ok(service) => {
-                let answer = service.ask(request(&open), config.timeout).await;
-                answer
-                    .map_err(failure)
-                    .and_then(|answer| read(answer, open).ok_or(ClassifierFailure::BadAnswer))
+                let answer = service
+                    .ask(build_request(&unclassified), config.timeout)
+                    .await;
+                answer.map_err(failure).and_then(|answer| {
+                    parse_answer(answer, unclassified).ok_or(ClassifierFailure::BadAnswer)
+                })
             }
         };
-        let took = started.elapsed();
+        let duration = started.elapsed();
         match answer {
             Ok(ClassifierReply {
                 name,
@@ -62,30 +68,30 @@ impl Classifiers {
                 name,
                 version,
                 scores: Ok(scores),
-                took,
+                duration,
             },
-            Err(why) => Classified {
+            Err(error) => Classified {
                 name: String::new(),
                 version: None,
-                scores: Err(why),
-                took,
+                scores: Err(error),
+                duration,
             },
         }
     }
 
     fn service(&self, config: &Arc<ClassifierConfig>) -> Result<Arc<Service>, ()> {
-        let mut known = self.0.lock();
-        known.retain(|(of, _)| of.strong_count() > 0);
-        if let Some((_, service)) = known
+        let mut cached = self.0.lock();
+        cached.retain(|(of, _)| of.strong_count() > 0);
+        if let Some((_, service)) = cached
             .iter()
             .find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(config)))
         {
             return service.clone();
         }
-        let made = Service::new(&config.server, config.calls_at_once, ANSWER_BYTES).map(Arc::new);
+        let result = Service::new(&config.server, config.calls_at_once, ANSWER_BYTES).map(Arc::new);
         let service =
-            made.map_err(|error| tracing::error!(%error, "cannot reach the external classifier"));
-        known.push((Arc::downgrade(config), service.clone()));
+            result.map_err(|error| tracing::error!(%error, "cannot reach the external classifier"));
+        cached.push((Arc::downgrade(config), service.clone()));
         service
     }
 }
@@ -97,9 +103,9 @@ struct ClassifierReply {
     scores: HashMap<String, f64>,
 }
 
-fn request(open: &Unclassified) -> Bytes {
+fn build_request(unclassified: &Unclassified) -> Bytes {
     let mut body = String::from(r#"{"format":1,"texts":["#);
-    for (n, text) in open.texts.iter().enumerate() {
+    for (n, text) in unclassified.texts.iter().enumerate() {
         let comma = if n > 0 { "," } else { "" };
         let tool = text
             .tool
@@ -118,7 +124,7 @@ fn request(open: &Unclassified) -> Bytes {
 
 /// Parses an answer into the scores of the texts, one for each and in their order; `None` if the
 /// answer has any other form.
-fn read(answer: Bytes, open: Unclassified) -> Option<ClassifierReply> {
+fn parse_answer(answer: Bytes, unclassified: Unclassified) -> Option<ClassifierReply> {
     let json = Json::parse(
         answer,
         &ReadLimits {
@@ -144,10 +150,12 @@ fn read(answer: Bytes, open: Unclassified) -> Option<ClassifierReply> {
         .elements()
         .map(|score| score.raw().parse().ok())
         .collect::<Option<_>>()?;
-    if scores.len() != open.texts.len() || !scores.iter().all(|score| (0.0..=1.0).contains(score)) {
+    if scores.len() != unclassified.texts.len()
+        || !scores.iter().all(|score| (0.0..=1.0).contains(score))
+    {
         return None;
     }
-    let scores = open
+    let scores = unclassified
         .texts
         .into_iter()
         .map(|text| text.text)
@@ -164,9 +172,9 @@ fn is_label(text: &str) -> bool {
     (1..=NAME_CHARS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn failure(no_answer: ServiceError) -> ClassifierFailure {
-    match no_answer {
-        ServiceError::Late => ClassifierFailure::Timeout,
+fn failure(error: ServiceError) -> ClassifierFailure {
+    match error {
+        ServiceError::TimedOut => ClassifierFailure::Timeout,
         ServiceError::Busy => ClassifierFailure::Busy,
         ServiceError::Unreachable => ClassifierFailure::Unreachable,
         ServiceError::Unusable => ClassifierFailure::BadAnswer,
@@ -193,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_reads_back() {
-        let body = request(&open(&["one \"two\"\n", "three"]));
+        let body = build_request(&open(&["one \"two\"\n", "three"]));
         #[allow(clippy::disallowed_types, reason = "a second opinion")]
         let read: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(read["format"], 1);
@@ -206,19 +214,19 @@ mod tests {
 
     #[test]
     fn only_whole_answers_count() {
-        let said = |answer: &'static str| read(answer.into(), open(&["a", "b"]));
-        let good = said(
+        let said = |answer: &'static str| parse_answer(answer.into(), open(&["a", "b"]));
+        let reply = said(
             r#" {"name":"guard","version":"2.1","scores":[0, 0.75],"model":{"any":"thing"}} "#,
         )
         .unwrap();
         assert_eq!(
-            (&*good.name, good.version.as_deref(), good.scores["b"]),
+            (&*reply.name, reply.version.as_deref(), reply.scores["b"]),
             ("guard", Some("2.1"), 0.75)
         );
         assert!(
             said(r#"{"name":"guard","scores":[1,0]}"#).is_some_and(|said| said.version.is_none())
         );
-        for bad in [
+        for invalid in [
             "",
             "[0,1]",
             r#"{"scores":[0,1]}"#,
@@ -236,7 +244,7 @@ mod tests {
             r#"{"name":"guard","version":3,"scores":[0,1]}"#,
             r#"{"name":"guard","scores":[0,1]"#,
         ] {
-            assert!(said(bad).is_none(), "{bad}");
+            assert!(said(invalid).is_none(), "{invalid}");
         }
     }
 }

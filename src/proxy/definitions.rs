@@ -8,8 +8,8 @@ use super::upstreams::UpstreamState;
 use super::{Gate, Policies};
 use crate::config::{ChangeAction, Limits};
 use crate::document::Fault;
-use crate::inspect::access::narrowed;
-use crate::inspect::definitions::{Key, Kind, Listed, Pins};
+use crate::inspect::access::narrow_lists;
+use crate::inspect::definitions::{Key, Kind, ListComparison, Pins};
 use crate::inspect::{Mode, Policy};
 use crate::message::Message;
 use crate::pins::{DefinitionEvent, Lock, PinOutcome, PinStore, VisibleChanges};
@@ -18,7 +18,7 @@ use crate::record::{DefinitionChange, Event, Recorder};
 
 /// A list from a server as agents see it.
 pub(super) struct ServedList {
-    listed: Listed,
+    comparison: ListComparison,
     /// The list with pinned definitions in their places, if that differs from the original.
     pinned: Option<Message>,
     /// That list with the operator's overrides, if there are any.
@@ -34,37 +34,37 @@ impl ServedList {
     /// Fails if the result would be longer than a message may be, or if it cannot be recorded.
     pub(super) fn new(
         policy: &Policy,
-        told: &Message,
+        original: &Message,
         context: &Context,
         pins: &Pins,
         limits: &Limits,
         recorder: &Recorder,
     ) -> Result<Self, CallError> {
-        let mut listed = policy.listed(told, context, pins, limits);
-        let read = |bytes| Message::parse(bytes, &limits.read).map_err(CallError::NotMcp);
-        let pinned = listed.shown.take().map(read).transpose()?;
-        let said = pinned.as_ref().unwrap_or(told);
-        let overlaid = match policy.visible_list(said, context) {
+        let mut comparison = policy.compare_lists(original, context, pins, limits);
+        let parse = |bytes| Message::parse(bytes, &limits.read).map_err(CallError::NotMcp);
+        let pinned = comparison.replacement.take().map(parse).transpose()?;
+        let base = pinned.as_ref().unwrap_or(original);
+        let overlaid = match policy.visible_list(base, context) {
             Some(bytes) => {
-                let told_bytes = said.bytes().len();
+                let told_bytes = base.bytes().len();
                 let shown_bytes = bytes.len();
-                let shown = read(bytes)?;
+                let parsed = parse(bytes)?;
                 let event = Event::Overlaid {
                     context,
                     policy: &policy.name,
-                    told_bytes,
+                    received_bytes: told_bytes,
                     shown_bytes,
                 };
                 recorder.record(event).map_err(CallError::Audit)?;
-                Some(shown)
+                Some(parsed)
             }
             None => None,
         };
-        let narrowed = narrowed(overlaid.as_ref().unwrap_or(said), context)
-            .map(read)
+        let narrowed = narrow_lists(overlaid.as_ref().unwrap_or(base), context)
+            .map(parse)
             .transpose()?;
         Ok(Self {
-            listed,
+            comparison,
             pinned,
             overlaid,
             narrowed,
@@ -73,16 +73,16 @@ impl ServedList {
 
     /// Returns the list that the server is held to: the pinned definitions, otherwise those that it
     /// sent.
-    pub(super) fn pinned<'m>(&'m self, told: &'m Message) -> &'m Message {
-        self.pinned.as_ref().unwrap_or(told)
+    pub(super) fn pinned<'m>(&'m self, original: &'m Message) -> &'m Message {
+        self.pinned.as_ref().unwrap_or(original)
     }
 
     /// Returns the list that agents see, if there are no findings in it.
-    pub(super) fn message<'m>(&'m self, told: &'m Message) -> &'m Message {
+    pub(super) fn message<'m>(&'m self, original: &'m Message) -> &'m Message {
         self.narrowed
             .as_ref()
             .or(self.overlaid.as_ref())
-            .unwrap_or(self.pinned(told))
+            .unwrap_or(self.pinned(original))
     }
 
     /// Returns the list that agents see, if it differs from the one that the server sent.
@@ -91,16 +91,16 @@ impl ServedList {
     }
 
     /// Returns the definitions to be stored, if there are any.
-    pub(super) fn take_listed(&mut self) -> Option<Listed> {
-        let Listed {
-            seen,
-            ended,
-            gone,
+    pub(super) fn take_comparison(&mut self) -> Option<ListComparison> {
+        let ListComparison {
+            new_definitions: seen,
+            ended_kinds: ended,
+            removed: gone,
             full,
             ..
-        } = &self.listed;
-        let any = !seen.is_empty() || !ended.is_empty() || !gone.is_empty() || *full;
-        any.then(|| std::mem::take(&mut self.listed))
+        } = &self.comparison;
+        let has_changes = !seen.is_empty() || !ended.is_empty() || !gone.is_empty() || *full;
+        has_changes.then(|| std::mem::take(&mut self.comparison))
     }
 }
 
@@ -111,27 +111,27 @@ impl ServedList {
 pub(super) fn pin(
     store: &PinStore,
     name: &str,
-    listed: &Listed,
+    comparison: &ListComparison,
     mode: Mode,
     context: &Context,
     recorder: &Recorder,
 ) -> Result<(), CallError> {
     let PinOutcome {
-        became,
-        first,
+        events: became,
+        first_seen: first,
         faults,
-    } = store.keep(name, listed);
-    let tell = |event: Event<'_>| recorder.record(event).map_err(CallError::Audit);
-    if listed.full {
-        tell(Event::Limit {
+    } = store.update(name, comparison);
+    let record = |event: Event<'_>| recorder.record(event).map_err(CallError::Audit);
+    if comparison.full {
+        record(Event::Limit {
             name: "pinned_definitions",
         })?;
     }
     if !faults.is_empty() {
-        tell(Event::PinsRefused { faults: &faults })?;
+        record(Event::PinsRefused { faults: &faults })?;
     }
     if first > 0 {
-        tell(Event::Pinned {
+        record(Event::Pinned {
             context,
             count: first,
         })?;
@@ -150,7 +150,7 @@ pub(super) fn pin(
         };
         let old = digest(old);
         let new = digest(new);
-        tell(Event::Definition(&DefinitionChange {
+        record(Event::Definition(&DefinitionChange {
             context: Some(context),
             upstream: &context.upstream,
             kind: key.kind.name(),
@@ -162,12 +162,12 @@ pub(super) fn pin(
         }))?;
     }
     if !became.is_empty() || first > 0 {
-        record_held(store, name, &context.upstream, recorder)?;
+        record_pending_count(store, name, &context.upstream, recorder)?;
     }
     Ok(())
 }
 
-fn record_held(
+fn record_pending_count(
     store: &PinStore,
     name: &str,
     upstream: &UpstreamName,
@@ -176,7 +176,7 @@ fn record_held(
     recorder
         .record(Event::Held {
             upstream,
-            count: store.for_upstream(name).held(),
+            count: store.for_upstream(name).pending_count(),
         })
         .map_err(CallError::Audit)
 }
@@ -184,54 +184,61 @@ fn record_held(
 impl Gate {
     /// Processes a list that a server sent. A long list is compared on a blocking thread, so that
     /// it does not delay other traffic.
-    pub(super) async fn served_list(
+    pub(super) async fn serve_list(
         &self,
         policy: &Arc<Policy>,
-        told: &Message,
+        original: &Message,
         context: &Context,
         upstream: &UpstreamState,
     ) -> Result<ServedList, CallError> {
         let pins = self.pins.for_upstream(&upstream.name.0);
-        if told.bytes().len() <= INLINE_WORK {
-            return ServedList::new(policy, told, context, &pins, &self.limits, &self.recorder);
+        if original.bytes().len() <= INLINE_WORK {
+            return ServedList::new(
+                policy,
+                original,
+                context,
+                &pins,
+                &self.limits,
+                &self.recorder,
+            );
         }
         let policy = policy.clone();
-        let told = told.clone();
+        let original = original.clone();
         let context = context.clone();
         let limits = self.limits.clone();
         let recorder = self.recorder.clone();
         let _permits = self.judging_permits(upstream).await?;
-        let shown = tokio::task::spawn_blocking(move || {
-            ServedList::new(&policy, &told, &context, &pins, &limits, &recorder)
+        let served = tokio::task::spawn_blocking(move || {
+            ServedList::new(&policy, &original, &context, &pins, &limits, &recorder)
         });
-        shown
+        served
             .await
             .map_err(|_| CallError::BadReply("comparing definitions failed"))?
     }
 
     /// Pins the definitions of a list; disk I/O runs on a blocking thread.
-    pub(super) async fn keep(
+    pub(super) async fn pin_definitions(
         &self,
-        listed: Listed,
+        comparison: ListComparison,
         mode: Mode,
         context: &Context,
     ) -> Result<(), CallError> {
         let (store, recorder, context) =
             (self.pins.clone(), self.recorder.clone(), context.clone());
-        let kept = move || {
+        let store_pins = move || {
             pin(
                 &store,
                 &context.upstream.0,
-                &listed,
+                &comparison,
                 mode,
                 &context,
                 &recorder,
             )
         };
         if !self.pins.is_on_disk() {
-            return kept();
+            return store_pins();
         }
-        tokio::task::spawn_blocking(kept)
+        tokio::task::spawn_blocking(store_pins)
             .await
             .map_err(|_| CallError::BadReply("pinning definitions failed"))?
     }
@@ -239,70 +246,70 @@ impl Gate {
     /// Applies the changes that operators made to pins and in quarantine, and enforces retention
     /// there. Call it periodically; may block on disk I/O.
     pub fn reload_pins(&self) {
-        self.look_at_pins();
-        self.releases.refresh(&self.recorder);
+        self.reload_lock_file();
+        self.pending_releases.refresh(&self.recorder);
         self.recorder.apply_retention();
     }
 
     /// Reads the lock file again if it has changed. Call it periodically; may block on disk I/O.
-    pub fn look_at_pins(&self) {
+    pub fn reload_lock_file(&self) {
         match self.pins.reload() {
             Ok(None) => {}
-            Ok(Some(visible)) => self.show_pins(&visible),
+            Ok(Some(visible)) => self.announce_pin_changes(&visible),
             Err(faults) => self.record(Event::PinsRefused { faults: &faults }),
         }
     }
 
     /// Notifies agents, and records, that pins have changed.
-    pub(super) fn show_pins(&self, visible: &VisibleChanges) {
-        let known = |name: &str| self.upstream_named(self.pins.upstream_of(name));
+    pub(super) fn announce_pin_changes(&self, visible: &VisibleChanges) {
+        let upstream_name = |name: &str| self.find_upstream(self.pins.upstream_of(name));
         visible
             .iter()
-            .filter_map(|(name, kind)| Some((known(name)?, kind)))
+            .filter_map(|(name, kind)| Some((upstream_name(name)?, kind)))
             .for_each(|(upstream, kind)| {
-                self.changed.notify(&upstream, *kind);
+                self.list_changes.notify(&upstream, *kind);
             });
         let mut upstreams: Vec<&str> = visible.iter().map(|(name, _)| &**name).collect();
         upstreams.dedup();
         self.record(Event::PinsReloaded {
             upstreams: &upstreams,
         });
-        self.tell_held();
+        self.record_pending_definitions();
     }
 
     /// Records the number of pending definitions.
-    pub fn tell_held(&self) {
+    pub fn record_pending_definitions(&self) {
         for upstream in self.upstreams.names() {
             self.record(Event::Held {
                 upstream: &upstream,
-                count: self.pins.for_upstream(&upstream.0).held(),
+                count: self.pins.for_upstream(&upstream.0).pending_count(),
             });
         }
     }
 
     /// Notifies agents of lists that the new policies present differently.
-    pub(super) fn tell_shown_otherwise(&self, old: &Policies, new: &Policies) {
+    pub(super) fn notify_changed_lists(&self, old: &Policies, new: &Policies) {
         for (upstream, policy) in new.iter() {
-            let before = old.get(upstream);
-            if before.is_some_and(|before| !before.shows_tools_like(policy)) {
-                self.changed.notify(upstream, Kind::Tool);
-            } else if before.is_some_and(|before| !before.holds_like(policy)) {
+            let old_policy = old.get(upstream);
+            if old_policy.is_some_and(|before| !before.shows_tools_like(policy)) {
+                self.list_changes.notify(upstream, Kind::Tool);
+            } else if old_policy.is_some_and(|before| !before.holds_like(policy)) {
                 self.pins
                     .for_upstream(&upstream.0)
-                    .held_kinds()
+                    .pending_kinds()
                     .into_iter()
-                    .for_each(|kind| self.changed.notify(upstream, kind));
+                    .for_each(|kind| self.list_changes.notify(upstream, kind));
             }
         }
     }
 
     /// Returns the pinned definitions of all upstreams.
-    pub fn pinned(&self) -> Arc<Lock> {
-        self.pins.all()
+    pub fn pinned_definitions(&self) -> Arc<Lock> {
+        self.pins.all_pins()
     }
 
     /// Reports whether pins survive a restart of the gate.
-    pub fn keeps_pins(&self) -> bool {
+    pub fn has_persistent_pins(&self) -> bool {
         self.pins.is_on_disk()
     }
 
@@ -327,9 +334,9 @@ impl Gate {
             );
         }
         if visible.is_empty() {
-            self.look_at_pins();
+            self.reload_lock_file();
         } else {
-            self.show_pins(&visible);
+            self.announce_pin_changes(&visible);
         }
         Ok(approved)
     }

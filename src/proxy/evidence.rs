@@ -7,7 +7,7 @@ use super::Gate;
 use super::judge::Subject;
 use super::route::OpenCall;
 use crate::approval::CallDigest;
-use crate::config::Keeps;
+use crate::config::EvidenceLevel;
 use crate::inspect::{Finding, Inspection, Mode, Policy, Verdict};
 use crate::message::{Direction, Edit, Envelope, Message};
 use crate::protocol::{AuditId, Context, headers};
@@ -17,39 +17,43 @@ use crate::rules::Action;
 use crate::text::cut;
 
 /// Maximum number of places and rules that are listed, and maximum length of a pointer in bytes.
-const NAMED: usize = 64;
+const MAX_NAMED: usize = 64;
 const POINTER_BYTES: usize = 512;
 
 impl Subject<'_> {
     /// Returns the message for the quarantine, if something of it is withheld from the agent.
     /// `open` is the call that it answers.
-    pub(super) fn taken_out(
+    pub(super) fn quarantined_message(
         &self,
         inspection: &Inspection,
         open: Option<&OpenCall>,
     ) -> Option<StoredMessage> {
-        let takes = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
+        let is_withheld = matches!(inspection.verdict, Verdict::Rewrite(_) | Verdict::Block(_))
             && inspection
                 .findings
                 .iter()
                 .any(|finding| finding.action >= Action::Quarantine);
         let inbound = self.direction == Direction::Inbound && self.policy.mode == Mode::Enforce;
         // Only an answer can be released as an answer later.
-        let answers = self.message.single().is_some_and(Envelope::is_answer);
-        let call = || open.filter(|_| answers).and_then(OpenCall::digest);
-        (takes && inbound).then(|| self.keep(inspection, call()))
+        let is_reply = self.message.single().is_some_and(Envelope::is_answer);
+        let call = || open.filter(|_| is_reply).and_then(OpenCall::digest);
+        (is_withheld && inbound).then(|| self.to_stored_message(inspection, call()))
     }
 
     /// Offers the message to the evidence store, if the policy requires it.
     pub(super) fn offer(&self, recorder: &Recorder, inspection: &Inspection) {
-        if self.policy.evidence == Keeps::Sealed
+        if self.policy.evidence == EvidenceLevel::Sealed
             && let Some(evidence) = recorder.evidence()
         {
-            evidence.offer(self.keep(inspection, None));
+            evidence.offer(self.to_stored_message(inspection, None));
         }
     }
 
-    fn keep(&self, inspection: &Inspection, call: Option<CallDigest>) -> StoredMessage {
+    fn to_stored_message(
+        &self,
+        inspection: &Inspection,
+        call: Option<CallDigest>,
+    ) -> StoredMessage {
         let Self {
             ref policy,
             direction,
@@ -58,20 +62,20 @@ impl Subject<'_> {
             audit,
             ..
         } = *self;
-        let (method, tool) = about_what(message, context);
-        let taken = inspection
+        let (method, tool) = method_and_tool(message, context);
+        let quarantined = inspection
             .findings
             .iter()
             .filter(|finding| finding.action >= Action::Quarantine);
-        let about = MessageInfo {
+        let info = MessageInfo {
             method,
             tool,
             call: call.map(|call| call.hex()),
             bytes: message.bytes().len() as u64,
-            ..message_info(policy, direction, context, audit, taken)
+            ..message_info(policy, direction, context, audit, quarantined)
         };
         StoredMessage {
-            info: about,
+            info,
             message: message.bytes().clone(),
         }
     }
@@ -79,19 +83,19 @@ impl Subject<'_> {
 
 impl Gate {
     /// Stores the message in quarantine, if there is one; returns whether it was stored.
-    pub(super) async fn quarantines(&self, kept: Option<StoredMessage>) -> bool {
-        let Some(kept) = kept.filter(|_| self.recorder.quarantine().is_some()) else {
+    pub(super) async fn store_in_quarantine(&self, message: Option<StoredMessage>) -> bool {
+        let Some(message) = message.filter(|_| self.recorder.quarantine().is_some()) else {
             return false;
         };
         let recorder = self.recorder.clone();
-        tokio::task::spawn_blocking(move || recorder.quarantine_message(&kept))
+        tokio::task::spawn_blocking(move || recorder.quarantine_message(&message))
             .await
             .unwrap_or(false)
     }
 
     /// Stores a text that is not a message, if something of it is withheld; returns whether it was
     /// stored.
-    pub(super) async fn quarantines_text(
+    pub(super) async fn store_text_in_quarantine(
         &self,
         text: &str,
         policy: &Policy,
@@ -99,25 +103,25 @@ impl Gate {
         audit: AuditId,
         findings: &[Finding],
     ) -> bool {
-        let taken = || {
+        let quarantined = || {
             findings
                 .iter()
                 .filter(|finding| finding.action >= Action::Quarantine)
         };
-        let takes = policy.mode == Mode::Enforce
-            && taken().next().is_some()
+        let is_withheld = policy.mode == Mode::Enforce
+            && quarantined().next().is_some()
             && self.recorder.quarantine().is_some();
-        let kept = takes.then(|| {
-            let about = MessageInfo {
+        let message = is_withheld.then(|| {
+            let info = MessageInfo {
                 bytes: text.len() as u64,
-                ..message_info(policy, Direction::Inbound, context, audit, taken())
+                ..message_info(policy, Direction::Inbound, context, audit, quarantined())
             };
             StoredMessage {
-                info: about,
+                info,
                 message: text.to_owned().into(),
             }
         });
-        self.quarantines(kept).await
+        self.store_in_quarantine(message).await
     }
 }
 
@@ -127,16 +131,16 @@ fn message_info<'f>(
     direction: Direction,
     context: &Context,
     audit: AuditId,
-    taken: impl Iterator<Item = &'f Finding>,
+    findings: impl Iterator<Item = &'f Finding>,
 ) -> MessageInfo {
-    let taken: Vec<&Finding> = taken.take(NAMED).collect();
-    let mut why: Vec<String> = taken
+    let findings: Vec<&Finding> = findings.take(MAX_NAMED).collect();
+    let mut rules: Vec<String> = findings
         .iter()
         .map(|finding| finding.rule.to_string())
         .collect();
-    why.sort();
-    why.dedup();
-    let mut withheld: Vec<String> = taken
+    rules.sort();
+    rules.dedup();
+    let mut withheld: Vec<String> = findings
         .iter()
         .map(|finding| cut(&finding.at, POINTER_BYTES).to_owned())
         .collect();
@@ -155,13 +159,13 @@ fn message_info<'f>(
         era: context.era.name().to_owned(),
         call: None,
         withheld,
-        why,
+        why: rules,
         bytes: 0,
     }
 }
 
 /// Returns the method and the tool of a single message; for an answer, those of its request.
-fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<String>) {
+fn method_and_tool(message: &Message, context: &Context) -> (Option<String>, Option<String>) {
     let Some(envelope) = message.single() else {
         return (None, None);
     };
@@ -169,45 +173,45 @@ fn about_what(message: &Message, context: &Context) -> (Option<String>, Option<S
     if !envelope.is_answer() {
         return (
             envelope.method().map(owned),
-            headers::named(message, envelope).map(|named| owned(&named)),
+            headers::target_name(message, envelope).map(|named| owned(&named)),
         );
     }
-    let asked = message.id(envelope).and_then(|id| context.open_request(id));
+    let request = message.id(envelope).and_then(|id| context.open_request(id));
     (
-        asked.map(|asked| owned(&asked.method)),
-        asked.and_then(|asked| asked.tool.as_deref()).map(owned),
+        request.map(|asked| owned(&asked.method)),
+        request.and_then(|asked| asked.tool.as_deref()).map(owned),
     )
 }
 
 /// The note that an agent reads about stored content. It names no command: an agent that runs it
 /// would read the withheld content.
-pub(super) const KEPT: &str = "kept for review by a person";
+pub(super) const STORED_NOTE: &str = "kept for review by a person";
 
 /// Adds to the first notice of withheld content that it was stored. Not in `structuredContent`,
 /// which has to fit its schema.
-pub(super) fn say_so(edits: &mut [Edit], message: &Message, audit: AuditId) {
+pub(super) fn add_stored_note(edits: &mut [Edit], message: &Message, audit: AuditId) {
     let notice = format!("quarantine {audit}]");
     let structured = message
         .envelopes()
         .iter()
         .filter_map(|envelope| message.body(envelope)?.get("structuredContent"));
     let structured: Vec<_> = structured.map(|value| value.span()).collect();
-    let free = |edit: &&mut Edit| {
-        edit.with.contains(&notice)
+    let is_editable = |edit: &&mut Edit| {
+        edit.replacement.contains(&notice)
             && !structured
                 .iter()
                 .any(|span| span.contains(&edit.span.start))
     };
-    if let Some(edit) = edits.iter_mut().find(free) {
-        edit.with = with_kept(&edit.with, audit);
+    if let Some(edit) = edits.iter_mut().find(is_editable) {
+        edit.replacement = with_stored_note(&edit.replacement, audit);
     }
 }
 
 /// Returns the text with the note in its first notice that the content was stored.
-pub(super) fn with_kept(text: &str, audit: AuditId) -> String {
+pub(super) fn with_stored_note(text: &str, audit: AuditId) -> String {
     text.replacen(
         &format!("quarantine {audit}]"),
-        &format!("quarantine {audit}: {KEPT}]"),
+        &format!("quarantine {audit}: {STORED_NOTE}]"),
         1,
     )
 }

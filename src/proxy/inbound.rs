@@ -9,8 +9,8 @@ use http::StatusCode;
 
 use super::Gate;
 use super::evidence;
-use super::judge::{Delivery, Outcome, Subject, limits_hit};
-use super::list_changed::Listening;
+use super::judge::{Delivery, Outcome, Subject, record_limits};
+use super::list_changed::StreamPurpose;
 use super::route::{OpenCall, Route};
 use crate::inspect::{Mode, TextVerdict};
 use crate::message::{Direction, Message};
@@ -40,7 +40,8 @@ impl Gate {
         status: StatusCode,
         open: Arc<OpenCall>,
     ) -> Frames {
-        let announces = framing == Framing::Events && status.is_success() && open.listens.is_some();
+        let announces =
+            framing == Framing::Events && status.is_success() && open.stream_purpose.is_some();
         let call = open.clone();
         let judged = stream::unfold(
             Some((frames, self.clone(), open)),
@@ -64,10 +65,12 @@ impl Gate {
             return judged;
         }
         let upstream = call.context().upstream.clone();
-        self.changed
-            .told_on(judged, upstream, move |kind| match &call.listens {
-                Some(Listening::Session) => call.route.upstream.declared.notification(kind),
-                Some(Listening::To(subscription)) => subscription.notification(kind),
+        self.list_changes
+            .insert_notifications(judged, upstream, move |kind| match &call.stream_purpose {
+                Some(StreamPurpose::Session) => {
+                    call.route.upstream.declared_lists.notification(kind)
+                }
+                Some(StreamPurpose::Subscription(subscription)) => subscription.notification(kind),
                 None => None,
             })
     }
@@ -79,14 +82,14 @@ impl Gate {
         framing: Framing,
         open: &OpenCall,
     ) -> Result<Option<Frame>, CallError> {
-        let judged = match frame {
+        let result = match frame {
             Ok(frame) => self.judge_frame(frame, framing, open).await,
             Err(error) => Err(self.inspect_output(error, open).await),
         };
-        if let Err(error) = &judged {
-            self.tell_failed(open.context(), error);
+        if let Err(error) = &result {
+            self.record_failure(open.context(), error);
         }
-        judged
+        result
     }
 
     /// Judges one frame of a reply: `None` if no part of it is passed on.
@@ -103,12 +106,12 @@ impl Gate {
             Payload::Empty | Payload::Inspected(_) => Outcome::Verbatim,
             Payload::Text(text) if text.is_empty() => Outcome::Verbatim,
             Payload::Text(text) => self.judge_text(text, open).await?,
-            Payload::Message(told) => {
-                let context = &*with_answered(told, open);
-                if context.is_stray(told) {
+            Payload::Message(original) => {
+                let context = &*with_answered_requests(original, open);
+                if context.is_stray(original) {
                     return match framing {
                         Framing::Events => {
-                            self.tell_failed(context, &CallError::STRAY_ANSWER);
+                            self.record_failure(context, &CallError::STRAY_ANSWER);
                             Ok(Some(Frame {
                                 payload: Payload::Empty,
                                 fields: frame.fields,
@@ -122,39 +125,46 @@ impl Gate {
                 } = &open.route;
                 let policy = open.policy()?;
                 let mode = policy.mode;
-                let mut shown = self.served_list(&policy, told, context, upstream).await?;
-                let message = shown.message(told);
-                upstream.mirrors.observe(shown.pinned(told), context);
+                let mut served = self
+                    .serve_list(&policy, original, context, upstream)
+                    .await?;
+                let message = served.message(original);
+                upstream
+                    .param_headers
+                    .observe(served.pinned(original), context);
                 let subject = Subject::inbound(policy, message, context, open);
-                let judged = self.judge(&subject, &open.route, Some(open)).await?;
+                let judgement = self.judge(&subject, &open.route, Some(open)).await?;
                 session.close_answered(context.era, message);
-                if let Some(approved) = &open.approved {
-                    self.approvals.goes_on(approved, message);
+                if let Some(approval) = &open.approval {
+                    self.approvals.allow_next_round(approval, message);
                 }
-                let Delivery { outcome, to_server } = judged.carry_out(message, context)?;
+                let Delivery { outcome, to_server } = judgement.carry_out(message, context)?;
                 // The tools are learned from the server's list with pinned definitions: calls are
                 // checked against those.
-                if outcome != Outcome::Dropped && upstream.tools.learn(shown.pinned(told), context)
+                if outcome != Outcome::Dropped
+                    && upstream.tools.record_list(served.pinned(original), context)
                 {
                     self.record(Event::Limit {
                         name: "tool_definitions",
                     });
                 }
-                if judged.goes_on()
-                    && let Some(listed) = shown.take_listed()
+                if judgement.is_forwarded()
+                    && let Some(comparison) = served.take_comparison()
                 {
-                    self.keep(listed, mode, context).await?;
+                    self.pin_definitions(comparison, mode, context).await?;
                 }
-                upstream.declared.observe(told, context);
-                if let Some(Listening::To(subscription)) = &open.listens {
-                    subscription.observe(told);
+                upstream.declared_lists.observe(original, context);
+                if let Some(StreamPurpose::Subscription(subscription)) = &open.stream_purpose {
+                    subscription.observe(original);
                 }
                 // A request that does not reach the agent is answered with an error.
                 for error in to_server {
-                    self.tell_server(&open.call, &open.route, error);
+                    self.send_to_server(&open.call, &open.route, error);
                 }
-                match (outcome, shown.into_message()) {
-                    (Outcome::Verbatim, Some(shown)) => Outcome::Replaced(shown.bytes().clone()),
+                match (outcome, served.into_message()) {
+                    (Outcome::Verbatim, Some(replacement)) => {
+                        Outcome::Replaced(replacement.bytes().clone())
+                    }
                     (outcome, _) => outcome,
                 }
             }
@@ -175,24 +185,24 @@ impl Gate {
 
     /// Sends a server a message of the gateway's own: that a request did not reach the agent, or
     /// that an answer was withheld.
-    pub(super) fn tell_server(self: &Arc<Self>, call: &Call, route: &Route, message: String) {
+    pub(super) fn send_to_server(self: &Arc<Self>, call: &Call, route: &Route, message: String) {
         let Ok(message) = Message::parse(message.into(), &self.limits.read) else {
             return;
         };
         let call = Call {
-            ask: CallKind::Send(message),
+            kind: CallKind::Send(message),
             headers: call.headers.clone(),
             context: call.context.clone(),
         };
         let gate = self.clone();
         let route = route.clone();
         tokio::spawn(async move {
-            let Ok(_places) = route.session.take_places(false, &route.upstream.places) else {
+            let Ok(_places) = route.session.acquire_slots(false, &route.upstream.slots) else {
                 return;
             };
             match route.upstream.call(&call).await {
                 Ok(mut reply) => while reply.frames.next().await.is_some() {},
-                Err(error) => gate.tell_failed(&call.context, &error),
+                Err(error) => gate.record_failure(&call.context, &error),
             }
         });
     }
@@ -216,19 +226,19 @@ impl Gate {
             std::str::from_utf8(bytes).map_err(|_| CallError::BadReply("its text is not UTF-8"))?;
         let policy = open.policy()?;
         let context = open.context();
-        let audit = AuditId::make();
+        let audit = AuditId::generate();
         let mode = policy.mode;
-        let mut judged = self.inspect_text(&policy, bytes, audit, open).await?;
+        let mut inspection = self.inspect_text(&policy, bytes, audit, open).await?;
         let rules = policy.rules_digest(Direction::Inbound);
-        let verdict = match &judged.verdict {
+        let verdict = match &inspection.verdict {
             TextVerdict::Pass => "pass",
             TextVerdict::Rewrite(_) => "rewrite",
             TextVerdict::Block(_) => "block",
         };
-        let findings = &judged.findings[..];
-        let coverage = &judged.coverage;
-        let kept = self
-            .quarantines_text(text, &policy, context, audit, &judged.findings)
+        let findings = &inspection.findings[..];
+        let coverage = &inspection.coverage;
+        let is_stored = self
+            .store_text_in_quarantine(text, &policy, context, audit, &inspection.findings)
             .await;
         let event = Event::JudgedText {
             audit,
@@ -241,15 +251,15 @@ impl Gate {
             rules,
         };
         self.recorder.record(event).map_err(CallError::Audit)?;
-        let learnt = std::mem::take(&mut judged.learnt);
-        limits_hit(
+        let update = std::mem::take(&mut inspection.session_update);
+        record_limits(
             &self.recorder,
-            &open.route.session.remember(Direction::Inbound, learnt),
+            &open.route.session.remember(Direction::Inbound, update),
         )?;
-        Ok(match (mode, judged.verdict) {
+        Ok(match (mode, inspection.verdict) {
             (Mode::Observe, _) | (_, TextVerdict::Pass) => Outcome::Verbatim,
-            (_, TextVerdict::Rewrite(new)) if kept => {
-                Outcome::Replaced(evidence::with_kept(&new, audit).into())
+            (_, TextVerdict::Rewrite(new)) if is_stored => {
+                Outcome::Replaced(evidence::with_stored_note(&new, audit).into())
             }
             (_, TextVerdict::Rewrite(new)) => Outcome::Replaced(new.into()),
             (_, TextVerdict::Block(_)) => Outcome::Dropped,
@@ -259,21 +269,21 @@ impl Gate {
 
 /// Returns the context of a call with the requests that a message answers. Clients match an answer
 /// by its id alone, on whichever stream it arrives.
-fn with_answered<'c>(message: &Message, open: &'c OpenCall) -> Cow<'c, Context> {
+fn with_answered_requests<'c>(message: &Message, open: &'c OpenCall) -> Cow<'c, Context> {
     let context = open.context();
     if !context.is_stray(message) {
         return Cow::Borrowed(context);
     }
-    let asked = open
+    let requests = open
         .route
         .session
         .open_requests(context.era)
         .iter()
-        .chain(&*context.asked)
+        .chain(&*context.requests)
         .cloned()
         .collect();
     Cow::Owned(Context {
-        asked,
+        requests,
         ..context.clone()
     })
 }

@@ -32,7 +32,7 @@ pub(super) struct Judgement {
     mode: Mode,
     pub(super) audit: AuditId,
     /// Whether withheld content was stored in quarantine.
-    kept: bool,
+    is_stored: bool,
 }
 
 /// The outcome for a message from a server.
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
     /// Creates the subject for a message from an agent.
     pub(super) fn outbound(route: &Route, message: &'a Message, context: &'a Context) -> Self {
         let policy = route.policy.clone();
-        let audit = AuditId::make();
+        let audit = AuditId::generate();
         Self {
             policy,
             direction: Direction::Outbound,
@@ -95,13 +95,13 @@ impl<'a> Subject<'a> {
         context: &'a Context,
         open: &OpenCall,
     ) -> Self {
-        let waited = open.sent().map(|_| open.started.elapsed());
+        let waited = open.sent_message().map(|_| open.started.elapsed());
         Self {
             policy,
             direction: Direction::Inbound,
             message,
             context,
-            audit: AuditId::make(),
+            audit: AuditId::generate(),
             waited,
         }
     }
@@ -116,32 +116,35 @@ impl Gate {
         route: &Route,
         open: Option<&OpenCall>,
     ) -> Result<Judgement, CallError> {
-        let mut known = self.inspect_context(subject, route, open);
-        let (mut inspection, mut took) = self.inspect(subject, &known, route).await?;
+        let mut inspect_context = self.inspect_context(subject, route, open);
+        let (mut inspection, mut duration) = self.inspect(subject, &inspect_context, route).await?;
         let resolved = self
             .resolver
-            .more_for(&subject.policy, &mut inspection)
+            .resolve_names(&subject.policy, &mut inspection)
             .await;
         let classified = self
             .classifiers
-            .more_for(&subject.policy, &mut inspection)
+            .classify(&subject.policy, &mut inspection)
             .await;
         if resolved.is_some() || classified.is_some() {
             if let Some(resolved) = resolved {
-                limits_hit(&self.recorder, &resolved.hit)?;
-                known.answers = Some(Arc::new(resolved.answers));
+                record_limits(&self.recorder, &resolved.exceeded_limits)?;
+                inspect_context.answers = Some(Arc::new(resolved.answers));
             }
-            known.classified = classified.map(Arc::new);
-            let (with_results, again) = self.inspect(subject, &known, route).await?;
-            (inspection, took) = (with_results, took + again);
+            inspect_context.classified = classified.map(Arc::new);
+            let (with_results, again) = self.inspect(subject, &inspect_context, route).await?;
+            (inspection, duration) = (with_results, duration + again);
         }
-        let kept = self.quarantines(subject.taken_out(&inspection, open)).await;
-        let (mut judged, written) = self.conclude(subject, inspection, took, kept, route)?;
-        written.durable().await.map_err(CallError::Audit)?;
-        if let Some(open) = open.filter(|_| judged.goes_on()) {
-            *open.tail() = std::mem::take(&mut judged.inspection.heard);
+        let is_stored = self
+            .store_in_quarantine(subject.quarantined_message(&inspection, open))
+            .await;
+        let (mut judgement, pending_write) =
+            self.conclude(subject, inspection, duration, is_stored, route)?;
+        pending_write.wait_async().await.map_err(CallError::Audit)?;
+        if let Some(open) = open.filter(|_| judgement.is_forwarded()) {
+            *open.tail() = std::mem::take(&mut judgement.inspection.stream_tail);
         }
-        Ok(judged)
+        Ok(judgement)
     }
 
     fn inspect_context(
@@ -153,14 +156,15 @@ impl Gate {
         let Route {
             upstream, session, ..
         } = route;
-        let links = |open: &OpenCall| headers::knows_links(&open.call.headers, subject.context.era);
+        let links =
+            |open: &OpenCall| headers::supports_links(&open.call.headers, subject.context.era);
         InspectContext {
             tools: Some(upstream.tools.clone()),
             memory: subject.policy.has_rules().then(|| session.memory()),
-            paging: open.and_then(|open| self.pages.paging(links(open))),
+            paging: open.and_then(|open| self.stored_results.paging(links(open))),
             pins: Some(self.pins.for_upstream(&upstream.name.0)),
             names: Some((self.pins.names(), upstream.pinned_as.clone())),
-            heard: open.map(|open| open.tail().clone()).unwrap_or_default(),
+            stream_tail: open.map(|open| open.tail().clone()).unwrap_or_default(),
             work: self.limits.work,
             ..InspectContext::default()
         }
@@ -176,7 +180,7 @@ impl Gate {
         subject: &Subject<'_>,
         mut inspection: Inspection,
         took: Duration,
-        kept: bool,
+        is_stored: bool,
         route: &Route,
     ) -> Result<(Judgement, PendingWrite), CallError> {
         let Subject {
@@ -198,44 +202,49 @@ impl Gate {
             mode,
             evidence,
             rules,
-            took,
-            waited,
+            inspection_time: took,
+            response_time: waited,
         };
-        let written = self.recorder.start(event);
+        let pending_write = self.recorder.start(event);
         subject.offer(&self.recorder, &inspection);
         if !inspection.findings.is_empty() {
-            let hit = |limit: &&str| {
+            let is_exceeded = |limit: &&str| {
                 inspection
                     .findings
                     .iter()
                     .any(|finding| finding.reading == *limit)
             };
-            limits_hit(
+            record_limits(
                 &self.recorder,
-                &work::ALL.into_iter().filter(hit).collect::<Vec<_>>(),
+                &work::ALL
+                    .into_iter()
+                    .filter(is_exceeded)
+                    .collect::<Vec<_>>(),
             )?;
         }
-        limits_hit(&self.recorder, &inspection.limits_hit)?;
+        record_limits(&self.recorder, &inspection.exceeded_limits)?;
         if mode == Mode::Enforce && matches!(inspection.verdict, Verdict::Rewrite(_)) {
-            limits_hit(&self.recorder, &inspection.delivery.hit)?;
-            limits_hit(
+            record_limits(&self.recorder, &inspection.result_size.exceeded_limits)?;
+            record_limits(
                 &self.recorder,
-                &self
-                    .pages
-                    .keep(context, std::mem::take(&mut inspection.delivery.rests)),
+                &self.stored_results.store(
+                    context,
+                    std::mem::take(&mut inspection.result_size.remainders),
+                ),
             )?;
         }
         // An agent's message updates the session memory only if it is forwarded.
-        let goes_on = mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
-        if direction == Direction::Inbound || goes_on {
+        let is_forwarded =
+            mode == Mode::Observe || !matches!(inspection.verdict, Verdict::Block(_));
+        if direction == Direction::Inbound || is_forwarded {
             if matches!(inspection.verdict, Verdict::Ask(_)) {
-                inspection.learnt.flow.clear_agent_pieces();
+                inspection.session_update.flow.clear_agent_pieces();
             }
-            limits_hit(
+            record_limits(
                 &self.recorder,
                 &route
                     .session
-                    .remember(direction, std::mem::take(&mut inspection.learnt)),
+                    .remember(direction, std::mem::take(&mut inspection.session_update)),
             )?;
         }
         Ok((
@@ -243,16 +252,16 @@ impl Gate {
                 inspection,
                 mode,
                 audit,
-                kept,
+                is_stored,
             },
-            written,
+            pending_write,
         ))
     }
 }
 
 impl Judgement {
     /// Reports whether no part of it is refused.
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn is_forwarded(&self) -> bool {
         self.mode == Mode::Observe || !matches!(self.inspection.verdict, Verdict::Block(_))
     }
 
@@ -271,7 +280,7 @@ impl Judgement {
                 }
                 questions => &questions
                     .iter()
-                    .map(|question| unasked(question, message))
+                    .map(|question| approval_refusal(question, message))
                     .collect::<Vec<_>>(),
             },
             (Verdict::Rewrite(_), _) => {
@@ -280,14 +289,14 @@ impl Judgement {
                 ));
             }
         };
-        let of_item = |item| {
+        let reason_of = |item| {
             refusals
                 .iter()
                 .find(|refusal| refusal.item == item)
                 .map(|refusal| self.reason(refusal))
         };
         let reasons: Vec<Option<answer::RefusalReason>> =
-            (0..message.envelopes().len()).map(of_item).collect();
+            (0..message.envelopes().len()).map(reason_of).collect();
         let mut to_server = Vec::new();
         for (envelope, reason) in message.envelopes().iter().zip(&reasons) {
             if let (true, Some(id), Some(reason)) =
@@ -312,22 +321,22 @@ impl Judgement {
         message: &Message,
         context: &Context,
     ) -> Result<Delivery, CallError> {
-        let done = |outcome| {
+        let deliver = |outcome| {
             Ok(Delivery {
                 outcome,
                 to_server: Vec::new(),
             })
         };
         let refusals = match (&self.inspection.verdict, self.mode) {
-            (_, Mode::Observe) | (Verdict::Pass, _) => return done(Outcome::Verbatim),
+            (_, Mode::Observe) | (Verdict::Pass, _) => return deliver(Outcome::Verbatim),
             (Verdict::Rewrite(edits), _) => {
                 let mut edits = edits.clone();
-                if self.kept {
-                    evidence::say_so(&mut edits, message, self.audit);
+                if self.is_stored {
+                    evidence::add_stored_note(&mut edits, message, self.audit);
                 }
                 let new = splice(message.bytes(), edits)
                     .ok_or(CallError::BadReply("its edits overlap"))?;
-                return done(Outcome::Replaced(new));
+                return deliver(Outcome::Replaced(new));
             }
             (Verdict::Ask(_), _) => {
                 return Err(CallError::BadReply(
@@ -336,19 +345,19 @@ impl Judgement {
             }
             (Verdict::Block(refusals), _) => refusals,
         };
-        let mut left = Vec::new();
+        let mut messages = Vec::new();
         let mut to_server = Vec::new();
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let Some(refusal) = refusals
                 .iter()
                 .find(|refusal| refusal.item == item)
-                .or_else(|| self.falls(item, refusals))
+                .or_else(|| self.batch_refusal(item, refusals))
             else {
-                left.push(message.value(envelope).raw().to_owned());
+                messages.push(message.value(envelope).raw().to_owned());
                 continue;
             };
             let reason = self.reason(refusal);
-            left.extend(answer::withheld(context, message, envelope, &reason));
+            messages.extend(answer::withheld_answer(context, message, envelope, &reason));
             if let (true, Some(id)) = (envelope.is_request(), message.id(envelope)) {
                 let text = format!(
                     "The question was withheld from the agent (rule `{}`).",
@@ -357,12 +366,12 @@ impl Judgement {
                 to_server.push(answer::error(Some(id), answer::REFUSED, &text, None));
             }
         }
-        let outcome = match (left.pop(), message.is_batch()) {
+        let outcome = match (messages.pop(), message.is_batch()) {
             (None, _) => Outcome::Dropped,
             (Some(one), false) => Outcome::Replaced(one.into()),
             (Some(last), true) => {
-                left.push(last);
-                Outcome::Replaced(format!("[{}]", left.join(",")).into())
+                messages.push(last);
+                Outcome::Replaced(format!("[{}]", messages.join(",")).into())
             }
         };
         Ok(Delivery { outcome, to_server })
@@ -370,11 +379,11 @@ impl Judgement {
 
     /// Returns the refusal for a message of a batch that would have been edited: it is refused
     /// together with the refused one, since a verdict that blocks has no edits.
-    fn falls<'r>(&self, item: usize, refusals: &'r [Refusal]) -> Option<&'r Refusal> {
-        let edited = |finding: &crate::inspect::Finding| {
+    fn batch_refusal<'r>(&self, item: usize, refusals: &'r [Refusal]) -> Option<&'r Refusal> {
+        let is_edited = |finding: &crate::inspect::Finding| {
             finding.item == item && finding.action > Action::Log
         };
-        if self.inspection.findings.iter().any(edited) {
+        if self.inspection.findings.iter().any(is_edited) {
             refusals.first()
         } else {
             None
@@ -389,13 +398,13 @@ impl Judgement {
             },
             audit,
         ) = (refusal, self.audit);
-        let look = if self.kept {
-            format!("; {}", evidence::KEPT)
+        let note = if self.is_stored {
+            format!("; {}", evidence::STORED_NOTE)
         } else {
             String::new()
         };
         let text =
-            format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{look})");
+            format!("Blocked by lychgate: {title}. {why} (rule `{rule}`, audit {audit}{note})");
         answer::RefusalReason {
             text,
             rule: rule.to_string(),
@@ -408,7 +417,7 @@ impl Judgement {
 ///
 /// # Errors
 /// Fails if an event cannot be recorded and must be.
-pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
+pub(super) fn record_limits(recorder: &Recorder, names: &[&'static str]) -> Result<(), CallError> {
     names.iter().try_for_each(|name| {
         recorder
             .record(Event::Limit { name })
@@ -418,11 +427,11 @@ pub(super) fn limits_hit(recorder: &Recorder, names: &[&'static str]) -> Result<
 
 /// Returns the refusal for a call that cannot be put up for approval: approval is requested for one
 /// call at a time.
-fn unasked(question: &Question, message: &Message) -> Refusal {
+fn approval_refusal(question: &Question, message: &Message) -> Refusal {
     let Question {
         item, title, why, ..
     } = question.clone();
-    let next = if message.is_batch() {
+    let advice = if message.is_batch() {
         "It requires approval: send it on its own, not in a batch."
     } else {
         "It requires approval, which is available only for requests."
@@ -431,7 +440,7 @@ fn unasked(question: &Question, message: &Message) -> Refusal {
         item,
         rule: question.rule().clone(),
         title,
-        why: format!("{why} {next}"),
+        why: format!("{why} {advice}"),
     }
 }
 

@@ -40,7 +40,7 @@ pub struct LineSession {
     /// The revision that both sides have negotiated.
     revision: Mutex<Option<Arc<str>>>,
     /// Whether the server has printed text in place of messages.
-    prints: AtomicBool,
+    has_printed: AtomicBool,
 }
 
 /// The result of a line from the agent.
@@ -48,7 +48,7 @@ pub enum Answer {
     /// Lines for the agent, available now.
     Lines(Vec<Bytes>),
     /// Messages for the agent, as they arrive: the call waits for approval.
-    Later(Frames),
+    Stream(Frames),
 }
 
 impl LineSession {
@@ -90,7 +90,7 @@ impl LineSession {
         };
         let route = gate.route(upstream, &mut context).map_err(|_| missing())?;
         let revision = Mutex::default();
-        let prints = AtomicBool::new(false);
+        let has_printed = AtomicBool::new(false);
         Ok(Self {
             gate: Arc::new(gate),
             route,
@@ -98,7 +98,7 @@ impl LineSession {
             caller,
             input,
             revision,
-            prints,
+            has_printed,
         })
     }
 
@@ -113,7 +113,7 @@ impl LineSession {
     }
 
     /// Returns the maximum length of a line in bytes: `message_bytes`.
-    pub fn longest(&self) -> usize {
+    pub fn max_line_bytes(&self) -> usize {
         self.gate.limits().read.message_bytes
     }
 
@@ -124,12 +124,12 @@ impl LineSession {
 
     /// Carries a non-blank line from the agent. When it returns, the line has been written to the
     /// server or has its answer.
-    pub async fn from_agent(&self, line: &Bytes) -> Answer {
-        let line = without_returns(line, Direction::Outbound);
+    pub async fn handle_agent_line(&self, line: &Bytes) -> Answer {
+        let line = replace_returns(line, Direction::Outbound);
         let (body, end) = split_end(&line);
         let message = match self.parse(body) {
             Ok(message) => message,
-            Err(error) => return Answer::Lines(vec![self.unread_of_agent(error)]),
+            Err(error) => return Answer::Lines(vec![self.answer_unreadable(error)]),
         };
         let call = self.call(message.clone(), end);
         let context = call.context.clone();
@@ -138,7 +138,7 @@ impl LineSession {
             Err(error) => {
                 self.log_withheld(&error);
                 return Answer::Lines(
-                    answer::unsent(&error, Some(&context), &message)
+                    answer::unsent_answers(&error, Some(&context), &message)
                         .into_iter()
                         .map(one_line)
                         .collect(),
@@ -146,7 +146,7 @@ impl LineSession {
             }
         };
         if reply.framing == Framing::Events {
-            return Answer::Later(reply.frames);
+            return Answer::Stream(reply.frames);
         }
         let frames = reply
             .frames
@@ -154,44 +154,44 @@ impl LineSession {
         Answer::Lines(frames.collect().await)
     }
 
-    /// Returns the answer for a line from the agent that was longer than [`Self::longest`].
-    pub fn too_long_from_agent(&self) -> Bytes {
-        self.unread_of_agent(ParseError::TooLarge {
-            limit: self.longest(),
+    /// Returns the answer for a line from the agent that was longer than [`Self::max_line_bytes`].
+    pub fn refuse_long_agent_line(&self) -> Bytes {
+        self.answer_unreadable(ParseError::TooLarge {
+            limit: self.max_line_bytes(),
         })
     }
 
     /// Judges a non-blank line from the server; returns the text for the agent.
-    pub async fn from_server(&self, line: &Bytes) -> Option<Bytes> {
-        let line = without_returns(line, Direction::Inbound);
+    pub async fn handle_server_line(&self, line: &Bytes) -> Option<Bytes> {
+        let line = replace_returns(line, Direction::Inbound);
         let message = match self.parse(split_end(&line).0) {
             Ok(message) => message,
-            Err(error) => return self.unread_of_server(&line, error),
+            Err(error) => return self.withhold_unreadable(&line, error),
         };
         let AnsweredCalls { call, is_stray } = self.open()?.take_answered(&message);
-        let call = call.unwrap_or_else(|| Arc::new(self.unasked(&message)));
+        let call = call.unwrap_or_else(|| Arc::new(self.unsolicited_call(&message)));
         let context = call.context();
         if is_stray {
             self.withhold(context, &CallError::STRAY_ANSWER);
             return None;
         }
-        self.agree(&message, context);
+        self.store_revision(&message, context);
         let frame = Frame {
             payload: Payload::Message(message.clone()),
             fields: Fields::default(),
         };
-        let judged = self.gate.judge_frame(frame, Framing::Events, &call).await;
+        let result = self.gate.judge_frame(frame, Framing::Events, &call).await;
         self.open().inspect(|open| open.observe(&message));
-        match judged.map(|frame| frame.map(|frame| frame.payload)) {
+        match result.map(|frame| frame.map(|frame| frame.payload)) {
             Ok(Some(Payload::Message(_))) => Some(line),
             Ok(Some(Payload::Inspected(text))) => Some(one_line(text)),
             Ok(_) => None,
             Err(error) => {
                 self.withhold(context, &error);
-                for error in broken(&message, Envelope::is_request, &error, context) {
-                    self.gate.tell_server(&call.call, &call.route, error);
+                for error in error_answers(&message, Envelope::is_request, &error, context) {
+                    self.gate.send_to_server(&call.call, &call.route, error);
                 }
-                let answers = broken(&message, Envelope::is_answer, &error, context);
+                let answers = error_answers(&message, Envelope::is_answer, &error, context);
                 let answers: Vec<Bytes> = answers.map(one_line).collect();
                 (!answers.is_empty()).then(|| answers.concat().into())
             }
@@ -199,40 +199,41 @@ impl LineSession {
     }
 
     /// Returns the text for the agent in place of a line from the server that was longer than
-    /// [`Self::longest`].
-    pub fn too_long_from_server(&self) -> Option<Bytes> {
-        self.withheld_answer(
+    /// [`Self::max_line_bytes`].
+    pub fn refuse_long_server_line(&self) -> Option<Bytes> {
+        self.withhold_answer(
             &CallError::NotMcp(ParseError::TooLarge {
-                limit: self.longest(),
+                limit: self.max_line_bytes(),
             }),
             true,
         )
     }
 
     /// Returns notifications for the agent about lists that change because of the gate itself.
-    pub fn changes(&self) -> impl Stream<Item = Bytes> + Send + use<> {
+    pub fn list_notifications(&self) -> impl Stream<Item = Bytes> + Send + use<> {
         let upstream = self.route.upstream.clone();
-        let told = move |kind| {
-            let of_subscriptions = upstream
-                .open
+        let notifications = move |kind| {
+            let subscription_notifications = upstream
+                .open_calls
                 .as_ref()
                 .map(|open| open.notifications(kind))
                 .unwrap_or_default();
             upstream
-                .declared
+                .declared_lists
                 .notification(kind)
                 .into_iter()
-                .chain(of_subscriptions)
+                .chain(subscription_notifications)
         };
-        let frames =
-            self.gate
-                .changed
-                .told_on(Frames::stream(stream::pending()), self.name.clone(), told);
+        let frames = self.gate.list_changes.insert_notifications(
+            Frames::stream(stream::pending()),
+            self.name.clone(),
+            notifications,
+        );
         frames.filter_map(|frame| async { frame.ok()?.text().map(|text| one_line(text.clone())) })
     }
 
     fn open(&self) -> Option<&OpenCalls> {
-        self.route.upstream.open.as_ref()
+        self.route.upstream.open_calls.as_ref()
     }
 
     fn parse(&self, body: Bytes) -> Result<Message, ParseError> {
@@ -248,11 +249,11 @@ impl LineSession {
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         let revision = self
-            .agreed_on()
+            .negotiated_revision()
             .and_then(|revision| HeaderValue::from_str(&revision).ok());
         revision.and_then(|revision| headers.insert(header::VERSION, revision));
         Box::new(Call {
-            ask: CallKind::Send(message),
+            kind: CallKind::Send(message),
             headers,
             context,
         })
@@ -261,34 +262,34 @@ impl LineSession {
     /// Returns the context of a message.
     fn context(&self, message: &Message) -> Context {
         // Without headers there is nothing that the body could disagree with.
-        let none = HeaderMap::new();
-        let era = headers::era(&none, Some(message)).unwrap_or(Era::Legacy);
-        let agreed = self.agreed_on();
+        let no_headers = HeaderMap::new();
+        let era = headers::era(&no_headers, Some(message)).unwrap_or(Era::Legacy);
+        let revision = self.negotiated_revision();
         let wire = AgentWire::new(
             AgentTransport::Pipe,
-            headers::version(&none, Some(message))
+            headers::version(&no_headers, Some(message))
                 .as_deref()
-                .or(agreed.as_deref()),
+                .or(revision.as_deref()),
         );
         Context {
             era,
             wire,
-            ..self.of_no_message()
+            ..self.base_context()
         }
     }
 
-    fn of_no_message(&self) -> Context {
+    fn base_context(&self) -> Context {
         Context {
             caller: self.caller.clone(),
-            wire: AgentWire::new(AgentTransport::Pipe, self.agreed_on().as_deref()),
+            wire: AgentWire::new(AgentTransport::Pipe, self.negotiated_revision().as_deref()),
             ..Context::new(local(), self.name.clone(), Era::Legacy)
         }
     }
 
     /// Returns the call for a message from the server that answers none: a call that only listens.
-    fn unasked(&self, message: &Message) -> OpenCall {
+    fn unsolicited_call(&self, message: &Message) -> OpenCall {
         let call = Call {
-            ask: CallKind::Listen,
+            kind: CallKind::Listen,
             headers: HeaderMap::new(),
             context: self.context(message),
         };
@@ -296,11 +297,11 @@ impl LineSession {
     }
 
     /// Stores the negotiated revision, if the message contains it.
-    fn agree(&self, message: &Message, context: &Context) {
+    fn store_revision(&self, message: &Message, context: &Context) {
         let initialized = context
-            .asked
+            .requests
             .iter()
-            .any(|asked| &*asked.method == "initialize");
+            .any(|request| &*request.method == "initialize");
         let result = message
             .single()
             .filter(|_| initialized)
@@ -310,45 +311,49 @@ impl LineSession {
         }
     }
 
-    fn agreed_on(&self) -> Option<Arc<str>> {
+    fn negotiated_revision(&self) -> Option<Arc<str>> {
         self.revision.lock().clone()
     }
 
-    fn unread_of_agent(&self, error: ParseError) -> Bytes {
+    fn answer_unreadable(&self, error: ParseError) -> Bytes {
         let error = CallError::BadMessage(error);
-        let context = self.of_no_message();
+        let context = self.base_context();
         self.withhold(&context, &error);
-        one_line(answer::broken(None, &error, &context))
+        one_line(answer::missing_answer_error(None, &error, &context))
     }
 
-    fn unread_of_server(&self, line: &[u8], error: ParseError) -> Option<Bytes> {
+    fn withhold_unreadable(&self, line: &[u8], error: ParseError) -> Option<Bytes> {
         // A server that logs to its standard output sends no message: nothing waits for that line.
-        let meant = matches!(line.trim_ascii_start().first(), Some(b'{' | b'['));
-        if !meant && !self.prints.swap(true, Ordering::Relaxed) {
+        let is_message = matches!(line.trim_ascii_start().first(), Some(b'{' | b'['));
+        if !is_message && !self.has_printed.swap(true, Ordering::Relaxed) {
             let begins = printable(line, &[], BEGINNING_BYTES);
             tracing::warn!(
                 upstream = %self.name, %begins,
                 "the server wrote a line to standard output that is not an MCP message; it must log to standard error"
             );
         }
-        self.withheld_answer(&CallError::NotMcp(error), meant)
+        self.withhold_answer(&CallError::NotMcp(error), is_message)
     }
 
     /// Withholds a line that cannot be parsed. If it was `meant` as a message and exactly one
     /// request is open, it was the answer to that request, which then gets an error, so that the
     /// agent does not wait forever.
-    fn withheld_answer(&self, error: &CallError, meant: bool) -> Option<Bytes> {
+    fn withhold_answer(&self, error: &CallError, meant: bool) -> Option<Bytes> {
         let Some((id, call)) = self.open().filter(|_| meant).and_then(OpenCalls::single) else {
-            self.withhold(&self.of_no_message(), error);
+            self.withhold(&self.base_context(), error);
             return None;
         };
         self.withhold(call.context(), error);
-        Some(one_line(answer::broken(Some(&id), error, call.context())))
+        Some(one_line(answer::missing_answer_error(
+            Some(&id),
+            error,
+            call.context(),
+        )))
     }
 
     fn withhold(&self, context: &Context, error: &CallError) {
         self.log_withheld(error);
-        self.gate.tell_failed(context, error);
+        self.gate.record_failure(context, error);
     }
 
     fn log_withheld(&self, error: &CallError) {
@@ -367,7 +372,7 @@ fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
     if let Some(Err(why)) = caller
         .access
         .as_ref()
-        .map(|access| access.upstream(upstream))
+        .map(|access| access.check_upstream(upstream))
     {
         tracing::warn!(%upstream, %why, "access to this server is denied");
     }
@@ -376,7 +381,7 @@ fn caller(tables: &[Arc<AccessConfig>], upstream: &UpstreamName) -> Caller {
 
 /// Returns the line without bare carriage returns. Some readers end a line at one: they would see
 /// other messages than the one judged here.
-fn without_returns(line: &Bytes, direction: Direction) -> Bytes {
+fn replace_returns(line: &Bytes, direction: Direction) -> Bytes {
     let (body, _) = split_end(line);
     if !body.contains(&b'\r') {
         return line.clone();
@@ -401,18 +406,22 @@ fn split_end(line: &Bytes) -> (Bytes, Bytes) {
 
 /// Returns the errors for those messages of a body whose senders wait for an answer that will not
 /// arrive.
-fn broken(
+fn error_answers(
     message: &Message,
-    waits: fn(&Envelope) -> bool,
+    expects_answer: fn(&Envelope) -> bool,
     error: &CallError,
     context: &Context,
 ) -> impl Iterator<Item = String> {
     let waiting = message
         .envelopes()
         .iter()
-        .filter(move |envelope| waits(envelope));
+        .filter(move |envelope| expects_answer(envelope));
     waiting.filter_map(move |envelope| {
-        Some(answer::broken(Some(message.id(envelope)?), error, context))
+        Some(answer::missing_answer_error(
+            Some(message.id(envelope)?),
+            error,
+            context,
+        ))
     })
 }
 

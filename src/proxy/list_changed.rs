@@ -27,19 +27,25 @@ impl ListChanges {
     /// Announces that agents now see a different list.
     pub(super) fn notify(&self, upstream: &UpstreamName, kind: Kind) {
         // Without an open stream there is no receiver.
-        let _heard = self.0.send((upstream.clone(), kind)).ok();
+        let _receivers = self.0.send((upstream.clone(), kind)).ok();
     }
 
     /// Returns the frames of a reply, with change notifications inserted. The stream ends with the
     /// frames.
-    pub(super) fn told_on<T: IntoIterator<Item = String>>(
+    pub(super) fn insert_notifications<T: IntoIterator<Item = String>>(
         &self,
         frames: Frames,
         upstream: UpstreamName,
-        told: impl Fn(Kind) -> T + Send + Sync + 'static,
+        notifications: impl Fn(Kind) -> T + Send + Sync + 'static,
     ) -> Frames {
-        let hears = self.0.subscribe();
-        let state = (frames, hears, Vec::<String>::new(), upstream, told);
+        let receiver = self.0.subscribe();
+        let state = (
+            frames,
+            receiver,
+            Vec::<String>::new(),
+            upstream,
+            notifications,
+        );
         Frames::stream(stream::unfold(
             state,
             |(mut frames, mut hears, mut due, upstream, told)| async move {
@@ -79,20 +85,20 @@ impl DeclaredLists {
             .iter()
             .filter(|envelope| envelope.is_answer())
         {
-            let asked = message.id(envelope).and_then(|id| context.open_request(id));
-            if asked.is_some_and(|asked| &*asked.method == "initialize")
+            let request = message.id(envelope).and_then(|id| context.open_request(id));
+            if request.is_some_and(|asked| &*asked.method == "initialize")
                 && let Some(capabilities) = message
                     .body(envelope)
                     .and_then(|result| result.get("capabilities"))
             {
-                let says = |kind: &Kind| {
-                    let says = kind
+                let may_change = |kind: &Kind| {
+                    let capability = kind
                         .list()
                         .and_then(|list| capabilities.at(&[list, "listChanged"]));
-                    says.is_some_and(|says| says.raw() == "true")
+                    capability.is_some_and(|says| says.raw() == "true")
                 };
                 self.0.store(
-                    bits(Kind::ALL.iter().copied().filter(|kind| says(kind))),
+                    bits(Kind::ALL.iter().copied().filter(|kind| may_change(kind))),
                     Ordering::Relaxed,
                 );
             }
@@ -101,8 +107,8 @@ impl DeclaredLists {
 
     /// Returns the notification that a list has changed, if the server has declared that it may.
     pub(super) fn notification(&self, kind: Kind) -> Option<String> {
-        let declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
-        let list = kind.list().filter(|_| declared)?;
+        let is_declared = self.0.load(Ordering::Relaxed) & bits([kind]) != 0;
+        let list = kind.list().filter(|_| is_declared)?;
         Some(format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#
         ))
@@ -114,7 +120,7 @@ impl DeclaredLists {
 pub(super) struct Subscription {
     /// The id of the request, as written.
     id: Box<str>,
-    agreed: AtomicU8,
+    acknowledged_lists: AtomicU8,
 }
 
 impl Subscription {
@@ -125,7 +131,7 @@ impl Subscription {
             .filter(|envelope| envelope.method() == Some("subscriptions/listen"))?;
         Some(Self {
             id: message.id(envelope)?.into(),
-            agreed: AtomicU8::default(),
+            acknowledged_lists: AtomicU8::default(),
         })
     }
 
@@ -133,8 +139,9 @@ impl Subscription {
     /// subscription.
     pub(super) fn observe(&self, message: &Message) {
         for envelope in message.envelopes() {
-            let agrees = envelope.method() == Some("notifications/subscriptions/acknowledged");
-            let Some(params) = message.body(envelope).filter(|_| agrees) else {
+            let is_acknowledgement =
+                envelope.method() == Some("notifications/subscriptions/acknowledged");
+            let Some(params) = message.body(envelope).filter(|_| is_acknowledgement) else {
                 continue;
             };
             if !params
@@ -143,7 +150,7 @@ impl Subscription {
             {
                 continue;
             }
-            let says = |kind: &Kind| {
+            let is_acknowledged = |kind: &Kind| {
                 let Some(list) = kind.list() else {
                     return false;
                 };
@@ -152,8 +159,13 @@ impl Subscription {
                     .at(&["notifications", &key])
                     .is_some_and(|says| says.raw() == "true")
             };
-            self.agreed.store(
-                bits(Kind::ALL.iter().copied().filter(|kind| says(kind))),
+            self.acknowledged_lists.store(
+                bits(
+                    Kind::ALL
+                        .iter()
+                        .copied()
+                        .filter(|kind| is_acknowledged(kind)),
+                ),
                 Ordering::Relaxed,
             );
         }
@@ -161,8 +173,8 @@ impl Subscription {
 
     /// Returns the notification that a list has changed, if the subscription includes it.
     pub(super) fn notification(&self, kind: Kind) -> Option<String> {
-        let agreed = self.agreed.load(Ordering::Relaxed) & bits([kind]) != 0;
-        let list = kind.list().filter(|_| agreed)?;
+        let is_acknowledged = self.acknowledged_lists.load(Ordering::Relaxed) & bits([kind]) != 0;
+        let list = kind.list().filter(|_| is_acknowledged)?;
         let id = &self.id;
         let method = format!("notifications/{list}/list_changed");
         Some(format!(
@@ -176,19 +188,21 @@ impl Subscription {
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The purpose of a call's stream, if changes are announced on it.
-pub(super) enum Listening {
+pub(super) enum StreamPurpose {
     /// The session's own stream.
     Session,
     /// A subscription.
-    To(Subscription),
+    Subscription(Subscription),
 }
 
-impl Listening {
+impl StreamPurpose {
     /// Returns the purpose of a call's stream.
     pub(super) fn for_call(call: &Call) -> Option<Self> {
-        match (&call.ask, call.context.era) {
+        match (&call.kind, call.context.era) {
             (CallKind::Listen, Era::Legacy) => Some(Self::Session),
-            (CallKind::Send(message), Era::Modern) => Subscription::parse(message).map(Self::To),
+            (CallKind::Send(message), Era::Modern) => {
+                Subscription::parse(message).map(Self::Subscription)
+            }
             _ => None,
         }
     }

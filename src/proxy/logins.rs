@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use super::Gate;
 use super::route::OpenCall;
-use crate::approval::{Approvals, asks};
+use crate::approval::{Approvals, declared_modes};
 use crate::message::quote;
 use crate::protocol::{CallError, Era, Reply, answer};
 
@@ -19,8 +19,9 @@ impl Gate {
     /// Returns the answer to a call that requires a login, in a form that its client supports: as a
     /// link for its user, if the client has declared that capability. Returns `None` if the answer
     /// is a plain error text as for any other failure.
-    pub(super) fn login_asked(&self, error: &CallError, open: &OpenCall) -> Option<Reply> {
-        let (CallError::LoginOwed { link: Some(link) }, Some(message)) = (error, open.sent())
+    pub(super) fn login_request(&self, error: &CallError, open: &OpenCall) -> Option<Reply> {
+        let (CallError::LoginRequired { link: Some(link) }, Some(message)) =
+            (error, open.sent_message())
         else {
             return None;
         };
@@ -35,16 +36,24 @@ impl Gate {
         ));
         let link = quote(link);
         let body = match context.era {
-            Era::Modern if Approvals::takes_input(message) && asks(message, Era::Modern).url => {
+            Era::Modern
+                if Approvals::accepts_input(message)
+                    && declared_modes(message, Era::Modern).url =>
+            {
                 let params = format!(r#"{{"mode":"url","message":{text},"url":{link}}}"#);
-                let asked = format!(
+                let input_requests = format!(
                     r#"{{"{INPUT_KEY}":{{"method":"elicitation/create","params":{params}}}}}"#
                 );
-                answer::wants_input(id, &asked, &self.approvals.sealed_login(context, message)?)
+                answer::input_required(
+                    id,
+                    &input_requests,
+                    &self.approvals.seal_login_state(context, message)?,
+                )
             }
             // The call that opens a session declares the capability itself.
             Era::Legacy
-                if open.route.session.state().elicits.url || asks(message, Era::Legacy).url =>
+                if open.route.session.state().elicitation.url
+                    || declared_modes(message, Era::Legacy).url =>
             {
                 let elicitation = format!("{INPUT_KEY}-{}", uuid::Uuid::new_v4().simple());
                 let data = format!(
@@ -59,7 +68,7 @@ impl Gate {
             }
             _ => return None,
         };
-        self.tell_failed(context, error);
-        Some(answer::body(StatusCode::OK, body))
+        self.record_failure(context, error);
+        Some(answer::body_reply(StatusCode::OK, body))
     }
 }

@@ -22,13 +22,13 @@ pub(super) const INLINE_WORK: usize = 64 << 10;
 
 /// Permits for judging on blocking threads.
 pub(super) struct Offload {
-    all: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Offload {
     pub(super) fn new() -> Self {
         Self {
-            all: Arc::new(Semaphore::new(workers() * 2)),
+            permits: Arc::new(Semaphore::new(workers() * 2)),
         }
     }
 }
@@ -47,12 +47,12 @@ impl Gate {
     ) -> Result<[OwnedSemaphorePermit; 2], CallError> {
         let permit = |of: &Arc<Semaphore>| of.clone().acquire_owned();
         // The upstream's permit first: messages that wait for it do not block other upstreams.
-        let of_upstream = permit(&upstream.judging)
+        let upstream_permit = permit(&upstream.judging_permits)
             .await
             .map_err(|_| CallError::Draining)?;
         Ok([
-            of_upstream,
-            permit(&self.offload.all)
+            upstream_permit,
+            permit(&self.offload.permits)
                 .await
                 .map_err(|_| CallError::Draining)?,
         ])
@@ -62,7 +62,7 @@ impl Gate {
     pub(super) async fn inspect(
         &self,
         subject: &Subject<'_>,
-        known: &InspectContext,
+        inspect_context: &InspectContext,
         route: &Route,
     ) -> Result<(Inspection, Duration), CallError> {
         let Subject {
@@ -75,10 +75,10 @@ impl Gate {
         } = *subject;
         if expected_work(message.bytes(), self.limits.work) <= INLINE_WORK {
             let started = Instant::now();
-            let inspection = policy.inspect(direction, message, context, audit, known);
-            let took = started.elapsed();
-            self.watch(context, direction, audit, took);
-            return Ok((inspection, took));
+            let inspection = policy.inspect(direction, message, context, audit, inspect_context);
+            let duration = started.elapsed();
+            self.record_slow(context, direction, audit, duration);
+            return Ok((inspection, duration));
         }
         // Boxed: few messages need it, and all calls would reserve space for it.
         Box::pin(async move {
@@ -86,12 +86,13 @@ impl Gate {
             let policy = policy.clone();
             let message = message.clone();
             let context = context.clone();
-            let known = known.clone();
+            let inspect_context = inspect_context.clone();
             let started = Instant::now();
-            let judge = move || policy.inspect(direction, &message, &context, audit, &known);
-            let judged = tokio::task::spawn_blocking(judge).await;
+            let judge =
+                move || policy.inspect(direction, &message, &context, audit, &inspect_context);
+            let result = tokio::task::spawn_blocking(judge).await;
             Ok((
-                judged.map_err(|_| CallError::BadReply("inspection failed"))?,
+                result.map_err(|_| CallError::BadReply("inspection failed"))?,
                 started.elapsed(),
             ))
         })
@@ -131,17 +132,23 @@ impl Gate {
                 .map_err(|_| CallError::BadReply("inspection failed"))?;
         }
         let started = Instant::now();
-        let judged = judge();
-        self.watch(open.context(), Direction::Inbound, audit, started.elapsed());
-        judged
+        let result = judge();
+        self.record_slow(open.context(), Direction::Inbound, audit, started.elapsed());
+        result
     }
 
     /// Counts and logs an inspection that blocked a thread that carries traffic for too long.
-    fn watch(&self, context: &Context, direction: Direction, audit: AuditId, took: Duration) {
-        if took <= self.limits.judging {
+    fn record_slow(
+        &self,
+        context: &Context,
+        direction: Direction,
+        audit: AuditId,
+        duration: Duration,
+    ) {
+        if duration <= self.limits.judging {
             return;
         }
-        let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let upstream = &context.upstream;
         let direction = direction.name();
         tracing::warn!(%audit, %upstream, direction, milliseconds, "slow inspection delayed other traffic");

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::list_changed::Listening;
+use super::list_changed::StreamPurpose;
 use super::route::OpenCall;
 use crate::inspect::StreamTail;
 use crate::inspect::definitions::Kind;
 use crate::message::{Envelope, Message, same_id};
 
 /// Maximum number of open requests remembered. Older ones are forgotten and treated as answered.
-const OPEN: usize = 1024;
+const MAX_OPEN: usize = 1024;
 
 /// The open calls, oldest first.
 #[derive(Default)]
@@ -45,19 +45,19 @@ impl OpenCalls {
     /// slots of that one.
     pub(super) fn add(&self, call: &Arc<OpenCall>) {
         let mut open = self.open.lock();
-        if let Some(id) = call.sent().and_then(cancelled) {
-            for taken_back in open.iter_mut().filter(|open| same_id(&open.id, id)) {
-                taken_back.cancelled = true;
-                taken_back.call.release();
+        if let Some(id) = call.sent_message().and_then(cancelled_request_id) {
+            for cancelled_request in open.iter_mut().filter(|open| same_id(&open.id, id)) {
+                cancelled_request.cancelled = true;
+                cancelled_request.call.release();
             }
         }
-        let requests = call.context().asked.iter().map(|asked| asked.id.clone());
+        let requests = call.context().requests.iter().map(|asked| asked.id.clone());
         open.extend(requests.map(|id| OpenRequest {
             id,
             call: call.clone(),
             cancelled: false,
         }));
-        let extra = open.len().saturating_sub(OPEN);
+        let extra = open.len().saturating_sub(MAX_OPEN);
         open.drain(..extra);
     }
 
@@ -76,7 +76,7 @@ impl OpenCalls {
     /// Removes the requests that a message answers, and returns their call.
     pub(super) fn take_answered(&self, message: &Message) -> AnsweredCalls {
         let mut open = self.open.lock();
-        let mut answered = AnsweredCalls {
+        let mut calls = AnsweredCalls {
             call: None,
             is_stray: false,
         };
@@ -91,28 +91,28 @@ impl OpenCalls {
             let exact = open.iter().position(|open| *open.id == *id);
             let at = exact.or_else(|| open.iter().position(|open| same_id(&open.id, id)));
             match at.and_then(|at| open.remove(at)) {
-                Some(found) => drop(answered.call.get_or_insert(found.call)),
-                None => answered.is_stray = true,
+                Some(found) => drop(calls.call.get_or_insert(found.call)),
+                None => calls.is_stray = true,
             }
         }
-        answered
+        calls
     }
 
     /// Removes the only request that waits for an answer, and returns it with its id.
     pub(super) fn single(&self) -> Option<(Arc<str>, Arc<OpenCall>)> {
         let mut open = self.open.lock();
-        let mut waits = (0..)
+        let mut waiting = (0..)
             .zip(open.iter())
             .filter(|(_, open)| !open.cancelled)
             .map(|(at, _)| at);
-        let at = waits.next().filter(|_| waits.next().is_none())?;
+        let at = waiting.next().filter(|_| waiting.next().is_none())?;
         open.remove(at).map(|open| (open.id, open.call))
     }
 
     /// Stores the lists that a subscription was granted, if the message is the acknowledgement.
     pub(super) fn observe(&self, message: &Message) {
         for open in self.open.lock().iter() {
-            if let Some(Listening::To(subscription)) = &open.call.listens {
+            if let Some(StreamPurpose::Subscription(subscription)) = &open.call.stream_purpose {
                 subscription.observe(message);
             }
         }
@@ -124,8 +124,8 @@ impl OpenCalls {
         let subscriptions =
             open.iter()
                 .filter(|open| !open.cancelled)
-                .filter_map(|open| match &open.call.listens {
-                    Some(Listening::To(subscription)) => Some(subscription),
+                .filter_map(|open| match &open.call.stream_purpose {
+                    Some(StreamPurpose::Subscription(subscription)) => Some(subscription),
                     _ => None,
                 });
         subscriptions
@@ -135,7 +135,7 @@ impl OpenCalls {
 }
 
 /// Returns the id of the request that a message cancels.
-fn cancelled(message: &Message) -> Option<&str> {
+fn cancelled_request_id(message: &Message) -> Option<&str> {
     let envelope = message
         .single()
         .filter(|envelope: &&Envelope| envelope.method() == Some("notifications/cancelled"))?;

@@ -36,13 +36,20 @@ impl Gate {
                 &[Some(reason)],
             ))));
         }
-        let judged = self
+        let judgement = self
             .judge(&Subject::outbound(route, message, context), route, None)
             .await?;
-        match judged.outbound(message)? {
+        match judgement.outbound(message)? {
             OutboundOutcome::Pass => Ok(AskResult::Send(None)),
             OutboundOutcome::Ask(question) => {
-                Box::pin(self.ask(question, judged.audit, (call, message), route, restored)).await
+                Box::pin(self.request_approval(
+                    question,
+                    judgement.audit,
+                    (call, message),
+                    route,
+                    restored,
+                ))
+                .await
             }
             OutboundOutcome::Refused(RefusedMessage {
                 mut reasons,
@@ -59,7 +66,7 @@ impl Gate {
                 }
                 // The server waits for an answer that is withheld: it gets an error instead.
                 for error in to_server {
-                    self.tell_server(call, route, error);
+                    self.send_to_server(call, route, error);
                 }
                 Ok(AskResult::Answer(Box::new(answer::refuse(
                     context, message, &reasons,

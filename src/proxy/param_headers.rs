@@ -27,8 +27,8 @@ impl ParamHeaders {
     /// Learns the mirrored arguments from a message, if it is a list of tools that was requested.
     pub(super) fn observe(&self, message: &Message, context: &Context) {
         for envelope in message.envelopes() {
-            let asked = message.id(envelope).and_then(|id| context.open_request(id));
-            if asked.is_none_or(|asked| &*asked.method != "tools/list") {
+            let request = message.id(envelope).and_then(|id| context.open_request(id));
+            if request.is_none_or(|asked| &*asked.method != "tools/list") {
                 continue;
             }
             let Some(tools) = message
@@ -37,13 +37,16 @@ impl ParamHeaders {
             else {
                 continue;
             };
-            let mut known = self.0.lock();
+            let mut table = self.0.lock();
             for tool in tools.elements() {
                 let Some(name) = tool.get("name").and_then(|name| name.str()) else {
                     continue;
                 };
-                if known.len() < TOOLS || known.contains_key(&*name) {
-                    known.insert(name.into_owned(), mirrors(tool.get("inputSchema")).into());
+                if table.len() < TOOLS || table.contains_key(&*name) {
+                    table.insert(
+                        name.into_owned(),
+                        find_mirrors(tool.get("inputSchema")).into(),
+                    );
                 }
             }
         }
@@ -51,7 +54,7 @@ impl ParamHeaders {
 }
 
 /// Returns the annotated properties that are reached through `properties` alone.
-fn mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
+fn find_mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
     let mut out = Vec::new();
     let mut open: Vec<(Value<'_>, Vec<String>)> = schema
         .map(|schema| (schema, Vec::new()))
@@ -88,7 +91,7 @@ mod tests {
         let text = r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"q","inputSchema":{"type":"object","properties":{
             "region":{"type":"string","x-mcp-header":"Region"},"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"plain":{}}}}]}}"#;
         let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-        let asked = OpenRequest {
+        let request = OpenRequest {
             id: "3".into(),
             method: "tools/list".into(),
             tool: None,
@@ -100,7 +103,7 @@ mod tests {
         let mirrors = ParamHeaders::default();
         mirrors.observe(&message, &context);
         assert!(mirrors.get("q").is_none());
-        context.asked = [asked].into();
+        context.requests = [request].into();
         mirrors.observe(&message, &context);
         let learnt: Vec<_> = mirrors
             .get("q")

@@ -22,7 +22,7 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 #[derive(Default)]
 pub(super) struct Presence {
     pub(super) client: Option<Client>,
-    seen: Option<LastCall>,
+    last_call: Option<LastCall>,
 }
 
 struct LastCall {
@@ -63,21 +63,21 @@ impl Client {
 
 impl Presence {
     /// Records a call.
-    pub(super) fn note(&mut self, call: &Call, now: SystemTime) {
-        if let CallKind::Send(message) = &call.ask
+    pub(super) fn record_call(&mut self, call: &Call, now: SystemTime) {
+        if let CallKind::Send(message) = &call.kind
             && let Some(client) = Client::parse(message)
         {
             self.client = Some(client);
         }
         let era = call.context.era.name();
-        let seen = self.seen.get_or_insert(LastCall {
+        let last_call = self.last_call.get_or_insert(LastCall {
             era,
             since: now,
             last: now,
             calls: 0,
         });
-        (seen.era, seen.last) = (era, now);
-        seen.calls += u64::from(!call.listens());
+        (last_call.era, last_call.last) = (era, now);
+        last_call.calls += u64::from(!call.listens());
     }
 }
 
@@ -113,8 +113,11 @@ pub struct ConnectedClient {
 impl ConnectedClient {
     fn for_session(session: &Session) -> Option<Self> {
         let state = session.state();
-        let Presence { client, seen } = &state.presence;
-        let seen = seen.as_ref()?;
+        let Presence {
+            client,
+            last_call: seen,
+        } = &state.presence;
+        let last_call = seen.as_ref()?;
         let unix = |time: SystemTime| {
             time.duration_since(UNIX_EPOCH)
                 .map(|since| since.as_secs())
@@ -132,10 +135,10 @@ impl ConnectedClient {
                 .as_ref()
                 .map(SessionId::digest)
                 .map(str::to_owned),
-            era: seen.era,
-            since: unix(seen.since),
-            last: unix(seen.last),
-            calls: seen.calls,
+            era: last_call.era,
+            since: unix(last_call.since),
+            last: unix(last_call.last),
+            calls: last_call.calls,
             open: session.calls.load(Ordering::Relaxed),
             streams: session.streams.load(Ordering::Relaxed),
         })
@@ -144,16 +147,16 @@ impl ConnectedClient {
 
 impl Gate {
     /// Returns the connected clients.
-    pub fn present(&self) -> Vec<ConnectedClient> {
-        let mut present: Vec<ConnectedClient> = self
+    pub fn connected_clients(&self) -> Vec<ConnectedClient> {
+        let mut clients: Vec<ConnectedClient> = self
             .sessions
             .live()
             .iter()
             .filter_map(|session| ConnectedClient::for_session(session))
             .collect();
-        present.sort_by_key(|one| std::cmp::Reverse(one.last));
-        present.truncate(LISTED);
-        present.sort_by(|a, b| {
+        clients.sort_by_key(|one| std::cmp::Reverse(one.last));
+        clients.truncate(LISTED);
+        clients.sort_by(|a, b| {
             (&a.agent, &a.upstream, a.since, &a.session).cmp(&(
                 &b.agent,
                 &b.upstream,
@@ -161,6 +164,6 @@ impl Gate {
                 &b.session,
             ))
         });
-        present
+        clients
     }
 }

@@ -7,8 +7,8 @@ use http::StatusCode;
 use parking_lot::Mutex;
 
 use super::Gate;
-use super::judge::limits_hit;
-use super::result_paging::{requested_part, unknown};
+use super::judge::record_limits;
+use super::result_paging::{requested_part, resource_not_found};
 use super::route::Route;
 use crate::approval::CallDigest;
 use crate::message::{Edit, Message, ReadLimits, quote, splice};
@@ -17,7 +17,7 @@ use crate::record::stores::{Quarantine, Release, StoreError};
 use crate::record::{Event, QuarantineEvent, Recorder};
 
 /// Prefix of the URI of a released message, before its id.
-const AT: &str = "lychgate://quarantine/";
+const URI_PREFIX: &str = "lychgate://quarantine/";
 
 /// The releases that wait for their agents, as last read from disk.
 #[derive(Default)]
@@ -39,13 +39,13 @@ impl PendingReleases {
         let Some(quarantine) = recorder.quarantine() else {
             return;
         };
-        if let Err(error) = self.try_look(quarantine, recorder) {
+        if let Err(error) = self.try_refresh(quarantine, recorder) {
             tracing::warn!(%error, "cannot read the quarantine");
         }
     }
 
-    fn try_look(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), StoreError> {
-        let (over, open): (Vec<_>, Vec<_>) = quarantine
+    fn try_refresh(&self, quarantine: &Quarantine, recorder: &Recorder) -> Result<(), StoreError> {
+        let (finished, open): (Vec<_>, Vec<_>) = quarantine
             .releases()?
             .into_iter()
             .partition(Release::is_over);
@@ -54,22 +54,22 @@ impl PendingReleases {
             let agent = note.agent.as_deref();
             let upstream = note.upstream.as_deref();
             let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
-            let told = QuarantineEvent {
+            let event = QuarantineEvent {
                 audit: note.audit,
                 outcome: note.act.name(),
                 agent,
                 upstream,
-                by,
+                person: by,
                 reason,
-                way: None,
+                delivery: None,
             };
             // Recorded before it is forgotten: an event may be recorded twice, but is never lost.
-            match recorder.record(Event::Quarantine(&told)) {
+            match recorder.record(Event::Quarantine(&event)) {
                 Ok(()) => quarantine.remove_note(&note)?,
                 Err(error) => tracing::error!(%error, "cannot write the audit log"),
             }
         }
-        for release in over {
+        for release in finished {
             if quarantine.expire(&release)?
                 && let Err(error) =
                     recorder.record(Event::Quarantine(&release_event(&release, "expired", None)))
@@ -82,34 +82,42 @@ impl PendingReleases {
 
     /// Returns the release that a message requests, if any. Costs nothing while there are no
     /// releases.
-    pub(super) fn of_call(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
-        let waiting = self.0.lock();
-        if waiting.is_empty() {
+    pub(super) fn for_call(&self, message: &Message, context: &Context) -> Option<ReleaseRequest> {
+        let releases = self.0.lock();
+        if releases.is_empty() {
             return None;
         }
         let envelope = message.single().filter(|envelope| envelope.is_request())?;
         let call = CallDigest::new(context, message, envelope).hex();
-        let same = |release: &&Arc<Release>| {
+        let is_match = |release: &&Arc<Release>| {
             release.about.call.as_deref() == Some(&*call)
                 && release.about.era == context.era.name()
                 && !release.is_over()
         };
-        waiting.iter().find(same).cloned().map(ReleaseRequest::Call)
+        releases
+            .iter()
+            .find(is_match)
+            .cloned()
+            .map(ReleaseRequest::Call)
     }
 
     /// Returns the release that a message requests as a resource of the quarantine.
-    pub(super) fn of_resource(
+    pub(super) fn for_resource(
         &self,
         message: &Message,
         context: &Context,
     ) -> Option<ReleaseRequest> {
         let (_, uri) = requested_part(message)?;
-        let id = uri.strip_prefix(AT)?;
-        let waiting = self.0.lock();
-        let here = |release: &&Arc<Release>| {
-            release.audit.to_string() == id && is_of(release, context) && !release.is_over()
+        let id = uri.strip_prefix(URI_PREFIX)?;
+        let releases = self.0.lock();
+        let is_match = |release: &&Arc<Release>| {
+            release.audit.to_string() == id
+                && is_release_for(release, context)
+                && !release.is_over()
         };
-        Some(ReleaseRequest::Resource(waiting.iter().find(here).cloned()))
+        Some(ReleaseRequest::Resource(
+            releases.iter().find(is_match).cloned(),
+        ))
     }
 
     /// Returns the answer with the released message, if it still waits: of several requests, one
@@ -118,22 +126,22 @@ impl PendingReleases {
     ///
     /// # Errors
     /// Fails if the delivery cannot be recorded and must be.
-    pub(super) fn give(
+    pub(super) fn deliver(
         &self,
-        wanted: &ReleaseRequest,
+        request: &ReleaseRequest,
         message: &Message,
         context: &Context,
         recorder: &Recorder,
         route: &Route,
     ) -> Result<Option<Vec<u8>>, CallError> {
-        let (release, way) = match wanted {
+        let (release, way) = match request {
             ReleaseRequest::Call(release) => (Some(release), "call"),
             ReleaseRequest::Resource(release) => (release.as_ref(), "resource"),
         };
-        let taken =
-            release.and_then(|release| self.take(release, wanted, message, context, recorder));
-        let (Some((answer, kept)), Some(release)) = (taken, release) else {
-            return Ok(match wanted {
+        let delivery =
+            release.and_then(|release| self.take(release, request, message, context, recorder));
+        let (Some((answer, body)), Some(release)) = (delivery, release) else {
+            return Ok(match request {
                 // The server answers the call.
                 ReleaseRequest::Call(_) => None,
                 ReleaseRequest::Resource(_) => not_found(message, context),
@@ -147,13 +155,13 @@ impl PendingReleases {
             )))
             .map_err(CallError::Audit)?;
         // A body that is not a message has nothing for the session memory.
-        if let Ok(kept) = Message::parse(kept, &most()) {
-            let learnt = route.policy.released(
-                &kept,
+        if let Ok(stored_message) = Message::parse(body, &unbounded_limits()) {
+            let update = route.policy.released_update(
+                &stored_message,
                 release.about.tool.as_deref(),
                 &route.session.memory(),
             );
-            limits_hit(recorder, &route.session.release(learnt))?;
+            record_limits(recorder, &route.session.release(update))?;
         }
         Ok(Some(answer))
     }
@@ -161,28 +169,28 @@ impl PendingReleases {
     fn take(
         &self,
         release: &Release,
-        wanted: &ReleaseRequest,
+        request: &ReleaseRequest,
         message: &Message,
         context: &Context,
         recorder: &Recorder,
     ) -> Option<(Vec<u8>, bytes::Bytes)> {
-        let taken = recorder.quarantine()?.take(release);
+        let result = recorder.quarantine()?.take(release);
         self.0.lock().retain(|waiting| waiting.id != release.id);
-        let kept = taken
+        let stored = result
             .map_err(|error| tracing::error!(%error, "cannot deliver the released message"))
             .ok()
             .flatten()?;
         let id = message.id(message.single()?)?;
-        let answer = match wanted {
-            ReleaseRequest::Call(_) => with_id(kept.message.clone(), id)?,
+        let answer = match request {
+            ReleaseRequest::Call(_) => with_id(stored.message.clone(), id)?,
             ReleaseRequest::Resource(_) => as_resource(
-                &kept.message,
+                &stored.message,
                 id,
-                &format!("{AT}{}", release.audit),
+                &format!("{URI_PREFIX}{}", release.audit),
                 context.era,
             ),
         };
-        Some((answer, kept.message))
+        Some((answer, stored.message))
     }
 }
 
@@ -191,15 +199,15 @@ impl Gate {
     ///
     /// # Errors
     /// Fails if the request cannot be recorded and must be.
-    pub(super) async fn own_resource(
+    pub(super) async fn answer_own_resource(
         &self,
         message: &Message,
         context: &Context,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
         if let Some(reply) = self
-            .released(
-                self.releases.of_resource(message, context),
+            .deliver_released(
+                self.pending_releases.for_resource(message, context),
                 message,
                 context,
                 route,
@@ -208,8 +216,10 @@ impl Gate {
         {
             return Ok(Some(reply));
         }
-        let page = self.pages.answer(message, context, &self.recorder)?;
-        Ok(page.map(|page| answer::body(StatusCode::OK, page)))
+        let page = self
+            .stored_results
+            .answer(message, context, &self.recorder)?;
+        Ok(page.map(|page| answer::body_reply(StatusCode::OK, page)))
     }
 
     /// Returns the answer to a call that was released from quarantine, if it was.
@@ -221,11 +231,11 @@ impl Gate {
         call: &Call,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
-        let CallKind::Send(message) = &call.ask else {
+        let CallKind::Send(message) = &call.kind else {
             return Ok(None);
         };
-        self.released(
-            self.releases.of_call(message, &call.context),
+        self.deliver_released(
+            self.pending_releases.for_call(message, &call.context),
             message,
             &call.context,
             route,
@@ -233,42 +243,45 @@ impl Gate {
         .await
     }
 
-    async fn released(
+    async fn deliver_released(
         &self,
-        wanted: Option<ReleaseRequest>,
+        request: Option<ReleaseRequest>,
         message: &Message,
         context: &Context,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
-        let Some(wanted) = wanted else {
+        let Some(request) = request else {
             return Ok(None);
         };
         // Boxed: calls without a release reserve no space for it.
-        Box::pin(self.give_released(wanted, message, context, route)).await
+        Box::pin(self.deliver_on_blocking_thread(request, message, context, route)).await
     }
 
-    async fn give_released(
+    async fn deliver_on_blocking_thread(
         &self,
-        wanted: ReleaseRequest,
+        request: ReleaseRequest,
         message: &Message,
         context: &Context,
         route: &Route,
     ) -> Result<Option<Reply>, CallError> {
-        let (releases, recorder, route) =
-            (self.releases.clone(), self.recorder.clone(), route.clone());
+        let (releases, recorder, route) = (
+            self.pending_releases.clone(),
+            self.recorder.clone(),
+            route.clone(),
+        );
         let message = message.clone();
         let context = context.clone();
-        let give = move || releases.give(&wanted, &message, &context, &recorder, &route);
-        let given = tokio::task::spawn_blocking(give).await;
-        let given =
-            given.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
-        Ok(given.map(|bytes| {
-            answer::body(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())
+        let deliver = move || releases.deliver(&request, &message, &context, &recorder, &route);
+        let result = tokio::task::spawn_blocking(deliver).await;
+        let result =
+            result.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
+        Ok(result.map(|bytes| {
+            answer::body_reply(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())
         }))
     }
 }
 
-fn is_of(release: &Release, context: &Context) -> bool {
+fn is_release_for(release: &Release, context: &Context) -> bool {
     let about = &release.about;
     about.agent == *context.agent.0
         && about.user.as_deref() == context.caller.user.as_deref()
@@ -288,14 +301,14 @@ fn release_event<'r>(
         outcome,
         agent,
         upstream,
-        by,
+        person: by,
         reason,
-        way,
+        delivery: way,
     }
 }
 
 /// Returns limits without a size bound: a stored message was within the limits when it was stored.
-fn most() -> ReadLimits {
+fn unbounded_limits() -> ReadLimits {
     ReadLimits {
         message_bytes: usize::MAX,
         ..ReadLimits::default()
@@ -304,7 +317,7 @@ fn most() -> ReadLimits {
 
 /// Returns the message as it arrived, with another id.
 fn with_id(message: bytes::Bytes, id: &str) -> Option<Vec<u8>> {
-    let message = Message::parse(message, &most()).ok()?;
+    let message = Message::parse(message, &unbounded_limits()).ok()?;
     let span = message.value(message.single()?).get("id")?.span();
     splice(message.bytes(), vec![Edit::json(span, id.to_owned())]).map(|bytes| bytes.to_vec())
 }
@@ -325,5 +338,5 @@ fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
 fn not_found(message: &Message, context: &Context) -> Option<Vec<u8>> {
     let id = message.id(message.single()?)?;
     let text = "No released message is available at this address: an operator must release it, and it is delivered once.";
-    Some(unknown(id, context.era, text).into_bytes())
+    Some(resource_not_found(id, context.era, text).into_bytes())
 }

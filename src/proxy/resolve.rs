@@ -31,15 +31,15 @@ pub(super) type LookUp = dyn Fn(String) -> PendingLookup + Send + Sync;
 /// Resolves the names that an inspection needs.
 pub(super) struct Resolver {
     look_up: Arc<LookUp>,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 /// The result of the lookups.
 #[derive(Debug, Default)]
-pub(super) struct Resolved {
+pub(super) struct Resolution {
     pub(super) answers: Answers,
     /// The limits that were reached, by name.
-    pub(super) hit: Vec<&'static str>,
+    pub(super) exceeded_limits: Vec<&'static str>,
 }
 
 impl Default for Resolver {
@@ -48,8 +48,8 @@ impl Default for Resolver {
         Self::new(Arc::new(|name| {
             Box::pin(async move {
                 // The trailing dot marks the name as fully qualified: no search domain is appended.
-                let found = tokio::net::lookup_host((format!("{name}."), 0)).await?;
-                Ok(found.map(|address| address.ip()).collect())
+                let addresses = tokio::net::lookup_host((format!("{name}."), 0)).await?;
+                Ok(addresses.map(|address| address.ip()).collect())
             })
         }))
     }
@@ -59,67 +59,71 @@ impl Resolver {
     pub(super) fn new(look_up: Arc<LookUp>) -> Self {
         Self {
             look_up,
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            slots: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
 
     /// Returns the addresses of all names that are resolved `within` this time.
-    pub(super) async fn resolve(&self, wanted: UnresolvedNames, within: Duration) -> Resolved {
-        let found = Arc::new(Mutex::new(HashMap::new()));
-        let asked = wanted.names.len();
-        let mut looking = JoinSet::new();
-        for name in wanted.names {
-            let (look_up, places, found) =
-                (self.look_up.clone(), self.places.clone(), found.clone());
-            looking.spawn(async move {
-                let Ok(place) = places.acquire_owned().await else {
+    pub(super) async fn resolve(
+        &self,
+        unresolved: UnresolvedNames,
+        within: Duration,
+    ) -> Resolution {
+        let resolved = Arc::new(Mutex::new(HashMap::new()));
+        let requested = unresolved.names.len();
+        let mut lookups = JoinSet::new();
+        for name in unresolved.names {
+            let (look_up, slots, resolved) =
+                (self.look_up.clone(), self.slots.clone(), resolved.clone());
+            lookups.spawn(async move {
+                let Ok(slot) = slots.acquire_owned().await else {
                     return;
                 };
                 // In a task of its own: the lookup keeps its slot until it finishes, even if its
                 // caller no longer waits.
-                let looked_up = tokio::spawn(async move {
-                    let _place = place;
+                let lookup = tokio::spawn(async move {
+                    let _slot = slot;
                     let addresses = look_up(name.clone()).await;
                     (name, addresses)
                 });
-                let Ok((name, addresses)) = looked_up.await else {
+                let Ok((name, addresses)) = lookup.await else {
                     return;
                 };
                 let addresses = addresses
                     .ok()
                     .filter(|addresses| addresses.len() <= ADDRESSES)
                     .unwrap_or_default();
-                found.lock().insert(name, addresses);
+                resolved.lock().insert(name, addresses);
             });
         }
         let in_time = tokio::time::timeout(within, async {
-            while looking.join_next().await.is_some() {}
+            while lookups.join_next().await.is_some() {}
         })
         .await;
-        drop(looking);
-        let found = std::mem::take(&mut *found.lock());
-        let mut hit = Vec::new();
-        if in_time.is_err() && found.len() < asked {
-            hit.push("resolve_ms");
+        drop(lookups);
+        let resolved = std::mem::take(&mut *resolved.lock());
+        let mut exceeded_limits = Vec::new();
+        if in_time.is_err() && resolved.len() < requested {
+            exceeded_limits.push("resolve_ms");
         }
-        if wanted.more {
-            hit.push("resolve_names");
+        if unresolved.has_more {
+            exceeded_limits.push("resolve_names");
         }
-        Resolved {
-            answers: found.into_iter().collect(),
-            hit,
+        Resolution {
+            answers: resolved.into_iter().collect(),
+            exceeded_limits,
         }
     }
 
     /// Resolves the names that an inspection needs: `None` if there are none.
-    pub(super) async fn more_for(
+    pub(super) async fn resolve_names(
         &self,
         policy: &Policy,
         inspection: &mut Inspection,
-    ) -> Option<Resolved> {
-        let within = policy.to_resolve(inspection)?;
+    ) -> Option<Resolution> {
+        let within = policy.resolve_timeout(inspection)?;
         // Boxed: most calls wait for no name, and all would reserve space for it.
-        Some(Box::pin(self.resolve(std::mem::take(&mut inspection.wanted), within)).await)
+        Some(Box::pin(self.resolve(std::mem::take(&mut inspection.unresolved_names), within)).await)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::config::StoredResultLimits;
-use crate::inspect::{AT, Paging, Portions, Rest, address, between_markers, footer};
+use crate::inspect::{Paging, Portions, Remainder, URI_PREFIX, between_markers, footer, page_uri};
 use crate::message::{Message, quote};
 use crate::protocol::{CallError, Context, Era, Holder, SessionId, UpstreamName, answer};
 use crate::record::{Event, Recorder, ResultPage};
@@ -23,7 +23,7 @@ const HOLDERS: usize = 256;
 /// The texts stored for all agents. Each agent has limits of its own, so that none can evict
 /// another's texts.
 pub(super) struct StoredResults {
-    kept: Mutex<HashMap<Holder, VecDeque<StoredResult>>>,
+    stored: Mutex<HashMap<Holder, VecDeque<StoredResult>>>,
     limits: StoredResultLimits,
 }
 
@@ -32,7 +32,7 @@ struct StoredResult {
     upstream: UpstreamName,
     session: Option<SessionId>,
     since: Instant,
-    rest: Rest,
+    remainder: Remainder,
     /// The end offset of each page.
     ends: Vec<usize>,
 }
@@ -41,7 +41,7 @@ impl StoredResults {
     /// Creates a store with these limits.
     pub(super) fn new(limits: &StoredResultLimits) -> Self {
         Self {
-            kept: Mutex::default(),
+            stored: Mutex::default(),
             limits: limits.clone(),
         }
     }
@@ -53,59 +53,61 @@ impl StoredResults {
     }
 
     /// Stores the excess of a result. Returns the limits for which something older was evicted.
-    pub(super) fn keep(&self, context: &Context, rests: Vec<Rest>) -> Vec<&'static str> {
-        let mut hit = Vec::new();
-        if rests.is_empty() {
-            return hit;
+    pub(super) fn store(&self, context: &Context, remainders: Vec<Remainder>) -> Vec<&'static str> {
+        let mut exceeded_limits = Vec::new();
+        if remainders.is_empty() {
+            return exceeded_limits;
         }
-        let rests: Vec<(Rest, Vec<usize>)> = rests
+        let remainders: Vec<(Remainder, Vec<usize>)> = remainders
             .into_iter()
-            .map(|rest| (ends(&rest), rest))
+            .map(|rest| (page_ends(&rest), rest))
             .map(|(ends, rest)| (rest, ends))
             .collect();
-        let mut all = self.kept.lock();
-        if all.len() >= HOLDERS && !all.contains_key(&context.holder()) {
-            all.retain(|_, kept| {
-                kept.back()
+        let mut table = self.stored.lock();
+        if table.len() >= HOLDERS && !table.contains_key(&context.holder()) {
+            table.retain(|_, results| {
+                results
+                    .back()
                     .is_some_and(|newest| newest.since.elapsed() < self.limits.age)
             });
-            let quiet = || {
-                all.iter()
-                    .min_by_key(|(_, kept)| kept.back().map(|newest| newest.since))
+            let least_recent = || {
+                table
+                    .iter()
+                    .min_by_key(|(_, results)| results.back().map(|newest| newest.since))
             };
-            if let Some(quiet) = (all.len() >= HOLDERS)
-                .then(quiet)
+            if let Some(idle_holder) = (table.len() >= HOLDERS)
+                .then(least_recent)
                 .flatten()
                 .map(|(holder, _)| holder.clone())
             {
-                all.remove(&quiet);
-                hit.push("kept_results");
+                table.remove(&idle_holder);
+                exceeded_limits.push("kept_results");
             }
         }
-        let kept = all.entry(context.holder()).or_default();
+        let results = table.entry(context.holder()).or_default();
         let since = Instant::now();
-        for (rest, ends) in rests {
+        for (rest, ends) in remainders {
             let upstream = context.upstream.clone();
             let session = context.session.clone();
-            kept.push_back(StoredResult {
+            results.push_back(StoredResult {
                 upstream,
                 session,
                 since,
-                rest,
+                remainder: rest,
                 ends,
             });
         }
-        self.forget_old(kept);
-        let mut bytes: usize = kept.iter().map(StoredResult::bytes).sum();
-        while kept.len() > self.limits.count || bytes > self.limits.bytes {
-            hit.push(if kept.len() > self.limits.count {
+        self.forget_old(results);
+        let mut bytes: usize = results.iter().map(StoredResult::bytes).sum();
+        while results.len() > self.limits.count || bytes > self.limits.bytes {
+            exceeded_limits.push(if results.len() > self.limits.count {
                 "kept_results"
             } else {
                 "kept_result_bytes"
             });
-            bytes -= kept.pop_front().map_or(bytes, |oldest| oldest.bytes());
+            bytes -= results.pop_front().map_or(bytes, |oldest| oldest.bytes());
         }
-        hit
+        exceeded_limits
     }
 
     /// Returns the answer to a request for a page, if the message is one.
@@ -122,17 +124,17 @@ impl StoredResults {
             return Ok(None);
         };
         let page = self.page(context, &uri);
-        let told = ResultPage {
+        let event = ResultPage {
             context,
             outcome: if page.is_some() { "read" } else { "gone" },
             bytes: page.as_ref().map_or(0, String::len),
         };
         recorder
-            .record(Event::ResultPage(&told))
+            .record(Event::ResultPage(&event))
             .map_err(CallError::Audit)?;
         let Some(text) = page else {
             let text = "This part of the result is no longer available, or belongs to another session. Call the tool again and request less at a time.";
-            return Ok(Some(unknown(id, context.era, text)));
+            return Ok(Some(resource_not_found(id, context.era, text)));
         };
         let modern = if context.era == Era::Modern {
             r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#
@@ -148,38 +150,39 @@ impl StoredResults {
 
     /// Returns a page, if it is stored for this session.
     fn page(&self, context: &Context, uri: &str) -> Option<String> {
-        let (id, number) = uri.strip_prefix(AT)?.split_once('/')?;
+        let (id, number) = uri.strip_prefix(URI_PREFIX)?.split_once('/')?;
         // The first page is the part that the result itself contained.
         let index = number
             .parse::<usize>()
             .ok()
             .filter(|page| page.to_string() == number)?
             .checked_sub(2)?;
-        let mut all = self.kept.lock();
-        let kept = all.get_mut(&context.holder())?;
-        self.forget_old(kept);
-        let of_session = |kept: &&StoredResult| {
-            kept.upstream == context.upstream && kept.session == context.session
+        let mut table = self.stored.lock();
+        let results = table.get_mut(&context.holder())?;
+        self.forget_old(results);
+        let is_of_session = |result: &&StoredResult| {
+            result.upstream == context.upstream && result.session == context.session
         };
-        kept.iter()
-            .filter(of_session)
-            .find(|kept| kept.rest.id == id)?
+        results
+            .iter()
+            .filter(is_of_session)
+            .find(|result| result.remainder.id == id)?
             .page(index)
     }
 
-    fn forget_old(&self, kept: &mut VecDeque<StoredResult>) {
-        while kept
+    fn forget_old(&self, results: &mut VecDeque<StoredResult>) {
+        while results
             .front()
             .is_some_and(|oldest| oldest.since.elapsed() >= self.limits.age)
         {
-            kept.pop_front();
+            results.pop_front();
         }
     }
 }
 
 impl StoredResult {
     fn bytes(&self) -> usize {
-        self.rest.text.len()
+        self.remainder.text.len()
     }
 
     fn page(&self, index: usize) -> Option<String> {
@@ -187,18 +190,18 @@ impl StoredResult {
         let start = index
             .checked_sub(1)
             .map_or(Some(0), |before| self.ends.get(before).copied())?;
-        let text = self.rest.text.get(start..end)?;
+        let text = self.remainder.text.get(start..end)?;
         let mut page = self
-            .rest
-            .wrapped
+            .remainder
+            .marker_id
             .as_ref()
             .map_or_else(|| text.to_owned(), |id| between_markers(text, id));
         if end < self.bytes() {
-            let before = self.rest.before_bytes;
+            let before_bytes = self.remainder.before_bytes;
             page += &footer(
-                before + end,
-                before + self.bytes(),
-                Some(&address(&self.rest.id, index + 3)),
+                before_bytes + end,
+                before_bytes + self.bytes(),
+                Some(&page_uri(&self.remainder.id, index + 3)),
             );
         }
         Some(page)
@@ -206,7 +209,7 @@ impl StoredResult {
 }
 
 /// Returns the answer for a resource that does not exist.
-pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
+pub(super) fn resource_not_found(id: &str, era: Era, text: &str) -> String {
     // 2026-07-28 no longer has a code of its own for this.
     answer::error(
         Some(id),
@@ -217,7 +220,7 @@ pub(super) fn unknown(id: &str, era: Era, text: &str) -> String {
 }
 
 /// Returns the end offsets of the pages of a text.
-fn ends(rest: &Rest) -> Vec<usize> {
+fn page_ends(rest: &Remainder) -> Vec<usize> {
     let portions = Portions::new(&rest.text);
     let mut ends = Vec::new();
     let mut from = 0;
@@ -236,10 +239,10 @@ pub(super) fn requested_part(message: &Message) -> Option<(&str, Cow<'_, str>)> 
         .single()
         .filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
     let uri = message.body(envelope)?.get("uri")?.str()?;
-    let ours = uri
+    let is_own = uri
         .get(..SCHEME.len())
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
-    ours.then_some((message.id(envelope)?, uri))
+    is_own.then_some((message.id(envelope)?, uri))
 }
 
 #[cfg(test)]
@@ -260,13 +263,13 @@ mod tests {
         }
     }
 
-    fn rest(id: &str, text: &str) -> Rest {
-        Rest {
+    fn rest(id: &str, text: &str) -> Remainder {
+        Remainder {
             id: id.into(),
             text: text.into(),
             page_bytes: 10,
             before_bytes: 10,
-            wrapped: None,
+            marker_id: None,
         }
     }
 
@@ -276,14 +279,16 @@ mod tests {
 
     #[test]
     fn pages_follow_each_other_and_are_one_sessions() {
-        let kept = pages(9, 1000, Duration::from_secs(9));
+        let store = pages(9, 1000, Duration::from_secs(9));
         let ann = context("ann", Some("s"));
         assert!(
-            kept.keep(&ann, vec![rest("a-1", "one two three four five")])
+            store
+                .store(&ann, vec![rest("a-1", "one two three four five")])
                 .is_empty()
         );
-        let page =
-            |context: &Context, number: &str| kept.page(context, &format!("{AT}a-1/{number}"));
+        let page = |context: &Context, number: &str| {
+            store.page(context, &format!("{URI_PREFIX}a-1/{number}"))
+        };
         assert!(
             page(&ann, "2").unwrap().starts_with(
                 "one two \n[lychgate: … 18 of 33 bytes; more: lychgate://result/a-1/3 "
@@ -310,32 +315,33 @@ mod tests {
     #[test]
     fn bounded_in_count_bytes_and_age() {
         let ann = context("ann", None);
-        let kept = pages(2, 30, Duration::from_secs(9));
+        let store = pages(2, 30, Duration::from_secs(9));
         assert!(
-            kept.keep(&ann, vec![rest("a", "0123456789"), rest("b", "0123456789")])
+            store
+                .store(&ann, vec![rest("a", "0123456789"), rest("b", "0123456789")])
                 .is_empty()
         );
         assert_eq!(
-            kept.keep(&ann, vec![rest("c", "0123456789")]),
+            store.store(&ann, vec![rest("c", "0123456789")]),
             ["kept_results"]
         );
         assert_eq!(
-            kept.keep(&context("bob", None), vec![rest("d", "x")]),
+            store.store(&context("bob", None), vec![rest("d", "x")]),
             [""; 0],
             "another agent has bounds of its own"
         );
         assert_eq!(
-            kept.keep(&ann, vec![rest("e", "012345678901234567890123456789")]),
+            store.store(&ann, vec![rest("e", "012345678901234567890123456789")]),
             ["kept_results", "kept_result_bytes"]
         );
-        let is_kept = |id: &str| kept.page(&ann, &address(id, 2)).is_some();
+        let is_kept = |id: &str| store.page(&ann, &page_uri(id, 2)).is_some();
         assert_eq!(
             [is_kept("a"), is_kept("c"), is_kept("e")],
             [false, false, true]
         );
         let brief = pages(2, 30, Duration::ZERO);
-        brief.keep(&ann, vec![rest("a", "x")]);
-        assert_eq!(brief.page(&ann, &address("a", 2)), None);
+        brief.store(&ann, vec![rest("a", "x")]);
+        assert_eq!(brief.page(&ann, &page_uri("a", 2)), None);
         assert!(pages(0, 30, Duration::ZERO).paging(true).is_none());
     }
 }

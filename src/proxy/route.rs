@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::list_changed::Listening;
+use super::list_changed::StreamPurpose;
 use super::session::{Permit, Session};
 use super::upstreams::UpstreamState;
 use crate::approval::{ApprovalRequest, CallDigest};
@@ -28,9 +28,9 @@ pub(super) struct OpenCall {
     pub(super) route: Route,
     pub(super) started: Instant,
     /// The approval request for the call, if there was one.
-    pub(super) approved: Option<Box<ApprovalRequest>>,
+    pub(super) approval: Option<Box<ApprovalRequest>>,
     /// The stream that the call opens, if it opens one on which changes are announced.
-    pub(super) listens: Option<Listening>,
+    pub(super) stream_purpose: Option<StreamPurpose>,
     /// The last texts of the reply so far.
     tail: Mutex<StreamTail>,
     /// The concurrency slots of the call, held until the reply has ended or is no longer needed.
@@ -42,17 +42,17 @@ impl OpenCall {
         call: Box<Call>,
         route: Route,
         permit: Permit,
-        approved: Option<Box<ApprovalRequest>>,
+        approval: Option<Box<ApprovalRequest>>,
     ) -> Self {
-        let listens = Listening::for_call(&call);
+        let stream_purpose = StreamPurpose::for_call(&call);
         let tail = Mutex::default();
         let permit = Mutex::new(permit);
         Self {
             call,
             route,
             started: Instant::now(),
-            approved,
-            listens,
+            approval,
+            stream_purpose,
             tail,
             permit,
         }
@@ -63,8 +63,8 @@ impl OpenCall {
     }
 
     /// Returns the message that was sent, if there was one.
-    pub(super) fn sent(&self) -> Option<&Message> {
-        if let CallKind::Send(message) = &self.call.ask {
+    pub(super) fn sent_message(&self) -> Option<&Message> {
+        if let CallKind::Send(message) = &self.call.kind {
             Some(message)
         } else {
             None
@@ -86,7 +86,7 @@ impl OpenCall {
 
     /// Returns the digest of the call, if it is a single request.
     pub(super) fn digest(&self) -> Option<CallDigest> {
-        let message = self.sent()?;
+        let message = self.sent_message()?;
         let envelope = message.single().filter(|envelope| envelope.is_request())?;
         Some(CallDigest::new(self.context(), message, envelope))
     }
@@ -96,7 +96,7 @@ impl OpenCall {
         let tail = self
             .route
             .upstream
-            .open
+            .open_calls
             .as_ref()
             .map_or(&self.tail, |open| &open.tail);
         tail.lock()

@@ -21,10 +21,10 @@ use crate::protocol::{
 
 /// Maximum number of open requests per session, for answers that arrive on another stream than
 /// their request's.
-const OPEN: usize = 256;
+const MAX_OPEN: usize = 256;
 /// Maximum number of answered requests per session, for answers that are sent again on a resumed
 /// stream.
-const ANSWERED: usize = 32;
+const MAX_ANSWERED: usize = 32;
 /// Maximum number of pieces of secrets kept per session, and their age.
 const PIECES: usize = 32;
 const PIECE_AGE: Duration = Duration::from_secs(600);
@@ -35,7 +35,7 @@ const FILES_AGE: Duration = Duration::from_secs(3600);
 pub(super) struct AgentRecord {
     pub(super) holder: Holder,
     /// Slots for calls in flight.
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     pub(super) memory: Mutex<AgentMemory>,
 }
 
@@ -43,7 +43,7 @@ impl AgentRecord {
     pub(super) fn new(holder: Holder, calls: usize, memory: AgentMemory) -> Self {
         Self {
             holder,
-            places: Arc::new(Semaphore::new(calls)),
+            slots: Arc::new(Semaphore::new(calls)),
             memory: Mutex::new(memory),
         }
     }
@@ -59,7 +59,7 @@ pub(super) struct Session {
     pub(super) upstream: UpstreamName,
     pub(super) id: Option<SessionId>,
     /// The number of the upstream in the agent's memory.
-    from: usize,
+    upstream_number: usize,
     state: Mutex<State>,
     /// Calls in flight.
     pub(super) calls: AtomicUsize,
@@ -69,15 +69,15 @@ pub(super) struct Session {
 
 /// The state that changes from call to call.
 pub(super) struct State {
-    pub(super) used: Instant,
+    pub(super) last_used: Instant,
     requests: RecentRequests,
     /// The kinds of questions that the client presents to its user.
-    pub(super) elicits: ElicitationSupport,
+    pub(super) elicitation: ElicitationSupport,
     /// Calls counted against a budget, by the glob of their tools, with the time of the last one.
-    spent: HashMap<Box<str>, (u32, Instant)>,
+    call_counts: HashMap<Box<str>, (u32, Instant)>,
     pieces: VecDeque<(Instant, Piece)>,
     files: Arc<Files>,
-    wrote: Instant,
+    last_write: Instant,
     pub(super) presence: Presence,
 }
 
@@ -89,17 +89,17 @@ struct RecentRequests {
 }
 
 impl RecentRequests {
-    fn add(&mut self, asked: &[OpenRequest]) {
-        self.open.extend(asked.iter().cloned());
-        let extra = self.open.len().saturating_sub(OPEN);
+    fn add(&mut self, requests: &[OpenRequest]) {
+        self.open.extend(requests.iter().cloned());
+        let extra = self.open.len().saturating_sub(MAX_OPEN);
         self.open.drain(..extra);
     }
 
-    fn answer(&mut self, id: &str) {
+    fn mark_answered(&mut self, id: &str) {
         let exact = self.open.iter().position(|asked| *asked.id == *id);
         let at = exact.or_else(|| self.open.iter().position(|asked| same_id(&asked.id, id)));
         self.answered.extend(at.and_then(|at| self.open.remove(at)));
-        let extra = self.answered.len().saturating_sub(ANSWERED);
+        let extra = self.answered.len().saturating_sub(MAX_ANSWERED);
         self.answered.drain(..extra);
     }
 }
@@ -111,22 +111,22 @@ impl Session {
         id: Option<SessionId>,
         now: Instant,
     ) -> Self {
-        let from = agent.memory().number(&upstream);
+        let upstream_number = agent.memory().number(&upstream);
         let state = State {
-            used: now,
+            last_used: now,
             requests: RecentRequests::default(),
-            elicits: ElicitationSupport::default(),
-            spent: HashMap::new(),
+            elicitation: ElicitationSupport::default(),
+            call_counts: HashMap::new(),
             pieces: VecDeque::new(),
             files: Arc::default(),
-            wrote: now,
+            last_write: now,
             presence: Presence::default(),
         };
         Self {
             agent,
             upstream,
             id,
-            from,
+            upstream_number,
             state: Mutex::new(state),
             calls: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
@@ -142,22 +142,22 @@ impl Session {
     ///
     /// # Errors
     /// The limit that was reached.
-    pub(super) fn take_places(
+    pub(super) fn acquire_slots(
         self: &Arc<Self>,
         listens: bool,
-        of_upstream: &Arc<Semaphore>,
+        upstream_slots: &Arc<Semaphore>,
     ) -> Result<Permit, CallError> {
         if listens {
             return Ok(Permit::default());
         }
-        let take = |places: &Arc<Semaphore>, limit| {
+        let acquire = |places: &Arc<Semaphore>, limit| {
             places
                 .clone()
                 .try_acquire_owned()
                 .map_err(|_| CallError::Limit(limit))
         };
-        let agent = take(&self.agent.places, "calls_per_agent")?;
-        let upstream = take(of_upstream, "calls_per_upstream")?;
+        let agent = acquire(&self.agent.slots, "calls_per_agent")?;
+        let upstream = acquire(upstream_slots, "calls_per_upstream")?;
         Ok(Permit {
             _places: Some([agent, upstream]),
             ..Permit::default()
@@ -165,9 +165,9 @@ impl Session {
     }
 
     /// Records that a call is carried, or that a stream is open, until the result is dropped.
-    pub(super) fn enter(self: &Arc<Self>, call: &Call) -> InFlightGuard {
+    pub(super) fn track_call(self: &Arc<Self>, call: &Call) -> InFlightGuard {
         let listens = call.listens();
-        self.state().presence.note(call, SystemTime::now());
+        self.state().presence.record_call(call, SystemTime::now());
         let counter = if listens { &self.streams } else { &self.calls };
         counter.fetch_add(1, Ordering::Relaxed);
         InFlightGuard {
@@ -180,26 +180,29 @@ impl Session {
     /// more. The budget restarts after `idle`.
     pub(super) fn has_budget(&self, glob: &str, most: u32, now: Instant, idle: Duration) -> bool {
         let state = self.state();
-        let spent = state.spent.get(glob).filter(|(_, last)| now < *last + idle);
-        spent.is_none_or(|(spent, _)| *spent < most)
+        let count = state
+            .call_counts
+            .get(glob)
+            .filter(|(_, last)| now < *last + idle);
+        count.is_none_or(|(spent, _)| *spent < most)
     }
 
     /// Counts one call of the tools that `glob` matches.
     pub(super) fn spend(&self, glob: &str, now: Instant, idle: Duration) {
         let mut state = self.state();
-        state.spent.retain(|_, (_, last)| now < *last + idle);
-        let (spent, last) = state.spent.entry(glob.into()).or_insert((0, now));
-        (*spent, *last) = (spent.saturating_add(1), now);
+        state.call_counts.retain(|_, (_, last)| now < *last + idle);
+        let (count, last) = state.call_counts.entry(glob.into()).or_insert((0, now));
+        (*count, *last) = (count.saturating_add(1), now);
     }
 
     /// Records the requests of a message as open, and returns them. A modern request belongs to no
     /// session.
-    pub(super) fn asking(&self, era: Era, message: &Message) -> Arc<[OpenRequest]> {
-        let asked = headers::requests(message);
-        if !asked.is_empty() && self.keeps_requests(era) {
-            self.state().requests.add(&asked);
+    pub(super) fn record_requests(&self, era: Era, message: &Message) -> Arc<[OpenRequest]> {
+        let requests = headers::requests(message);
+        if !requests.is_empty() && self.keeps_requests(era) {
+            self.state().requests.add(&requests);
         }
-        asked.into()
+        requests.into()
     }
 
     /// Returns the open requests of the session, and the last ones that were answered.
@@ -228,7 +231,7 @@ impl Session {
             let mut state = self.state();
             answers
                 .filter_map(|envelope| message.id(envelope))
-                .for_each(|id| state.requests.answer(id));
+                .for_each(|id| state.requests.mark_answered(id));
         }
     }
 
@@ -237,8 +240,8 @@ impl Session {
     }
 
     /// Adds the requests of a call that opened the session.
-    pub(super) fn opened_by(&self, asked: &[OpenRequest]) {
-        self.state().requests.add(asked);
+    pub(super) fn add_requests(&self, requests: &[OpenRequest]) {
+        self.state().requests.add(requests);
     }
 
     /// Returns the state from earlier messages that is needed to judge the next one.
@@ -246,23 +249,23 @@ impl Session {
         let now = Instant::now();
         let (pieces, files) = {
             let state = self.state();
-            let fresh = |(since, piece): &(Instant, Piece)| {
+            let recent = |(since, piece): &(Instant, Piece)| {
                 (now.duration_since(*since) < PIECE_AGE).then(|| piece.clone())
             };
             // An empty slice needs no allocation.
             let pieces = if state.pieces.is_empty() {
                 Arc::default()
             } else {
-                state.pieces.iter().filter_map(fresh).collect()
+                state.pieces.iter().filter_map(recent).collect()
             };
-            let files = if now.duration_since(state.wrote) < FILES_AGE {
+            let files = if now.duration_since(state.last_write) < FILES_AGE {
                 state.files.clone()
             } else {
                 Arc::default()
             };
             (pieces, files)
         };
-        let memory = self.agent.memory().view(self.from, now);
+        let memory = self.agent.memory().view(self.upstream_number, now);
         Memory {
             pieces,
             files,
@@ -274,40 +277,40 @@ impl Session {
     pub(super) fn remember(
         &self,
         direction: Direction,
-        learnt: SessionUpdate,
+        update: SessionUpdate,
     ) -> Vec<&'static str> {
-        if learnt.is_empty() {
+        if update.is_empty() {
             return Vec::new();
         }
         let now = Instant::now();
         if direction == Direction::Outbound {
-            self.state().keep(learnt.pieces, learnt.files, now);
+            self.state().store(update.pieces, update.files, now);
         }
         let traces = {
             let mut memory = self.agent.memory();
             if direction == Direction::Inbound {
-                learnt
+                update
                     .secrets
                     .values()
-                    .for_each(|value| memory.remember(value, self.from));
+                    .for_each(|value| memory.remember(value, self.upstream_number));
             }
             memory.traces()
         };
-        traces.add(&learnt.flow, self.from, now)
+        traces.add(&update.flow, self.upstream_number, now)
     }
 
     /// Stores the state of an answer that was withheld and is now delivered to its agent. Returns
     /// the limits that were reached.
-    pub(super) fn release(&self, mut learnt: SessionUpdate) -> Vec<&'static str> {
+    pub(super) fn release(&self, mut update: SessionUpdate) -> Vec<&'static str> {
         let traces = self.agent.memory().traces();
-        traces.release(&learnt.flow, self.from);
-        learnt.flow.clear_quarantined();
-        self.remember(Direction::Inbound, learnt)
+        traces.release(&update.flow, self.upstream_number);
+        update.flow.clear_quarantined();
+        self.remember(Direction::Inbound, update)
     }
 
     /// Reports whether the session belongs to the caller.
-    pub(super) fn is_of(&self, context: &Context) -> bool {
-        context.is_of(&self.agent.holder)
+    pub(super) fn belongs_to(&self, context: &Context) -> bool {
+        context.belongs_to(&self.agent.holder)
     }
 
     /// Reports whether a call is in flight or a stream is open.
@@ -317,7 +320,7 @@ impl Session {
 }
 
 impl State {
-    fn keep(&mut self, pieces: Vec<Piece>, files: Vec<FileEffect>, now: Instant) {
+    fn store(&mut self, pieces: Vec<Piece>, files: Vec<FileEffect>, now: Instant) {
         self.pieces.retain(|(since, old)| {
             now.duration_since(*since) < PIECE_AGE && !pieces.iter().any(|new| new.replaces(old))
         });
@@ -325,13 +328,13 @@ impl State {
             .extend(pieces.into_iter().map(|piece| (now, piece)));
         let extra = self.pieces.len().saturating_sub(PIECES);
         self.pieces.drain(..extra);
-        if now.duration_since(self.wrote) >= FILES_AGE {
+        if now.duration_since(self.last_write) >= FILES_AGE {
             self.files = Arc::default();
         }
         if !files.is_empty() {
-            self.wrote = now;
-            let kept = Arc::make_mut(&mut self.files);
-            files.into_iter().for_each(|file| kept.add(file));
+            self.last_write = now;
+            let stored_files = Arc::make_mut(&mut self.files);
+            files.into_iter().for_each(|file| stored_files.add(file));
         }
     }
 }
@@ -341,16 +344,20 @@ impl State {
 pub(super) struct Permit {
     /// One of its agent's slots, and one of its upstream's.
     _places: Option<[OwnedSemaphorePermit; 2]>,
-    _of_tool: Vec<OwnedSemaphorePermit>,
-    _carried: Option<InFlightGuard>,
+    _tool_permits: Vec<OwnedSemaphorePermit>,
+    _in_flight: Option<InFlightGuard>,
 }
 
 impl Permit {
     /// Adds slots of tools, and the presence guard.
-    pub(super) fn with(self, of_tool: Vec<OwnedSemaphorePermit>, carried: InFlightGuard) -> Self {
+    pub(super) fn with_guards(
+        self,
+        tool_permits: Vec<OwnedSemaphorePermit>,
+        in_flight: InFlightGuard,
+    ) -> Self {
         Self {
-            _of_tool: of_tool,
-            _carried: Some(carried),
+            _tool_permits: tool_permits,
+            _in_flight: Some(in_flight),
             ..self
         }
     }

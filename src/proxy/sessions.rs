@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::agent_memory::AgentMemory;
 use super::session::{AgentRecord, Session};
-use crate::approval::{ElicitationSupport, asks};
+use crate::approval::{ElicitationSupport, declared_modes};
 use crate::config::Limits;
 use crate::detect::flow::TaintLimits;
 use crate::message::Message;
@@ -20,7 +20,7 @@ use crate::protocol::{CallError, Context, Era, Holder, Reply, SessionId, Upstrea
 pub(super) struct Sessions {
     table: Mutex<Table>,
     /// Maximum number of sessions, and of agents outside of sessions.
-    most: usize,
+    max_sessions: usize,
     idle: Duration,
     calls_per_agent: usize,
     flow: TaintLimits,
@@ -29,9 +29,9 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct Table {
     /// Sessions that servers have opened (2025-03-26, Session Management).
-    opened: HashMap<(UpstreamName, SessionId), Arc<Session>>,
+    by_id: HashMap<(UpstreamName, SessionId), Arc<Session>>,
     /// Calls outside of sessions: one record for each agent at each upstream.
-    others: HashMap<(UpstreamName, Holder), Arc<Session>>,
+    sessionless: HashMap<(UpstreamName, Holder), Arc<Session>>,
     agents: HashMap<Holder, Arc<AgentRecord>>,
 }
 
@@ -39,7 +39,7 @@ impl Sessions {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             table: Mutex::default(),
-            most: limits.sessions,
+            max_sessions: limits.sessions,
             idle: limits.session_idle,
             calls_per_agent: limits.calls_per_agent,
             flow: limits.flow,
@@ -55,40 +55,40 @@ impl Sessions {
     pub(super) fn admit(&self, context: &mut Context) -> Result<Arc<Session>, CallError> {
         let now = Instant::now();
         let Some(id) = context.session.take() else {
-            return Ok(self.outside(context, now));
+            return Ok(self.sessionless_record(context, now));
         };
         let key = (context.upstream.clone(), id);
         let session = self
             .table
             .lock()
-            .opened
+            .by_id
             .get(&key)
             .cloned()
-            .filter(|session| session.is_of(context));
+            .filter(|session| session.belongs_to(context));
         let session = session.ok_or(CallError::UnknownSession)?;
         {
             let mut state = session.state();
-            if now.duration_since(state.used) >= self.idle {
+            if now.duration_since(state.last_used) >= self.idle {
                 return Err(CallError::UnknownSession);
             }
-            state.used = now;
+            state.last_used = now;
         }
         context.session.clone_from(&session.id);
         Ok(session)
     }
 
     /// Returns the record of an agent's calls to an upstream outside of sessions.
-    fn outside(&self, context: &Context, now: Instant) -> Arc<Session> {
+    fn sessionless_record(&self, context: &Context, now: Instant) -> Arc<Session> {
         let key = (context.upstream.clone(), context.holder());
         let mut table = self.table.lock();
-        if let Some(session) = table.others.get(&key) {
-            session.state().used = now;
+        if let Some(session) = table.sessionless.get(&key) {
+            session.state().last_used = now;
             return session.clone();
         }
         let agent = self.agent(&mut table, &key.1, now);
         let session = Arc::new(Session::new(agent, key.0.clone(), None, now));
-        make_room(&mut table.others, self.most, self.idle, now);
-        table.others.insert(key, session.clone());
+        make_room(&mut table.sessionless, self.max_sessions, self.idle, now);
+        table.sessionless.insert(key, session.clone());
         session
     }
 
@@ -98,12 +98,12 @@ impl Sessions {
         }
         // An agent with a session or a call keeps its record: a second record would give it its
         // slots again.
-        if table.agents.len() >= self.most {
-            let idle = |agent: &AgentRecord| now.duration_since(agent.memory().used);
+        if table.agents.len() >= self.max_sessions {
+            let idle = |agent: &AgentRecord| now.duration_since(agent.memory().last_used);
             table
                 .agents
                 .retain(|_, agent| Arc::strong_count(agent) > 1 || idle(agent) < self.idle);
-            if table.agents.len() >= self.most {
+            if table.agents.len() >= self.max_sessions {
                 let unused = table
                     .agents
                     .iter()
@@ -138,10 +138,10 @@ impl Sessions {
         if !reply.status.is_success() {
             return;
         }
-        let elicits = message.and_then(opens);
-        let Some(id) = answer::session(reply) else {
-            if let (Some(elicits), None) = (elicits, &context.session) {
-                asker.state().elicits = elicits;
+        let elicitation = message.and_then(requested_elicitation);
+        let Some(id) = answer::opened_session(reply) else {
+            if let (Some(elicitation), None) = (elicitation, &context.session) {
+                asker.state().elicitation = elicitation;
             }
             return;
         };
@@ -153,20 +153,20 @@ impl Sessions {
         let key = (context.upstream.clone(), id.clone());
         // A server that hands out an id which belongs to another agent does not make it this
         // agent's session.
-        if table.opened.contains_key(&key) {
+        if table.by_id.contains_key(&key) {
             return;
         }
-        make_room(&mut table.opened, self.most, self.idle, now);
+        make_room(&mut table.by_id, self.max_sessions, self.idle, now);
         let session = Session::new(asker.agent.clone(), context.upstream.clone(), Some(id), now);
         {
             // A session begins with the answer to `initialize`, whose request named the client.
             let client = asker.state().presence.client.clone();
             let mut state = session.state();
             state.presence.client = client;
-            state.elicits = elicits.unwrap_or_default();
+            state.elicitation = elicitation.unwrap_or_default();
         }
-        session.opened_by(&context.asked);
-        table.opened.insert(key, Arc::new(session));
+        session.add_requests(&context.requests);
+        table.by_id.insert(key, Arc::new(session));
     }
 
     /// Forgets a session that was closed.
@@ -174,7 +174,7 @@ impl Sessions {
         if let Some(session) = &context.session {
             self.table
                 .lock()
-                .opened
+                .by_id
                 .remove(&(context.upstream.clone(), session.clone()));
         }
     }
@@ -182,47 +182,48 @@ impl Sessions {
     /// Forgets all sessions of an upstream.
     pub(super) fn forget_upstream(&self, upstream: &UpstreamName) {
         let mut table = self.table.lock();
-        table.opened.retain(|(of, _), _| of != upstream);
-        table.others.retain(|(of, _), _| of != upstream);
+        table.by_id.retain(|(of, _), _| of != upstream);
+        table.sessionless.retain(|(of, _), _| of != upstream);
     }
 
     /// Returns the sessions that are busy or were used recently.
     pub(super) fn live(&self) -> Vec<Arc<Session>> {
         let table = self.table.lock();
         let now = Instant::now();
-        let all = table.opened.values().chain(table.others.values());
-        all.filter(|session| {
-            session.is_busy() || now.duration_since(session.state().used) < self.idle
-        })
-        .cloned()
-        .collect()
+        let sessions = table.by_id.values().chain(table.sessionless.values());
+        sessions
+            .filter(|session| {
+                session.is_busy() || now.duration_since(session.state().last_used) < self.idle
+            })
+            .cloned()
+            .collect()
     }
 }
 
 /// Returns the kinds of questions that the client of a message presents to its user, if the message
 /// opens a session.
-fn opens(message: &Message) -> Option<ElicitationSupport> {
-    let opens = message
+fn requested_elicitation(message: &Message) -> Option<ElicitationSupport> {
+    let is_initialize = message
         .single()
         .is_some_and(|envelope| envelope.method() == Some("initialize"));
-    opens.then(|| asks(message, Era::Legacy))
+    is_initialize.then(|| declared_modes(message, Era::Legacy))
 }
 
 /// Makes room for one more session: removes idle ones, otherwise the least recently used one.
 fn make_room<K: Clone + Eq + Hash>(
     sessions: &mut HashMap<K, Arc<Session>>,
-    most: usize,
+    max_sessions: usize,
     idle: Duration,
     now: Instant,
 ) {
-    if sessions.len() < most {
+    if sessions.len() < max_sessions {
         return;
     }
-    sessions.retain(|_, session| now.duration_since(session.state().used) < idle);
-    if sessions.len() >= most {
+    sessions.retain(|_, session| now.duration_since(session.state().last_used) < idle);
+    if sessions.len() >= max_sessions {
         let oldest = sessions
             .iter()
-            .min_by_key(|(_, session)| session.state().used)
+            .min_by_key(|(_, session)| session.state().last_used)
             .map(|(key, _)| key.clone());
         oldest.map(|key| sessions.remove(&key));
     }

@@ -32,47 +32,47 @@ pub(super) struct UpstreamState {
     /// The active policy. A removed upstream keeps its policy for its open calls.
     policy: ArcSwapOption<Policy>,
     pub(super) upstream: Arc<Upstream>,
-    pub(super) mirrors: Arc<ParamHeaders>,
+    pub(super) param_headers: Arc<ParamHeaders>,
     pub(super) tools: Arc<Tools>,
-    pub(super) declared: Arc<DeclaredLists>,
+    pub(super) declared_lists: Arc<DeclaredLists>,
     /// Its open calls, if their answers arrive on one stream.
-    pub(super) open: Option<OpenCalls>,
+    pub(super) open_calls: Option<OpenCalls>,
     /// Slots for calls in flight.
-    pub(super) places: Arc<Semaphore>,
+    pub(super) slots: Arc<Semaphore>,
     /// Permits for judging on blocking threads.
-    pub(super) judging: Arc<Semaphore>,
+    pub(super) judging_permits: Arc<Semaphore>,
     /// Turns true when its streams must end.
-    ended: watch::Sender<bool>,
+    end_signal: watch::Sender<bool>,
 }
 
 impl UpstreamState {
-    fn new(name: UpstreamName, upstream: Upstream, parts: &UpstreamInputs<'_>) -> Self {
-        let limits = parts.limits;
+    fn new(name: UpstreamName, upstream: Upstream, inputs: &UpstreamInputs<'_>) -> Self {
+        let limits = inputs.limits;
         Self {
-            pinned_as: parts.pins.pinned_as(&name.0).into(),
-            policy: ArcSwapOption::new(parts.policies.get(&name).cloned()),
+            pinned_as: inputs.pins.pinned_as(&name.0).into(),
+            policy: ArcSwapOption::new(inputs.policies.get(&name).cloned()),
             name,
-            open: upstream.has_one_stream().then(OpenCalls::default),
-            upstream: Arc::new(upstream.reserving_in(parts.in_flight.clone())),
-            mirrors: Arc::default(),
+            open_calls: upstream.has_one_stream().then(OpenCalls::default),
+            upstream: Arc::new(upstream.reserving_in(inputs.in_flight.clone())),
+            param_headers: Arc::default(),
             tools: Arc::default(),
-            declared: Arc::default(),
-            places: Arc::new(Semaphore::new(limits.calls_per_upstream)),
-            judging: Arc::new(Semaphore::new(offload::workers())),
-            ended: watch::Sender::new(false),
+            declared_lists: Arc::default(),
+            slots: Arc::new(Semaphore::new(limits.calls_per_upstream)),
+            judging_permits: Arc::new(Semaphore::new(offload::workers())),
+            end_signal: watch::Sender::new(false),
         }
     }
 
     /// Takes over the learned state of `before`, the same server reached in a different way: it is
     /// valid until the server sends its lists again.
-    fn knowing(self, before: &Self) -> Self {
-        let mirrors = before.mirrors.clone();
+    fn with_state_of(self, before: &Self) -> Self {
+        let param_headers = before.param_headers.clone();
         let tools = before.tools.clone();
-        let declared = before.declared.clone();
+        let declared_lists = before.declared_lists.clone();
         Self {
-            mirrors,
+            param_headers,
             tools,
-            declared,
+            declared_lists,
             ..self
         }
     }
@@ -91,10 +91,10 @@ impl UpstreamState {
         if reply.framing != Framing::Events {
             return Ok(reply);
         }
-        let mut ended = self.ended.subscribe();
+        let mut end_signal = self.end_signal.subscribe();
         let end = async move {
             // The sender lives as long as the upstream.
-            drop(ended.wait_for(|ended| *ended).await);
+            drop(end_signal.wait_for(|ended| *ended).await);
         };
         let mut last = (!call.listens()).then(|| {
             let reason = "the upstream was changed or removed by a reload, and the call did not finish within `drain_seconds`";
@@ -123,7 +123,7 @@ impl UpstreamState {
     /// processes.
     async fn retire(&self, limits: &Limits) {
         let all = u32::try_from(limits.calls_per_upstream).unwrap_or(u32::MAX);
-        if tokio::time::timeout(limits.drain, self.places.acquire_many(all))
+        if tokio::time::timeout(limits.drain, self.slots.acquire_many(all))
             .await
             .is_err()
         {
@@ -136,7 +136,7 @@ impl UpstreamState {
     }
 
     async fn shutdown(&self) {
-        self.ended.send_replace(true);
+        self.end_signal.send_replace(true);
         self.upstream.shutdown().await;
     }
 }
@@ -172,12 +172,12 @@ pub struct UpstreamChanges {
 impl Upstreams {
     pub(super) fn new(
         upstreams: Vec<(UpstreamName, Upstream)>,
-        parts: &UpstreamInputs<'_>,
+        inputs: &UpstreamInputs<'_>,
     ) -> Self {
         let state = |(name, upstream): (UpstreamName, _)| {
             (
                 name.clone(),
-                Arc::new(UpstreamState::new(name, upstream, parts)),
+                Arc::new(UpstreamState::new(name, upstream, inputs)),
             )
         };
         Self {
@@ -231,7 +231,7 @@ impl Gate {
     }
 
     /// Returns the name of the upstream with this name, if there is one.
-    pub fn upstream_named(&self, name: &str) -> Option<UpstreamName> {
+    pub fn find_upstream(&self, name: &str) -> Option<UpstreamName> {
         self.upstreams
             .table
             .load()
@@ -252,8 +252,8 @@ impl Gate {
     /// Returns the name of the upstream, if there is only one.
     pub fn only_upstream(&self) -> Option<UpstreamName> {
         let table = self.upstreams.table.load();
-        let mut all = table.keys();
-        all.next().filter(|_| all.next().is_none()).cloned()
+        let mut names = table.keys();
+        names.next().filter(|_| names.next().is_none()).cloned()
     }
 
     /// Returns a receiver that is notified when upstreams were added, replaced or removed.
@@ -264,9 +264,9 @@ impl Gate {
     /// Activates other policies and upstreams. Open calls of replaced or removed upstreams continue
     /// there to their end.
     pub fn replace_upstreams(self: &Arc<Self>, policies: Policies, changes: UpstreamChanges) {
-        self.replace(policies);
+        self.replace_policies(policies);
         let policies = self.policies();
-        let parts = UpstreamInputs {
+        let inputs = UpstreamInputs {
             policies: &policies,
             pins: &self.pins,
             limits: &self.limits,
@@ -276,9 +276,9 @@ impl Gate {
         let mut new = Table::clone(&old);
         let mut retired = Vec::new();
         for (name, upstream, is_same_server) in changes.set {
-            let state = UpstreamState::new(name.clone(), upstream, &parts);
+            let state = UpstreamState::new(name.clone(), upstream, &inputs);
             let state = match old.get(&name) {
-                Some(before) if is_same_server => state.knowing(before),
+                Some(old_state) if is_same_server => state.with_state_of(old_state),
                 _ => state,
             };
             retired.extend(

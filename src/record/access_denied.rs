@@ -12,7 +12,7 @@ pub struct AccessDenied<'a> {
     /// The upstream that the object belongs to.
     pub upstream: &'a UpstreamName,
     /// The kind of object: `tool`, `prompt`, `resource`, or `upstream` for the upstream itself.
-    pub thing: &'a str,
+    pub kind: &'a str,
     /// The name or URI of the object.
     pub name: &'a str,
     /// The reason, as a sentence without a full stop.

@@ -25,9 +25,9 @@ pub struct Approval<'a> {
     /// What an approval applies to.
     pub scope: Option<&'static str>,
     /// The name that the approver gave.
-    pub by: Option<&'a str>,
+    pub approver: Option<&'a str>,
     /// How long the request was open.
-    pub took: Option<Duration>,
+    pub duration: Option<Duration>,
 }
 
 /// Outcomes of an approval request: it was sent; it was approved or denied; it was not answered in

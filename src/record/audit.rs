@@ -9,18 +9,18 @@ use super::entry::kind::{Fill, List, Text};
 use super::entry::{member, object};
 use super::item::Item;
 use super::redact::Redactor;
-use crate::config::Keeps;
+use crate::config::EvidenceLevel;
 use crate::inspect::{Classified, Coverage, Detail, Finding, Mode, ResultSize, Uninspected};
 use crate::message::Direction;
 use crate::protocol::{AuditId, Context};
 use crate::rules::{Action, Severity};
 
 /// Maximum number of findings in a line.
-const FINDINGS: usize = 50;
+const MAX_FINDINGS: usize = 50;
 /// Maximum number of uninspected parts in a line.
-const UNINSPECTED: usize = 20;
+const MAX_UNINSPECTED: usize = 20;
 /// Maximum length of the shorter texts (names, methods, places), in bytes.
-const NAME_BYTES: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Builds audit lines.
 pub(super) struct Audit {
@@ -37,10 +37,10 @@ pub(super) struct Body<'a> {
     pub(super) delivery: Option<&'a ResultSize>,
     pub(super) classified: Option<&'a Classified>,
     pub(super) mode: Mode,
-    pub(super) evidence: Keeps,
+    pub(super) evidence: EvidenceLevel,
     pub(super) rules: &'a str,
-    pub(super) took: Option<Duration>,
-    pub(super) waited: Option<Duration>,
+    pub(super) inspection_time: Option<Duration>,
+    pub(super) response_time: Option<Duration>,
 }
 
 /// One inspected message or text.
@@ -49,8 +49,8 @@ struct Judgement<'a, 'i> {
     item: Option<&'a Item<'i>>,
     kind: &'static str,
     bytes: usize,
-    wanted: &'static str,
-    done: &'static str,
+    verdict: &'static str,
+    outcome: &'static str,
     findings: &'a [&'a Finding],
     uninspected: &'a [&'a Uninspected],
 }
@@ -73,13 +73,13 @@ impl Audit {
     }
 
     /// Returns the line of an inspected message.
-    pub(super) fn judged(&self, body: &Body<'_>, item: &Item<'_>) -> String {
+    pub(super) fn judged_line(&self, body: &Body<'_>, item: &Item<'_>) -> String {
         let judgement = Judgement {
             item: Some(item),
             kind: item.kind,
             bytes: item.value.raw().len(),
-            wanted: item.verdict,
-            done: item.outcome(body.mode),
+            verdict: item.verdict,
+            outcome: item.outcome(body.mode),
             findings: &item.findings,
             uninspected: &item.uninspected,
         };
@@ -87,12 +87,12 @@ impl Audit {
     }
 
     /// Returns the line of an inspected text that is not a message.
-    pub(super) fn judged_text(
+    pub(super) fn judged_text_line(
         &self,
         body: &Body<'_>,
         bytes: usize,
-        wanted: &'static str,
-        done: &'static str,
+        verdict: &'static str,
+        outcome: &'static str,
         findings: &[Finding],
     ) -> String {
         let findings: Vec<&Finding> = findings.iter().collect();
@@ -105,8 +105,8 @@ impl Audit {
                 item: None,
                 kind: "text",
                 bytes,
-                wanted,
-                done,
+                verdict,
+                outcome,
                 findings,
                 uninspected,
             },
@@ -116,23 +116,23 @@ impl Audit {
     fn line(&self, body: &Body<'_>, judgement: &Judgement<'_, '_>) -> String {
         let Judgement {
             item,
-            wanted,
-            done,
+            verdict: wanted,
+            outcome: done,
             findings,
             uninspected,
             ..
         } = *judgement;
-        let named = |member: &str| {
-            let (_, name) = item?.named.as_ref().filter(|(kind, _)| *kind == member)?;
+        let object_name = |member: &str| {
+            let (_, name) = item?.object.as_ref().filter(|(kind, _)| *kind == member)?;
             Some(self.name(name))
         };
-        let tool = named(member::tool::NAME);
+        let tool = object_name(member::tool::NAME);
         let failure = item.and_then(|item| self.failure(item));
-        let sent = item.and_then(|item| self.sent(body, item));
+        let agent_content = item.and_then(|item| self.agent_content(body, item));
         let result = item
             .filter(|item| item.is_answer && body.direction == Direction::Inbound)
             .and_then(|item| item.body);
-        let cut = body.delivery.filter(|delivery| delivery.cut_bytes > 0);
+        let truncation = body.delivery.filter(|delivery| delivery.cut_bytes > 0);
         let broken = body
             .delivery
             .map(|delivery| &*delivery.broken_digests)
@@ -146,7 +146,7 @@ impl Audit {
         event::Judged {
             audit: body.audit,
             item: item.filter(|_| body.is_batch).map(|item| item.index as u64),
-            who: who(body.context),
+            who: caller_identity(body.context),
             direction: body.direction.name(),
             kind: judgement.kind,
             method: item
@@ -154,8 +154,8 @@ impl Audit {
                 .map(|method| self.name(method)),
             operation: tool.as_ref().map(|_| "execute_tool"),
             tool,
-            prompt: named(member::prompt::NAME),
-            resource: named(member::resource::NAME),
+            prompt: object_name(member::prompt::NAME),
+            resource: object_name(member::resource::NAME),
             request: item
                 .and_then(|item| item.id)
                 .map(|id| self.name(id.trim_matches('"'))),
@@ -169,25 +169,29 @@ impl Audit {
                 .and_then(|item| item.refused_by)
                 .map(|rule| rule.as_str().into()),
             bytes: judgement.bytes as u64,
-            sent_left_out: sent
+            sent_left_out: agent_content
                 .as_ref()
                 .map(|sent| sent.left_out as u64)
                 .filter(|left_out| *left_out > 0),
-            sent_sha256: sent.as_ref().map(|sent| sent.sha256),
-            arguments: sent.as_ref().and_then(|sent| sent.arguments.as_deref()),
-            sent: sent.as_ref().and_then(|sent| sent.other.as_deref()),
+            sent_sha256: agent_content.as_ref().map(|sent| sent.sha256),
+            arguments: agent_content
+                .as_ref()
+                .and_then(|sent| sent.arguments.as_deref()),
+            sent: agent_content
+                .as_ref()
+                .and_then(|sent| sent.other.as_deref()),
             result_bytes: result.map(|result| result.raw().len() as u64),
             result_tokens: result.map(|_| body.delivery.map_or(0, ResultSize::tokens) as u64),
-            cut_bytes: cut.map(|delivery| delivery.cut_bytes as u64),
-            kept_rests: cut.map(|delivery| delivery.rests.len() as u64),
+            cut_bytes: truncation.map(|delivery| delivery.cut_bytes as u64),
+            kept_rests: truncation.map(|delivery| delivery.remainders.len() as u64),
             broken_digests: broken.map(|_| &broken_digests as Fill<'_, Text>),
             classifier: item
                 .and(body.classified)
                 .map(|classified| self.classifier(classified)),
             inspect_us: body
-                .took
+                .inspection_time
                 .map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
-            upstream_ms: body.waited,
+            upstream_ms: body.response_time,
             rule_set: body.rules.into(),
             coverage: if uninspected.is_empty() {
                 "full"
@@ -198,20 +202,20 @@ impl Audit {
             findings: &|list| {
                 findings
                     .iter()
-                    .take(FINDINGS)
+                    .take(MAX_FINDINGS)
                     .for_each(|finding| self.finding(finding, list))
             },
-            findings_left_out: left_out(findings.len(), FINDINGS),
+            findings_left_out: left_out(findings.len(), MAX_FINDINGS),
             inspected_strings: body.coverage.strings as u64,
             inspected_bytes: body.coverage.bytes as u64,
             inspected_readings: &|list| list.texts(&body.coverage.readings),
             uninspected: &|list| {
                 uninspected
                     .iter()
-                    .take(UNINSPECTED)
+                    .take(MAX_UNINSPECTED)
                     .for_each(|part| list.add(self.uninspected(part)))
             },
-            uninspected_left_out: left_out(uninspected.len(), UNINSPECTED),
+            uninspected_left_out: left_out(uninspected.len(), MAX_UNINSPECTED),
         }
         .line(severity(findings))
     }
@@ -228,7 +232,7 @@ impl Audit {
             .map(|_| (None, "tool_error".into()))
     }
 
-    fn sent(&self, body: &Body<'_>, item: &Item<'_>) -> Option<AgentContent> {
+    fn agent_content(&self, body: &Body<'_>, item: &Item<'_>) -> Option<AgentContent> {
         let (value, at) = item.arguments(body.direction)?;
         let is_arguments = at.ends_with("/params/arguments");
         let at = if body.is_batch {
@@ -238,23 +242,24 @@ impl Audit {
         };
         // All other findings in content from an agent are shown, so that they can be explained and
         // inspected again.
-        let shows = body.direction == Direction::Outbound && body.evidence != Keeps::None;
+        let shows_values =
+            body.direction == Direction::Outbound && body.evidence != EvidenceLevel::None;
         let masked = item
             .findings
             .iter()
-            .filter(|finding| finding.private || !shows);
-        let found: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
-        let shown = self.redactor.value(value, &at, &found);
+            .filter(|finding| finding.private || !shows_values);
+        let places: Vec<&str> = masked.map(|finding| finding.at.as_str()).collect();
+        let redacted = self.redactor.value(value, &at, &places);
         let (arguments, other) = if is_arguments {
-            (Some(shown.json), None)
+            (Some(redacted.json), None)
         } else {
-            (None, Some(shown.json))
+            (None, Some(redacted.json))
         };
         Some(AgentContent {
             sha256: sha(value.raw().as_bytes()),
             arguments,
             other,
-            left_out: shown.left_out,
+            left_out: redacted.left_out,
         })
     }
 
@@ -271,7 +276,7 @@ impl Audit {
                 .ok()
                 .map(|_| classified.highest().unwrap_or_default()),
             failed: scores.err().map(|failure| failure.name()),
-            ms: classified.took,
+            ms: classified.duration,
         }
     }
 
@@ -280,7 +285,10 @@ impl Audit {
         let mut score = None;
         let mut source = None;
         match &finding.detail {
-            Some(Detail::Score { score: value, by }) => score = Some((*value, by)),
+            Some(Detail::Score {
+                score: value,
+                classifier: by,
+            }) => score = Some((*value, by)),
             Some(Detail::Source(from)) => source = Some(from),
             None => {}
         }
@@ -296,8 +304,10 @@ impl Audit {
             action: finding.action.name(),
             suppressed: suppressed.map(|_| ()),
             suppressed_action: suppressed.map(|suppressed| suppressed.action.name()),
-            suppressed_reason: suppressed.map(|suppressed| self.name(&suppressed.by.reason)),
-            suppressed_until: suppressed.map(|suppressed| Cow::from(&*suppressed.by.until.written)),
+            suppressed_reason: suppressed
+                .map(|suppressed| self.name(&suppressed.suppression.reason)),
+            suppressed_until: suppressed
+                .map(|suppressed| Cow::from(&*suppressed.suppression.until.text)),
             surface: finding.surface.name(),
             at: self.name(&finding.at),
             reading: finding.reading,
@@ -321,29 +331,29 @@ impl Audit {
     }
 
     /// Returns an error with all its causes. Parts of it may be text from a peer.
-    pub(super) fn chain(&self, error: &dyn std::error::Error) -> String {
-        let mut told = error.to_string();
+    pub(super) fn describe_error(&self, error: &dyn std::error::Error) -> String {
+        let mut message = error.to_string();
         let mut cause = error.source();
-        while let Some(error) = cause.filter(|_| told.len() < super::redact::TEXT_BYTES) {
+        while let Some(error) = cause.filter(|_| message.len() < super::redact::MAX_TEXT_BYTES) {
             let text = error.to_string();
-            if !told.ends_with(&text) {
-                told = format!("{told}: {text}");
+            if !message.ends_with(&text) {
+                message = format!("{message}: {text}");
             }
             cause = error.source();
         }
         self.redactor
-            .text(&told, super::redact::TEXT_BYTES)
+            .text(&message, super::redact::MAX_TEXT_BYTES)
             .into_owned()
     }
 
     /// Returns text from a peer for display: limited in length, with secrets masked.
     pub(super) fn name<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.redactor.text(text, NAME_BYTES)
+        self.redactor.text(text, MAX_NAME_BYTES)
     }
 }
 
 /// Returns the caller, session and upstream of a call.
-pub(super) fn who(context: &Context) -> Who<'_> {
+pub(super) fn caller_identity(context: &Context) -> Who<'_> {
     Who {
         agent: Cow::from(&*context.agent.0),
         user: context.caller.user.as_deref().map(Cow::from),
@@ -354,7 +364,7 @@ pub(super) fn who(context: &Context) -> Who<'_> {
         upstream: Cow::from(&*context.upstream.0),
         era: context.era.name(),
         revision: context.wire.revision.as_deref().map(Cow::from),
-        transport: context.wire.carrier.map(|carrier| carrier.transport()),
+        transport: context.wire.transport.map(|carrier| carrier.transport()),
         trace: context
             .trace
             .as_ref()
@@ -366,21 +376,21 @@ pub(super) fn who(context: &Context) -> Who<'_> {
     }
 }
 
-/// Returns how many of `count` entries a line with at most `most` omits, if any.
-fn left_out(count: usize, most: usize) -> Option<u64> {
-    (count > most).then(|| (count - most) as u64)
+/// Returns how many of `count` entries a line with at most `limit` omits, if any.
+fn left_out(count: usize, limit: usize) -> Option<u64> {
+    (count > limit).then(|| (count - limit) as u64)
 }
 
 /// Returns what was done, as an OCSF disposition (1.6, `disposition_id`).
-fn disposition(done: &str, wanted: &str, findings: &[&Finding]) -> &'static str {
-    let taken_out =
+fn disposition(outcome: &str, verdict: &str, findings: &[&Finding]) -> &'static str {
+    let is_removed =
         |finding: &&Finding| matches!(finding.action, Action::Quarantine | Action::Withhold);
-    match done {
+    match outcome {
         "block" => "Blocked",
         "ask" => "Delayed",
-        "rewrite" if findings.iter().any(taken_out) => "Quarantined",
+        "rewrite" if findings.iter().any(is_removed) => "Quarantined",
         "rewrite" => "Corrected",
-        _ if wanted != "pass" => "Detected",
+        _ if verdict != "pass" => "Detected",
         _ if !findings.is_empty() => "Logged",
         _ => "Allowed",
     }

@@ -22,7 +22,7 @@ const SEQ: &str = <member::seq as Member>::KEY;
 const PREV: &str = <member::prev as Member>::KEY;
 
 /// Maximum length of a line that is read, in bytes; lines that the gate writes are far shorter.
-pub(super) const LINE_BYTES: usize = 8 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// The end of a chain: the number and the digest of its last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl Head {
     /// line feed.
     pub(super) fn append(&mut self, object: &str, out: &mut Vec<u8>) {
         let start = out.len();
-        let open = object.strip_suffix('}').unwrap_or(object);
-        let key = if open.ends_with('{') {
+        let body = object.strip_suffix('}').unwrap_or(object);
+        let key = if body.ends_with('{') {
             SEQ.trim_start_matches(',')
         } else {
             SEQ
@@ -57,7 +57,7 @@ impl Head {
         let seq_digits = Decimal::new(seq);
         let prev_digits = Hex::new(&self.sha);
         for part in [
-            open,
+            body,
             key,
             seq_digits.as_str(),
             PREV,
@@ -93,10 +93,10 @@ impl Link {
             .take_while(|byte| byte.is_ascii_digit())
             .count();
         let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(digits)?)?;
-        let alone = rest
+        let is_first = rest
             .strip_prefix(b"{")
             .is_some_and(|rest| rest == SEQ.trim_start_matches(',').as_bytes());
-        if !rest.ends_with(SEQ.as_bytes()) && !alone || digits.starts_with(b"0") {
+        if !rest.ends_with(SEQ.as_bytes()) && !is_first || digits.starts_with(b"0") {
             return None;
         }
         Some(Self {
@@ -110,9 +110,9 @@ impl Link {
 /// object, or zeros that a failed machine may leave. A complete line was written by another
 /// program.
 pub(super) fn is_torn(line: &[u8]) -> bool {
-    let begun = line.first() == Some(&b'{')
+    let is_partial = line.first() == Some(&b'{')
         && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err();
-    begun || line.iter().all(|byte| *byte == 0)
+    is_partial || line.iter().all(|byte| *byte == 0)
 }
 
 pub(super) fn sha(bytes: &[u8]) -> Sha {

@@ -84,30 +84,30 @@ impl Recorder {
 
     pub(super) fn record_judged(&self, body: &Body<'_>, items: &[Item<'_>]) -> PendingWrite {
         self.metrics
-            .inspected(body.direction, body.took.unwrap_or_default());
+            .observe_inspection(body.direction, body.inspection_time.unwrap_or_default());
         self.metrics.uninspected.count(body.coverage);
         self.console_feed
             .stats
-            .count_duration(body.took.unwrap_or_default());
+            .count_duration(body.inspection_time.unwrap_or_default());
         let mut lines = String::new();
         for item in items {
-            self.metrics.judged(
+            self.metrics.count_message(
                 &body.context.upstream,
                 body.direction,
                 item,
                 body.mode,
-                body.waited,
+                body.response_time,
             );
-            let waited = body.waited.filter(|_| item.is_answer);
+            let response_time = body.response_time.filter(|_| item.is_answer);
             self.console_feed.count_judged(
                 body,
                 item.outcome(body.mode),
                 item.findings.iter().copied(),
-                waited,
+                response_time,
             );
             self.log(body, item.verdict, item.findings.first().copied());
             if self.has_reader() {
-                let line = self.audit.judged(body, item);
+                let line = self.audit.judged_line(body, item);
                 if lines.is_empty() {
                     lines = line;
                 } else {
@@ -115,7 +115,7 @@ impl Recorder {
                 }
             }
         }
-        self.judged_in_trace(body, items);
+        self.trace_judged(body, items);
         self.write(lines, items.len() as u64)
     }
 
@@ -157,8 +157,8 @@ impl Recorder {
             lines
         };
         self.console_feed.tail.push(&lines);
-        if let Some(outlets) = self.exporters.get() {
-            outlets.lines(&lines);
+        if let Some(exporters) = self.exporters.get() {
+            exporters.lines(&lines);
         }
         self.sink.write(lines, count)
     }
@@ -178,11 +178,11 @@ fn mark_as_trial(lines: &str) -> String {
 
 impl ConsoleFeed {
     /// Stores the result of a reload.
-    pub(super) fn reloaded(&self, applied: bool, told: impl Iterator<Item = String>) {
+    pub(super) fn set_reload(&self, applied: bool, reasons: impl Iterator<Item = String>) {
         let reload = Reload {
             at: recent_stats::now(),
             applied,
-            told: told.take(MAX_REASONS).collect(),
+            told: reasons.take(MAX_REASONS).collect(),
         };
         *self.reload.lock() = Some(reload);
     }
@@ -191,25 +191,25 @@ impl ConsoleFeed {
     pub(super) fn count_judged<'f>(
         &self,
         body: &Body<'_>,
-        done: &str,
+        outcome: &str,
         findings: impl Iterator<Item = &'f Finding> + Clone,
-        waited: Option<Duration>,
+        response_time: Option<Duration>,
     ) {
         if self.stats.is_on() {
             let upstream = &body.context.upstream;
             let outbound = body.direction == Direction::Outbound;
             let injection_matches = findings
                 .clone()
-                .filter(|found| !outbound && is_injection(found.action))
+                .filter(|finding| !outbound && is_injection(finding.action))
                 .count();
             let rules = findings.map(|found| found.rule.as_str());
             self.stats.count_message(JudgedMessage {
                 upstream,
                 outbound,
-                done,
+                outcome,
                 injection_matches,
                 rules,
-                waited,
+                response_time,
             });
         }
     }

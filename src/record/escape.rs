@@ -52,12 +52,12 @@ pub(super) fn write_quoted(text: &str, out: &mut String) {
 /// Returns text of an agent or an upstream in a form that is safe to print on a terminal:
 /// characters that the terminal would interpret are escaped.
 pub fn terminal_safe(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| needs_escape(c) && !matches!(c, '"' | '\\');
-    if !text.contains(obeyed) {
+    let is_interpreted = |c: char| needs_escape(c) && !matches!(c, '"' | '\\');
+    if !text.contains(is_interpreted) {
         return Cow::Borrowed(text);
     }
-    let spelled = |mut out: String, c: char| {
-        if obeyed(c) {
+    let push_escaped = |mut out: String, c: char| {
+        if is_interpreted(c) {
             out.extend(c.escape_unicode())
         } else {
             out.push(c)
@@ -66,7 +66,7 @@ pub fn terminal_safe(text: &str) -> Cow<'_, str> {
     };
     Cow::Owned(
         text.chars()
-            .fold(String::with_capacity(text.len()), spelled),
+            .fold(String::with_capacity(text.len()), push_escaped),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{AccessDenied, Approval, DefinitionChange, Login, QuarantineEvent, ResultPage};
-use crate::config::Keeps;
+use crate::config::EvidenceLevel;
 use crate::inspect::{Coverage, Finding, Inspection, Mode};
 use crate::message::{Direction, Message};
 use crate::protocol::{AuditId, CallError, Context, UpstreamName};
@@ -24,13 +24,13 @@ pub enum Event<'a> {
         /// Whether the verdict is enforced or only observed.
         mode: Mode,
         /// How much of the message the log may contain.
-        evidence: Keeps,
+        evidence: EvidenceLevel,
         /// The rule set that was used.
         rules: &'a str,
         /// Duration of the inspection.
-        took: Duration,
+        inspection_time: Duration,
         /// For a reply: the time since its call was sent upstream.
-        waited: Option<Duration>,
+        response_time: Option<Duration>,
     },
     /// A body that is not JSON-RPC (such as that of an HTTP error) was inspected as one text.
     JudgedText {
@@ -94,7 +94,7 @@ pub enum Event<'a> {
         /// The policy that configures the changes.
         policy: &'a str,
         /// Length of the list as received, in bytes.
-        told_bytes: usize,
+        received_bytes: usize,
         /// Length of the list that agents receive, in bytes.
         shown_bytes: usize,
     },

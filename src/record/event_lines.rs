@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::access_denied::AccessDenied;
 use super::approval::Approval;
-use super::audit::{Audit, who};
+use super::audit::{Audit, caller_identity};
 use super::definition::DefinitionChange;
 use super::entry::event::{self, Event as _};
 use super::{Login, QuarantineEvent, ResultPage};
@@ -14,28 +14,28 @@ use crate::rules::{RuleId, Severity};
 use crate::text::cut;
 
 /// Maximum number of faults or sentences in a line.
-const SENTENCES: usize = 50;
+const MAX_SENTENCES: usize = 50;
 /// Maximum length of the name of an object in an access denial, in bytes.
-const NAME_BYTES: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 impl Audit {
     /// Returns the line of a failed call.
-    pub(super) fn failed(&self, of: &Context, error: &CallError) -> String {
-        let asked = if let [asked] = &*of.asked {
+    pub(super) fn failure_line(&self, context: &Context, error: &CallError) -> String {
+        let request = if let [asked] = &*context.requests {
             Some(asked)
         } else {
             None
         };
-        let tool = asked
+        let tool = request
             .filter(|asked| &*asked.method == "tools/call")
             .and_then(|asked| asked.tool.as_deref());
         event::Failed {
-            who: who(of),
-            method: asked.map(|asked| self.name(&asked.method)),
+            who: caller_identity(context),
+            method: request.map(|asked| self.name(&asked.method)),
             tool: tool.map(|tool| self.name(tool)),
             side: error.side().name(),
             error: error.name().into(),
-            error_message: self.chain(error).into(),
+            error_message: self.describe_error(error).into(),
         }
         .line(if error.side() == Side::Agent {
             Severity::Low
@@ -45,36 +45,36 @@ impl Audit {
     }
 
     /// Returns the line of an approval request.
-    pub(super) fn approval(&self, approval: &Approval<'_>) -> String {
+    pub(super) fn approval_line(&self, approval: &Approval<'_>) -> String {
         event::Approval {
             audit: approval.audit,
-            who: who(approval.context),
+            who: caller_identity(approval.context),
             approval: Some(approval.id).filter(|id| !id.is_empty()).map(Cow::from),
             tool: self.name(approval.tool),
             rules: &|list| list.texts(approval.rules.iter().map(RuleId::as_str)),
             outcome: approval.outcome,
             way: approval.way,
             scope: approval.scope,
-            by: approval.by.map(|by| self.name(by)),
+            by: approval.approver.map(|by| self.name(by)),
             open_ms: approval
-                .took
+                .duration
                 .map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
         }
         .line(Severity::Info)
     }
 
     /// Returns the line of a call that is refused repeatedly for the same reason.
-    pub(super) fn refused_again(
+    pub(super) fn repeated_refusal_line(
         &self,
         audit: Option<AuditId>,
-        of: &Context,
+        context: &Context,
         tool: &str,
         rule: &str,
         times: usize,
     ) -> String {
         event::RefusedAgain {
             audit,
-            who: who(of),
+            who: caller_identity(context),
             tool: self.name(tool),
             verdict: "block",
             disposition: "Blocked",
@@ -85,39 +85,39 @@ impl Audit {
     }
 
     /// Returns the line of a list of tools that was changed for agents.
-    pub(super) fn overlaid(
+    pub(super) fn overlay_line(
         &self,
-        of: &Context,
+        context: &Context,
         policy: &str,
-        told_bytes: usize,
+        received_bytes: usize,
         shown_bytes: usize,
     ) -> String {
         event::Overlaid {
-            who: who(of),
+            who: caller_identity(context),
             policy: policy.into(),
-            bytes: told_bytes as u64,
+            bytes: received_bytes as u64,
             shown_bytes: shown_bytes as u64,
         }
         .line(Severity::Info)
     }
 
     /// Returns the line of a definition that differs from the pinned one.
-    pub(super) fn definition(&self, change: &DefinitionChange<'_>) -> String {
-        let who = change.context.map(who);
-        let who = who.as_ref();
+    pub(super) fn definition_line(&self, change: &DefinitionChange<'_>) -> String {
+        let caller = change.context.map(caller_identity);
+        let caller = caller.as_ref();
         event::Definition {
-            agent: who.map(|who| who.agent.clone()),
-            user: who.and_then(|who| who.user.clone()),
-            session: who.and_then(|who| who.session.clone()),
-            upstream: who.map_or_else(
+            agent: caller.map(|who| who.agent.clone()),
+            user: caller.and_then(|who| who.user.clone()),
+            session: caller.and_then(|who| who.session.clone()),
+            upstream: caller.map_or_else(
                 || Cow::from(&*change.upstream.0),
                 |who| who.upstream.clone(),
             ),
-            era: who.map(|who| who.era),
-            revision: who.and_then(|who| who.revision.clone()),
-            transport: who.and_then(|who| who.transport),
-            trace: who.and_then(|who| who.trace.clone()),
-            span: who.and_then(|who| who.span.clone()),
+            era: caller.map(|who| who.era),
+            revision: caller.and_then(|who| who.revision.clone()),
+            transport: caller.and_then(|who| who.transport),
+            trace: caller.and_then(|who| who.trace.clone()),
+            span: caller.and_then(|who| who.span.clone()),
             thing: change.kind.into(),
             name: self.name(change.name),
             classes: &|list| list.texts(change.classes.iter().map(|class| class.name())),
@@ -143,15 +143,15 @@ pub(super) fn rejected(reason: &str) -> String {
 }
 
 /// Returns the line of a request for an object that the caller has no access to.
-pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
+pub(super) fn access_denied(denial: &AccessDenied<'_>) -> String {
     event::Denied {
-        agent: Cow::from(&*barred.agent.0),
-        user: barred.caller.user.as_deref().map(Cow::from),
-        upstream: Cow::from(&*barred.upstream.0),
-        thing: barred.thing.into(),
-        name: cut(barred.name, NAME_BYTES).into(),
+        agent: Cow::from(&*denial.agent.0),
+        user: denial.caller.user.as_deref().map(Cow::from),
+        upstream: Cow::from(&*denial.upstream.0),
+        thing: denial.kind.into(),
+        name: cut(denial.name, MAX_NAME_BYTES).into(),
         disposition: "Blocked",
-        why: barred.why.into(),
+        why: denial.why.into(),
     }
     .line(Severity::Medium)
 }
@@ -159,7 +159,7 @@ pub(super) fn access_denied(barred: &AccessDenied<'_>) -> String {
 /// Returns the line of a requested part of a result.
 pub(super) fn page(page: &ResultPage<'_>) -> String {
     event::Page {
-        who: who(page.context),
+        who: caller_identity(page.context),
         outcome: page.outcome,
         bytes: page.bytes as u64,
     }
@@ -167,17 +167,17 @@ pub(super) fn page(page: &ResultPage<'_>) -> String {
 }
 
 /// Returns the line of an event in the quarantine. Its id is that of the line of the message.
-pub(super) fn quarantined(what: &QuarantineEvent<'_>) -> String {
+pub(super) fn quarantined(change: &QuarantineEvent<'_>) -> String {
     event::Quarantine {
-        audit: what.audit,
-        outcome: what.outcome,
-        agent: what.agent.map(Cow::from),
-        upstream: what.upstream.map(Cow::from),
-        principal: what.by.map(Cow::from),
-        reason: what.reason.map(Cow::from),
-        way: what.way,
+        audit: change.audit,
+        outcome: change.outcome,
+        agent: change.agent.map(Cow::from),
+        upstream: change.upstream.map(Cow::from),
+        principal: change.person.map(Cow::from),
+        reason: change.reason.map(Cow::from),
+        way: change.delivery,
     }
-    .line(if what.by.is_some() {
+    .line(if change.person.is_some() {
         Severity::Medium
     } else {
         Severity::Info
@@ -204,7 +204,7 @@ pub(super) fn login(login: &Login<'_>) -> String {
 pub(super) fn reloaded(rules: usize, weakened: &[String]) -> String {
     event::Reloaded {
         rule_count: rules as u64,
-        weakened: &|list| list.texts(weakened.iter().take(SENTENCES)),
+        weakened: &|list| list.texts(weakened.iter().take(MAX_SENTENCES)),
     }
     .line(if weakened.is_empty() {
         Severity::Info
@@ -223,9 +223,9 @@ pub(super) fn reload_refused(faults: &[Fault]) -> String {
 }
 
 /// Returns the line of newly pinned definitions of a new server.
-pub(super) fn pinned(of: &Context, count: usize) -> String {
+pub(super) fn pinned(context: &Context, count: usize) -> String {
     event::Pinned {
-        who: who(of),
+        who: caller_identity(context),
         count: count as u64,
     }
     .line(Severity::Info)
@@ -234,7 +234,7 @@ pub(super) fn pinned(of: &Context, count: usize) -> String {
 /// Returns the line of a reloaded lock file.
 pub(super) fn pins_reloaded(upstreams: &[&str]) -> String {
     event::PinsReloaded {
-        upstreams: &|list| list.texts(upstreams.iter().take(SENTENCES)),
+        upstreams: &|list| list.texts(upstreams.iter().take(MAX_SENTENCES)),
     }
     .line(Severity::Info)
 }
@@ -249,5 +249,5 @@ pub(super) fn pins_refused(faults: &[Fault]) -> String {
 }
 
 fn sentences(faults: &[Fault]) -> impl Iterator<Item = String> {
-    faults.iter().take(SENTENCES).map(ToString::to_string)
+    faults.iter().take(MAX_SENTENCES).map(ToString::to_string)
 }

@@ -34,22 +34,22 @@ impl Exporters {
 
     /// Exports audit lines, each of which ends in a line feed.
     pub(super) fn lines(&self, lines: &str) {
-        if let Some(outlet) = &self.lines {
-            lines.lines().for_each(|line| outlet.export(line));
+        if let Some(exporter) = &self.lines {
+            lines.lines().for_each(|line| exporter.export(line));
         }
     }
 
     /// Returns the exporter for the spans of a trace that begins here, if the trace is sampled. The
     /// choice depends on the last seven bytes of the trace id, which W3C Trace Context defines as
     /// the random part, so that other systems that sample by them make the same choice.
-    pub(super) fn sampled(&self, trace: TraceId) -> Option<&Arc<dyn SpanExporter>> {
+    pub(super) fn sampling_exporter(&self, trace: TraceId) -> Option<&Arc<dyn SpanExporter>> {
         let [.., a, b, c, d, e, f, g] = trace.0;
-        let drawn = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
+        let random = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
         #[allow(
             clippy::cast_precision_loss,
             reason = "56 bits of a number between 0 and 1 are more than anybody asks for"
         )]
-        let share = drawn as f64 / (1_u64 << 56) as f64;
+        let share = random as f64 / (1_u64 << 56) as f64;
         self.spans.as_ref().filter(|_| share < self.ratio)
     }
 }
@@ -72,8 +72,8 @@ pub(super) struct ExportCounters(Counters);
 
 impl ExportCounters {
     /// Creates the counters, all at zero.
-    pub(super) fn new(made: &Maker) -> Result<Self, prometheus::Error> {
-        let counters = Self(made.counters(table::EXPORTED)?);
+    pub(super) fn new(maker: &Maker) -> Result<Self, prometheus::Error> {
+        let counters = Self(maker.counters(table::EXPORTED)?);
         ["logs", "traces", "metrics"]
             .into_iter()
             .for_each(|signal| drop(counters.for_signal(signal)));
@@ -105,8 +105,8 @@ impl Recorder {
     }
 
     /// Sets the exporters. Must be called once, at startup.
-    pub fn set_exporters(&self, outlets: Exporters) {
-        if self.exporters.set(outlets).is_err() {
+    pub fn set_exporters(&self, new_exporters: Exporters) {
+        if self.exporters.set(new_exporters).is_err() {
             tracing::error!("exporters are already set");
         }
     }
@@ -132,7 +132,7 @@ mod tests {
                 ..Exporters::default()
             };
             (0..2000)
-                .filter(|_| outlets.sampled(TraceId::make()).is_some())
+                .filter(|_| outlets.sampling_exporter(TraceId::generate()).is_some())
                 .count()
         };
         assert_eq!((chosen(0.0), chosen(1.0)), (0, 2000));
@@ -145,6 +145,9 @@ mod tests {
             ratio: 0.001,
             ..Exporters::default()
         };
-        assert!(outlets.sampled(least).is_some() && outlets.sampled(TraceId([0xff; 16])).is_none());
+        assert!(
+            outlets.sampling_exporter(least).is_some()
+                && outlets.sampling_exporter(TraceId([0xff; 16])).is_none()
+        );
     }
 }

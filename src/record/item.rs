@@ -20,7 +20,7 @@ pub(super) struct Item<'a> {
     pub(super) method: Option<&'a str>,
     /// The object that the message or the request it answers calls, gets or reads: the member that
     /// names it, and its name.
-    pub(super) named: Option<(&'static str, Cow<'a, str>)>,
+    pub(super) object: Option<(&'static str, Cow<'a, str>)>,
     /// The id of the message, as written.
     pub(super) id: Option<&'a str>,
     pub(super) value: Value<'a>,
@@ -127,12 +127,14 @@ fn item<'a>(
 ) -> Item<'a> {
     let id = message.id(envelope);
     let body = message.body(envelope);
-    let asked = if envelope.is_answer() {
+    let open_request = if envelope.is_answer() {
         id.and_then(|id| context.open_request(id))
     } else {
         None
     };
-    let method = envelope.method().or(asked.map(|asked| &*asked.method));
+    let method = envelope
+        .method()
+        .or(open_request.map(|asked| &*asked.method));
     let names = match method {
         Some("tools/call") => Some((member::tool::NAME, "name")),
         Some("prompts/get") => Some((member::prompt::NAME, "name")),
@@ -144,8 +146,8 @@ fn item<'a>(
         ) => Some((member::resource::NAME, "uri")),
         _ => None,
     };
-    let named = names.and_then(|(member, key)| {
-        let name = match asked {
+    let object = names.and_then(|(member, key)| {
+        let name = match open_request {
             Some(asked) => asked.tool.as_deref().map(Cow::Borrowed),
             None => body
                 .and_then(|body| body.get(key))
@@ -162,7 +164,7 @@ fn item<'a>(
             MessageKind::Error => "error",
         },
         method,
-        named,
+        object,
         id,
         value: message.value(envelope),
         body,
@@ -187,7 +189,7 @@ impl<'a> Item<'a> {
 
     /// Returns the tool that it calls, or that the answered request called.
     pub(super) fn tool(&self) -> Option<&str> {
-        self.named
+        self.object
             .as_ref()
             .filter(|(member, _)| *member == member::tool::NAME)
             .map(|(_, name)| &**name)
@@ -203,7 +205,7 @@ impl<'a> Item<'a> {
 
     /// Returns the tool that a finding concerns: the one called, or the one that a list describes
     /// at that place.
-    pub(super) fn tool_of(&self, finding: &Finding) -> Option<&str> {
+    pub(super) fn finding_tool(&self, finding: &Finding) -> Option<&str> {
         if self.tool().is_some() {
             return self.tool();
         }

@@ -23,9 +23,9 @@ pub const OTHER: &str = "other";
 /// are `other`.
 pub const GIVEN_SERIES: usize = 8192;
 /// Maximum length of a label value, in bytes.
-const VALUE_BYTES: usize = 200;
+const MAX_VALUE_BYTES: usize = 200;
 /// Maximum length of a tool name according to MCP (2025-11-25, Tool Names).
-const NAME_BYTES: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// A label of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ struct LabelValues {
 impl LabelValues {
     /// Reports whether a label may have this value: a known one, or a new one while there is room.
     fn admits(&self, label: &Label, upstream: &str, value: &str) -> bool {
-        let most = match label.values {
+        let limit = match label.values {
             Values::Fixed(words) => return value.is_empty() || words.contains(&value),
             Values::Named(_, most) if is_clean(value) => most,
             Values::Given(_, most) if value.is_empty() || is_tool_name(value) => most,
@@ -96,14 +96,15 @@ impl LabelValues {
         }
         let seen = self.values.read();
         if let Some(known) = seen.get(label.name).and_then(|of| of.get(scope))
-            && (known.contains(value) || known.len() >= most)
+            && (known.contains(value) || known.len() >= limit)
         {
             return known.contains(value);
         }
         drop(seen);
         let is_given = matches!(label.values, Values::Given(..));
         if is_given
-            && Redactor::shared().is_none_or(|redactor| redactor.text(value, NAME_BYTES) != value)
+            && Redactor::shared()
+                .is_none_or(|redactor| redactor.text(value, MAX_NAME_BYTES) != value)
         {
             return false;
         }
@@ -113,16 +114,16 @@ impl LabelValues {
             .or_default()
             .entry(scope.into())
             .or_default();
-        known.len() < most && (known.insert(value.into()) || known.contains(value))
+        known.len() < limit && (known.insert(value.into()) || known.contains(value))
     }
 }
 
 fn is_clean(value: &str) -> bool {
-    value.len() <= VALUE_BYTES && !value.chars().any(char::is_control)
+    value.len() <= MAX_VALUE_BYTES && !value.chars().any(char::is_control)
 }
 
 fn is_tool_name(value: &str) -> bool {
-    value.len() <= NAME_BYTES
+    value.len() <= MAX_NAME_BYTES
         && value
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
@@ -133,11 +134,11 @@ fn is_tool_name(value: &str) -> bool {
 pub(super) struct Family<S> {
     metric: Metric,
     series: S,
-    seen: Arc<LabelValues>,
+    label_values: Arc<LabelValues>,
     hasher: RandomState,
     /// Hashes of the series with a value of [`Values::Given`]. Two series with the same hash raise
     /// the limit by one.
-    given: Mutex<HashSet<u64>>,
+    given_series: Mutex<HashSet<u64>>,
 }
 
 pub(super) type Counters = Family<IntCounterVec>;
@@ -180,12 +181,12 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
             .and_then(|at| values.get(at))
             .unwrap_or(&"");
         let mut has_given = false;
-        let mut shown: Vec<&str> = values
+        let mut capped: Vec<&str> = values
             .iter()
             .zip(labels)
             .map(|(value, label)| {
-                if !self.seen.admits(label, upstream, value) {
-                    self.cap(label);
+                if !self.label_values.admits(label, upstream, value) {
+                    self.count_capped(label);
                     return OTHER;
                 }
                 has_given |=
@@ -193,25 +194,25 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
                 value
             })
             .collect();
-        if has_given && !self.has_room(&shown) {
-            for (value, label) in shown.iter_mut().zip(labels) {
+        if has_given && !self.has_room(&capped) {
+            for (value, label) in capped.iter_mut().zip(labels) {
                 if matches!(label.values, Values::Given(..)) {
-                    self.cap(label);
+                    self.count_capped(label);
                     *value = OTHER;
                 }
             }
         }
-        shown
+        capped
     }
 
-    fn has_room(&self, shown: &[&str]) -> bool {
-        let hash = self.hasher.hash_one(shown);
-        let mut given = self.given.lock();
+    fn has_room(&self, values: &[&str]) -> bool {
+        let hash = self.hasher.hash_one(values);
+        let mut given = self.given_series.lock();
         given.contains(&hash) || (given.len() < GIVEN_SERIES && given.insert(hash))
     }
 
-    fn cap(&self, label: &Label) {
-        self.seen
+    fn count_capped(&self, label: &Label) {
+        self.label_values
             .capped
             .with_label_values(&[self.metric.name, label.name])
             .inc();
@@ -221,7 +222,7 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
 /// Creates metrics from the table and registers them.
 pub(super) struct Maker {
     registry: Registry,
-    seen: Arc<LabelValues>,
+    label_values: Arc<LabelValues>,
 }
 
 impl Maker {
@@ -243,7 +244,7 @@ impl Maker {
         }
         Ok(Self {
             registry,
-            seen: Arc::new(LabelValues {
+            label_values: Arc::new(LabelValues {
                 values: RwLock::default(),
                 capped,
             }),
@@ -313,9 +314,9 @@ impl Maker {
         Ok(Family {
             metric,
             series,
-            seen: self.seen.clone(),
+            label_values: self.label_values.clone(),
             hasher: RandomState::new(),
-            given: Mutex::default(),
+            given_series: Mutex::default(),
         })
     }
 

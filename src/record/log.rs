@@ -17,17 +17,17 @@ const DEFAULT_FILTER: &str = "warn,lychgate=info";
 /// Starts the log: readable text on a terminal, JSON otherwise. `LYCHGATE_LOG` selects what is
 /// logged, as in `debug` or `lychgate=debug,hyper=info`. A second call has no effect.
 pub fn start_log() {
-    let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| DEFAULT_FILTER.to_owned());
-    let (filter, fault) = match EnvFilter::try_new(&wanted) {
+    let filter_text = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| DEFAULT_FILTER.to_owned());
+    let (filter, fault) = match EnvFilter::try_new(&filter_text) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some(error)),
     };
     let is_terminal = std::io::stderr().is_terminal();
     let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let started = tracing_subscriber::registry()
+    let result = tracing_subscriber::registry()
         .with(layer(filter, is_terminal, colour, std::io::stderr))
         .try_init();
-    if let (Ok(()), Some(error)) = (started, fault) {
+    if let (Ok(()), Some(error)) = (result, fault) {
         tracing::warn!(%error, "invalid {LOG_VARIABLE}; using \"{DEFAULT_FILTER}\"");
     }
 }
@@ -89,8 +89,8 @@ mod tests {
     }
 
     fn logged(filter: &str, for_people: bool) -> String {
-        let kept = Buffer::default();
-        let writer = kept.clone();
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
         let layer = layer(EnvFilter::new(filter), for_people, false, move || {
             writer.clone()
         });
@@ -101,7 +101,7 @@ mod tests {
             tracing::debug!(target: "lychgatex", "not ours");
             tracing::info!(target: "hyper", "theirs");
         });
-        String::from_utf8(kept.0.lock().clone()).unwrap()
+        String::from_utf8(buffer.0.lock().clone()).unwrap()
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Login<'a> {
     /// When the current token expires, in seconds since 1970.
     pub expires_unix: Option<u64>,
     /// Number of logins that the upstream currently requires.
-    pub owed: usize,
+    pub required_logins: usize,
 }
 
 /// Outcomes of a login. A person has to log in, has logged in, or failed to. A token was renewed,
@@ -46,47 +46,50 @@ pub(super) struct Logins {
     expires: Gauges,
     /// Expiry times of the tokens, in seconds since 1970: the remaining lifetime is calculated for
     /// each scrape.
-    ends_unix: Mutex<HashMap<String, u64>>,
-    owed: Gauges,
+    expiry_times: Mutex<HashMap<String, u64>>,
+    required: Gauges,
 }
 
 impl Logins {
-    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
+    pub(super) fn new(maker: &Maker) -> Result<Self, Error> {
         Ok(Self {
-            renewals: made.counters(table::OAUTH_REFRESH)?,
-            expires: made.gauges(table::OAUTH_EXPIRES)?,
-            ends_unix: Mutex::default(),
-            owed: made.gauges(table::AUTH_REQUIRED)?,
+            renewals: maker.counters(table::OAUTH_REFRESH)?,
+            expires: maker.gauges(table::OAUTH_EXPIRES)?,
+            expiry_times: Mutex::default(),
+            required: maker.gauges(table::AUTH_REQUIRED)?,
         })
     }
 
     /// Creates the series of an upstream at zero.
     pub(super) fn announce(&self, upstream: &str) {
-        self.owed.with(&[upstream]);
+        self.required.with(&[upstream]);
         self.renewals.announce(upstream);
     }
 
     pub(super) fn count(&self, login: &Login<'_>) {
         let upstream = [login.upstream];
-        self.owed
+        self.required
             .with(&upstream)
-            .set(i64::try_from(login.owed).unwrap_or(i64::MAX));
+            .set(i64::try_from(login.required_logins).unwrap_or(i64::MAX));
         if RENEWALS.contains(&login.outcome) {
             self.renewals.with(&[login.upstream, login.outcome]).inc();
         }
-        let mut ends = self.ends_unix.lock();
+        let mut expiry_times = self.expiry_times.lock();
         match login.expires_unix {
-            Some(unix) => drop(ends.insert(login.upstream.to_owned(), unix)),
-            None => drop((ends.remove(login.upstream), self.expires.forget(&upstream))),
+            Some(unix) => drop(expiry_times.insert(login.upstream.to_owned(), unix)),
+            None => drop((
+                expiry_times.remove(login.upstream),
+                self.expires.forget(&upstream),
+            )),
         }
     }
 
     /// Sets the remaining lifetimes of tokens.
     pub(super) fn refresh(&self) {
         let now = process::seconds_since_1970() as i64;
-        for (upstream, end) in &*self.ends_unix.lock() {
-            let left = i64::try_from(*end).unwrap_or(i64::MAX).saturating_sub(now);
-            self.expires.with(&[upstream]).set(left);
+        for (upstream, end) in &*self.expiry_times.lock() {
+            let remaining = i64::try_from(*end).unwrap_or(i64::MAX).saturating_sub(now);
+            self.expires.with(&[upstream]).set(remaining);
         }
     }
 }

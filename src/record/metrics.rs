@@ -53,12 +53,12 @@ pub struct UpstreamRules<'a> {
 impl Recorder {
     /// Creates the counters of every rule in force, at zero, so that the first hit shows as an
     /// increase. Must be called at startup and after each reload, with one entry for each upstream.
-    pub fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
-        self.metrics.rules_in_force(all);
+    pub fn announce_rules(&self, all: &[UpstreamRules<'_>]) {
+        self.metrics.announce_rules(all);
     }
 
-    /// Sets the suppressions in force. Must be called with [`Recorder::rules_in_force`].
-    pub fn suppressions(&self, all: &[Arc<Suppression>]) {
+    /// Sets the suppressions in force. Must be called with [`Recorder::announce_rules`].
+    pub fn set_suppressions(&self, all: &[Arc<Suppression>]) {
         self.metrics.suppressions.announce(all);
     }
 
@@ -68,8 +68,8 @@ impl Recorder {
     }
 
     /// Sets whether an upstream is up.
-    pub fn upstream_is_up(&self, upstream: &UpstreamName, is_up: bool) {
-        self.metrics.up(upstream, is_up);
+    pub fn set_upstream_up(&self, upstream: &UpstreamName, is_up: bool) {
+        self.metrics.set_up(upstream, is_up);
     }
 
     /// Removes the state of an upstream that was removed.
@@ -130,46 +130,48 @@ impl Metrics {
     /// # Errors
     /// Never, unless the table is invalid.
     pub(super) fn new() -> Result<Self, Error> {
-        let made = Maker::new()?;
-        let made = Self {
-            messages: made.counters(table::MESSAGES)?,
-            findings: made.counters(table::FINDINGS)?,
-            suppressions: SuppressionCounters::new(&made)?,
-            injections: made.counters(table::INJECTIONS)?,
-            injected_messages: made.counters(table::INJECTED_MESSAGES)?,
-            commands_blocked: made.counters(table::COMMANDS_BLOCKED)?,
-            inspect: ByDirection::new(&made.histograms(table::INSPECT)?),
-            upstream: made.histograms(table::UPSTREAM)?,
+        let maker = Maker::new()?;
+        let metrics = Self {
+            messages: maker.counters(table::MESSAGES)?,
+            findings: maker.counters(table::FINDINGS)?,
+            suppressions: SuppressionCounters::new(&maker)?,
+            injections: maker.counters(table::INJECTIONS)?,
+            injected_messages: maker.counters(table::INJECTED_MESSAGES)?,
+            commands_blocked: maker.counters(table::COMMANDS_BLOCKED)?,
+            inspect: ByDirection::new(&maker.histograms(table::INSPECT)?),
+            upstream: maker.histograms(table::UPSTREAM)?,
             of_upstreams: UpstreamSeries::default(),
-            flow_pieces: made.counters(table::FLOW_PIECES)?,
-            approvals: made.counters(table::APPROVALS)?,
-            definitions: made.counters(table::DEFINITION_CHANGES)?,
-            held: made.gauges(table::DEFINITIONS_HELD)?,
-            up: made.gauges(table::UPSTREAM_UP)?,
-            classified: made.counters(table::CLASSIFIED)?,
-            logins: Logins::new(&made)?,
-            failures: made.counters(table::FAILURES)?,
-            turned_away: made.counters(table::TURNED_AWAY)?,
-            uninspected: UninspectedCounters::new(&made)?,
-            limits_hit: made.counters(table::LIMITS_HIT)?,
-            reloads: made.counters(table::RELOADS)?,
-            pages: made.counters(table::PAGES)?,
-            rules: made.gauges(table::RULES_IN_FORCE)?,
-            stores: StoreCounters::new(&made)?,
-            audit: Counts::new(&made)?,
-            exports: ExportCounters::new(&made)?,
-            notifications: NotificationCounters::new(&made)?,
-            streams: made.level(table::STREAMS)?,
-            memory: made.gauge(table::PROCESS_MEMORY)?,
-            cpu: made.counter(table::PROCESS_CPU)?,
-            files: made.gauge(table::PROCESS_FILES)?,
+            flow_pieces: maker.counters(table::FLOW_PIECES)?,
+            approvals: maker.counters(table::APPROVALS)?,
+            definitions: maker.counters(table::DEFINITION_CHANGES)?,
+            held: maker.gauges(table::DEFINITIONS_HELD)?,
+            up: maker.gauges(table::UPSTREAM_UP)?,
+            classified: maker.counters(table::CLASSIFIED)?,
+            logins: Logins::new(&maker)?,
+            failures: maker.counters(table::FAILURES)?,
+            turned_away: maker.counters(table::TURNED_AWAY)?,
+            uninspected: UninspectedCounters::new(&maker)?,
+            limits_hit: maker.counters(table::LIMITS_HIT)?,
+            reloads: maker.counters(table::RELOADS)?,
+            pages: maker.counters(table::PAGES)?,
+            rules: maker.gauges(table::RULES_IN_FORCE)?,
+            stores: StoreCounters::new(&maker)?,
+            audit: Counts::new(&maker)?,
+            exports: ExportCounters::new(&maker)?,
+            notifications: NotificationCounters::new(&maker)?,
+            streams: maker.level(table::STREAMS)?,
+            memory: maker.gauge(table::PROCESS_MEMORY)?,
+            cpu: maker.counter(table::PROCESS_CPU)?,
+            files: maker.gauge(table::PROCESS_FILES)?,
             registry: {
-                made.gauges(table::BUILD_INFO)?
+                maker
+                    .gauges(table::BUILD_INFO)?
                     .with(&[env!("CARGO_PKG_VERSION")])
                     .set(1);
-                made.gauge(table::PROCESS_START)?
+                maker
+                    .gauge(table::PROCESS_START)?
                     .set(process::seconds_since_1970());
-                made.registry()
+                maker.registry()
             },
         };
         for outcome in OUTCOMES {
@@ -177,13 +179,13 @@ impl Metrics {
                 .iter()
                 .filter(|way| matches!(outcome, "approved" | "denied") != (**way == "none"));
             ways.filter(|way| **way != "earlier" || outcome == "approved")
-                .for_each(|way| drop(made.approvals.with(&[outcome, way])));
+                .for_each(|way| drop(metrics.approvals.with(&[outcome, way])));
         }
         Limits::NAMES
             .iter()
             .chain(&work::ALL)
-            .for_each(|limit| drop(made.limits_hit.with(&[limit])));
-        Ok(made)
+            .for_each(|limit| drop(metrics.limits_hit.with(&[limit])));
+        Ok(metrics)
     }
 
     /// Returns the counters of the audit log.
@@ -194,7 +196,7 @@ impl Metrics {
     /// Creates the counters that these rules can increase, at zero, so that their first increase is
     /// visible. This excludes the counters by rule and upstream: there would be 650 for each
     /// upstream, without the name of a tool, and hardly any event would increase them.
-    pub(super) fn rules_in_force(&self, all: &[UpstreamRules<'_>]) {
+    pub(super) fn announce_rules(&self, all: &[UpstreamRules<'_>]) {
         self.of_upstreams.resolve(
             all.iter().map(|rules| rules.upstream),
             &self.messages,
@@ -229,7 +231,7 @@ impl Metrics {
                     for rule in rules.rules() {
                         distinct.insert(rule.id.as_str());
                         self.findings
-                            .with(&[rule.id.as_str(), done_about(rule.action, *mode)]);
+                            .with(&[rule.id.as_str(), action_label(rule.action, *mode)]);
                     }
                 }
             }
@@ -242,12 +244,12 @@ impl Metrics {
     }
 
     /// Records the inspection of a body.
-    pub(super) fn inspected(&self, direction: Direction, took: Duration) {
-        self.inspect.observe(direction, took);
+    pub(super) fn observe_inspection(&self, direction: Direction, duration: Duration) {
+        self.inspect.observe(direction, duration);
     }
 
     /// Counts pieces of a body that are remembered: as quarantined, as untrusted and as private.
-    pub(super) fn remembered(&self, upstream: &UpstreamName, counts: [usize; 3]) {
+    pub(super) fn count_flow_pieces(&self, upstream: &UpstreamName, counts: [usize; 3]) {
         for ((from, _), count) in TaintReason::WORDS
             .iter()
             .zip(counts)
@@ -260,30 +262,32 @@ impl Metrics {
     }
 
     /// Counts one inspected message.
-    pub(super) fn judged(
+    pub(super) fn count_message(
         &self,
         upstream: &UpstreamName,
         direction: Direction,
         item: &Item<'_>,
         mode: Mode,
-        waited: Option<Duration>,
+        response_time: Option<Duration>,
     ) {
-        let waited = waited
+        let seconds_waited = response_time
             .filter(|_| item.is_answer)
             .map(|waited| waited.as_secs_f64());
         if !self
             .of_upstreams
-            .count(upstream, direction, item.outcome(mode), waited)
+            .count(upstream, direction, item.outcome(mode), seconds_waited)
         {
             self.messages
                 .with(&[&upstream.0, direction.name(), item.outcome(mode)])
                 .inc();
-            waited
+            seconds_waited
                 .into_iter()
                 .for_each(|seconds| self.upstream.with(&[&upstream.0]).observe(seconds));
         }
         for finding in &item.findings {
-            self.find_series(upstream, direction, finding, mode, || item.tool_of(finding));
+            self.count_finding(upstream, direction, finding, mode, || {
+                item.finding_tool(finding)
+            });
         }
         if let Some(first) = item
             .findings
@@ -291,7 +295,7 @@ impl Metrics {
             .find(|finding| counts_as_injection(direction, finding))
         {
             self.injected_messages
-                .with(&[&*upstream.0, item.tool_of(first).unwrap_or("")])
+                .with(&[&*upstream.0, item.finding_tool(first).unwrap_or("")])
                 .inc();
         }
         if let (Direction::Outbound, "block", Some(rule)) =
@@ -304,18 +308,18 @@ impl Metrics {
     }
 
     /// Counts an inspected text that is not a message.
-    pub(super) fn judged_text(
+    pub(super) fn count_text(
         &self,
         upstream: &UpstreamName,
-        done: &str,
+        outcome: &str,
         findings: &[Finding],
         mode: Mode,
     ) {
         self.messages
-            .with(&[&upstream.0, Direction::Inbound.name(), done])
+            .with(&[&upstream.0, Direction::Inbound.name(), outcome])
             .inc();
         for finding in findings {
-            self.find_series(upstream, Direction::Inbound, finding, mode, || None);
+            self.count_finding(upstream, Direction::Inbound, finding, mode, || None);
         }
         if findings
             .iter()
@@ -325,7 +329,7 @@ impl Metrics {
         }
     }
 
-    fn find_series<'t>(
+    fn count_finding<'t>(
         &self,
         upstream: &UpstreamName,
         direction: Direction,
@@ -341,7 +345,7 @@ impl Metrics {
             return;
         }
         let rule = finding.rule.as_str();
-        let action = done_about(finding.action, mode);
+        let action = action_label(finding.action, mode);
         self.findings.with(&[rule, action]).inc();
         if counts_as_injection(direction, finding) {
             self.injections
@@ -357,17 +361,17 @@ impl Metrics {
     }
 
     /// Counts a failed call.
-    pub(super) fn failed(&self, upstream: &UpstreamName, side: Side) {
+    pub(super) fn count_failure(&self, upstream: &UpstreamName, side: Side) {
         self.failures.with(&[&*upstream.0, side.name()]).inc();
     }
 
     /// Counts a rejected request.
-    pub(super) fn rejected(&self, reason: &'static str) {
+    pub(super) fn count_rejection(&self, reason: &'static str) {
         self.turned_away.with(&[reason]).inc();
     }
 
     /// Counts a call that was refused without inspection, since it was refused before.
-    pub(super) fn refused_unjudged(&self, upstream: &UpstreamName, tool: &str, rule: &str) {
+    pub(super) fn count_unjudged_refusal(&self, upstream: &UpstreamName, tool: &str, rule: &str) {
         self.messages
             .with(&[&*upstream.0, Direction::Outbound.name(), "block"])
             .inc();
@@ -377,31 +381,31 @@ impl Metrics {
     }
 
     /// Counts a change of the state of an approval request.
-    pub(super) fn approval(&self, approval: &Approval<'_>) {
+    pub(super) fn count_approval(&self, approval: &Approval<'_>) {
         self.approvals.with(&[approval.outcome, approval.way]).inc();
     }
 
     /// Counts a request to an external classifier.
-    pub(super) fn classified(&self, upstream: &UpstreamName, outcome: &'static str) {
+    pub(super) fn count_classification(&self, upstream: &UpstreamName, outcome: &'static str) {
         self.classified.with(&[&*upstream.0, outcome]).inc();
     }
 
     /// Counts a changed definition.
-    pub(super) fn definition(&self, change: &DefinitionChange<'_>) {
+    pub(super) fn count_definition_change(&self, change: &DefinitionChange<'_>) {
         self.definitions
             .with(&[&change.upstream.0, change.class(), change.action])
             .inc();
     }
 
     /// Sets the number of definitions that wait for approval.
-    pub(super) fn held(&self, upstream: &UpstreamName, count: usize) {
+    pub(super) fn set_held(&self, upstream: &UpstreamName, count: usize) {
         self.held
             .with(&[&upstream.0])
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Sets whether an upstream is up.
-    pub(super) fn up(&self, upstream: &UpstreamName, is_up: bool) {
+    pub(super) fn set_up(&self, upstream: &UpstreamName, is_up: bool) {
         self.up.with(&[&*upstream.0]).set(i64::from(is_up));
     }
 
@@ -411,17 +415,17 @@ impl Metrics {
         self.held.forget(&[&*upstream.0]);
     }
 
-    pub(super) fn limit_hit(&self, limit: &'static str) {
+    pub(super) fn count_limit_hit(&self, limit: &'static str) {
         self.limits_hit.with(&[limit]).inc();
     }
 
     /// Counts a requested part of a result.
-    pub(super) fn page(&self, outcome: &'static str) {
+    pub(super) fn count_page(&self, outcome: &'static str) {
         self.pages.with(&[outcome]).inc();
     }
 
     /// Counts a reload.
-    pub(super) fn reloaded(&self, outcome: &'static str) {
+    pub(super) fn count_reload(&self, outcome: &'static str) {
         self.reloads.with(&[outcome]).inc();
     }
 
@@ -454,7 +458,7 @@ impl Metrics {
 }
 
 /// Returns the label for the action on a match.
-fn done_about(action: Action, mode: Mode) -> &'static str {
+fn action_label(action: Action, mode: Mode) -> &'static str {
     match mode {
         Mode::Enforce => action.name(),
         Mode::Observe => OBSERVED,

@@ -21,8 +21,8 @@ pub(super) struct NotificationCounters(Counters);
 
 impl NotificationCounters {
     /// Creates the counters, all at zero.
-    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
-        let counters = Self(made.counters(table::NOTIFICATIONS)?);
+    pub(super) fn new(maker: &Maker) -> Result<Self, Error> {
+        let counters = Self(maker.counters(table::NOTIFICATIONS)?);
         ["command", "webhook"]
             .into_iter()
             .for_each(|way| drop(counters.for_channel(way)));

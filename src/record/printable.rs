@@ -1,21 +1,21 @@
 //! Makes output of a program safe to show on a terminal, on a page or in the log.
 
 use super::redact::Redactor;
-use crate::text::shows;
+use crate::text::is_visible;
 
 /// Returns a line without line breaks, terminal sequences and invisible characters, with secrets
-/// masked, in about `most` bytes. `own` are secrets that the program was given, which are masked
-/// too.
-pub fn printable(line: &[u8], own: &[Box<str>], most: usize) -> String {
+/// masked, in about `limit` bytes. `secrets` are secrets that the program was given, which are
+/// masked too.
+pub fn printable(line: &[u8], secrets: &[Box<str>], limit: usize) -> String {
     // A longer line is cut first: nobody reads that far, and masking takes time.
-    let line = line.get(..most.saturating_mul(8)).unwrap_or(line);
+    let line = line.get(..limit.saturating_mul(8)).unwrap_or(line);
     let mut plain = without_sequences(&String::from_utf8_lossy(line));
-    for secret in own {
+    for secret in secrets {
         plain = plain.replace(&**secret, "[redacted]");
     }
     Redactor::shared().map_or_else(
         || "[not shown]".to_owned(),
-        |redactor| redactor.text(&plain, most).into_owned(),
+        |redactor| redactor.text(&plain, limit).into_owned(),
     )
 }
 
@@ -33,7 +33,7 @@ fn without_sequences(text: &str) -> String {
                 Some(']') => drop(rest.find(|c| matches!(c, '\u{7}' | '\\'))),
                 _ => {}
             },
-            c if shows(c) => out.push(c),
+            c if is_visible(c) => out.push(c),
             _ => out.push(' '),
         }
     }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_line_is_plain_and_has_no_secrets() {
-        let own = ["hunter2-hunter2".into()];
+        let secrets = ["hunter2-hunter2".into()];
         let cases: [(&[u8], &str); 6] = [
             (b"GITHUB_TOKEN is not set\r\n", "GITHUB_TOKEN is not set"),
             (b"\x1b[31;1mError:\x1b[0m no\tkey\x07", "Error: no key "),
@@ -65,8 +65,11 @@ mod tests {
             ),
         ];
         for (line, expected) in cases {
-            let shown = printable(line, &own, 200);
-            assert!(shown.starts_with(expected), "{shown:?} for {expected:?}");
+            let sanitized = printable(line, &secrets, 200);
+            assert!(
+                sanitized.starts_with(expected),
+                "{sanitized:?} for {expected:?}"
+            );
         }
         assert!(printable(&b"long words ".repeat(10_000), &[], 100).len() < 150);
     }

@@ -15,9 +15,9 @@ pub const BUCKET_SECONDS: u64 = 10;
 /// Number of buckets that are kept: one hour.
 const BUCKETS: u64 = 360;
 /// Number of response times that are kept for each upstream.
-const TIMES: usize = 128;
+const MAX_TIMES: usize = 128;
 /// Maximum number of rules that are counted.
-const RULES: usize = 8192;
+const MAX_RULES: usize = 8192;
 /// Upper bounds of inspection times, in microseconds; a longer time counts as the last.
 const BOUNDS_US: [u32; 16] = [
     5, 10, 15, 25, 40, 60, 100, 160, 250, 400, 650, 1000, 2500, 10_000, 25_000, 250_000,
@@ -26,7 +26,7 @@ const BOUNDS_US: [u32; 16] = [
 /// The collected statistics.
 #[derive(Default)]
 pub(super) struct RecentStats {
-    on: AtomicBool,
+    enabled: AtomicBool,
     stats: Mutex<Stats>,
 }
 
@@ -43,7 +43,7 @@ struct Bucket {
     /// When the bucket began, in buckets since 1970.
     number: u64,
     counts: Counts,
-    judged_within: [u32; BOUNDS_US.len()],
+    duration_counts: [u32; BOUNDS_US.len()],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,7 +91,7 @@ pub struct RuleHits {
 /// The collected statistics of an upstream.
 #[derive(Default)]
 struct UpstreamTimes {
-    last: VecDeque<Duration>,
+    response_times: VecDeque<Duration>,
     calls: u64,
     blocked: u64,
     failed: u64,
@@ -116,39 +116,39 @@ pub struct UpstreamStats {
 pub(super) struct JudgedMessage<'a, R> {
     pub(super) upstream: &'a UpstreamName,
     pub(super) outbound: bool,
-    pub(super) done: &'a str,
+    pub(super) outcome: &'a str,
     /// Number of injection findings.
     pub(super) injection_matches: usize,
     pub(super) rules: R,
-    pub(super) waited: Option<Duration>,
+    pub(super) response_time: Option<Duration>,
 }
 
 impl RecentStats {
     /// Starts collecting.
     pub(super) fn start(&self) {
-        self.on.store(true, Ordering::Relaxed);
+        self.enabled.store(true, Ordering::Relaxed);
     }
 
     /// Adds earlier counts, the oldest first.
     pub(super) fn restore(&self, earlier: impl Iterator<Item = (u64, Counts)>) {
-        let mut felt = self.stats.lock();
+        let mut stats = self.stats.lock();
         for (at, counts) in earlier {
-            felt.bucket(at).counts.add(counts);
+            stats.bucket(at).counts.add(counts);
         }
     }
 
     /// Reports whether statistics are collected.
     pub(super) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Relaxed)
+        self.enabled.load(Ordering::Relaxed)
     }
 
     /// Records the inspection time of a body.
-    pub(super) fn count_duration(&self, took: Duration) {
+    pub(super) fn count_duration(&self, duration: Duration) {
         if !self.is_on() {
             return;
         }
-        let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        let within = BOUNDS_US
+        let micros = u32::try_from(duration.as_micros()).unwrap_or(u32::MAX);
+        let index = BOUNDS_US
             .iter()
             .position(|bound| micros <= *bound)
             .unwrap_or(BOUNDS_US.len() - 1);
@@ -156,52 +156,55 @@ impl RecentStats {
             .stats
             .lock()
             .bucket(now())
-            .judged_within
-            .get_mut(within)
+            .duration_counts
+            .get_mut(index)
         {
             *count = count.saturating_add(1);
         }
     }
 
     /// Counts an inspected message.
-    pub(super) fn count_message<'r>(&self, beat: JudgedMessage<'_, impl Iterator<Item = &'r str>>) {
+    pub(super) fn count_message<'r>(
+        &self,
+        message: JudgedMessage<'_, impl Iterator<Item = &'r str>>,
+    ) {
         if !self.is_on() {
             return;
         }
         let at = now();
-        let mut felt = self.stats.lock();
-        let counts = &mut felt.bucket(at).counts;
-        *(if beat.outbound {
+        let mut stats = self.stats.lock();
+        let counts = &mut stats.bucket(at).counts;
+        *(if message.outbound {
             &mut counts.outbound
         } else {
             &mut counts.inbound
         }) += 1;
-        match beat.done {
+        match message.outcome {
             "block" => counts.blocked += 1,
             "ask" => counts.asked += 1,
             "rewrite" => counts.rewritten += 1,
             _ => {}
         }
-        counts.injections += u32::from(beat.injection_matches > 0);
-        let matches = u32::try_from(beat.injection_matches).unwrap_or(u32::MAX);
+        counts.injections += u32::from(message.injection_matches > 0);
+        let matches = u32::try_from(message.injection_matches).unwrap_or(u32::MAX);
         counts.injection_matches = counts.injection_matches.saturating_add(matches);
-        let times = felt.times(beat.upstream);
-        times.calls += u64::from(beat.outbound);
-        times.blocked += u64::from(beat.done == "block");
-        if let Some(waited) = beat.waited {
-            if times.last.len() >= TIMES {
-                times.last.pop_front();
+        let times = stats.times(message.upstream);
+        times.calls += u64::from(message.outbound);
+        times.blocked += u64::from(message.outcome == "block");
+        if let Some(waited) = message.response_time {
+            if times.response_times.len() >= MAX_TIMES {
+                times.response_times.pop_front();
             }
-            times.last.push_back(waited);
+            times.response_times.push_back(waited);
         }
-        for rule in beat.rules {
-            if felt.rules.len() >= RULES && !felt.rules.contains_key(rule) {
+        for rule in message.rules {
+            if stats.rules.len() >= MAX_RULES && !stats.rules.contains_key(rule) {
                 continue;
             }
-            if !felt.rules.contains_key(rule) {
-                felt.rules.insert(rule.into(), RuleHits::default());
+            if !stats.rules.contains_key(rule) {
+                stats.rules.insert(rule.into(), RuleHits::default());
             }
-            if let Some(hits) = felt.rules.get_mut(rule) {
+            if let Some(hits) = stats.rules.get_mut(rule) {
                 *hits = RuleHits {
                     count: hits.count + 1,
                     last: at,
@@ -216,27 +219,28 @@ impl RecentStats {
         self.count_message(JudgedMessage {
             upstream,
             outbound: true,
-            done: "block",
+            outcome: "block",
             injection_matches: 0,
             rules,
-            waited: None,
+            response_time: None,
         });
     }
 
     /// Counts a failed call.
     pub(super) fn count_failed(&self, upstream: &UpstreamName) {
         if self.is_on() {
-            let mut felt = self.stats.lock();
-            felt.bucket(now()).counts.failed += 1;
-            felt.times(upstream).failed += 1;
+            let mut stats = self.stats.lock();
+            stats.bucket(now()).counts.failed += 1;
+            stats.times(upstream).failed += 1;
         }
     }
 
     /// Returns the buckets of the last hour, the oldest first; those without traffic are omitted.
     pub(super) fn last_hour(&self) -> Vec<StatsBucket> {
-        let mut felt = self.stats.lock();
-        felt.bucket(now());
-        felt.buckets
+        let mut stats = self.stats.lock();
+        stats.bucket(now());
+        stats
+            .buckets
             .iter()
             .filter(|bucket| bucket.counts != Counts::default() || bucket.total() > 0)
             .map(Bucket::snapshot)
@@ -316,7 +320,7 @@ impl Stats {
 
 impl Bucket {
     fn total(&self) -> u32 {
-        self.judged_within
+        self.duration_counts
             .iter()
             .fold(0, |sum, count| sum.saturating_add(*count))
     }
@@ -325,15 +329,15 @@ impl Bucket {
     fn quantile(&self, share: f64) -> Option<u32> {
         let total = self.total();
         let mut sum = 0;
-        let enough = (f64::from(total) * share).ceil();
-        let reached = |count: &u32| {
+        let threshold = (f64::from(total) * share).ceil();
+        let is_reached = |count: &u32| {
             sum += count;
-            f64::from(sum) >= enough
+            f64::from(sum) >= threshold
         };
         let place = self
-            .judged_within
+            .duration_counts
             .iter()
-            .position(reached)
+            .position(is_reached)
             .filter(|_| total > 0)?;
         BOUNDS_US.get(place).copied()
     }
@@ -350,9 +354,9 @@ impl Bucket {
 
 impl UpstreamTimes {
     fn snapshot(&self) -> UpstreamStats {
-        let mut sorted: Vec<Duration> = self.last.iter().copied().collect();
+        let mut sorted: Vec<Duration> = self.response_times.iter().copied().collect();
         sorted.sort_unstable();
-        let within = |percent: usize| {
+        let percentile = |percent: usize| {
             let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
             sorted
                 .get(place)
@@ -368,8 +372,8 @@ impl UpstreamTimes {
             calls,
             blocked,
             failed,
-            p50_ms: within(50),
-            p95_ms: within(95),
+            p50_ms: percentile(50),
+            p95_ms: percentile(95),
         }
     }
 }
@@ -386,18 +390,18 @@ pub(super) fn now() -> u64 {
 mod tests {
     use super::*;
 
-    fn beat<'a, const N: usize>(
+    fn judged_message<'a, const N: usize>(
         upstream: &'a UpstreamName,
-        done: &'a str,
+        outcome: &'a str,
         rules: [&'static str; N],
     ) -> JudgedMessage<'a, std::array::IntoIter<&'static str, N>> {
         JudgedMessage {
             upstream,
             outbound: true,
-            done,
+            outcome,
             injection_matches: 2,
             rules: rules.into_iter(),
-            waited: Some(Duration::from_micros(1500)),
+            response_time: Some(Duration::from_micros(1500)),
         }
     }
 
@@ -405,16 +409,19 @@ mod tests {
     fn what_happens_is_counted_once_it_is_asked_for() {
         let pulse = RecentStats::default();
         let upstream = UpstreamName("u".into());
-        pulse.count_message(beat(&upstream, "block", ["a"]));
+        pulse.count_message(judged_message(&upstream, "block", ["a"]));
         assert!(pulse.last_hour().is_empty() && pulse.rule_hits().is_empty());
         pulse.start();
-        pulse.count_message(beat(&upstream, "block", ["a", "b", "a"]));
+        pulse.count_message(judged_message(&upstream, "block", ["a", "b", "a"]));
         pulse.count_duration(Duration::from_micros(12));
         pulse.count_duration(Duration::from_secs(3));
         pulse.count_failed(&upstream);
         let hour = pulse.last_hour();
-        let all =
-            |of: fn(&Counts) -> u32| hour.iter().map(|moment| of(&moment.counts)).sum::<u32>();
+        let all = |count_of: fn(&Counts) -> u32| {
+            hour.iter()
+                .map(|moment| count_of(&moment.counts))
+                .sum::<u32>()
+        };
         assert_eq!(
             (all(|c| c.outbound), all(|c| c.blocked), all(|c| c.failed)),
             (1, 1, 1)

@@ -8,15 +8,15 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
 
-use crate::config::names_a_secret;
+use crate::config::is_secret_name;
 use crate::message::{Role, Step, Value, ValueKind, hex};
 
 use super::escape::write_quoted;
 
 /// Maximum length of a displayed string, in bytes.
-pub(super) const TEXT_BYTES: usize = 512;
+pub(super) const MAX_TEXT_BYTES: usize = 512;
 /// Maximum size of one message's arguments in the log, in bytes of JSON.
-const ARGUMENTS_BYTES: usize = 8 << 10;
+const MAX_ARGUMENTS_BYTES: usize = 8 << 10;
 /// Minimum length of a masked text for which a digest is shown, in bytes: a shorter text could be
 /// guessed from its digest.
 const DIGEST_FROM_BYTES: usize = 16;
@@ -25,7 +25,7 @@ const DIGEST_FROM_BYTES: usize = 16;
 const TAIL_BYTES: usize = 64;
 
 /// Maximum number of findings whose places are resolved individually.
-const FOLLOWED: usize = 32;
+const MAX_RESOLVED: usize = 32;
 
 /// Patterns of secrets that are recognized by their context. Each alternative takes linear time,
 /// since the engine does not backtrack.
@@ -103,10 +103,10 @@ impl Redactor {
         SHARED.as_ref()
     }
 
-    /// Returns a value without its secrets and without the values at the places `found`; `at` is
+    /// Returns a value without its secrets and without the values at `places`; `at` is
     /// its own place.
-    pub fn masked(&self, value: Value<'_>, at: &str, found: &[&str]) -> String {
-        self.value(value, at, found).json
+    pub fn mask(&self, value: Value<'_>, at: &str, places: &[&str]) -> String {
+        self.value(value, at, places).json
     }
 
     /// Compiles the patterns.
@@ -120,56 +120,60 @@ impl Redactor {
         })
     }
 
-    /// Returns a text without its secrets, cut to `most` bytes.
-    pub fn text<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
+    /// Returns a text without its secrets, cut to `limit` bytes.
+    pub fn text<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
         // Most names are such words, including `npm_install_package`. A token of 24 random letters
         // and digits consists of lower-case letters only once in a billion times.
-        if text.len() <= most.min(64)
+        if text.len() <= limit.min(64)
             && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_' | b'/'))
         {
             return Cow::Borrowed(text);
         }
         // Ids, codes and versions.
-        if text.len() <= most.min(TOO_SHORT_BYTES)
+        if text.len() <= limit.min(TOO_SHORT_BYTES)
             && text
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/' | b'.'))
         {
             return Cow::Borrowed(text);
         }
-        let window = head(text, most.saturating_mul(2) + TAIL_BYTES);
-        let whole = window.len() == text.len();
+        let window = head(text, limit.saturating_mul(2) + TAIL_BYTES);
+        let is_whole = window.len() == text.len();
         let clean = if self.suspects.is_match(window) {
             self.clean(window)
         } else {
             Cow::Borrowed(window)
         };
-        if whole && clean.len() <= most {
+        if is_whole && clean.len() <= limit {
             return clean;
         }
-        let safe = if whole {
+        let safe = if is_whole {
             clean.len()
         } else {
             clean.len().saturating_sub(TAIL_BYTES)
         };
-        format!("{}… ({} bytes)", head(&clean, most.min(safe)), text.len()).into()
+        format!("{}… ({} bytes)", head(&clean, limit.min(safe)), text.len()).into()
     }
 
     fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Ok(patterns) = &*self.patterns else {
-            return mark(text).into();
+            return mask_text(text).into();
         };
         let clean = patterns
             .secrets
-            .replace_all(text, |found: &Captures<'_>| mark(whole_match(found)));
-        let runs = patterns.runs.replace_all(&clean, |found: &Captures<'_>| {
-            let run = whole_match(found);
-            if is_random(run) {
-                mark(run)
-            } else {
-                run.to_owned()
-            }
-        });
+            .replace_all(text, |captures: &Captures<'_>| {
+                mask_text(whole_match(captures))
+            });
+        let runs = patterns
+            .runs
+            .replace_all(&clean, |captures: &Captures<'_>| {
+                let run = whole_match(captures);
+                if is_random(run) {
+                    mask_text(run)
+                } else {
+                    run.to_owned()
+                }
+            });
         match runs {
             Cow::Borrowed(_) => clean,
             Cow::Owned(runs) => Cow::Owned(runs),
@@ -178,9 +182,9 @@ impl Redactor {
 
     /// Returns a value with its shape kept and its strings shortened, without any string that is,
     /// may be or contains a secret, or that has a finding. `at` is the value's pointer from the
-    /// message's root, `found` the pointers of findings.
-    pub(super) fn value(&self, value: Value<'_>, at: &str, found: &[&str]) -> RedactedJson {
-        let covered = found_spans(value, at, found);
+    /// message's root, `places` the pointers of findings.
+    pub(super) fn value(&self, value: Value<'_>, at: &str, places: &[&str]) -> RedactedJson {
+        let hidden_spans = finding_spans(value, at, places);
         let mut writer = Writer {
             out: String::new(),
             open: Vec::new(),
@@ -191,7 +195,7 @@ impl Redactor {
             if role == Role::Key {
                 return;
             }
-            if writer.out.len() > ARGUMENTS_BYTES {
+            if writer.out.len() > MAX_ARGUMENTS_BYTES {
                 writer.left_out += 1;
                 return;
             }
@@ -202,10 +206,10 @@ impl Redactor {
                 Some(Step::Key(key)) => Some(key.as_ref()),
                 _ => None,
             };
-            let is_found = covered
+            let is_found = hidden_spans
                 .iter()
                 .any(|span| span.contains(&value.span().start));
-            let hide = hidden_below.is_some() || is_found || key.is_some_and(names_a_secret);
+            let hide = hidden_below.is_some() || is_found || key.is_some_and(is_secret_name);
             writer.place(
                 path.len(),
                 key.map(|key| self.key(key, is_found)).as_deref(),
@@ -216,7 +220,7 @@ impl Redactor {
                 ValueKind::String => {
                     writer.string(&self.string(&value.str().unwrap_or_default(), hide))
                 }
-                ValueKind::Number if hide => writer.string(&mark(value.raw())),
+                ValueKind::Number if hide => writer.string(&mask_text(value.raw())),
                 ValueKind::Number if value.raw().len() > 40 => {
                     writer.string(&format!("… ({} digits)", value.raw().len()))
                 }
@@ -234,9 +238,9 @@ impl Redactor {
 
     fn string<'t>(&self, text: &'t str, hide: bool) -> Cow<'t, str> {
         if hide && !text.is_empty() {
-            mark(text).into()
+            mask_text(text).into()
         } else {
-            self.text(text, TEXT_BYTES)
+            self.text(text, MAX_TEXT_BYTES)
         }
     }
 
@@ -247,7 +251,7 @@ impl Redactor {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$'));
         if is_found && !ordinary {
-            mark(key).into()
+            mask_text(key).into()
         } else {
             self.text(key, 128)
         }
@@ -256,7 +260,7 @@ impl Redactor {
 
 /// Returns the replacement for a masked text. It contains enough to see that two texts are the
 /// same.
-pub(super) fn mark(text: &str) -> String {
+pub(super) fn mask_text(text: &str) -> String {
     if text.len() < DIGEST_FROM_BYTES {
         return "[redacted]".to_owned();
     }
@@ -266,31 +270,31 @@ pub(super) fn mark(text: &str) -> String {
     )
 }
 
-/// Returns the longest prefix of a text that fits into `most` bytes.
-pub(super) fn head(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most))
+/// Returns the longest prefix of a text that fits into `limit` bytes.
+pub(super) fn head(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit))
         .unwrap_or_default()
 }
 
-fn whole_match<'t>(found: &Captures<'t>) -> &'t str {
-    found.get(0).map_or("", |found| found.as_str())
+fn whole_match<'t>(captures: &Captures<'t>) -> &'t str {
+    captures.get(0).map_or("", |found| found.as_str())
 }
 
 /// Returns the byte ranges of findings within the value at `at`. If there are too many places to
 /// resolve, or one does not exist, returns that of the whole value.
-fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> {
-    let holds = |outer: &str, inner: &str| {
+fn finding_spans(value: Value<'_>, at: &str, places: &[&str]) -> Vec<Range<usize>> {
+    let is_prefix = |outer: &str, inner: &str| {
         inner
             .strip_prefix(outer)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let mut spans = Vec::new();
-    for found in found
+    for place in places
         .iter()
-        .filter(|found| holds(found, at) || holds(at, found))
+        .filter(|found| is_prefix(found, at) || is_prefix(at, found))
     {
-        let span = if spans.len() < FOLLOWED {
-            follow(value, found.strip_prefix(at).unwrap_or_default())
+        let span = if spans.len() < MAX_RESOLVED {
+            resolve_pointer(value, place.strip_prefix(at).unwrap_or_default())
         } else {
             None
         };
@@ -303,7 +307,7 @@ fn found_spans(value: Value<'_>, at: &str, found: &[&str]) -> Vec<Range<usize>> 
 }
 
 /// Returns the byte range of the value that a JSON pointer (RFC 6901) refers to.
-fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
+fn resolve_pointer(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
     let steps = pointer.split('/').skip(1);
     let end = steps
         .into_iter()
@@ -318,7 +322,7 @@ fn follow(from: Value<'_>, pointer: &str) -> Option<Range<usize>> {
 /// Reports whether a run of letters and digits looks random: long hexadecimal, or mixed in a way
 /// that words are not.
 fn is_random(run: &str) -> bool {
-    let count = |wanted: fn(&u8) -> bool| run.bytes().filter(wanted).count();
+    let count = |class: fn(&u8) -> bool| run.bytes().filter(class).count();
     let lower = count(u8::is_ascii_lowercase);
     let upper = count(u8::is_ascii_uppercase);
     let digits = count(u8::is_ascii_digit);
@@ -336,11 +340,11 @@ fn entropy(run: &str) -> f64 {
             *count += 1;
         }
     }
-    let all = run.len() as f64;
+    let total = run.len() as f64;
     counts
         .iter()
         .filter(|count| **count > 0)
-        .map(|count| f64::from(*count) / all)
+        .map(|count| f64::from(*count) / total)
         .map(|share| -share * share.log2())
         .sum()
 }

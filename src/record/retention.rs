@@ -23,11 +23,11 @@ pub struct QuarantineEvent<'a> {
     /// The upstream that sent the message.
     pub upstream: Option<&'a str>,
     /// The person who caused the change, if a person did.
-    pub by: Option<&'a str>,
+    pub person: Option<&'a str>,
     /// The reason, in that person's words.
     pub reason: Option<&'a str>,
     /// How it was delivered: in response to the same `call`, or as a `resource`.
-    pub way: Option<&'static str>,
+    pub delivery: Option<&'static str>,
 }
 
 /// Outcomes of a message in quarantine.
@@ -56,25 +56,25 @@ pub(super) struct StoreCounters {
 }
 
 impl StoreCounters {
-    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
+    pub(super) fn new(maker: &Maker) -> Result<Self, Error> {
         Ok(Self {
-            items: made.counters(table::QUARANTINE_ITEMS)?,
-            records: made.counters(table::EVIDENCE_RECORDS)?,
-            forgotten: made.counters(table::EVIDENCE_FORGOTTEN)?.with(&[]),
+            items: maker.counters(table::QUARANTINE_ITEMS)?,
+            records: maker.counters(table::EVIDENCE_RECORDS)?,
+            forgotten: maker.counters(table::EVIDENCE_FORGOTTEN)?.with(&[]),
             last_retention: Mutex::default(),
         })
     }
 
-    pub(super) fn count(&self, outcome: &str, by: usize) {
-        self.items.with(&[outcome]).inc_by(by as u64);
+    pub(super) fn count(&self, outcome: &str, amount: usize) {
+        self.items.with(&[outcome]).inc_by(amount as u64);
     }
 
     /// Reports whether it is time to check for expired messages again.
     fn is_due(&self) -> bool {
-        let mut looked = self.last_retention.lock();
-        let due = looked.is_none_or(|at| at.elapsed() >= RETENTION_INTERVAL);
+        let mut last = self.last_retention.lock();
+        let due = last.is_none_or(|at| at.elapsed() >= RETENTION_INTERVAL);
         if due {
-            *looked = Some(Instant::now());
+            *last = Some(Instant::now());
         }
         due
     }
@@ -83,10 +83,10 @@ impl StoreCounters {
         let count = |outcome| self.records.with(&[outcome]);
         let forgotten = self.forgotten.clone();
         EvidenceCounts {
-            kept: count("kept"),
+            stored: count("kept"),
             dropped: count("dropped"),
             failed: count("failed"),
-            forgotten,
+            removed: forgotten,
         }
     }
 }
@@ -116,7 +116,7 @@ impl Recorder {
         let Some(quarantine) = &self.stores.quarantine else {
             return false;
         };
-        match quarantine.keep(message) {
+        match quarantine.store(message) {
             Ok(dropped) => {
                 self.metrics.stores.count("kept", 1);
                 self.metrics.stores.count("dropped", dropped);
@@ -142,7 +142,7 @@ impl Recorder {
         }
         if let Some(quarantine) = &self.stores.quarantine {
             match quarantine.forget_old() {
-                Ok(gone) => self.metrics.stores.count("dropped", gone),
+                Ok(removed) => self.metrics.stores.count("dropped", removed),
                 Err(error) => tracing::warn!(%error, "cannot remove expired quarantine items"),
             }
         }

@@ -22,21 +22,21 @@ const VERDICTS: [(Direction, [&str; 3]); 2] = [
 pub(super) struct ByDirection([Histogram; 2]);
 
 impl ByDirection {
-    pub(super) fn new(all: &Histograms) -> Self {
+    pub(super) fn new(histograms: &Histograms) -> Self {
         Self(
             [Direction::Outbound, Direction::Inbound]
-                .map(|direction| all.with(&[direction.name()])),
+                .map(|direction| histograms.with(&[direction.name()])),
         )
     }
 
-    pub(super) fn observe(&self, direction: Direction, took: Duration) {
+    pub(super) fn observe(&self, direction: Direction, duration: Duration) {
         let [outbound, inbound] = &self.0;
         let histogram = if direction == Direction::Outbound {
             outbound
         } else {
             inbound
         };
-        histogram.observe(took.as_secs_f64());
+        histogram.observe(duration.as_secs_f64());
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct UpstreamSeries(ArcSwap<HashMap<UpstreamName, Series>>);
 struct Series {
     /// In the order of [`VERDICTS`].
     messages: [[IntCounter; 3]; 2],
-    waited: Histogram,
+    response_time: Histogram,
 }
 
 impl UpstreamSeries {
@@ -56,17 +56,17 @@ impl UpstreamSeries {
         &self,
         upstreams: impl Iterator<Item = &'u UpstreamName>,
         messages: &Counters,
-        waited: &Histograms,
+        response_times: &Histograms,
     ) {
-        let of = |upstream: &UpstreamName| Series {
+        let series_of = |upstream: &UpstreamName| Series {
             messages: VERDICTS.map(|(direction, verdicts)| {
                 verdicts.map(|verdict| messages.with(&[&*upstream.0, direction.name(), verdict]))
             }),
-            waited: waited.with(&[&*upstream.0]),
+            response_time: response_times.with(&[&*upstream.0]),
         };
         self.0.store(Arc::new(
             upstreams
-                .map(|upstream| (upstream.clone(), of(upstream)))
+                .map(|upstream| (upstream.clone(), series_of(upstream)))
                 .collect(),
         ));
     }
@@ -78,10 +78,10 @@ impl UpstreamSeries {
         upstream: &UpstreamName,
         direction: Direction,
         verdict: &str,
-        waited: Option<f64>,
+        response_time: Option<f64>,
     ) -> bool {
-        let all = self.0.load();
-        let Some(series) = all.get(upstream) else {
+        let series_map = self.0.load();
+        let Some(series) = series_map.get(upstream) else {
             return false;
         };
         let mut counters = VERDICTS
@@ -97,9 +97,9 @@ impl UpstreamSeries {
         });
         let Some(counter) = counter else { return false };
         counter.inc();
-        waited
+        response_time
             .into_iter()
-            .for_each(|seconds| series.waited.observe(seconds));
+            .for_each(|seconds| series.response_time.observe(seconds));
         true
     }
 }

@@ -35,7 +35,7 @@ const QUEUED_JOBS: usize = 8192;
 /// Maximum number of bytes that are queued to be written.
 const QUEUED_BYTES: usize = 16 << 20;
 /// Maximum time to wait until the queue is written.
-const FLUSH: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval at which a caller that needs a place in a full queue tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
@@ -54,7 +54,7 @@ impl Sink {
     /// # Errors
     /// The file cannot be opened for appending, whether or not the log is required.
     pub(super) fn new(config: &AuditConfig, counts: Counts) -> io::Result<Self> {
-        let to = match &config.to {
+        let output = match &config.to {
             None => None,
             Some(to) => {
                 let shared = Arc::new(Shared::default());
@@ -67,7 +67,7 @@ impl Sink {
             }
         };
         Ok(Self {
-            to,
+            to: output,
             required: config.required,
             counts,
         })
@@ -96,14 +96,15 @@ impl Sink {
             return PendingWrite::done();
         };
         let bytes = lines.len();
-        let fits = shared.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
-        let (who, told) = if self.required {
+        let has_room =
+            shared.queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= QUEUED_BYTES;
+        let (sender, receiver) = if self.required {
             Some(oneshot::channel()).unzip()
         } else {
             (None, None)
         };
-        if !fits || jobs.push(Job::Lines(lines, count, who)).is_err() {
-            shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        if !has_room || jobs.push(Job::Lines(lines, count, sender)).is_err() {
+            shared.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
             shared.dropped.fetch_add(count, Ordering::Relaxed);
             self.counts.dropped.inc_by(count);
             return if self.required {
@@ -112,7 +113,7 @@ impl Sink {
                 PendingWrite::done()
             };
         }
-        told.map_or_else(PendingWrite::done, PendingWrite::pending)
+        receiver.map_or_else(PendingWrite::done, PendingWrite::pending)
     }
 
     /// Reopens the file after it was moved away.
@@ -134,7 +135,7 @@ impl Sink {
         let Some((jobs, _)) = &self.to else { return };
         let (done, wait) = sync_channel(1);
         let mut job = Job::Flush(done);
-        let deadline = Instant::now() + FLUSH;
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
         while let Err(TrySendError::Full(again)) = jobs.push(job) {
             if Instant::now() >= deadline {
                 break;
@@ -148,7 +149,7 @@ impl Sink {
         {
             tracing::warn!(
                 "the audit log did not accept all lines within {} s",
-                FLUSH.as_secs()
+                FLUSH_TIMEOUT.as_secs()
             );
         }
     }
@@ -166,9 +167,9 @@ fn full() -> io::Error {
 
 /// Returns the line that records that a log was opened or continues in another file: how it relates
 /// to the existing lines, and how many bytes before it belong to no line.
-fn opened(how: &str, torn_bytes: u64) -> String {
-    let found = matches!(how, "after_cut" | "after_foreign" | "after_deletion");
-    let severity = if found {
+fn opened_line(how: &str, torn_bytes: u64) -> String {
+    let is_tampering = matches!(how, "after_cut" | "after_foreign" | "after_deletion");
+    let severity = if is_tampering {
         Severity::Critical
     } else {
         Severity::Info
@@ -182,7 +183,7 @@ fn opened(how: &str, torn_bytes: u64) -> String {
 }
 
 /// Returns the line that records that lines are missing from the log.
-fn lost(reason: &str, lines: u64) -> String {
+fn lost_line(reason: &str, lines: u64) -> String {
     LogLost {
         reason: reason.into(),
         lines,

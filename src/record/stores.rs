@@ -31,19 +31,19 @@ pub use writer::EvidenceCounts;
 
 /// What the keys of the quarantine are used for.
 const QUARANTINE: KeyUse = KeyUse {
-    of: "the quarantine",
+    store_name: "the quarantine",
     option: "`key` under `[quarantine]`",
     file: "quarantine.key",
 };
 /// What the keys of the evidence store are used for.
 const EVIDENCE: KeyUse = KeyUse {
-    of: "the evidence store",
+    store_name: "the evidence store",
     option: "`key` under `[evidence]`",
     file: "evidence.key",
 };
 
 /// Maximum time to write the rest of the evidence when the process ends.
-const FLUSH: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The stores of a gate.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ impl Stores {
     /// Waits until all offered messages are written.
     pub(super) fn flush(&self) {
         if let Some(evidence) = &self.evidence {
-            evidence.flush(FLUSH);
+            evidence.flush(FLUSH_TIMEOUT);
         }
     }
 }

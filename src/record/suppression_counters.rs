@@ -14,15 +14,15 @@ pub(super) struct SuppressionCounters {
     findings: Counters,
     states: Gauges,
     /// When each suppression expires.
-    ends: Mutex<Vec<SystemTime>>,
+    expiry_times: Mutex<Vec<SystemTime>>,
 }
 
 impl SuppressionCounters {
-    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
+    pub(super) fn new(maker: &Maker) -> Result<Self, Error> {
         Ok(Self {
-            findings: made.counters(table::SUPPRESSED)?,
-            states: made.gauges(table::SUPPRESSIONS)?,
-            ends: Mutex::default(),
+            findings: maker.counters(table::SUPPRESSED)?,
+            states: maker.gauges(table::SUPPRESSIONS)?,
+            expiry_times: Mutex::default(),
         })
     }
 
@@ -31,7 +31,7 @@ impl SuppressionCounters {
         all.iter()
             .flat_map(|one| &one.rules)
             .for_each(|rule| drop(self.findings.with(&[rule])));
-        *self.ends.lock() = all.iter().map(|one| one.until.ends).collect();
+        *self.expiry_times.lock() = all.iter().map(|one| one.until.end).collect();
     }
 
     /// Counts a suppressed match of this rule.
@@ -42,9 +42,12 @@ impl SuppressionCounters {
     /// Sets the numbers of active and expired suppressions.
     pub(super) fn refresh(&self) {
         let now = SystemTime::now();
-        let ends = self.ends.lock();
-        let expired = ends.iter().filter(|ends| **ends <= now).count();
-        for (state, count) in [("active", ends.len() - expired), ("expired", expired)] {
+        let expiry_times = self.expiry_times.lock();
+        let expired = expiry_times.iter().filter(|ends| **ends <= now).count();
+        for (state, count) in [
+            ("active", expiry_times.len() - expired),
+            ("expired", expired),
+        ] {
             self.states
                 .with(&[state])
                 .set(i64::try_from(count).unwrap_or(i64::MAX));

@@ -1,5 +1,5 @@
-//! Every metric, its labels and what it means: the one place that names them. The exposition, the reference page, the
-//! dashboard and the alert rules follow from it (`cli/metrics`).
+//! Every metric, its labels and what it means: the one place that names them. The exposition, the
+//! reference page, the dashboard and the alert rules follow from it (`cli/metrics`).
 
 use super::approval::{OUTCOMES, WAYS};
 use super::label::Values::{Fixed, Given, Named};

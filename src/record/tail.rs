@@ -12,26 +12,26 @@ use super::entry::event::{Event as _, Judged};
 use super::entry::member;
 
 /// Maximum number of lines that are kept.
-const LINES: usize = 2000;
+const MAX_LINES: usize = 2000;
 /// Maximum number of bytes of lines that are kept.
-const BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 /// Maximum number of lines of one [`TailBatch`].
-const BATCH: usize = 500;
+const MAX_BATCH_LINES: usize = 500;
 
 /// A handle for the most recent audit lines; clones share the lines.
 #[derive(Clone)]
 pub struct AuditTail(Arc<TailState>);
 
 struct TailState {
-    kept: Mutex<TailLine>,
+    buffer: Mutex<TailBuffer>,
     /// The number of the next line.
-    told: watch::Sender<u64>,
-    keeps: AtomicBool,
+    progress: watch::Sender<u64>,
+    always_keeps: AtomicBool,
 }
 
 /// The lines; the last one has the number before `next`.
 #[derive(Default)]
-struct TailLine {
+struct TailBuffer {
     lines: VecDeque<Arc<str>>,
     bytes: usize,
     next: u64,
@@ -40,7 +40,7 @@ struct TailLine {
 /// Reads lines as they arrive.
 pub struct TailReader {
     shared: Arc<TailState>,
-    told: watch::Receiver<u64>,
+    progress: watch::Receiver<u64>,
     next: u64,
 }
 
@@ -58,9 +58,9 @@ pub struct TailBatch {
 impl Default for AuditTail {
     fn default() -> Self {
         Self(Arc::new(TailState {
-            kept: Mutex::default(),
-            told: watch::Sender::new(0),
-            keeps: AtomicBool::new(false),
+            buffer: Mutex::default(),
+            progress: watch::Sender::new(0),
+            always_keeps: AtomicBool::new(false),
         }))
     }
 }
@@ -68,64 +68,64 @@ impl Default for AuditTail {
 impl AuditTail {
     /// Keeps lines from now on even while there are no readers, so that later ones receive earlier
     /// lines.
-    pub fn keep(&self) {
-        self.0.keeps.store(true, Ordering::Relaxed);
+    pub fn start_keeping(&self) {
+        self.0.always_keeps.store(true, Ordering::Relaxed);
     }
 
     /// Adds earlier lines, if there are no lines yet.
     pub fn seed<'l>(&self, lines: impl Iterator<Item = &'l str>) {
         let next = {
-            let mut kept = self.0.kept.lock();
-            if kept.next > 0 {
+            let mut buffer = self.0.buffer.lock();
+            if buffer.next > 0 {
                 return;
             }
-            lines.for_each(|line| kept.add(line));
-            kept.next
+            lines.for_each(|line| buffer.add(line));
+            buffer.next
         };
-        self.0.told.send_replace(next);
+        self.0.progress.send_replace(next);
     }
 
     /// Reports whether there are readers. For them, lines are created even if there is no log.
     pub(super) fn is_watched(&self) -> bool {
-        self.0.told.receiver_count() > 0
+        self.0.progress.receiver_count() > 0
     }
 
     /// Adds lines, each of which ends in a line feed.
     pub(super) fn push(&self, lines: &str) {
-        if !self.0.keeps.load(Ordering::Relaxed) && !self.is_watched() {
+        if !self.0.always_keeps.load(Ordering::Relaxed) && !self.is_watched() {
             return;
         }
         let next = {
-            let mut kept = self.0.kept.lock();
+            let mut buffer = self.0.buffer.lock();
             lines
                 .lines()
                 .filter(|line| !line.is_empty())
-                .for_each(|line| kept.add(line));
-            kept.next
+                .for_each(|line| buffer.add(line));
+            buffer.next
         };
-        self.0.told.send_replace(next);
+        self.0.progress.send_replace(next);
     }
 
     /// Returns the first available line of the inspection with this id.
-    pub fn judged(&self, audit: &str) -> Option<Arc<str>> {
-        let of_it = format!(r#""{}":"{audit}""#, member::audit::NAME);
-        let judged = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
+    pub fn find_judged(&self, audit: &str) -> Option<Arc<str>> {
+        let id_member = format!(r#""{}":"{audit}""#, member::audit::NAME);
+        let event_member = format!(r#""{}":"{}""#, member::event::NAME, Judged::EVENT);
         self.0
-            .kept
+            .buffer
             .lock()
             .lines
             .iter()
-            .find(|line| line.contains(&judged) && line.contains(&of_it))
+            .find(|line| line.contains(&event_member) && line.contains(&id_member))
             .cloned()
     }
 
     /// Returns a reader that starts `back` lines before the end.
     pub fn watch(&self, back: usize) -> TailReader {
-        let told = self.0.told.subscribe();
-        let next = self.0.kept.lock().next.saturating_sub(back as u64);
+        let progress = self.0.progress.subscribe();
+        let next = self.0.buffer.lock().next.saturating_sub(back as u64);
         TailReader {
             shared: self.0.clone(),
-            told,
+            progress,
             next,
         }
     }
@@ -133,16 +133,16 @@ impl AuditTail {
 
 impl TailState {}
 
-impl TailLine {
+impl TailBuffer {
     fn add(&mut self, line: &str) {
         self.next += 1;
         self.bytes += line.len();
         self.lines.push_back(line.into());
-        while self.lines.len() > LINES || self.bytes > BYTES {
-            let Some(gone) = self.lines.pop_front() else {
+        while self.lines.len() > MAX_LINES || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.lines.pop_front() else {
                 break;
             };
-            self.bytes -= gone.len();
+            self.bytes -= oldest.len();
         }
     }
 
@@ -156,23 +156,29 @@ impl TailReader {
     /// will be no more.
     pub async fn next(&mut self) -> Option<TailBatch> {
         loop {
-            if let Some(batch) = self.now() {
+            if let Some(batch) = self.take_available() {
                 return Some(batch);
             }
-            self.told.changed().await.ok()?;
+            self.progress.changed().await.ok()?;
         }
     }
 
     /// Returns the lines that were not read yet, if there are any.
-    pub fn now(&mut self) -> Option<TailBatch> {
-        self.told.mark_unchanged();
-        let kept = self.shared.kept.lock();
+    pub fn take_available(&mut self) -> Option<TailBatch> {
+        self.progress.mark_unchanged();
+        let buffer = self.shared.buffer.lock();
         // There is nothing to miss before the very first line.
-        let first = kept.first().max(self.next);
+        let first = buffer.first().max(self.next);
         let missed = first - self.next;
-        let skip = usize::try_from(first - kept.first()).unwrap_or(usize::MAX);
-        let lines: Vec<_> = kept.lines.iter().skip(skip).take(BATCH).cloned().collect();
-        drop(kept);
+        let skip = usize::try_from(first - buffer.first()).unwrap_or(usize::MAX);
+        let lines: Vec<_> = buffer
+            .lines
+            .iter()
+            .skip(skip)
+            .take(MAX_BATCH_LINES)
+            .cloned()
+            .collect();
+        drop(buffer);
         self.next = first + lines.len() as u64;
         (!lines.is_empty()).then_some(TailBatch {
             missed,
@@ -194,28 +200,28 @@ mod tests {
     fn nothing_is_kept_for_nobody() {
         let live = AuditTail::default();
         live.push("one\n");
-        assert_eq!(live.watch(10).now(), None);
-        live.keep();
+        assert_eq!(live.watch(10).take_available(), None);
+        live.start_keeping();
         live.push("two\nthree\n");
         let mut watch = live.watch(10);
-        let batch = watch.now().unwrap();
+        let batch = watch.take_available().unwrap();
         assert_eq!(
             (texts(&batch), batch.missed, batch.first),
             (vec!["two", "three"], 0, 0)
         );
-        assert_eq!(watch.now(), None);
-        assert_eq!(texts(&live.watch(1).now().unwrap()), ["three"]);
+        assert_eq!(watch.take_available(), None);
+        assert_eq!(texts(&live.watch(1).take_available().unwrap()), ["three"]);
     }
 
     #[test]
     fn earlier_lines_come_before_all_others_or_not_at_all() {
         let live = AuditTail::default();
         live.seed(["one", "two"].into_iter());
-        live.keep();
+        live.start_keeping();
         live.push("three\n");
         live.seed(["late"].into_iter());
         assert_eq!(
-            texts(&live.watch(10).now().unwrap()),
+            texts(&live.watch(10).take_available().unwrap()),
             ["one", "two", "three"]
         );
     }
@@ -225,17 +231,17 @@ mod tests {
         let live = AuditTail::default();
         let mut watch = live.watch(0);
         assert!(live.is_watched());
-        for number in 0..LINES + 7 {
+        for number in 0..MAX_LINES + 7 {
             live.push(&format!("{number}\n"));
         }
-        let batch = watch.now().unwrap();
+        let batch = watch.take_available().unwrap();
         assert_eq!(
             (batch.missed, batch.first, batch.lines.len()),
-            (7, 7, BATCH)
+            (7, 7, MAX_BATCH_LINES)
         );
         assert_eq!(texts(&batch)[0], "7");
-        let batch = watch.now().unwrap();
-        assert_eq!((batch.missed, batch.first), (0, 7 + BATCH as u64));
+        let batch = watch.take_available().unwrap();
+        assert_eq!((batch.missed, batch.first), (0, 7 + MAX_BATCH_LINES as u64));
         drop(watch);
         assert!(!live.is_watched());
     }
@@ -243,12 +249,12 @@ mod tests {
     #[test]
     fn bytes_are_bounded_too() {
         let live = AuditTail::default();
-        live.keep();
-        let long = "x".repeat(BYTES / 4);
+        live.start_keeping();
+        let long = "x".repeat(MAX_BYTES / 4);
         (0..9).for_each(|_| live.push(&format!("{long}\n")));
-        let kept = live.0.kept.lock();
+        let buffer = live.0.buffer.lock();
         assert_eq!(
-            (kept.lines.len(), kept.bytes <= BYTES, kept.next),
+            (buffer.lines.len(), buffer.bytes <= MAX_BYTES, buffer.next),
             (4, true, 9)
         );
     }
@@ -258,11 +264,11 @@ mod tests {
         let live = AuditTail::default();
         let mut watch = live.watch(0);
         let other = live.clone();
-        let told = tokio::spawn(async move {
+        let writer = tokio::spawn(async move {
             tokio::task::yield_now().await;
             other.push("late\n");
         });
         assert_eq!(texts(&watch.next().await.unwrap()), ["late"]);
-        told.await.unwrap();
+        writer.await.unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::*;
-use crate::config::{AuditTo, ChangeClass, Keeps, PolicyConfig, Suppression};
+use crate::config::{AuditTo, ChangeClass, EvidenceLevel, PolicyConfig, Suppression};
 use crate::detect::Surface;
 use crate::document::{Day, Fault};
 use crate::inspect::{
@@ -90,7 +90,7 @@ fn context(asked: &[(&str, &str, Option<&str>)]) -> Context {
     });
     Context {
         session: SessionId::new("the-session"),
-        asked: asked.collect(),
+        requests: asked.collect(),
         ..Context::new(
             AgentName("claude".into()),
             UpstreamName("files".into()),
@@ -153,9 +153,9 @@ fn judge(
     inspection: &Inspection,
 ) -> io::Result<()> {
     let evidence = if mode == Mode::Observe {
-        Keeps::None
+        EvidenceLevel::None
     } else {
-        Keeps::Redacted
+        EvidenceLevel::Redacted
     };
     told.recorder.record(Event::Judged {
         audit: AuditId(uuid::Uuid::nil()),
@@ -166,8 +166,8 @@ fn judge(
         mode,
         evidence,
         rules: "9f3c",
-        took: Duration::from_micros(42),
-        waited: (direction == Direction::Inbound).then(|| Duration::from_millis(12)),
+        inspection_time: Duration::from_micros(42),
+        response_time: (direction == Direction::Inbound).then(|| Duration::from_millis(12)),
     })
 }
 
@@ -287,15 +287,15 @@ fn lines_of_every_event() {
             outcome: "asked",
             way: "none",
             scope: None,
-            by: None,
-            took: None,
+            approver: None,
+            duration: None,
         };
         let answered = Approval {
             outcome: "approved",
             way: "console",
             scope: Some("once"),
-            by: Some("ann\u{202e}"),
-            took: Some(Duration::from_secs(3)),
+            approver: Some("ann\u{202e}"),
+            duration: Some(Duration::from_secs(3)),
             audit: None,
             ..asked
         };
@@ -320,7 +320,7 @@ fn lines_of_every_event() {
         let list = Event::Overlaid {
             context: &plain,
             policy: "default",
-            told_bytes: 900,
+            received_bytes: 900,
             shown_bytes: 700,
         };
         told.recorder.record(list).unwrap();
@@ -455,16 +455,16 @@ fn a_required_log_that_fails_refuses_the_call() {
     let context = context(&[]);
     let clean = inspection(Verdict::Pass, vec![]);
     let event = || Event::Judged {
-        audit: AuditId::make(),
+        audit: AuditId::generate(),
         direction: Direction::Outbound,
         context: &context,
         message: &one,
         inspection: &clean,
         mode: Mode::Enforce,
-        evidence: Keeps::Redacted,
+        evidence: EvidenceLevel::Redacted,
         rules: "9f3c",
-        took: Duration::ZERO,
-        waited: None,
+        inspection_time: Duration::ZERO,
+        response_time: None,
     };
     let recorder = full(true);
     assert_eq!(
@@ -495,7 +495,11 @@ fn rule_sets() -> (crate::rules::RuleSet, crate::rules::RuleSet) {
         std::fs::write(folder.path().join(format!("{direction}.toml")), text).unwrap();
     }
     let library = Library::load(false, &[folder.path().to_owned()]).unwrap();
-    let set = |direction| library.rule_set(direction, &PolicyConfig::default()).unwrap();
+    let set = |direction| {
+        library
+            .rule_set(direction, &PolicyConfig::default())
+            .unwrap()
+    };
     (set(Direction::Outbound), set(Direction::Inbound))
 }
 
@@ -505,7 +509,7 @@ fn every_rule_counts_from_zero() {
     let (outbound, inbound) = rule_sets();
     let watched = UpstreamName("watched".into());
     let enforced = UpstreamName("files".into());
-    told.recorder.rules_in_force(&[
+    told.recorder.announce_rules(&[
         UpstreamRules {
             upstream: &enforced,
             mode: Mode::Enforce,
@@ -586,13 +590,13 @@ fn the_table_names_every_metric_and_nothing_else() {
     let told = test_recorder(false);
     let (outbound, inbound) = rule_sets();
     let files = UpstreamName("files".into());
-    told.recorder.rules_in_force(&[UpstreamRules {
+    told.recorder.announce_rules(&[UpstreamRules {
         upstream: &files,
         mode: Mode::Enforce,
         outbound: &outbound,
         inbound: &inbound,
     }]);
-    told.recorder.suppressions(&[Arc::new(Suppression {
+    told.recorder.set_suppressions(&[Arc::new(Suppression {
         rules: ["fork-bomb".into()].into(),
         upstream: None,
         tool: None,
@@ -610,10 +614,10 @@ fn the_table_names_every_metric_and_nothing_else() {
         outcome: "renewed",
         error: None,
         expires_unix: Some(4_000_000_000),
-        owed: 0,
+        required_logins: 0,
     };
     told.recorder.record(Event::Login(&login)).unwrap();
-    told.recorder.upstream_is_up(&files, true);
+    told.recorder.set_upstream_up(&files, true);
     let text = told.recorder.metrics_text();
     for metric in METRICS {
         let (name, kind) = (

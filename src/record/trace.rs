@@ -20,14 +20,14 @@ use crate::protocol::trace::{
 use crate::protocol::{AgentTransport, Call, CallError, CallKind, Context, Trace, headers};
 
 /// Maximum number of findings in a span.
-const FINDINGS: usize = 32;
+const MAX_FINDINGS: usize = 32;
 /// Replaces a method or a name that is not valid.
 const OTHER: &str = "_OTHER";
 
 impl Recorder {
     /// Returns the trace that a call over HTTP belongs to, like [`Self::trace`].
-    pub fn trace_of(&self, call: &Call) -> Option<Arc<Trace>> {
-        let CallKind::Send(message) = &call.ask else {
+    pub fn trace_call(&self, call: &Call) -> Option<Arc<Trace>> {
+        let CallKind::Send(message) = &call.kind else {
             return None;
         };
         self.trace(&call.context, &call.headers, message)
@@ -43,50 +43,50 @@ impl Recorder {
     ) -> Option<Arc<Trace>> {
         let TraceHeaders {
             parent,
-            carrier: linked,
+            carrier: links,
         } = TraceHeaders::extract(headers, message);
-        let outlets = self.exporters.get();
-        let (id, to) = match (&parent, outlets) {
+        let exporters = self.exporters.get();
+        let (id, exporter) = match (&parent, exporters) {
             (Some(parent), Some(outlets)) => (
                 parent.trace,
                 outlets.spans.as_ref().filter(|_| parent.sampled),
             ),
             (None, Some(outlets)) if outlets.spans.is_some() => {
-                let id = TraceId::make();
-                (id, outlets.sampled(id))
+                let id = TraceId::generate();
+                (id, outlets.sampling_exporter(id))
             }
-            _ => return parent.map(|parent| Arc::new(Trace::passing(&parent))),
+            _ => return parent.map(|parent| Arc::new(Trace::unrecorded(&parent))),
         };
-        let asks = message
+        let has_request = message
             .envelopes()
             .iter()
             .any(|envelope| envelope.method().is_some());
-        let Some(to) = to.filter(|_| asks) else {
-            return parent.map(|parent| Arc::new(Trace::passing(&parent)));
+        let Some(span_exporter) = exporter.filter(|_| has_request) else {
+            return parent.map(|parent| Arc::new(Trace::unrecorded(&parent)));
         };
         let mut span = Span::begin(
             id,
-            SpanId::make(),
+            SpanId::generate(),
             SpanKind::Server,
             &self.audit.name(&name(message)),
         );
         if let Some(parent) = parent {
             span.parent = Some(parent.span);
-            span.state = self.shown_state(&parent);
+            span.state = self.safe_state(&parent);
         }
-        span.links = linked
+        span.links = links
             .into_iter()
             .map(|linked| Parent {
-                state: self.shown_state(&linked),
+                state: self.safe_state(&linked),
                 ..linked
             })
             .collect();
         span.add(self.attributes(context, message));
-        Some(Arc::new(Trace::start(span, to.clone())))
+        Some(Arc::new(Trace::start(span, span_exporter.clone())))
     }
 
     /// Returns a `tracestate`, unless something in it would be masked in the audit log.
-    fn shown_state(&self, parent: &Parent) -> Option<Box<str>> {
+    fn safe_state(&self, parent: &Parent) -> Option<Box<str>> {
         parent
             .state
             .clone()
@@ -99,8 +99,8 @@ impl Recorder {
         if let Some(envelope) = message.single() {
             let method = envelope.method().unwrap_or_default();
             out.push((member::method::NAME, text(method)));
-            let named = headers::named(message, envelope);
-            match (method, named) {
+            let object_name = headers::target_name(message, envelope);
+            match (method, object_name) {
                 ("tools/call", Some(tool)) => {
                     out.push((member::operation::NAME, "execute_tool".into()));
                     out.push((member::tool::NAME, text(&tool)));
@@ -118,10 +118,10 @@ impl Recorder {
         if let Some(session) = &context.session {
             out.push((member::session::NAME, session.digest().into()));
         }
-        if let Some(carrier) = context.wire.carrier {
+        if let Some(carrier) = context.wire.transport {
             out.push((member::transport::NAME, carrier.transport().into()));
         }
-        if context.wire.carrier == Some(AgentTransport::Http) {
+        if context.wire.transport == Some(AgentTransport::Http) {
             out.push(("network.protocol.name", "http".into()));
         }
         out.push((member::agent::NAME, (&*context.agent.0).into()));
@@ -130,7 +130,7 @@ impl Recorder {
     }
 
     /// Records an inspected body in the spans of its call.
-    pub(super) fn judged_in_trace(&self, body: &Body<'_>, items: &[Item<'_>]) {
+    pub(super) fn trace_judged(&self, body: &Body<'_>, items: &[Item<'_>]) {
         let Some(trace) = body
             .context
             .trace
@@ -139,40 +139,41 @@ impl Recorder {
         else {
             return;
         };
-        let took = body.took.unwrap_or_default();
+        let took = body.inspection_time.unwrap_or_default();
         let now = SystemTime::now();
         let findings = items.iter().flat_map(|item| item.findings.iter().copied());
-        let notes = findings
-            .take(FINDINGS)
-            .map(|finding| finding_note(finding, now))
+        let events = findings
+            .take(MAX_FINDINGS)
+            .map(|finding| finding_event(finding, now))
             .collect();
         let worst = items
             .iter()
             .find(|item| item.verdict == "block")
             .or(items.iter().find(|item| item.verdict != "pass"));
-        let mut tells: Vec<Attribute> =
+        let mut attributes: Vec<Attribute> =
             vec![(member::audit::NAME, body.audit.to_string().as_str().into())];
-        tells.push((
+        attributes.push((
             member::verdict::NAME,
             worst.map_or("pass", |item| item.outcome(body.mode)).into(),
         ));
         if let Some(worst) = worst.filter(|worst| worst.outcome(body.mode) != worst.verdict) {
-            tells.push((member::would::NAME, worst.verdict.into()));
+            attributes.push((member::would::NAME, worst.verdict.into()));
         }
         let rule = worst.and_then(|item| item.refused_by);
         if let (Some(rule), "block") = (rule, worst.map_or("pass", |item| item.outcome(body.mode)))
         {
-            tells.push((member::rule::NAME, rule.as_str().into()));
+            attributes.push((member::rule::NAME, rule.as_str().into()));
             trace.add_attributes([(member::rule::NAME, rule.as_str().into())]);
-            trace.fails("blocked");
+            trace.record_error("blocked");
         }
         let name = match body.direction {
             Direction::Outbound => "judge outbound",
             Direction::Inbound => "judge inbound",
         };
-        if let (Some(waited), true) = (body.waited, items.iter().any(|item| item.is_answer)) {
+        if let (Some(waited), true) = (body.response_time, items.iter().any(|item| item.is_answer))
+        {
             let upstream = vec![(member::upstream::NAME, (&*body.context.upstream.0).into())];
-            trace.part(
+            trace.export_part(
                 SpanKind::Client,
                 "call upstream",
                 waited + took,
@@ -181,25 +182,25 @@ impl Recorder {
                 vec![],
             );
         }
-        trace.part(SpanKind::Internal, name, took, took, tells, notes);
+        trace.export_part(SpanKind::Internal, name, took, took, attributes, events);
         if body.direction == Direction::Inbound {
             items
                 .iter()
                 .filter(|item| item.is_answer)
-                .for_each(|item| answered(trace, item));
+                .for_each(|item| trace_answer_error(trace, item));
         }
     }
 
     /// Records a failed call in its span.
-    pub(super) fn failed_in_trace(&self, context: &Context, error: &CallError) {
+    pub(super) fn trace_failure(&self, context: &Context, error: &CallError) {
         if let Some(trace) = &context.trace {
             trace.add_attributes([(member::side::NAME, error.side().name().into())]);
-            trace.fails(error.name());
+            trace.record_error(error.name());
         }
     }
 
     /// Records an approval request in the span of its call.
-    pub(super) fn asked_in_trace(&self, approval: &Approval<'_>) {
+    pub(super) fn trace_approval(&self, approval: &Approval<'_>) {
         let Some(trace) = &approval.context.trace else {
             return;
         };
@@ -212,19 +213,19 @@ impl Recorder {
             approval.outcome,
             "denied" | "expired" | "cancelled" | "nobody"
         ) {
-            trace.fails(approval.outcome);
+            trace.record_error(approval.outcome);
         }
-        if let Some(took) = approval.took {
-            let tells = vec![
+        if let Some(took) = approval.duration {
+            let attributes = vec![
                 (member::outcome::NAME, approval.outcome.into()),
                 (member::way::NAME, approval.way.into()),
             ];
-            trace.part(
+            trace.export_part(
                 SpanKind::Internal,
                 "ask a person",
                 took,
                 took,
-                tells,
+                attributes,
                 vec![],
             );
         }
@@ -232,15 +233,15 @@ impl Recorder {
 }
 
 /// Records a call that was refused without inspection, since it was refused before.
-pub(super) fn refused_again(context: &Context, rule: &str) {
+pub(super) fn trace_repeated_refusal(context: &Context, rule: &str) {
     if let Some(trace) = &context.trace {
         trace.add_attributes([(member::rule::NAME, rule.into())]);
-        trace.fails("blocked");
+        trace.record_error("blocked");
     }
 }
 
 /// Records the error that the upstream reports.
-fn answered(trace: &Trace, item: &Item<'_>) {
+fn trace_answer_error(trace: &Trace, item: &Item<'_>) {
     match (item.kind, item.body) {
         ("error", body) => {
             let code = body
@@ -248,21 +249,21 @@ fn answered(trace: &Trace, item: &Item<'_>) {
                 .map(|code| code.raw())
                 .filter(|code| code.parse::<i64>().is_ok());
             trace.add_attributes(code.map(|code| (member::status::NAME, code.into())));
-            trace.fails(code.unwrap_or(OTHER));
+            trace.record_error(code.unwrap_or(OTHER));
         }
         (_, Some(result))
             if result
                 .get("isError")
                 .is_some_and(|is_error| is_error.raw() == "true") =>
         {
-            trace.fails("tool_error")
+            trace.record_error("tool_error")
         }
         _ => {}
     }
 }
 
-fn finding_note(finding: &Finding, at: SystemTime) -> SpanEvent {
-    let tells: Vec<Attribute> = vec![
+fn finding_event(finding: &Finding, at: SystemTime) -> SpanEvent {
+    let attributes: Vec<Attribute> = vec![
         (finding::rule::NAME, finding.rule.as_str().into()),
         (finding::severity::NAME, finding.severity.name().into()),
         (finding::action::NAME, finding.action.name().into()),
@@ -271,7 +272,7 @@ fn finding_note(finding: &Finding, at: SystemTime) -> SpanEvent {
     SpanEvent {
         name: "lychgate.finding",
         at,
-        tells,
+        attributes,
     }
 }
 
@@ -285,7 +286,7 @@ fn name(message: &Message) -> String {
         .method()
         .filter(|method| is_name(method))
         .unwrap_or(OTHER);
-    let named = headers::named(message, envelope)
+    let named = headers::target_name(message, envelope)
         .filter(|_| matches!(method, "tools/call" | "prompts/get"));
     match named.filter(|name| is_name(name)) {
         Some(name) => format!("{method} {name}"),

@@ -11,8 +11,8 @@ pub(super) struct UninspectedCounters(Counters);
 
 impl UninspectedCounters {
     /// Creates the counters, all at zero.
-    pub(super) fn new(made: &Maker) -> Result<Self, Error> {
-        made.counters(table::UNINSPECTED).map(Self)
+    pub(super) fn new(maker: &Maker) -> Result<Self, Error> {
+        maker.counters(table::UNINSPECTED).map(Self)
     }
 
     /// Counts the parts of a body that were not inspected.

@@ -26,7 +26,7 @@ pub use report::{FileSummary, Flaw, Kind, Report, TornLine};
 use walk::Walk;
 
 /// Number of attempts to open the files, since one may be compressed or removed in the meantime.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// What a log is verified against.
 #[derive(Debug, Default)]
@@ -41,77 +41,83 @@ pub struct TrustAnchors {
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn verify(log: &Path, against: &TrustAnchors) -> io::Result<Report> {
+pub fn verify(log: &Path, trust_anchors: &TrustAnchors) -> io::Result<Report> {
     if log.is_dir() {
-        let told = format!(
+        let message = format!(
             "`{}` is a folder; pass the path of the log in it",
             log.display()
         );
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
     }
     // Checkpoints are read first: a log that is being written can then only have more lines than
     // they cover.
     let mut report = Report::default();
-    let noted = KnownDigests::read(log, against, &mut report)?;
-    let mut walk = Walk::new(noted, report);
+    let digests = KnownDigests::read(log, trust_anchors, &mut report)?;
+    let mut walk = Walk::new(digests, report);
     let mut files = open_all(log)?;
     files.sort_by_key(|(first, ..)| *first);
     for (_, path, mut lines) in files {
         walk.file(&path, &mut lines)?;
     }
-    Ok(walk.end(log))
+    Ok(walk.finish(log))
 }
 
 /// Opens all files of the log and determines where in the chain each one begins. Files without a
 /// link are not part of it, except for the log itself.
 fn open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
-    let mut tries = 0;
+    let mut attempts = 0;
     loop {
-        tries += 1;
+        attempts += 1;
         match try_open_all(log) {
             Err(error)
-                if error.kind() == io::ErrorKind::NotFound && tries < TRIES && log.exists() => {}
+                if error.kind() == io::ErrorKind::NotFound
+                    && attempts < MAX_ATTEMPTS
+                    && log.exists() => {}
             opened => return opened,
         }
     }
 }
 
 fn try_open_all(log: &Path) -> io::Result<Vec<(u64, PathBuf, Lines)>> {
-    let mut all = Vec::new();
+    let mut files = Vec::new();
     for path in rotated_files(log)? {
         if let Some(first) = first_seq(&path)? {
-            all.push((first, path.clone(), Lines::open(&path)?));
+            files.push((first, path.clone(), Lines::open(&path)?));
         }
     }
     if log.exists() {
         let last = u64::MAX;
-        all.push((
+        files.push((
             first_seq(log)?.unwrap_or(last),
             log.to_owned(),
             Lines::open(log)?,
         ));
     }
-    if all.is_empty() {
+    if files.is_empty() {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             format!("no audit log at `{}`", log.display()),
         ));
     }
-    Ok(all)
+    Ok(files)
 }
 
 /// Returns the files that the log was rotated to, by the gate or another program. A file that is
 /// being compressed exists twice; the plain one is complete.
 fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let all = files::siblings(log)?;
-    let twice = |path: &PathBuf| {
+    let is_duplicate = |path: &PathBuf| {
         let plain = path
             .to_string_lossy()
-            .strip_suffix(files::PACKED)
+            .strip_suffix(files::GZ_SUFFIX)
             .map(PathBuf::from);
         plain.is_some_and(|plain| all.contains(&plain))
     };
-    Ok(all.iter().filter(|path| !twice(path)).cloned().collect())
+    Ok(all
+        .iter()
+        .filter(|path| !is_duplicate(path))
+        .cloned()
+        .collect())
 }
 
 /// Returns the number of the first line in a file that has one.
@@ -126,14 +132,14 @@ fn first_seq(path: &Path) -> io::Result<Option<u64>> {
             }
             Ok(Some(_)) => {}
             Ok(None) => return Ok(None),
-            Err(error) if unreadable(&error) => return Ok(None),
+            Err(error) if is_unreadable(&error) => return Ok(None),
             Err(error) => return Err(error),
         }
     }
 }
 
 /// Reports whether an error means that a compressed file is not, or no longer, valid gzip.
-fn unreadable(error: &io::Error) -> bool {
+fn is_unreadable(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof

@@ -73,7 +73,7 @@ impl ConfigEdit {
     }
 
     /// Returns the text added at the end of the file; empty if the edit is elsewhere.
-    pub fn added(&self) -> &str {
+    pub fn added_text(&self) -> &str {
         self.after
             .strip_prefix(self.before.as_str())
             .unwrap_or_default()

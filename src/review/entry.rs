@@ -15,7 +15,7 @@ use crate::record::is_injection;
 use crate::rules::Action;
 
 /// Maximum length of a line that is read, in bytes. The gate writes no line a tenth as long.
-pub const LINE_BYTES: usize = 1 << 20;
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// One line of the audit log. Names and texts in it may come from an agent or a server, so code
 /// that prints them must escape them.
@@ -37,7 +37,7 @@ impl Entry {
     /// The reason why it is not a line of an audit log.
     pub fn read(line: Bytes, file: &Arc<Path>, number: u64) -> Result<Self, String> {
         let limits = ReadLimits {
-            message_bytes: LINE_BYTES,
+            message_bytes: MAX_LINE_BYTES,
             ..ReadLimits::default()
         };
         let json = Json::parse(line, &limits).map_err(|error| error.to_string())?;
@@ -127,8 +127,8 @@ impl<'e> EntryFinding<'e> {
     /// findings do not count.
     pub fn is_injection(&self) -> bool {
         let action = self.text(finding::action);
-        let named = Action::WORDS.iter().find(|(word, _)| *word == action);
+        let action_word = Action::WORDS.iter().find(|(word, _)| *word == action);
         self.0.get(finding::suppressed).is_none()
-            && named.is_some_and(|(_, action)| is_injection(*action))
+            && action_word.is_some_and(|(_, action)| is_injection(*action))
     }
 }

@@ -15,16 +15,16 @@ use crate::inspect::{Finding, Inspection, Policy, Trace, Verdict};
 use crate::message::Direction;
 use crate::record::entry::member;
 use crate::rules::{Action, Find, Rule, RuleSet};
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 use super::rejudge::{NewJudgement, RecordedMessage};
 use super::{Entry, Limitation, PolicySet};
 
-pub use again::{RepeatedRefusal, may_be_earlier, repeated};
+pub use again::{RepeatedRefusal, describe_repeated, may_be_earlier};
 use passage::Proposals;
 use rows::Row;
-pub(in crate::review) use snippet::quoted;
-pub use snippet::written;
+pub use snippet::format_tables;
+pub(in crate::review) use snippet::quote;
 pub use steps::{Part, Step};
 
 /// Why a message received its verdict. All untrusted text in it is safe to display: terminal
@@ -145,74 +145,77 @@ pub struct RuleInfo {
     pub spares: Vec<String>,
 }
 
-/// Explains a line with the event `judged`. `whole` is the message itself, if it was stored as
-/// evidence.
+/// Explains a line with the event `judged`. `stored_message` is the message itself, if it was
+/// stored as evidence.
 ///
 /// # Errors
 /// The line contains no judged message, or its upstream has no policy.
 pub fn explain(
     entry: &Entry,
-    whole: Option<&Bytes>,
-    judges: &PolicySet,
+    stored_message: Option<&Bytes>,
+    policies: &PolicySet,
 ) -> Result<Explanation, Limitation> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
-    let policy = judges.policy(&upstream).ok_or(Limitation::NoPolicy)?;
+    let policy = policies.policy(&upstream).ok_or(Limitation::NoPolicy)?;
     let direction = match entry.get(member::direction).as_deref() {
         Some("outbound") => Direction::Outbound,
         Some("inbound") => Direction::Inbound,
         _ => return Err(Limitation::NoMessage),
     };
-    let rebuilt = RecordedMessage::from_entry(entry, whole);
-    let again = rebuilt
+    let message = RecordedMessage::from_entry(entry, stored_message);
+    let judgement = message
         .as_ref()
         .ok()
         .map(|rebuilt| rebuilt.judge(&policy, true));
-    let text = |name: &str| entry.text(name).map(|text| visible(&text));
-    let mut made = Explanation {
+    let text = |name: &str| entry.text(name).map(|text| escape_invisible(&text));
+    let mut explanation = Explanation {
         audit: text(member::audit::NAME).unwrap_or_default(),
         item: entry.get(member::item),
         time: text(member::time::NAME).unwrap_or_default(),
         agent: text(member::agent::NAME).unwrap_or_default(),
         user: text(member::user::NAME),
-        upstream: visible(&upstream),
+        upstream: escape_invisible(&upstream),
         direction: direction.name().to_owned(),
         method: text(member::method::NAME),
         tool: text(member::tool::NAME),
         verdict: text(member::verdict::NAME).unwrap_or_default(),
         would: text(member::would::NAME),
-        had: rebuilt.as_ref().map_or(
-            "none",
-            |rebuilt| if rebuilt.whole { "whole" } else { "redacted" },
-        ),
-        lacks: rebuilt
+        had: message.as_ref().map_or("none", |rebuilt| {
+            if rebuilt.is_complete {
+                "whole"
+            } else {
+                "redacted"
+            }
+        }),
+        lacks: message
             .as_ref()
-            .map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.lacks)
+            .map_or_else(|missing| Some(*missing), |rebuilt| rebuilt.limitation)
             .map(Limitation::words),
         same_rules: entry.get(member::rule_set).as_deref() == Some(policy.rules_digest(direction)),
-        verdict_now: again.as_ref().map(|again| again.verdict.to_owned()),
+        verdict_now: judgement.as_ref().map(|again| again.verdict.to_owned()),
         policy: policy.name.to_string(),
         findings: Vec::new(),
         suppressed_passes: None,
     };
-    let rebuilt = rebuilt.as_ref().ok();
-    let again = again.as_ref();
-    let blank = snippet::empty_suppression();
-    let proposals = rebuilt.zip(blank.as_ref()).map(|(rebuilt, blank)| {
+    let message = message.as_ref().ok();
+    let judgement = judgement.as_ref();
+    let template = snippet::empty_suppression();
+    let proposals = message.zip(template.as_ref()).map(|(rebuilt, blank)| {
         Proposals::new(rebuilt, &policy, policy.rules(direction), entry, blank)
     });
     let proposals = proposals.unwrap_or_default();
-    let teller = Explainer {
+    let explainer = Explainer {
         entry,
         policy: &policy,
         direction,
-        rebuilt,
-        again,
+        message,
+        judgement,
         proposals: &proposals,
-        blank: blank.as_ref(),
+        template: template.as_ref(),
     };
-    made.findings = teller.passages();
-    made.suppressed_passes = teller.passes_with_proposals(&made.findings);
-    Ok(made)
+    explanation.findings = explainer.passages();
+    explanation.suppressed_passes = explainer.passes_with_proposals(&explanation.findings);
+    Ok(explanation)
 }
 
 /// Returns, for each finding, the forms of the text `raw` at `place` up to the one that matched.
@@ -224,20 +227,20 @@ pub fn readings(
     findings: &[Finding],
 ) -> Vec<Vec<Step>> {
     let secrets = steps::secrets(rules, findings);
-    let private = |finding: &Finding| {
+    let is_secret = |finding: &Finding| {
         rules
             .rules()
             .iter()
             .any(|rule| rule.id == finding.rule && is_private(rule))
     };
-    let of = |finding: &Finding| {
-        let trace = finding.trace.as_deref().filter(|_| !private(finding));
+    let readings_of = |finding: &Finding| {
+        let trace = finding.trace.as_deref().filter(|_| !is_secret(finding));
         let raw = Some(raw).filter(|_| finding.at.starts_with(place));
         trace
             .map(|trace| steps::steps(raw, finding, trace, &secrets, rules.programs()))
             .unwrap_or_default()
     };
-    findings.iter().map(of).collect()
+    findings.iter().map(readings_of).collect()
 }
 
 /// Everything that is known about a line.
@@ -245,15 +248,15 @@ struct Explainer<'a> {
     entry: &'a Entry,
     policy: &'a Policy,
     direction: Direction,
-    rebuilt: Option<&'a RecordedMessage>,
-    again: Option<&'a NewJudgement>,
+    message: Option<&'a RecordedMessage>,
+    judgement: Option<&'a NewJudgement>,
     proposals: &'a Proposals,
     /// A template with the expiry date and the reason of the proposals.
-    blank: Option<&'a Suppression>,
+    template: Option<&'a Suppression>,
 }
 
 impl Explainer<'_> {
-    fn rule(&self, id: &str) -> Option<&Rule> {
+    fn find_rule(&self, id: &str) -> Option<&Rule> {
         self.policy
             .rules(self.direction)
             .rules()
@@ -264,10 +267,12 @@ impl Explainer<'_> {
 
     /// Returns the passages, the strongest first.
     fn passages(&self) -> Vec<FindingExplanation> {
-        let now: &[Finding] = self.again.map_or(&[], |again| &again.inspection.findings);
-        let secrets = steps::secrets(self.policy.rules(self.direction), now);
-        let rows = rows::rows(self.entry, now, self.proposals);
-        let rows = rows::by_passage(rows, |id| self.rule(id).map(|rule| rule.severity));
+        let findings: &[Finding] = self
+            .judgement
+            .map_or(&[], |again| &again.inspection.findings);
+        let secrets = steps::secrets(self.policy.rules(self.direction), findings);
+        let rows = rows::rows(self.entry, findings, self.proposals);
+        let rows = rows::group_by_passage(rows, |id| self.find_rule(id).map(|rule| rule.severity));
         rows.iter()
             .filter_map(|passage| self.passage(passage, &secrets))
             .collect()
@@ -275,20 +280,22 @@ impl Explainer<'_> {
 
     fn passage(&self, passage: &[Row<'_>], secrets: &[String]) -> Option<FindingExplanation> {
         let (row, others) = passage.split_first()?;
-        let rule = self.rule(&row.id);
-        let trace = row.now.and_then(|finding| finding.trace.as_deref());
-        let private = rule.is_some_and(is_private);
+        let rule = self.find_rule(&row.id);
+        let trace = row.current.and_then(|finding| finding.trace.as_deref());
+        let is_secret = rule.is_some_and(is_private);
         let tables = self.tables(passage);
         let is_left_out = |other: &Finding| {
             passage.iter().any(|row| {
-                row.id == other.rule.as_str() && row.now.is_some_and(|now| now.at == other.at)
+                row.id == other.rule.as_str() && row.current.is_some_and(|now| now.at == other.at)
             })
         };
-        let more = self.proposals.left_out.iter().any(is_left_out);
-        let lacks = self.rebuilt.is_some_and(|rebuilt| rebuilt.lacks.is_some());
-        let raw = self.rebuilt.and_then(|rebuilt| rebuilt.text_at(&row.at));
-        let steps = match (trace, row.now) {
-            (Some(trace), Some(finding)) if !private => steps::steps(
+        let has_more = self.proposals.left_out.iter().any(is_left_out);
+        let is_incomplete = self
+            .message
+            .is_some_and(|rebuilt| rebuilt.limitation.is_some());
+        let raw = self.message.and_then(|rebuilt| rebuilt.text_at(&row.at));
+        let steps = match (trace, row.current) {
+            (Some(trace), Some(finding)) if !is_secret => steps::steps(
                 raw.as_deref(),
                 finding,
                 trace,
@@ -298,48 +305,50 @@ impl Explainer<'_> {
             _ => Vec::new(),
         };
         Some(FindingExplanation {
-            id: visible(&row.id),
-            at: visible(&row.at),
+            id: escape_invisible(&row.id),
+            at: escape_invisible(&row.at),
             argument: row
-                .now
+                .current
                 .and_then(|finding| finding.argument.as_deref())
-                .map(visible),
-            action: visible(&row.action),
-            reading: visible(&row.reading),
+                .map(escape_invisible),
+            action: escape_invisible(&row.action),
+            reading: escape_invisible(&row.reading),
             recorded: row.recorded,
             further: row.further,
-            found_again: row.now.is_some(),
+            found_again: row.current.is_some(),
             steps,
             shape: trace
-                .filter(|_| private)
-                .map(|trace| steps::shape(matched(trace))),
+                .filter(|_| is_secret)
+                .map(|trace| steps::describe_shape(matched_text(trace))),
             told: passage.iter().find_map(|row| self.refusal(&row.id)),
             rule: rule.map(rule_info),
             also: others.iter().map(|other| self.overlapping(other)).collect(),
-            suppression: (!tables.is_empty()).then(|| snippet::written(&self.policy.name, &tables)),
+            suppression: (!tables.is_empty())
+                .then(|| snippet::format_tables(&self.policy.name, &tables)),
             wide: tables.iter().any(|table| table.sha256.is_empty()),
-            covers: (!tables.is_empty()).then(|| snippet::covers(&tables, more, lacks)),
+            covers: (!tables.is_empty())
+                .then(|| snippet::describe_coverage(&tables, has_more, is_incomplete)),
             note: tables.is_empty().then(|| self.note(row)),
             tables,
         })
     }
 
     fn overlapping(&self, row: &Row<'_>) -> OverlappingFinding {
-        let rule = self.rule(&row.id);
+        let rule = self.find_rule(&row.id);
         OverlappingFinding {
-            id: visible(&row.id),
+            id: escape_invisible(&row.id),
             title: rule.map(|rule| rule.title.clone()),
             severity: rule.map(|rule| rule.severity.name()),
-            action: visible(&row.action),
-            at: visible(&row.at),
-            reading: visible(&row.reading),
+            action: escape_invisible(&row.action),
+            at: escape_invisible(&row.at),
+            reading: escape_invisible(&row.reading),
         }
     }
 
     /// Returns the refusal text that the agent received, if this rule refused the message.
     fn refusal(&self, id: &str) -> Option<String> {
         self.entry.get(member::rule).filter(|rule| rule == id)?;
-        let inspection: Option<&Inspection> = self.again.map(|again| &again.inspection);
+        let inspection: Option<&Inspection> = self.judgement.map(|again| &again.inspection);
         let refusals = match inspection.map(|inspection| &inspection.verdict) {
             Some(Verdict::Block(refusals)) => refusals.as_slice(),
             _ => &[],
@@ -347,36 +356,37 @@ impl Explainer<'_> {
         let refusal = refusals.iter().find(|refusal| refusal.rule.as_str() == id);
         let refusal = refusal.map(|refusal| format!("{}. {}", refusal.title, refusal.why));
         refusal.or_else(|| {
-            self.rule(id)
+            self.find_rule(id)
                 .map(|rule| format!("{}. {}", rule.title, rule.why))
         })
     }
 
     /// Returns the suppressions of a passage.
     fn tables(&self, passage: &[Row<'_>]) -> Vec<Suppression> {
-        let is_of = |finding: &Finding| {
-            passage
-                .iter()
-                .any(|row| row.now.is_some_and(|now| passage::is_same(now, finding)))
+        let is_in_passage = |finding: &Finding| {
+            passage.iter().any(|row| {
+                row.current
+                    .is_some_and(|now| passage::is_same(now, finding))
+            })
         };
         let matches = self
             .proposals
             .matches
             .iter()
-            .filter(|one| is_of(&one.finding));
-        self.blank
-            .map(|blank| passage::merged(matches, self.entry, blank))
+            .filter(|one| is_in_passage(&one.finding));
+        self.template
+            .map(|blank| passage::merge_suppressions(matches, self.entry, blank))
             .unwrap_or_default()
     }
 
     /// Explains why a finding has no suppression.
     fn note(&self, row: &Row<'_>) -> String {
-        if self.rule(&row.id).is_none() {
+        if self.find_rule(&row.id).is_none() {
             return "The rules in force have no such rule: it was switched off or removed since, or the gate itself reported \
                     this (a schema, a limit, a pin), which its own section of the config changes."
                 .to_owned();
         }
-        let Some(finding) = row.now else {
+        let Some(finding) = row.current else {
             return "The rule does not match the text that is available: it depends on what the log does not hold (what the \
                     session saw before, or what is masked)."
                 .to_owned();
@@ -386,11 +396,11 @@ impl Explainer<'_> {
         }
         match &finding.suppressed {
             Some(suppressed) => {
-                let by = &suppressed.by;
+                let matched_suppression = &suppressed.suppression;
                 format!(
                     "Suppressed until {}: {}",
-                    by.until.written,
-                    visible(&by.reason)
+                    matched_suppression.until.text,
+                    escape_invisible(&matched_suppression.reason)
                 )
             }
             None if finding.action == Action::Log => {
@@ -401,10 +411,19 @@ impl Explainer<'_> {
     }
 
     /// Reports whether the message passes with all proposed suppressions.
-    fn passes_with_proposals(&self, told: &[FindingExplanation]) -> Option<bool> {
-        let all: Vec<Suppression> = told.iter().flat_map(|one| &one.tables).cloned().collect();
-        let rebuilt = self.rebuilt.filter(|_| !all.is_empty())?;
-        Some(rebuilt.judge(&self.policy.suppressing(all), false).verdict == "pass")
+    fn passes_with_proposals(&self, passages: &[FindingExplanation]) -> Option<bool> {
+        let all: Vec<Suppression> = passages
+            .iter()
+            .flat_map(|passage| &passage.tables)
+            .cloned()
+            .collect();
+        let message = self.message.filter(|_| !all.is_empty())?;
+        Some(
+            message
+                .judge(&self.policy.with_suppressions(all), false)
+                .verdict
+                == "pass",
+        )
     }
 }
 
@@ -413,7 +432,7 @@ fn is_private(rule: &Rule) -> bool {
     matches!(*rule.find, Find::Secret(_) | Find::Personal(_))
 }
 
-fn matched(trace: &Trace) -> &str {
+fn matched_text(trace: &Trace) -> &str {
     trace
         .span
         .clone()
@@ -435,13 +454,13 @@ fn rule_info(rule: &Rule) -> RuleInfo {
             .cases()
             .catches
             .iter()
-            .map(|case| visible(&case.text))
+            .map(|case| escape_invisible(&case.text))
             .collect(),
         spares: rule
             .cases()
             .spares
             .iter()
-            .map(|case| visible(&case.text))
+            .map(|case| escape_invisible(&case.text))
             .collect(),
     }
 }

@@ -28,28 +28,28 @@ pub struct Filter {
 impl Filter {
     /// Reports whether a line meets the criteria.
     pub fn matches_filter(&self, entry: &Entry) -> bool {
-        let is = |wanted: &Option<String>, name: &str| {
+        let is_equal = |wanted: &Option<String>, name: &str| {
             wanted
                 .as_ref()
                 .is_none_or(|wanted| entry.text(name).is_some_and(|it| it == **wanted))
         };
         (self.prove || !entry.is_of_prove())
-            && is(&self.event, member::event::NAME)
-            && is(&self.upstream, member::upstream::NAME)
-            && is(&self.agent, member::agent::NAME)
-            && is(&self.tool, member::tool::NAME)
+            && is_equal(&self.event, member::event::NAME)
+            && is_equal(&self.upstream, member::upstream::NAME)
+            && is_equal(&self.agent, member::agent::NAME)
+            && is_equal(&self.tool, member::tool::NAME)
             && self
                 .verdict
                 .as_ref()
-                .is_none_or(|wanted| names_verdict(entry, wanted))
+                .is_none_or(|wanted| has_verdict(entry, wanted))
             && self
                 .rule
                 .as_ref()
-                .is_none_or(|wanted| names_rule(entry, wanted))
-            && self.wants_time(entry)
+                .is_none_or(|wanted| has_rule(entry, wanted))
+            && self.matches_time(entry)
     }
 
-    fn wants_time(&self, entry: &Entry) -> bool {
+    fn matches_time(&self, entry: &Entry) -> bool {
         if self.since.is_none() && self.until.is_none() {
             return true;
         }
@@ -60,12 +60,12 @@ impl Filter {
     }
 }
 
-fn names_verdict(entry: &Entry, verdict: &str) -> bool {
+fn has_verdict(entry: &Entry, verdict: &str) -> bool {
     let verdicts = [entry.get(member::verdict), entry.get(member::would)];
     verdicts.into_iter().flatten().any(|one| one == verdict)
 }
 
-fn names_rule(entry: &Entry, rule: &str) -> bool {
+fn has_rule(entry: &Entry, rule: &str) -> bool {
     entry.get(member::rule).is_some_and(|one| one == rule)
         || entry
             .findings()

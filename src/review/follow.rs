@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::entry::{Entry, LINE_BYTES};
+use super::entry::{Entry, MAX_LINE_BYTES};
 use super::log::{BadLine, Entries, Log, check_link};
 use crate::record::verify::Chain;
 
@@ -18,13 +18,13 @@ pub struct Follow {
     path: Arc<Path>,
     open: Option<LiveFile>,
     /// Files that were rotated away since the last poll and never seen under the log's own name.
-    between: VecDeque<PathBuf>,
-    reading: Option<Entries>,
+    rotated: VecDeque<PathBuf>,
+    rotated_entries: Option<Entries>,
     chain: Chain,
     /// An entry to be returned after the error that the chain is broken before it.
     next: Option<Entry>,
     /// The last error that was reported, so that it is reported only once.
-    trouble: Option<String>,
+    last_error: Option<String>,
 }
 
 struct LiveFile {
@@ -34,23 +34,23 @@ struct LiveFile {
     line: u64,
     pending: Vec<u8>,
     /// Whether the current line is too long and is skipped.
-    skipping: bool,
+    is_skipping: bool,
     /// Whether the file is no longer the log's own; it is read to its end once more.
-    leaving: bool,
+    is_replaced: bool,
 }
 
 impl Follow {
     /// Follows a log's file from its start.
     pub fn new(path: &Path) -> Self {
         Self {
-            log: Log::at(path),
+            log: Log::at_path(path),
             path: path.into(),
             open: None,
-            between: VecDeque::new(),
-            reading: None,
+            rotated: VecDeque::new(),
+            rotated_entries: None,
             chain: Chain::default(),
             next: None,
-            trouble: None,
+            last_error: None,
         }
     }
 
@@ -60,14 +60,14 @@ impl Follow {
             return Some(Ok(entry));
         }
         loop {
-            if let Some(reading) = &mut self.reading {
+            if let Some(reading) = &mut self.rotated_entries {
                 match reading.next() {
                     Some(entry) => return Some(entry),
-                    None => (self.reading, self.chain) = (None, Chain::default()),
+                    None => (self.rotated_entries, self.chain) = (None, Chain::default()),
                 }
             }
-            if let Some(path) = self.between.pop_front() {
-                self.reading = Entries::read_file(&path).ok();
+            if let Some(path) = self.rotated.pop_front() {
+                self.rotated_entries = Entries::read_file(&path).ok();
                 continue;
             }
             match self.step() {
@@ -77,25 +77,25 @@ impl Follow {
                         line: number,
                         why,
                     };
-                    let hangs = self.chain.next(&line);
-                    let (now, next) = check_link(
-                        hangs,
+                    let continuity = self.chain.next(&line);
+                    let (result, next) = check_link(
+                        continuity,
                         Entry::read(line.into(), &self.path, number).map_err(bad),
                         bad,
                     );
-                    (self.next, self.trouble) = (next, None);
-                    return Some(now);
+                    (self.next, self.last_error) = (next, None);
+                    return Some(result);
                 }
                 Ok(Step::Again) => {}
                 Ok(Step::Nothing) => return None,
                 Err(error) => {
                     self.open = None;
                     let why = error.to_string();
-                    let known = self
-                        .trouble
+                    let is_known = self
+                        .last_error
                         .replace(why.clone())
                         .is_some_and(|known| known == why);
-                    return (!known).then(|| {
+                    return (!is_known).then(|| {
                         Err(BadLine {
                             file: self.path.to_path_buf(),
                             line: 0,
@@ -120,17 +120,17 @@ impl Follow {
             return Ok(line);
         }
         let id = live.id;
-        let leaving = live.leaving;
+        let is_replaced = live.is_replaced;
         match std::fs::metadata(&self.path) {
             Ok(now) if file_identity(&now) == id && now.len() < live.position => self.open = None,
             Ok(now) if file_identity(&now) == id => return Ok(Step::Nothing),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             // The file was moved away. The writer may have written to it once more before noticing,
             // so it is read to its end again.
-            _ if !leaving => live.leaving = true,
+            _ if !is_replaced => live.is_replaced = true,
             _ => {
                 self.open = None;
-                self.between = self.log.after(id)?;
+                self.rotated = self.log.files_after(id)?;
             }
         }
         Ok(Step::Again)
@@ -153,32 +153,32 @@ impl LiveFile {
             position: 0,
             line: 0,
             pending: Vec::new(),
-            skipping: false,
-            leaving: false,
+            is_skipping: false,
+            is_replaced: false,
         })
     }
 
     /// Returns the next complete line, if there is one.
     fn read(&mut self) -> io::Result<Option<Step>> {
         loop {
-            let room = (LINE_BYTES + 1).saturating_sub(self.pending.len());
-            let read = self
+            let room = (MAX_LINE_BYTES + 1).saturating_sub(self.pending.len());
+            let length = self
                 .reader
                 .by_ref()
                 .take(room as u64)
                 .read_until(b'\n', &mut self.pending)?;
-            self.position += read as u64;
+            self.position += length as u64;
             if self.pending.last() == Some(&b'\n') {
                 self.pending.pop();
                 self.line += 1;
                 let line = std::mem::take(&mut self.pending);
-                if !std::mem::replace(&mut self.skipping, false) && !line.is_empty() {
+                if !std::mem::replace(&mut self.is_skipping, false) && !line.is_empty() {
                     return Ok(Some(Step::Line(line, self.line)));
                 }
-            } else if self.pending.len() > LINE_BYTES {
+            } else if self.pending.len() > MAX_LINE_BYTES {
                 self.pending.clear();
-                self.skipping = true;
-            } else if read == 0 {
+                self.is_skipping = true;
+            } else if length == 0 {
                 return Ok(None);
             }
         }
@@ -211,7 +211,7 @@ mod tests {
         format!("{{\"event\":\"judged\",\"audit\":\"{n}\"}}\n")
     }
 
-    fn told(follow: &mut Follow) -> Vec<String> {
+    fn poll_ids(follow: &mut Follow) -> Vec<String> {
         std::iter::from_fn(|| follow.poll())
             .map(|entry| entry.unwrap().get(member::audit).unwrap().into())
             .collect()
@@ -227,11 +227,11 @@ mod tests {
                 .join(format!("audit.jsonl.20261122T10000000{n}Z-000{n}"))
         };
         let mut follow = Follow::new(&path);
-        assert!(told(&mut follow).is_empty(), "there is none yet");
+        assert!(poll_ids(&mut follow).is_empty(), "there is none yet");
         add(&path, &(line(1) + &line(2) + "{\"event\":\"judged\","));
-        assert_eq!(told(&mut follow), ["1", "2"], "half a line is none");
+        assert_eq!(poll_ids(&mut follow), ["1", "2"], "half a line is none");
         add(&path, "\"audit\":\"3\"}\n");
-        assert_eq!(told(&mut follow), ["3"]);
+        assert_eq!(poll_ids(&mut follow), ["3"]);
         // Lines written before and after the file is moved away; then an entire file that comes and
         // goes between two polls.
         add(&path, &line(4));
@@ -239,14 +239,14 @@ mod tests {
         add(&rotated(1), &line(5));
         std::fs::write(rotated(2), line(6)).unwrap();
         add(&path, &line(7));
-        assert_eq!(told(&mut follow), ["4", "5", "6", "7"]);
+        assert_eq!(poll_ids(&mut follow), ["4", "5", "6", "7"]);
         std::fs::write(&path, "").unwrap();
-        assert!(told(&mut follow).is_empty());
+        assert!(poll_ids(&mut follow).is_empty());
         add(&path, &line(8));
-        assert_eq!(told(&mut follow), ["8"]);
+        assert_eq!(poll_ids(&mut follow), ["8"]);
         // Rotated by another program, which uses other names.
         std::fs::rename(&path, folder.path().join("audit.jsonl.1")).unwrap();
         add(&path, &line(9));
-        assert_eq!(told(&mut follow), ["9"]);
+        assert_eq!(poll_ids(&mut follow), ["9"]);
     }
 }

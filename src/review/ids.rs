@@ -3,12 +3,12 @@
 use uuid::Uuid;
 
 use crate::protocol::AuditId;
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// Minimum length of a partial id, in characters.
-const LEAST: usize = 6;
+const MIN_CHARACTERS: usize = 6;
 /// Maximum number of ids that are listed if several match.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 /// The accepted forms of an id.
 const HINT: &str = "pass a whole id, or at least 6 characters of its beginning or end, such as the last 8; the first characters are the time";
 
@@ -19,7 +19,7 @@ pub struct AuditIds {
     /// The hexadecimal digits, if it is a part.
     digits: String,
     /// The id as it was given, safe to display.
-    given: String,
+    display_text: String,
 }
 
 impl AuditIds {
@@ -27,9 +27,9 @@ impl AuditIds {
     ///
     /// # Errors
     /// It is neither an id nor a sufficiently long part of one; the message includes a hint.
-    pub fn read(given: &str) -> Result<Self, String> {
-        let text = given.trim();
-        let shown = visible(text);
+    pub fn read(argument: &str) -> Result<Self, String> {
+        let text = argument.trim();
+        let display_text = escape_invisible(text);
         let whole = Uuid::try_parse(text).ok().map(AuditId);
         let digits: String = text
             .chars()
@@ -39,21 +39,23 @@ impl AuditIds {
         let is_part = digits.len() < Uuid::nil().simple().to_string().len()
             && digits.chars().all(|c| c.is_ascii_hexdigit());
         match (whole.is_some(), is_part) {
-            (false, false) => Err(format!("`{shown}` is not a valid audit id\n  hint: {HINT}")),
-            (false, true) if digits.len() < LEAST => Err(format!(
-                "`{shown}` is too short for an audit id\n  hint: {HINT}"
+            (false, false) => Err(format!(
+                "`{display_text}` is not a valid audit id\n  hint: {HINT}"
+            )),
+            (false, true) if digits.len() < MIN_CHARACTERS => Err(format!(
+                "`{display_text}` is too short for an audit id\n  hint: {HINT}"
             )),
             _ => Ok(Self {
                 whole,
                 digits,
-                given: shown,
+                display_text,
             }),
         }
     }
 
     /// Returns the id as it was given, safe to display.
     pub fn display(&self) -> &str {
-        &self.given
+        &self.display_text
     }
 
     /// Resolves the id: the one that was given in full, or the only one of `ids` that begins or
@@ -61,42 +63,42 @@ impl AuditIds {
     ///
     /// # Errors
     /// Several ids match; the message lists some of them.
-    pub fn one_of(
+    pub fn resolve(
         &self,
         ids: impl IntoIterator<Item = AuditId>,
     ) -> Result<Option<AuditId>, String> {
         if self.whole.is_some() {
             return Ok(self.whole);
         }
-        let mut fit: Vec<AuditId> = Vec::new();
-        for id in ids.into_iter().filter(|id| self.fits(*id)) {
-            if !fit.contains(&id) {
-                fit.push(id);
+        let mut matching: Vec<AuditId> = Vec::new();
+        for id in ids.into_iter().filter(|id| self.is_match(*id)) {
+            if !matching.contains(&id) {
+                matching.push(id);
             }
-            if fit.len() > LISTED {
+            if matching.len() > MAX_LISTED {
                 break;
             }
         }
-        if fit.len() < 2 {
-            return Ok(fit.pop());
+        if matching.len() < 2 {
+            return Ok(matching.pop());
         }
-        let listed: String = fit
+        let list: String = matching
             .iter()
-            .take(LISTED)
+            .take(MAX_LISTED)
             .map(|id| format!("\n  {id}"))
             .collect();
-        let more = if fit.len() > LISTED {
+        let more = if matching.len() > MAX_LISTED {
             "\n  and more"
         } else {
             ""
         };
         Err(format!(
-            "several ids begin or end with `{}`:{listed}{more}\n  hint: {HINT}",
-            self.given
+            "several ids begin or end with `{}`:{list}{more}\n  hint: {HINT}",
+            self.display_text
         ))
     }
 
-    fn fits(&self, id: AuditId) -> bool {
+    fn is_match(&self, id: AuditId) -> bool {
         let id = id.0.simple().to_string();
         id.starts_with(&self.digits) || id.ends_with(&self.digits)
     }
@@ -114,7 +116,7 @@ mod tests {
     fn an_id_is_known_by_its_beginning_or_end() {
         let a = id("01a205d6-03f4-7710-9a93-c7540d6eac97");
         let b = id("01a205d6-03f4-7711-8bb0-1c7540d6eac0");
-        let one = |given: &str| AuditIds::read(given).unwrap().one_of([a, b, a]);
+        let resolve_one = |given: &str| AuditIds::read(given).unwrap().resolve([a, b, a]);
         for given in [
             "0d6eac97",
             "0D6EAC97",
@@ -123,11 +125,11 @@ mod tests {
             "01a205d603f47710",
             &a.to_string(),
         ] {
-            assert_eq!(one(given), Ok(Some(a)), "{given}");
+            assert_eq!(resolve_one(given), Ok(Some(a)), "{given}");
         }
-        assert_eq!(one("123456"), Ok(None));
-        assert_eq!(one("7540d6eac"), Ok(None), "not from its middle");
-        let several = one("01a205d6").unwrap_err();
+        assert_eq!(resolve_one("123456"), Ok(None));
+        assert_eq!(resolve_one("7540d6eac"), Ok(None), "not from its middle");
+        let several = resolve_one("01a205d6").unwrap_err();
         assert!(
             several.contains(&a.to_string()) && several.contains(&b.to_string()),
             "{several}"
@@ -135,13 +137,13 @@ mod tests {
         let many: Vec<AuditId> = (0..9)
             .map(|n| id(&format!("01a205d6-03f4-7710-9a93-00000000000{n}")))
             .collect();
-        let several = AuditIds::read("01a205").unwrap().one_of(many).unwrap_err();
+        let several = AuditIds::read("01a205").unwrap().resolve(many).unwrap_err();
         assert_eq!(
             (
                 several.matches("9a93").count(),
                 several.contains("and more")
             ),
-            (LISTED, true),
+            (MAX_LISTED, true),
             "{several}"
         );
     }
@@ -154,8 +156,11 @@ mod tests {
             ("", "too short"),
             ("x\u{1b}[2J", "x\\u{1b}[2J"),
         ] {
-            let told = AuditIds::read(given).unwrap_err();
-            assert!(told.contains(why) && told.contains("the last 8"), "{told}");
+            let message = AuditIds::read(given).unwrap_err();
+            assert!(
+                message.contains(why) && message.contains("the last 8"),
+                "{message}"
+            );
         }
         assert!(AuditIds::read(&"a".repeat(33)).is_err());
     }

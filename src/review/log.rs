@@ -9,16 +9,16 @@ use std::time::SystemTime;
 
 use flate2::read::MultiGzDecoder;
 
-use super::entry::{Entry, LINE_BYTES};
+use super::entry::{Entry, MAX_LINE_BYTES};
 use super::follow::file_identity;
 use crate::record::verify::{Chain, Continuity, LogPart};
 
 /// Maximum size of one decompressed file, in bytes.
-const UNPACKED_BYTES: u64 = 16 << 30;
+const MAX_UNPACKED_BYTES: u64 = 16 << 30;
 /// Number of bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 /// The extension of a compressed file.
-const PACKED: &str = ".gz";
+const GZ_SUFFIX: &str = ".gz";
 /// An audit log: its file and the rotated files next to it, which may be compressed.
 #[derive(Clone, Debug)]
 pub struct Log {
@@ -47,7 +47,7 @@ pub struct Entries {
     chain: Chain,
     /// An entry to be returned after the error that the chain is broken before it.
     next: Option<Entry>,
-    done: bool,
+    is_done: bool,
 }
 
 struct OpenLog {
@@ -68,15 +68,15 @@ impl Log {
     /// # Errors
     /// There is neither such a file nor one rotated away from it, or the folder cannot be read.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let log = Self::at(path);
+        let log = Self::at_path(path);
         if path.is_dir() {
-            let told = format!(
+            let message = format!(
                 "`{}` is a folder; pass the path of the log in it",
                 path.display()
             );
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, told));
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
         }
-        if !path.exists() && log.rotated()?.is_empty() {
+        if !path.exists() && log.rotated_parts()?.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("no audit log at `{}`", path.display()),
@@ -86,7 +86,7 @@ impl Log {
     }
 
     /// Returns the log at this path, whether or not it exists.
-    pub(super) fn at(path: &Path) -> Self {
+    pub(super) fn at_path(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             since: None,
@@ -95,18 +95,18 @@ impl Log {
 
     /// Returns the files that were rotated away after the one with this device and inode number;
     /// empty if it is not one of them.
-    pub(super) fn after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
-        let rotated = self.rotated()?;
-        let is = |part: &LogPart| {
+    pub(super) fn files_after(&self, id: (u64, u64)) -> io::Result<VecDeque<PathBuf>> {
+        let parts = self.rotated_parts()?;
+        let has_id = |part: &LogPart| {
             std::fs::metadata(&part.path).is_ok_and(|file| file_identity(&file) == id)
         };
-        let after = rotated
+        let start = parts
             .iter()
-            .rposition(is)
-            .map_or(rotated.len(), |at| at + 1);
-        Ok(rotated
+            .rposition(has_id)
+            .map_or(parts.len(), |at| at + 1);
+        Ok(parts
             .into_iter()
-            .skip(after)
+            .skip(start)
             .map(|part| part.path)
             .collect())
     }
@@ -136,7 +136,7 @@ impl Log {
             open: None,
             chain: Chain::default(),
             next: None,
-            done: false,
+            is_done: false,
         }
     }
 
@@ -145,10 +145,14 @@ impl Log {
     /// # Errors
     /// The folder cannot be read.
     pub fn rotated_files(&self) -> io::Result<Vec<PathBuf>> {
-        Ok(self.rotated()?.into_iter().map(|part| part.path).collect())
+        Ok(self
+            .rotated_parts()?
+            .into_iter()
+            .map(|part| part.path)
+            .collect())
     }
 
-    fn rotated(&self) -> io::Result<Vec<LogPart>> {
+    fn rotated_parts(&self) -> io::Result<Vec<LogPart>> {
         let mut parts = LogPart::list(&self.path)?;
         parts.retain(|part| self.since.is_none_or(|since| part.until >= since));
         Ok(parts)
@@ -163,8 +167,8 @@ impl Entries {
     pub fn read_file(path: &Path) -> io::Result<Self> {
         Ok(Self {
             open: open(path)?,
-            done: true,
-            ..Log::at(path).entries()
+            is_done: true,
+            ..Log::at_path(path).entries()
         })
     }
 
@@ -176,8 +180,9 @@ impl Entries {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             log => Some(log?),
         };
-        let newer = |part: &LogPart| self.last.is_none_or(|last| (part.first, part.until) > last);
-        if let Some(part) = self.log.rotated()?.into_iter().find(newer) {
+        let is_newer =
+            |part: &LogPart| self.last.is_none_or(|last| (part.first, part.until) > last);
+        if let Some(part) = self.log.rotated_parts()?.into_iter().find(is_newer) {
             // Its name may change while it is read; its position in the log does not.
             let until = if part.first > 0 {
                 SystemTime::now()
@@ -188,7 +193,7 @@ impl Entries {
             self.open = open(&part.path)?;
             return Ok(true);
         }
-        self.done = true;
+        self.is_done = true;
         self.open = log.map(|log| {
             OpenLog::new(
                 Box::new(BufReader::with_capacity(CHUNK_BYTES, log)),
@@ -198,7 +203,7 @@ impl Entries {
         Ok(self.open.is_some())
     }
 
-    fn bad(&self, file: &Path, line: u64, why: String) -> BadLine {
+    fn bad_line(&self, file: &Path, line: u64, why: String) -> BadLine {
         BadLine {
             file: file.to_owned(),
             line,
@@ -210,18 +215,19 @@ impl Entries {
 /// Opens a rotated file, compressed or not; `None` if it has been deleted. It may have been
 /// compressed since it was listed.
 fn open(path: &Path) -> io::Result<Option<OpenLog>> {
-    let packed = PathBuf::from(format!("{}{PACKED}", path.display()));
+    let compressed_path = PathBuf::from(format!("{}{GZ_SUFFIX}", path.display()));
     let (path, file) = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match File::open(&packed) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match File::open(&compressed_path)
+        {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => (packed, file?),
+            file => (compressed_path, file?),
         },
         file => (path.to_owned(), file?),
     };
-    let reader: Box<dyn BufRead + Send> = if path.to_string_lossy().ends_with(PACKED) {
-        let unpacked =
-            MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, file)).take(UNPACKED_BYTES);
-        Box::new(BufReader::with_capacity(CHUNK_BYTES, unpacked))
+    let reader: Box<dyn BufRead + Send> = if path.to_string_lossy().ends_with(GZ_SUFFIX) {
+        let decoder = MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, file))
+            .take(MAX_UNPACKED_BYTES);
+        Box::new(BufReader::with_capacity(CHUNK_BYTES, decoder))
     } else {
         Box::new(BufReader::with_capacity(CHUNK_BYTES, file))
     };
@@ -242,19 +248,19 @@ impl OpenLog {
         loop {
             let mut line = Vec::new();
             self.line += 1;
-            let read = self
+            let length = self
                 .reader
                 .by_ref()
-                .take(LINE_BYTES as u64 + 1)
+                .take(MAX_LINE_BYTES as u64 + 1)
                 .read_until(b'\n', &mut line)?;
-            if read == 0 {
+            if length == 0 {
                 return Ok(NextLine::End);
             }
             if line.last() == Some(&b'\n') {
                 line.pop();
-            } else if read > LINE_BYTES {
+            } else if length > MAX_LINE_BYTES {
                 self.skip_line()?;
-                return Ok(NextLine::Bad(format!("longer than {LINE_BYTES} bytes")));
+                return Ok(NextLine::Bad(format!("longer than {MAX_LINE_BYTES} bytes")));
             }
             if !line.is_empty() {
                 return Ok(NextLine::Line(line));
@@ -265,12 +271,12 @@ impl OpenLog {
     fn skip_line(&mut self) -> io::Result<()> {
         loop {
             let chunk = self.reader.fill_buf()?;
-            let (used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+            let (used, is_end) = match chunk.iter().position(|byte| *byte == b'\n') {
                 Some(at) => (at + 1, true),
                 None => (chunk.len(), chunk.is_empty()),
             };
             self.reader.consume(used);
-            if ended {
+            if is_end {
                 return Ok(());
             }
         }
@@ -286,14 +292,14 @@ impl Iterator for Entries {
         }
         loop {
             let Some(open) = &mut self.open else {
-                if self.done {
+                if self.is_done {
                     return None;
                 }
                 match self.advance() {
                     Ok(_) => continue,
                     Err(error) => {
-                        self.done = true;
-                        return Some(Err(self.bad(&self.log.path, 0, error.to_string())));
+                        self.is_done = true;
+                        return Some(Err(self.bad_line(&self.log.path, 0, error.to_string())));
                     }
                 }
             };
@@ -303,14 +309,15 @@ impl Iterator for Entries {
             let line = open.line.max(line);
             return match next {
                 Ok(NextLine::Line(text)) => {
-                    let hangs = self.chain.next(&text);
-                    let read = Entry::read(text.into(), &file, line)
-                        .map_err(|why| self.bad(&file, line, why));
-                    let (now, next) = check_link(hangs, read, |why| self.bad(&file, line, why));
+                    let continuity = self.chain.next(&text);
+                    let result = Entry::read(text.into(), &file, line)
+                        .map_err(|why| self.bad_line(&file, line, why));
+                    let (first, next) =
+                        check_link(continuity, result, |why| self.bad_line(&file, line, why));
                     self.next = next;
-                    Some(now)
+                    Some(first)
                 }
-                Ok(NextLine::Bad(why)) => Some(Err(self.bad(&file, line, why))),
+                Ok(NextLine::Bad(why)) => Some(Err(self.bad_line(&file, line, why))),
                 Ok(NextLine::End) => {
                     self.open = None;
                     continue;
@@ -318,7 +325,7 @@ impl Iterator for Entries {
                 // The rest of the file cannot be read, but the next file may be readable.
                 Err(error) => {
                     self.open = None;
-                    Some(Err(self.bad(&file, line, error.to_string())))
+                    Some(Err(self.bad_line(&file, line, error.to_string())))
                 }
             };
         }
@@ -329,18 +336,20 @@ impl Iterator for Entries {
 /// is an error; one that does not follow from the previous line is yielded after the error that
 /// reports this.
 pub(super) fn check_link(
-    hangs: Continuity,
-    read: Result<Entry, BadLine>,
-    bad: impl Fn(String) -> BadLine,
+    continuity: Continuity,
+    result: Result<Entry, BadLine>,
+    bad_line: impl Fn(String) -> BadLine,
 ) -> (Result<Entry, BadLine>, Option<Entry>) {
     let verify = "`lychgate audit verify` reports the cause";
-    match (hangs, read) {
-        (Continuity::Not, Ok(_)) => (
-            Err(bad(format!("not a line that the gate wrote; {verify}"))),
+    match (continuity, result) {
+        (Continuity::Unlinked, Ok(_)) => (
+            Err(bad_line(format!(
+                "not a line that the gate wrote; {verify}"
+            ))),
             None,
         ),
-        (Continuity::Badly, Ok(entry)) => (
-            Err(bad(format!(
+        (Continuity::Broken, Ok(entry)) => (
+            Err(bad_line(format!(
                 "the chain is broken before this line; {verify}"
             ))),
             Some(entry),

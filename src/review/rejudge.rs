@@ -20,23 +20,23 @@ const CUT: &str = "… (";
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     /// The policies by upstream name.
-    pub named: HashMap<UpstreamName, Arc<Policy>>,
+    pub by_upstream: HashMap<UpstreamName, Arc<Policy>>,
     /// The policy for upstreams that are not in the config: those of `lychgate wrap`.
-    pub other: Option<Arc<Policy>>,
+    pub fallback: Option<Arc<Policy>>,
 }
 
 impl PolicySet {
     /// Returns the policy for an upstream.
     pub fn policy(&self, upstream: &str) -> Option<Arc<Policy>> {
-        let other = || {
-            self.other
+        let fallback = || {
+            self.fallback
                 .as_ref()
                 .map(|policy| Arc::new(policy.at(upstream)))
         };
-        self.named
+        self.by_upstream
             .get(&UpstreamName(upstream.into()))
             .cloned()
-            .or_else(other)
+            .or_else(fallback)
     }
 }
 
@@ -72,13 +72,13 @@ impl Limitation {
 
 /// A recorded message, as far as it is available.
 pub(super) struct RecordedMessage {
-    what: RecordedBody,
+    body: RecordedBody,
     pub(super) direction: Direction,
     context: Context,
     /// Whether the message is complete; otherwise it is what the audit log shows.
-    pub(super) whole: bool,
+    pub(super) is_complete: bool,
     /// Why the message differs from the original.
-    pub(super) lacks: Option<Limitation>,
+    pub(super) limitation: Option<Limitation>,
 }
 
 enum RecordedBody {
@@ -94,14 +94,17 @@ pub(super) struct NewJudgement {
 
 impl RecordedMessage {
     /// Builds the message from the stored evidence, or else from its line.
-    pub(super) fn from_entry(entry: &Entry, whole: Option<&Bytes>) -> Result<Self, Limitation> {
+    pub(super) fn from_entry(
+        entry: &Entry,
+        stored_message: Option<&Bytes>,
+    ) -> Result<Self, Limitation> {
         let direction = match entry.get(member::direction).as_deref() {
             Some("outbound") => Direction::Outbound,
             Some("inbound") => Direction::Inbound,
             _ => return Err(Limitation::NoMessage),
         };
         let kind = entry.get(member::kind).unwrap_or_default();
-        let (what, lacks) = match whole {
+        let (body, limitation) = match stored_message {
             Some(bytes) if kind == "text" => (
                 RecordedBody::Text(String::from_utf8_lossy(bytes).into_owned()),
                 None,
@@ -113,15 +116,15 @@ impl RecordedMessage {
             None if direction == Direction::Inbound => return Err(Limitation::NotKept),
             None => (
                 RecordedBody::Message(message_of_line(entry, &kind).ok_or(Limitation::NoMessage)?),
-                lacks(entry),
+                find_limitation(entry),
             ),
         };
-        let asked = match &what {
+        let request = match &body {
             RecordedBody::Message(message) => open_request(entry, message),
             RecordedBody::Text(_) => None,
         };
         let context = Context {
-            asked: asked.into_iter().collect(),
+            requests: request.into_iter().collect(),
             ..Context::new(
                 AgentName(entry.get(member::agent).unwrap_or_default().as_ref().into()),
                 UpstreamName(
@@ -139,33 +142,38 @@ impl RecordedMessage {
             )
         };
         Ok(Self {
-            what,
+            body,
             direction,
             context,
-            whole: whole.is_some(),
-            lacks,
+            is_complete: stored_message.is_some(),
+            limitation,
         })
     }
 
     /// Judges the message. With `trace`, findings contain their texts.
     pub(super) fn judge(&self, policy: &Policy, trace: bool) -> NewJudgement {
-        let audit = AuditId::make();
-        let known = InspectContext {
+        let audit = AuditId::generate();
+        let inspect_context = InspectContext {
             trace,
             ..InspectContext::default()
         };
-        match &self.what {
+        match &self.body {
             RecordedBody::Message(message) => {
-                let inspection =
-                    policy.inspect(self.direction, message, &self.context, audit, &known);
+                let inspection = policy.inspect(
+                    self.direction,
+                    message,
+                    &self.context,
+                    audit,
+                    &inspect_context,
+                );
                 NewJudgement {
                     verdict: inspection.verdict.name(),
                     inspection,
                 }
             }
             RecordedBody::Text(text) => {
-                let judged = policy.inspect_text(text, audit, &known);
-                let verdict = match &judged.verdict {
+                let text_inspection = policy.inspect_text(text, audit, &inspect_context);
+                let verdict = match &text_inspection.verdict {
                     TextVerdict::Pass => "pass",
                     TextVerdict::Rewrite(_) => "rewrite",
                     TextVerdict::Block(_) => "block",
@@ -173,7 +181,7 @@ impl RecordedMessage {
                 NewJudgement {
                     verdict,
                     inspection: Inspection {
-                        findings: judged.findings,
+                        findings: text_inspection.findings,
                         ..Inspection::default()
                     },
                 }
@@ -183,7 +191,7 @@ impl RecordedMessage {
 
     /// Returns the text at a JSON pointer into the message.
     pub(super) fn text_at(&self, pointer: &str) -> Option<String> {
-        let message = match &self.what {
+        let message = match &self.body {
             RecordedBody::Message(message) => message,
             RecordedBody::Text(text) => return Some(text.clone()),
         };
@@ -209,9 +217,9 @@ impl RecordedMessage {
 
 /// Returns the recorded verdict of the rules: for a policy in observe mode, the one that would have
 /// applied.
-pub(super) fn recorded(entry: &Entry) -> String {
-    let observed = entry.get(member::mode).as_deref() == Some(Mode::Observe.name());
-    let verdict = if observed {
+pub(super) fn recorded_rules_verdict(entry: &Entry) -> String {
+    let is_observed = entry.get(member::mode).as_deref() == Some(Mode::Observe.name());
+    let verdict = if is_observed {
         entry.get(member::would)
     } else {
         entry.get(member::verdict)
@@ -243,49 +251,49 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
 
 /// Builds the message as its line shows it.
 fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
-    let shown = entry.arguments().map_or("{}", |shown| shown.raw());
+    let content = entry.arguments().map_or("{}", |shown| shown.raw());
     let method = entry.get(member::method);
     let text = match (kind, method.as_deref()) {
         ("request", Some("tools/call")) => {
             let name = quote(&entry.get(member::tool)?);
             format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{name},"arguments":{shown}}}}}"#
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{name},"arguments":{content}}}}}"#
             )
         }
         ("request", Some(method)) => format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{shown}}}"#,
+            r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{content}}}"#,
             quote(method)
         ),
         ("notification", Some(method)) => format!(
-            r#"{{"jsonrpc":"2.0","method":{},"params":{shown}}}"#,
+            r#"{{"jsonrpc":"2.0","method":{},"params":{content}}}"#,
             quote(method)
         ),
-        ("result", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{shown}}}"#),
-        ("error", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{shown}}}"#),
+        ("result", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{content}}}"#),
+        ("error", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{content}}}"#),
         _ => return None,
     };
     Message::parse(text.into(), &limits()).ok()
 }
 
 /// Returns why the message in the line is incomplete, if it is.
-fn lacks(entry: &Entry) -> Option<Limitation> {
+fn find_limitation(entry: &Entry) -> Option<Limitation> {
     if entry.get(member::sent_left_out).is_some() {
         return Some(Limitation::Cut);
     }
-    let mut lacks = None;
+    let mut limitation = None;
     for value in [entry.arguments(), entry.root().get(member::tool::NAME)]
         .into_iter()
         .flatten()
     {
-        value.strings(|_, found| {
-            if found.value.contains(MASKED) {
-                lacks = Some(Limitation::Masked);
-            } else if found.value.contains(CUT) {
-                lacks = lacks.or(Some(Limitation::Cut));
+        value.strings(|_, string| {
+            if string.value.contains(MASKED) {
+                limitation = Some(Limitation::Masked);
+            } else if string.value.contains(CUT) {
+                limitation = limitation.or(Some(Limitation::Cut));
             }
         });
     }
-    lacks
+    limitation
 }
 
 /// Returns the request that a response answers.

@@ -7,18 +7,18 @@ use serde::Serialize;
 
 use crate::inspect::{Inspection, Mode};
 use crate::record::entry::member;
-use crate::text::{cut, visible};
+use crate::text::{cut, escape_invisible};
 
-use super::rejudge::{RecordedMessage, recorded};
+use super::rejudge::{RecordedMessage, recorded_rules_verdict};
 use super::{Entry, Limitation, PolicySet};
 
 /// Maximum number of examples per class.
-const EXAMPLES: usize = 5;
+const MAX_EXAMPLES: usize = 5;
 /// The verdict on a message without findings, and the effective verdict of a policy in observe
 /// mode.
 const PASS: &str = "pass";
 /// Maximum length of the excerpt of a message, in bytes.
-const SHOWN_BYTES: usize = 200;
+const MAX_EXCERPT_BYTES: usize = 200;
 
 /// How the outcome for a recorded message differs under the candidate rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -153,18 +153,18 @@ impl<'j> Replay<'j> {
     }
 
     /// Counts a line that cannot be read.
-    pub fn bad(&mut self) {
+    pub fn count_bad_line(&mut self) {
         self.report.bad_lines += 1;
     }
 
-    /// Judges the message of a line; lines of other events have none. `whole` is the message
-    /// itself, if it was stored as evidence.
-    pub fn add(&mut self, entry: &Entry, whole: Option<&Bytes>) {
+    /// Judges the message of a line; lines of other events have none. `stored_message` is the
+    /// message itself, if it was stored as evidence.
+    pub fn add(&mut self, entry: &Entry, stored_message: Option<&Bytes>) {
         if entry.event() != "judged" {
             return;
         }
         self.report.messages += 1;
-        if let Err(missing) = self.judge(entry, whole) {
+        if let Err(missing) = self.judge(entry, stored_message) {
             *self.report.not_replayed.entry(missing).or_default() += 1;
         }
     }
@@ -174,71 +174,82 @@ impl<'j> Replay<'j> {
         self.report
     }
 
-    fn judge(&mut self, entry: &Entry, whole: Option<&Bytes>) -> Result<(), Limitation> {
+    fn judge(&mut self, entry: &Entry, stored_message: Option<&Bytes>) -> Result<(), Limitation> {
         let upstream = entry.get(member::upstream).unwrap_or_default();
         let current = self.current.policy(&upstream);
         let candidate = self.candidate.policy(&upstream);
         let (current, candidate) = current.zip(candidate).ok_or(Limitation::NoPolicy)?;
-        let rebuilt = RecordedMessage::from_entry(entry, whole)?;
+        let message = RecordedMessage::from_entry(entry, stored_message)?;
         // A masked or truncated message cannot be judged: finding nothing in it would prove
         // nothing.
-        if let Some(lacks) = rebuilt.lacks {
+        if let Some(lacks) = message.limitation {
             return Err(lacks);
         }
-        let before = rebuilt.judge(&current, false);
-        let after = rebuilt.judge(&candidate, false);
+        let before = message.judge(&current, false);
+        let after = message.judge(&candidate, false);
         self.report.replayed += 1;
-        let had = rules(&before.inspection);
-        let has = rules(&after.inspection);
-        for rule in had.keys().chain(has.keys()).collect::<BTreeSet<_>>() {
+        let hits_before = rule_actions(&before.inspection);
+        let hits_after = rule_actions(&after.inspection);
+        for rule in hits_before
+            .keys()
+            .chain(hits_after.keys())
+            .collect::<BTreeSet<_>>()
+        {
             let hits = self.report.rules.entry((*rule).to_owned()).or_default();
-            hits.before += u64::from(had.contains_key(rule));
-            hits.after += u64::from(has.contains_key(rule));
+            hits.before += u64::from(hits_before.contains_key(rule));
+            hits.after += u64::from(hits_after.contains_key(rule));
         }
         let observes = [&current, &candidate].map(|policy| policy.mode == Mode::Observe);
         let recorded = if observes == [true, false] {
             recorded_verdict(entry)
         } else {
-            recorded(entry)
+            recorded_rules_verdict(entry)
         };
         let class = match observes {
             // Policies in observe mode are compared by what their rules would have done, unless the
             // other policy enforces.
-            [true, true] | [false, false] => {
-                class(&recorded, before.verdict, after.verdict, had == has)
-            }
-            [true, false] => class(&recorded, PASS, after.verdict, had == has),
+            [true, true] | [false, false] => classify(
+                &recorded,
+                before.verdict,
+                after.verdict,
+                hits_before == hits_after,
+            ),
+            [true, false] => classify(&recorded, PASS, after.verdict, hits_before == hits_after),
             [false, true] if before.verdict != PASS => Class::NewlyPassed,
-            [false, true] => class(&recorded, before.verdict, PASS, had == has),
+            [false, true] => classify(&recorded, before.verdict, PASS, hits_before == hits_after),
         };
         let only_observed =
             observes == [false, true] && class == Class::NewlyPassed && after.verdict != PASS;
         self.report.only_observed += u64::from(only_observed);
         *self.report.classes.entry(class).or_default() += 1;
-        let of_class = self
+        let example_count = self
             .report
             .examples
             .iter()
             .filter(|example| example.class == class)
             .count();
-        if class != Class::Unchanged && of_class < EXAMPLES {
-            let more = has
+        if class != Class::Unchanged && example_count < MAX_EXAMPLES {
+            let added = hits_after
                 .keys()
-                .filter(|rule| !had.contains_key(*rule))
+                .filter(|rule| !hits_before.contains_key(*rule))
                 .map(|rule| format!("+{rule}"));
-            let fewer = had
+            let removed = hits_before
                 .keys()
-                .filter(|rule| !has.contains_key(*rule))
+                .filter(|rule| !hits_after.contains_key(*rule))
                 .map(|rule| format!("-{rule}"));
-            let rules = more.chain(fewer).collect();
+            let rules = added.chain(removed).collect();
             let [before, after] = match observes {
                 [true, false] => [PASS, after.verdict],
                 [false, true] => [before.verdict, PASS],
                 _ => [before.verdict, after.verdict],
             };
-            self.report
-                .examples
-                .push(example(entry, class, recorded, (before, after), rules));
+            self.report.examples.push(build_example(
+                entry,
+                class,
+                recorded,
+                (before, after),
+                rules,
+            ));
         }
         Ok(())
     }
@@ -251,7 +262,7 @@ fn recorded_verdict(entry: &Entry) -> String {
 
 /// Classifies a message. A difference that the current rules cause as well is not attributed to the
 /// candidate.
-fn class(recorded: &str, before: &str, after: &str, same_findings: bool) -> Class {
+fn classify(recorded: &str, before: &str, after: &str, same_findings: bool) -> Class {
     if before == after {
         return match (recorded == after, same_findings) {
             (true, true) => Class::Unchanged,
@@ -269,7 +280,7 @@ fn class(recorded: &str, before: &str, after: &str, same_findings: bool) -> Clas
 }
 
 /// Returns the rules that hit, each with its strongest action.
-fn rules(inspection: &Inspection) -> BTreeMap<&str, &'static str> {
+fn rule_actions(inspection: &Inspection) -> BTreeMap<&str, &'static str> {
     // The strongest findings come first.
     inspection
         .findings
@@ -279,18 +290,18 @@ fn rules(inspection: &Inspection) -> BTreeMap<&str, &'static str> {
         .collect()
 }
 
-fn example(
+fn build_example(
     entry: &Entry,
     class: Class,
     recorded: String,
     (before, after): (&str, &str),
     rules: Vec<String>,
 ) -> Example {
-    let text = |name: &str| entry.text(name).map(|text| visible(&text));
-    let shown = entry.arguments().map_or("", |shown| shown.raw());
-    let mut start = visible(cut(shown, SHOWN_BYTES));
-    if shown.len() > SHOWN_BYTES {
-        start.push('…');
+    let text = |name: &str| entry.text(name).map(|text| escape_invisible(&text));
+    let content = entry.arguments().map_or("", |shown| shown.raw());
+    let mut excerpt = escape_invisible(cut(content, MAX_EXCERPT_BYTES));
+    if content.len() > MAX_EXCERPT_BYTES {
+        excerpt.push('…');
     }
     Example {
         class,
@@ -303,7 +314,7 @@ fn example(
         before: before.to_owned(),
         after: after.to_owned(),
         rules,
-        shown: start,
+        shown: excerpt,
     }
 }
 
@@ -313,17 +324,26 @@ mod tests {
 
     #[test]
     fn what_the_rules_in_force_do_as_well_is_not_the_candidates() {
-        assert_eq!(class("pass", "pass", "pass", true), Class::Unchanged);
-        assert_eq!(class("pass", "pass", "pass", false), Class::Changed);
-        assert_eq!(class("block", "pass", "pass", true), Class::NotByCandidate);
-        assert_eq!(class("pass", "pass", "block", false), Class::NewlyBlocked);
-        assert_eq!(class("ask", "ask", "block", false), Class::NewlyBlocked);
-        assert_eq!(class("block", "block", "pass", false), Class::NewlyPassed);
+        assert_eq!(classify("pass", "pass", "pass", true), Class::Unchanged);
+        assert_eq!(classify("pass", "pass", "pass", false), Class::Changed);
         assert_eq!(
-            class("rewrite", "rewrite", "pass", false),
+            classify("block", "pass", "pass", true),
+            Class::NotByCandidate
+        );
+        assert_eq!(
+            classify("pass", "pass", "block", false),
+            Class::NewlyBlocked
+        );
+        assert_eq!(classify("ask", "ask", "block", false), Class::NewlyBlocked);
+        assert_eq!(
+            classify("block", "block", "pass", false),
             Class::NewlyPassed
         );
-        assert_eq!(class("pass", "pass", "rewrite", false), Class::Changed);
-        assert_eq!(class("pass", "block", "pass", false), Class::Changed);
+        assert_eq!(
+            classify("rewrite", "rewrite", "pass", false),
+            Class::NewlyPassed
+        );
+        assert_eq!(classify("pass", "pass", "rewrite", false), Class::Changed);
+        assert_eq!(classify("pass", "block", "pass", false), Class::Changed);
     }
 }

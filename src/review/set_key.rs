@@ -9,7 +9,7 @@ use std::ops::Range;
 use toml::{Table, Value};
 use toml_edit::{Document, Item, TableLike};
 
-use super::explain::quoted;
+use super::explain::quote;
 
 /// Returns the text with the key at `path` set to `value`. `comment` is written above a table that
 /// is added for it.
@@ -23,7 +23,7 @@ pub(super) fn set_key(
     comment: &str,
 ) -> Result<String, String> {
     let root = Document::parse(text).map_err(|error| error.message().trim().replace('\n', "; "))?;
-    let crlf = text
+    let is_crlf = text
         .split_inclusive('\n')
         .next()
         .is_some_and(|line| line.ends_with("\r\n"));
@@ -32,12 +32,12 @@ pub(super) fn set_key(
         path,
         value,
         comment,
-        newline: if crlf { "\r\n" } else { "\n" },
+        newline: if is_crlf { "\r\n" } else { "\n" },
     };
     let refusal = || {
         format!(
             "`{}` cannot be set in place; edit the file by hand",
-            dotted(path)
+            format_path(path)
         )
     };
     let after = setting
@@ -45,9 +45,9 @@ pub(super) fn set_key(
         .and_then(|edit| edit.apply(text))
         .ok_or_else(refusal)?;
     // As parsed TOML, the two texts may differ only in the key.
-    let mut wanted: Table = text.parse().map_err(|_| refusal())?;
-    let found: Table = after.parse().map_err(|_| refusal())?;
-    match insert(&mut wanted, path, value) && wanted == found {
+    let mut expected: Table = text.parse().map_err(|_| refusal())?;
+    let actual: Table = after.parse().map_err(|_| refusal())?;
+    match insert(&mut expected, path, value) && expected == actual {
         true => Ok(after),
         false => Err(refusal()),
     }
@@ -55,7 +55,7 @@ pub(super) fn set_key(
 
 /// Returns the header of the table at a path.
 pub(super) fn header(path: &[&str]) -> String {
-    format!("[{}]", dotted(path))
+    format!("[{}]", format_path(path))
 }
 
 /// The key to set, and its formatting.
@@ -71,7 +71,7 @@ struct Setting<'s> {
 struct InsertionPoint<'s> {
     form: Form,
     /// The rest of the path, relative to the table.
-    below: &'s [&'s str],
+    remaining_path: &'s [&'s str],
 }
 
 enum Form {
@@ -112,24 +112,24 @@ impl Setting<'_> {
     fn edit(&self, root: &dyn TableLike) -> Option<Edit> {
         let (key, tables) = self.path.split_last()?;
         let mut table = root;
-        let mut home = InsertionPoint {
+        let mut insertion_point = InsertionPoint {
             form: Form::Root,
-            below: self.path,
+            remaining_path: self.path,
         };
         for (depth, name) in tables.iter().enumerate() {
-            let below = self.path.get(depth + 1..)?;
+            let remaining_path = self.path.get(depth + 1..)?;
             // Tables created by dotted keys have no place of their own in the text.
             match table.get(name) {
                 Some(Item::Table(inner)) => {
                     if inner.is_implicit() && !inner.is_dotted() {
-                        home = InsertionPoint {
+                        insertion_point = InsertionPoint {
                             form: Form::Implicit,
-                            below,
+                            remaining_path,
                         };
                     } else if !inner.is_dotted() {
-                        home = InsertionPoint {
+                        insertion_point = InsertionPoint {
                             form: Form::Header(inner.span()?.end),
-                            below,
+                            remaining_path,
                         };
                     }
                     table = inner;
@@ -137,17 +137,17 @@ impl Setting<'_> {
                 Some(item) => {
                     let inner = item.as_inline_table()?;
                     if !inner.is_dotted() {
-                        home = InsertionPoint {
+                        insertion_point = InsertionPoint {
                             form: Form::Inline(inner.span()?.start + 1),
-                            below,
+                            remaining_path,
                         };
                     }
                     table = inner;
                 }
                 None => {
-                    return match home.form {
-                        Form::Inline(at) => self.in_inline_table(at, home.below),
-                        _ => self.at_end(),
+                    return match insertion_point.form {
+                        Form::Inline(at) => self.insert_inline(at, insertion_point.remaining_path),
+                        _ => self.append_table(),
                     };
                 }
             }
@@ -160,27 +160,33 @@ impl Setting<'_> {
             });
         }
         let Self { value, newline, .. } = self;
-        match home.form {
+        match insertion_point.form {
             Form::Root => {
-                let (first, _) = root.get_key_value(home.below.first()?)?;
+                let (first, _) = root.get_key_value(insertion_point.remaining_path.first()?)?;
                 Edit::insert(
                     first.span()?.start,
-                    format!("{} = {value}{newline}", dotted(home.below)),
+                    format!(
+                        "{} = {value}{newline}",
+                        format_path(insertion_point.remaining_path)
+                    ),
                 )
             }
             Form::Header(end) => {
                 let line_end = self.text.get(end..)?.find('\n').map(|feed| end + feed + 1);
                 let before = if line_end.is_some() { "" } else { newline };
-                let line = format!("{before}{} = {value}{newline}", dotted(home.below));
+                let line = format!(
+                    "{before}{} = {value}{newline}",
+                    format_path(insertion_point.remaining_path)
+                );
                 Edit::insert(line_end.unwrap_or(self.text.len()), line)
             }
-            Form::Inline(at) => self.in_inline_table(at, home.below),
-            Form::Implicit => self.at_end(),
+            Form::Inline(at) => self.insert_inline(at, insertion_point.remaining_path),
+            Form::Implicit => self.append_table(),
         }
     }
 
     /// Inserts the key as the first one of an inline table.
-    fn in_inline_table(&self, at: usize, below: &[&str]) -> Option<Edit> {
+    fn insert_inline(&self, at: usize, path: &[&str]) -> Option<Edit> {
         let rest = self.text.get(at..)?;
         let comma = if rest.trim_start().starts_with('}') {
             ""
@@ -194,12 +200,12 @@ impl Setting<'_> {
         };
         Edit::insert(
             at,
-            format!(" {} = {}{comma}{gap}", dotted(below), self.value),
+            format!(" {} = {}{comma}{gap}", format_path(path), self.value),
         )
     }
 
     /// Adds the key in a table of its own at the end of the file.
-    fn at_end(&self) -> Option<Edit> {
+    fn append_table(&self) -> Option<Edit> {
         let Self {
             text,
             value,
@@ -214,10 +220,10 @@ impl Setting<'_> {
             newline
         };
         let table = header(tables);
-        let key = dotted(&[key]);
-        let added =
+        let key = format_path(&[key]);
+        let block =
             format!("{end}{newline}# {comment}{newline}{table}{newline}{key} = {value}{newline}");
-        Edit::insert(text.len(), added)
+        Edit::insert(text.len(), block)
     }
 }
 
@@ -241,7 +247,7 @@ fn insert(root: &mut Table, path: &[&str], value: bool) -> bool {
 }
 
 /// Formats a path as TOML does.
-fn dotted(path: &[&str]) -> String {
+fn format_path(path: &[&str]) -> String {
     let is_bare = |name: &str| {
         !name.is_empty()
             && name
@@ -252,7 +258,7 @@ fn dotted(path: &[&str]) -> String {
         if is_bare(name) {
             (*name).to_owned()
         } else {
-            quoted(name)
+            quote(name)
         }
     };
     path.iter().map(name).collect::<Vec<_>>().join(".")

@@ -9,9 +9,9 @@ use crate::record::entry::object::{finding, uninspected};
 
 /// Maximum number of distinct names that are counted separately; the rest are counted together.
 /// Names come from agents and servers.
-const NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 /// Maximum length of a name that is stored, in bytes.
-const NAME_BYTES: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Counts of the contents of a log. Memory use is bounded, regardless of the length of the log.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Stats {
     /// The number of lines counted.
     pub lines: u64,
     /// The number of lines that could not be read.
-    pub bad: u64,
+    pub bad_lines: u64,
     pub bytes: u64,
     /// The time of the first line.
     pub from: Option<SystemTime>,
@@ -64,14 +64,14 @@ impl Stats {
         self.to = time.or(self.to);
         let event = entry.event();
         self.events.add(&event);
-        let unjudged = entry.is_unjudged_refusal();
-        if event != "judged" && !unjudged {
+        let is_unjudged = entry.is_unjudged_refusal();
+        if event != "judged" && !is_unjudged {
             return;
         }
         if let Some(verdict) = entry.get(member::verdict) {
             self.verdicts.add(&verdict);
         }
-        if let (Some(rule), true) = (entry.get(member::rule), unjudged) {
+        if let (Some(rule), true) = (entry.get(member::rule), is_unjudged) {
             self.rules.add(&rule);
         }
         let matches = entry.findings().filter(EntryFinding::is_injection).count() as u64;
@@ -84,7 +84,7 @@ impl Stats {
             .for_each(|found| self.rules.add(&found.text(finding::rule)));
         if let (Some(tool), true) = (
             entry.get(member::tool),
-            unjudged || entry.get(member::direction).as_deref() == Some("outbound"),
+            is_unjudged || entry.get(member::direction).as_deref() == Some("outbound"),
         ) {
             self.tools.add(&tool);
         }
@@ -105,31 +105,31 @@ impl Stats {
 
     /// Counts a line that could not be read.
     pub fn add_bad(&mut self) {
-        self.bad += 1;
+        self.bad_lines += 1;
     }
 }
 
 impl NameCounts {
     fn add(&mut self, name: &str) {
-        let name = crate::text::cut(name, NAME_BYTES);
+        let name = crate::text::cut(name, MAX_NAME_BYTES);
         if let Some(count) = self.counts.get_mut(name) {
             *count += 1;
-        } else if self.counts.len() < NAMES {
+        } else if self.counts.len() < MAX_NAMES {
             self.counts.insert(name.into(), 1);
         } else {
             self.others += 1;
         }
     }
 
-    /// Returns up to `most` names, the most frequent first.
-    pub fn first(&self, most: usize) -> Vec<(&str, u64)> {
+    /// Returns up to `limit` names, the most frequent first.
+    pub fn first(&self, limit: usize) -> Vec<(&str, u64)> {
         let mut all: Vec<(&str, u64)> = self
             .counts
             .iter()
             .map(|(name, count)| (&**name, *count))
             .collect();
         all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        all.truncate(most);
+        all.truncate(limit);
         all
     }
 
@@ -200,8 +200,8 @@ mod tests {
             (top.first(2), top.len(), top.others()),
             (vec![("b", 2), ("a", 1)], 3, 0)
         );
-        (0..2 * NAMES).for_each(|n| top.add(&format!("n{n}")));
-        assert_eq!((top.len(), top.others()), (NAMES, NAMES as u64 + 3));
+        (0..2 * MAX_NAMES).for_each(|n| top.add(&format!("n{n}")));
+        assert_eq!((top.len(), top.others()), (MAX_NAMES, MAX_NAMES as u64 + 3));
         top.add("b");
         assert_eq!(top.first(1), [("b", 3)]);
     }

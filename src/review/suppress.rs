@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::ConfigEdit;
-use super::explain::{FindingExplanation, written};
+use super::explain::{FindingExplanation, format_tables};
 use crate::config::{self, Config, Suppression};
 use crate::document::{Day, Fault};
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// Maximum length of a reason, in bytes.
-const REASON_BYTES: usize = 500;
+const MAX_REASON_BYTES: usize = 500;
 
 /// A reviewer's decision about a false positive.
 #[derive(Clone, Debug)]
@@ -26,21 +26,21 @@ impl Decision {
     /// The reason is empty or too long, or the date is invalid or in the past.
     pub fn read(reason: &str, until: Option<&str>) -> Result<Self, String> {
         let reason = reason.trim();
-        if reason.is_empty() || reason.len() > REASON_BYTES {
+        if reason.is_empty() || reason.len() > MAX_REASON_BYTES {
             return Err(format!(
-                "the reason must be 1 to {REASON_BYTES} bytes long; include the name of the reviewer"
+                "the reason must be 1 to {MAX_REASON_BYTES} bytes long; include the name of the reviewer"
             ));
         }
-        let until = until.map(|written| {
-            let day = Day::read(written).ok_or_else(|| {
+        let until = until.map(|text| {
+            let day = Day::read(text).ok_or_else(|| {
                 format!(
                     "`{}` is not a valid date such as `2027-01-31`",
-                    visible(written)
+                    escape_invisible(text)
                 )
             })?;
-            match day.ends > SystemTime::now() {
+            match day.end > SystemTime::now() {
                 true => Ok(day),
-                false => Err(format!("the end date {written} is in the past")),
+                false => Err(format!("the end date {text} is in the past")),
             }
         });
         Ok(Self {
@@ -55,15 +55,15 @@ impl Decision {
         &self,
         passages: impl IntoIterator<Item = &'t FindingExplanation>,
     ) -> Vec<Suppression> {
-        let decided = |one: &Suppression| Suppression {
+        let with_decision = |one: &Suppression| Suppression {
             reason: self.reason.clone(),
             until: self.until.clone().unwrap_or_else(|| one.until.clone()),
             ..one.clone()
         };
         passages
             .into_iter()
-            .flat_map(|told| &told.tables)
-            .map(decided)
+            .flat_map(|passage| &passage.tables)
+            .map(with_decision)
             .collect()
     }
 }
@@ -76,7 +76,7 @@ impl Decision {
 pub fn add_suppressions(
     path: &Path,
     policy: &str,
-    these: &[Suppression],
+    suppressions: &[Suppression],
     comment: &str,
 ) -> Result<ConfigEdit, Vec<Fault>> {
     let edit = ConfigEdit::new(path, |before| {
@@ -87,8 +87,8 @@ pub fn add_suppressions(
         };
         Ok(format!(
             "{before}{end}\n# {}\n{}",
-            visible(comment),
-            written(policy, these)
+            escape_invisible(comment),
+            format_tables(policy, suppressions)
         ))
     })?;
     let count = |config: &Config| {
@@ -97,9 +97,11 @@ pub fn add_suppressions(
             .get(policy)
             .map_or(0, |policy| policy.suppress.len())
     };
-    let known = count(&config::load_policies(path)?);
+    let previous_count = count(&config::load_policies(path)?);
     let config = edit.load()?;
-    if !config.policies.contains_key(policy) || count(&config) != known + these.len() {
+    if !config.policies.contains_key(policy)
+        || count(&config) != previous_count + suppressions.len()
+    {
         let message = format!("the tables cannot be added to `policy.{policy}`");
         return Err(edit.fault(message, Some("add them by hand")));
     }
@@ -161,14 +163,15 @@ mod tests {
 
     #[test]
     fn a_file_that_would_not_load_is_not_written() {
-        let told = |text: &str, rule: &str| edited(text, rule).unwrap_err().remove(0).to_string();
-        assert!(told("", "no-such-rule").contains("there is no rule `no-such-rule`"));
+        let fault_of =
+            |text: &str, rule: &str| edited(text, rule).unwrap_err().remove(0).to_string();
+        assert!(fault_of("", "no-such-rule").contains("there is no rule `no-such-rule`"));
         assert!(
-            told("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb")
+            fault_of("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb")
                 .contains("gate.toml:")
         );
-        assert!(told("colour = 1\n", "fork-bomb").contains("unknown key `colour`"));
-        assert!(told("[policy.default]\nsuppress = []\n", "fork-bomb").contains("gate.toml:"));
+        assert!(fault_of("colour = 1\n", "fork-bomb").contains("unknown key `colour`"));
+        assert!(fault_of("[policy.default]\nsuppress = []\n", "fork-bomb").contains("gate.toml:"));
     }
 
     #[test]
@@ -182,8 +185,8 @@ mod tests {
             ("x", Some("2020-01-31"), "in the past"),
             ("x", Some("31.01.2027"), "is not a valid date"),
         ] {
-            let told = Decision::read(reason, until).unwrap_err();
-            assert!(told.contains(why), "{told}");
+            let message = Decision::read(reason, until).unwrap_err();
+            assert!(message.contains(why), "{message}");
         }
         assert!(Decision::read(&"x".repeat(501), None).is_err());
     }

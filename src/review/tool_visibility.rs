@@ -6,7 +6,7 @@ use super::ConfigEdit;
 use super::set_key::{header, set_key};
 use crate::document::Fault;
 use crate::inspect::Mode;
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// Whether agents can list and call a tool.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl ToolVisibility {
         let keys = ["policy", &self.policy, "tool", &self.tool, "hidden"];
         let edit = ConfigEdit::new(path, |before| match self.is_pattern() {
             true => Err("the tool name contains `*`, which is a pattern in the config".to_owned()),
-            false => set_key(before, &keys, self.hidden, &visible(comment)),
+            false => set_key(before, &keys, self.hidden, &escape_invisible(comment)),
         })?;
         let config = edit.load()?;
         let has_policy = |(name, upstream): (&String, &crate::config::UpstreamConfig)| {
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    fn edited(text: &str, wanted: &ToolVisibility) -> Result<String, String> {
+    fn edited(text: &str, setting: &ToolVisibility) -> Result<String, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate.toml");
         std::fs::write(&path, text).unwrap();
@@ -97,16 +97,16 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("; ")
         };
-        wanted
+        setting
             .edit(&path, "lychgate console: 2026-11-23, by console\n[listen]")
             .map_err(faults)?
             .write()
             .unwrap();
         let config = crate::config::load(&path).unwrap();
-        let after = config.policies[&wanted.policy]
-            .of_tool(&wanted.tool)
+        let after = config.policies[&setting.policy]
+            .tool_settings(&setting.tool)
             .find_map(|tool| tool.hidden);
-        assert_eq!(after, Some(wanted.hidden));
+        assert_eq!(after, Some(setting.hidden));
         Ok(std::fs::read_to_string(&path).unwrap())
     }
 
@@ -175,8 +175,8 @@ mod tests {
                 "cannot be set in place",
             ),
         ] {
-            let told = edited(text, &wanted).unwrap_err();
-            assert!(told.contains(why), "{told}");
+            let message = edited(text, &wanted).unwrap_err();
+            assert!(message.contains(why), "{message}");
         }
     }
 }

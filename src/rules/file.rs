@@ -47,7 +47,7 @@ pub(super) fn read_builtin(name: &str) -> Result<RuleFile, Vec<Fault>> {
 }
 
 fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
-    root.know("define");
+    root.mark_known("define");
     if !root.has("format") {
         root.missing("format", "write `format = 1`");
     }
@@ -56,7 +56,7 @@ fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
         .is_some_and(|format| format != FORMAT)
     {
         let hint = "write `format = 1`, or use a newer lychgate";
-        root.fault_of(
+        root.fault_at_key(
             "format",
             format!("this version reads format {FORMAT} of rule files"),
             Some(hint),
@@ -88,7 +88,7 @@ fn rule_file(root: &Table<'_>, name: &str, builtin: bool) -> Option<RuleFile> {
         root.fault("no rules", Some("start each with `[[rule]]`"));
     }
     if !programs.is_empty() && shared.direction == Some(Direction::Inbound) {
-        root.fault_of(
+        root.fault_at_key(
             "direction",
             "`[[program]]` tables are about commands that agents send",
             Some("write `direction = \"outbound\"`"),
@@ -143,7 +143,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     if let Some((direction, action)) = shared.direction.zip(action)
         && let Some((cannot, hint)) = action.unsupported_in(direction)
     {
-        table.fault_of(
+        table.fault_at_key(
             "action",
             format!("`{}` has no effect here: {cannot}", action.name()),
             Some(hint),
@@ -184,7 +184,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let packs = shared.packs.iter().cloned().chain(packs(table)).collect();
     let place = table.place();
     let digest = table
-        .added("digest")
+        .added_text("digest")
         .or_else(|| table.parsed().map(|rule| content::digest(rule).into()));
     table.finish();
     Some(Rule {
@@ -214,7 +214,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
 /// `packs` several, widest first.
 fn packs(root: &Table<'_>) -> Vec<String> {
     if root.has("pack") && root.has("packs") {
-        root.fault_of(
+        root.fault_at_key(
             "pack",
             "`pack` and `packs` cannot be combined",
             Some("name them all in `packs`, the widest first"),
@@ -225,7 +225,8 @@ fn packs(root: &Table<'_>) -> Vec<String> {
         .strings("packs")
         .into_iter()
         .map(|name| ("packs", name));
-    single.chain(several)
+    single
+        .chain(several)
         .filter(|(key, name)| check_slug(root, key, name))
         .map(|(_, name)| name.value)
         .collect()
@@ -269,7 +270,7 @@ pub(super) fn cases(table: &Table<'_>, key: &str, hint: &str) -> Vec<Case> {
     }
     let cases = table.strings(key);
     if cases.is_empty() {
-        table.fault_of(key, format!("`{key}` is empty"), Some(hint));
+        table.fault_at_key(key, format!("`{key}` is empty"), Some(hint));
     }
     for case in &cases {
         if case.value.is_empty() {

@@ -211,7 +211,11 @@ impl Fragments<'_> {
         }
         self.resolve(name, depth + 1);
         let Some(fragment) = self.by_name.get_mut(name) else {
-            let names: Vec<String> = self.by_name.keys().map(|name| format!("`{name}`")).collect();
+            let names: Vec<String> = self
+                .by_name
+                .keys()
+                .map(|name| format!("`{name}`"))
+                .collect();
             let known = if names.is_empty() {
                 "none".to_owned()
             } else {

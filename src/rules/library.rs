@@ -87,7 +87,11 @@ impl Library {
         if trial.failed_cases.is_empty() {
             Ok(library)
         } else {
-            Err(trial.failed_cases.iter().map(super::FailedCase::fault).collect())
+            Err(trial
+                .failed_cases
+                .iter()
+                .map(super::FailedCase::fault)
+                .collect())
         }
     }
 
@@ -151,7 +155,12 @@ impl Library {
                         let text = read(path).map_err(|fault| vec![fault])?;
                         file::read(&path.display().to_string(), &text, false)
                     });
-                    replaced_rules.extend(add_layer(&mut rules, &mut own_programs, &mut faults, files));
+                    replaced_rules.extend(add_layer(
+                        &mut rules,
+                        &mut own_programs,
+                        &mut faults,
+                        files,
+                    ));
                 }
                 Err(fault) => faults.push(fault),
             }
@@ -163,7 +172,7 @@ impl Library {
         let programs = if own_programs.is_empty() {
             Programs::builtin().clone()
         } else {
-            Arc::new(Programs::with(
+            Arc::new(Programs::with_builtin(
                 own_programs.iter().map(|entry| &entry.table),
             ))
         };
@@ -220,7 +229,11 @@ impl Library {
     /// # Errors
     /// Overrides and packs that name no rule or cannot be applied; regexes that exceed their
     /// limits. The same in both directions.
-    pub fn rule_set(&self, direction: Direction, policy: &PolicyConfig) -> Result<RuleSet, Vec<Fault>> {
+    pub fn rule_set(
+        &self,
+        direction: Direction,
+        policy: &PolicyConfig,
+    ) -> Result<RuleSet, Vec<Fault>> {
         let mut faults = self.find_unknown(policy);
         let overrides: HashMap<&RuleId, _> = policy
             .overrides
@@ -277,7 +290,7 @@ impl Library {
     /// Compiles the rules of both directions that a policy enables: outbound, inbound.
     ///
     /// # Errors
-    /// As [`Library::set`].
+    /// As [`Library::rule_set`].
     pub fn rule_sets(&self, policy: &PolicyConfig) -> Result<(RuleSet, RuleSet), Vec<Fault>> {
         let set = |direction: Direction| self.rule_set(direction, policy);
         let (outbound, inbound) =
@@ -302,7 +315,11 @@ impl Library {
             digest.clone(),
         )?);
         Ok(RuleSet::from(
-            self.compiled.lock().entry(digest).or_insert(compiled).clone(),
+            self.compiled
+                .lock()
+                .entry(digest)
+                .or_insert(compiled)
+                .clone(),
         ))
     }
 
@@ -361,7 +378,11 @@ fn inbound_counterpart(rule: &Rule, policy: &PolicyConfig) -> Option<Arc<Rule>> 
         || !rule.enabled;
     // Rules about values that another server sent, or that are sent back, are about the destination
     // of secrets.
-    if is_disabled || rule.direction == Direction::Inbound || spec.from_other_server || spec.returned {
+    if is_disabled
+        || rule.direction == Direction::Inbound
+        || spec.from_other_server
+        || spec.returned
+    {
         return None;
     }
     let direction = Direction::Inbound;

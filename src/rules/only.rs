@@ -3,7 +3,7 @@
 
 use crate::detect::{Place, Surface};
 use crate::document::{Located, Table, suggest};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// Where a rule applies. A field that is empty or `None` allows everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Only {
         let words = |key: &str| {
             let words = table.strings(key);
             if table.has(key) && words.is_empty() {
-                table.fault_of(
+                table.fault_at_key(
                     key,
                     format!("`{key}` is empty, so the rule would never match"),
                     Some("add values, or remove it"),
@@ -94,7 +94,7 @@ fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
 }
 
 fn allows(globs: &[String], name: Option<&str>) -> bool {
-    globs.is_empty() || name.is_some_and(|name| globs.iter().any(|glob| glob_fits(glob, name)))
+    globs.is_empty() || name.is_some_and(|name| globs.iter().any(|glob| glob_matches(glob, name)))
 }
 
 #[cfg(test)]

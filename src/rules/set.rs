@@ -232,7 +232,7 @@ fn add_repeats(before: usize, text: &Text<'_>, matches: &mut Vec<Match>) {
 /// Returns whether a rule excludes quotations in texts about attacks and the match is such a
 /// quotation.
 fn is_mention(rule: &Rule, quoted: &QuotedMentions<'_>, hit: &Match) -> bool {
-    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| quoted.hold(span))
+    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| quoted.contains(span))
 }
 
 /// Returns whether a rule excludes samples of attacks and the match is in one.

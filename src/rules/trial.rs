@@ -26,7 +26,7 @@ use super::{Action, Case, Find, Rule, RuleId, RuleSet};
 /// `an-own-secret-of-a-case`. The gate's own files are `/srv/gate/own.toml` and those below
 /// `/srv/gate/state`.
 static SCOPE: LazyLock<AccessScope> = LazyLock::new(|| {
-    let links = Links::Given([("/repo/app/link".to_owned(), "/etc".to_owned())].into());
+    let links = Links::Map([("/repo/app/link".to_owned(), "/etc".to_owned())].into());
     let deny = HostPattern::read("denied.example").into_iter().collect();
     let hosts = Hosts::new(
         Vec::new(),
@@ -85,7 +85,7 @@ static RECEIVED: LazyLock<TaintStore> = LazyLock::new(|| {
     let receive = |server: usize, flow: FlowConfig, withheld: &str, text: &str| {
         let session = Session::new(&store, server);
         session.record_withheld(withheld);
-        flow.here(&session, None, DataLabels::default())
+        flow.context(&session, None, DataLabels::default())
             .record_received(&Text::new(text));
         store.add(&session.into_update(), server, Instant::now());
     };
@@ -216,7 +216,10 @@ impl fmt::Display for FailedCase {
 /// # Errors
 /// Rules that cannot be compiled.
 pub fn try_cases(rules: &[Arc<Rule>]) -> Result<Trial, Vec<Fault>> {
-    let faults: Vec<Fault> = rules.iter().filter_map(|rule| compile_fault(rule)).collect();
+    let faults: Vec<Fault> = rules
+        .iter()
+        .filter_map(|rule| compile_fault(rule))
+        .collect();
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -300,8 +303,12 @@ fn call_context<'s>(
 
 /// Returns the rules that block a command or require approval for it, with these tables of
 /// programs.
-pub(super) fn refusing_rules<'s>(set: &'s RuleSet, programs: &Programs, command: &str) -> Vec<&'s Rule> {
-    let script = Script::new(command, ReadAs::Shell).knowing(programs);
+pub(super) fn refusing_rules<'s>(
+    set: &'s RuleSet,
+    programs: &Programs,
+    command: &str,
+) -> Vec<&'s Rule> {
+    let script = Script::new(command, ReadAs::Shell).with_programs(programs);
     let place = Place {
         surface: Surface::Arguments,
         method: Some("tools/call"),
@@ -356,7 +363,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
         outward: vec!["send_*".to_owned()],
         ..FlowConfig::default()
     };
-    let flow = flow.here(&session, Some(&tool), DataLabels::default());
+    let flow = flow.context(&session, Some(&tool), DataLabels::default());
     let session_secrets = SessionSecrets::new(&SENT, 0);
     let lookup = Lookup::new(Some(&NAMES));
     let is_caught_as = |read_as: ReadAs| {

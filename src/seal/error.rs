@@ -39,7 +39,7 @@ impl SealError {
 
 /// Why sealed bytes cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sealed {
+pub enum UnsealError {
     /// They were sealed with a key that is not available.
     OtherKey,
     /// They were modified, or are not in the place where they were written.
@@ -47,5 +47,5 @@ pub enum Sealed {
     /// They are longer than any sealed data.
     TooLong,
     /// They were written by a later version of lychgate.
-    Later,
+    NewerVersion,
 }

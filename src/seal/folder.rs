@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::SealError;
 
 /// The prefix of the names of files that are being written.
-const NEW: &str = "new-";
+const NEW_PREFIX: &str = "new-";
 /// Age after which a file that is being written is considered abandoned: its writer has ended.
-const GIVEN_UP: Duration = Duration::from_secs(600);
+const ABANDONED_AFTER: Duration = Duration::from_secs(600);
 
 /// Checks whether a file or folder could be created or changed at `path`, without trying. An error
 /// names the file or folder that prevents it.
@@ -23,11 +23,12 @@ pub fn check_writable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
     let Some(nearest) = path.ancestors().find(|path| path.exists()) else {
         return Ok(());
     };
-    let failed = |error: io::Error| (nearest.to_owned(), error);
+    let with_path = |error: io::Error| (nearest.to_owned(), error);
     if nearest != path && !nearest.is_dir() {
-        return Err(failed(ErrorKind::NotADirectory.into()));
+        return Err(with_path(ErrorKind::NotADirectory.into()));
     }
-    rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK).map_err(|error| failed(error.into()))
+    rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK)
+        .map_err(|error| with_path(error.into()))
 }
 
 /// A folder for sealed files.
@@ -50,17 +51,17 @@ impl SealedFolder {
     /// Fails if other users could access the folder, or on an I/O error.
     pub fn create(&self) -> Result<(), SealError> {
         if !self.exists()? {
-            let failed = |error| SealError::at(&self.0)(error);
-            if let Some(above) = self
+            let to_error = |error| SealError::at(&self.0)(error);
+            if let Some(parent) = self
                 .0
                 .parent()
-                .filter(|above| !above.as_os_str().is_empty())
+                .filter(|parent| !parent.as_os_str().is_empty())
             {
-                fs::create_dir_all(above).map_err(failed)?;
+                fs::create_dir_all(parent).map_err(to_error)?;
             }
             match DirBuilder::new().mode(0o700).create(&self.0) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(failed(error));
+                    return Err(to_error(error));
                 }
                 _ => {}
             }
@@ -93,11 +94,11 @@ impl SealedFolder {
         Ok(true)
     }
 
-    /// Returns the content of a file, up to `most` bytes; `None` if there is no such file.
+    /// Returns the content of a file, up to `max_bytes` bytes; `None` if there is no such file.
     ///
     /// # Errors
     /// Fails if other users could access the folder, or if it cannot be read.
-    pub fn read(&self, file: &str, most: u64) -> Result<Option<Vec<u8>>, SealError> {
+    pub fn read(&self, file: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, SealError> {
         if !self.exists()? {
             return Ok(None);
         }
@@ -108,7 +109,7 @@ impl SealedFolder {
             Err(error) => return Err(SealError::at(&path)(error)),
         };
         let mut bytes = vec![];
-        open.take(most)
+        open.take(max_bytes)
             .read_to_end(&mut bytes)
             .map_err(SealError::at(&path))?;
         Ok(Some(bytes))
@@ -124,7 +125,7 @@ impl SealedFolder {
         let path = self.0.join(file);
         let new = self
             .0
-            .join(format!("{NEW}{}", uuid::Uuid::new_v4().simple()));
+            .join(format!("{NEW_PREFIX}{}", uuid::Uuid::new_v4().simple()));
         self.write_new(&new, &path, bytes).map_err(|error| {
             // If it stays, it is removed later.
             fs::remove_file(&new).unwrap_or_default();
@@ -150,10 +151,13 @@ impl SealedFolder {
     ///
     /// # Errors
     /// Fails on an I/O error.
-    pub fn hand_over(&self, file: &str, to: &Self, name: &str) -> Result<bool, SealError> {
+    pub fn move_to(&self, file: &str, target: &Self, name: &str) -> Result<bool, SealError> {
         let path = self.0.join(file);
-        match fs::rename(&path, to.0.join(name)) {
-            Ok(()) => to.sync().map_err(SealError::at(&to.0)).map(|()| true),
+        match fs::rename(&path, target.0.join(name)) {
+            Ok(()) => target
+                .sync()
+                .map_err(SealError::at(&target.0))
+                .map(|()| true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(SealError::at(&path)(error)),
         }
@@ -176,12 +180,12 @@ impl SealedFolder {
         Ok(true)
     }
 
-    /// Returns up to `most` files with their lengths in bytes and their ages. Also removes the
+    /// Returns up to `max_files` files with their lengths in bytes and their ages. Also removes the
     /// files of writers that have ended.
     ///
     /// # Errors
     /// Fails if other users could access the folder, or if it cannot be read.
-    pub fn files(&self, most: usize) -> Result<Vec<Listed>, SealError> {
+    pub fn files(&self, max_files: usize) -> Result<Vec<FileEntry>, SealError> {
         let mut out = Vec::new();
         if !self.exists()? {
             return Ok(out);
@@ -196,12 +200,12 @@ impl SealedFolder {
                 .ok()
                 .and_then(|at| at.elapsed().ok())
                 .unwrap_or_default();
-            if name.starts_with(NEW) {
-                if age > GIVEN_UP {
+            if name.starts_with(NEW_PREFIX) {
+                if age > ABANDONED_AFTER {
                     fs::remove_file(entry.path()).unwrap_or_default();
                 }
-            } else if meta.is_file() && out.len() < most {
-                out.push(Listed {
+            } else if meta.is_file() && out.len() < max_files {
+                out.push(FileEntry {
                     name,
                     bytes: meta.len(),
                     age,
@@ -245,12 +249,12 @@ impl SealedFolder {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        let ours = file.metadata()?;
-        let theirs = fs::metadata(&self.0)?;
-        if ours.uid() != theirs.uid() {
+        let file_meta = file.metadata()?;
+        let folder_meta = fs::metadata(&self.0)?;
+        if file_meta.uid() != folder_meta.uid() {
             // Root, acting for the gate's user: the gate could not read a file that belongs to
             // root.
-            fchown(&file, Some(theirs.uid()), Some(theirs.gid()))?;
+            fchown(&file, Some(folder_meta.uid()), Some(folder_meta.gid()))?;
         }
         Ok(file)
     }
@@ -258,7 +262,7 @@ impl SealedFolder {
 
 /// A file of a [`SealedFolder`].
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct FileEntry {
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,
@@ -275,13 +279,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
-        for fine in [
+        for writable in [
             folder.path().to_owned(),
             file.clone(),
             folder.path().join("new"),
             folder.path().join("new/below"),
         ] {
-            assert!(check_writable(&fine).is_ok(), "{}", fine.display());
+            assert!(check_writable(&writable).is_ok(), "{}", writable.display());
         }
         for below in [file.join("x"), file.join("x/y")] {
             let (nearest, error) = check_writable(&below).unwrap_err();

@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use super::{Key, Keys, SealError, Sources};
 
 /// Minimum interval between loads of the keys for bytes that the cached keys do not open.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The keys of one store: loaded when first needed, and again if they do not fit.
 #[derive(Debug)]
 pub struct Keychain {
     sources: Sources,
-    known: Mutex<Option<(Arc<Keys>, Instant)>>,
+    cached: Mutex<Option<(Arc<Keys>, Instant)>>,
 }
 
 impl Keychain {
@@ -22,7 +22,7 @@ impl Keychain {
     pub fn new(sources: Sources) -> Self {
         Self {
             sources,
-            known: Mutex::default(),
+            cached: Mutex::default(),
         }
     }
 
@@ -36,48 +36,49 @@ impl Keychain {
     ///
     /// # Errors
     /// Fails if the first key exists but cannot be obtained.
-    pub fn to_open(&self, sealed: &[u8]) -> Result<Arc<Keys>, SealError> {
-        let mut known = self.known.lock();
-        if let Some((keys, at)) = &*known
-            && (keys.fit(sealed) || at.elapsed() < LOOK_AGAIN)
+    pub fn keys_to_open(&self, sealed: &[u8]) -> Result<Arc<Keys>, SealError> {
+        let mut cached = self.cached.lock();
+        if let Some((keys, loaded_at)) = &*cached
+            && (keys.has_key_for(sealed) || loaded_at.elapsed() < RELOAD_INTERVAL)
         {
             return Ok(keys.clone());
         }
         let keys = Arc::new(self.sources.load()?);
-        *known = Some((keys.clone(), Instant::now()));
+        *cached = Some((keys.clone(), Instant::now()));
         Ok(keys)
     }
 
     /// Returns keys that include the first one. If it does not exist, it is created while holding
-    /// the lock that `turn` returns, and only if `spares` confirms that nothing would be lost by a
-    /// new key.
+    /// the lock that `acquire` returns, and only if `confirm_no_loss` confirms that nothing would
+    /// be lost by a new key.
     ///
     /// # Errors
-    /// Fails if the key cannot be obtained or created, and with the errors of `turn` and `spares`.
-    pub fn to_seal<E: From<SealError>, G>(
+    /// Fails if the key cannot be obtained or created, and with the errors of `acquire` and
+    /// `confirm_no_loss`.
+    pub fn keys_to_seal<E: From<SealError>, G>(
         &self,
-        turn: impl FnOnce() -> Result<G, E>,
-        spares: impl FnOnce(&Keys) -> Result<(), E>,
+        acquire: impl FnOnce() -> Result<G, E>,
+        confirm_no_loss: impl FnOnce(&Keys) -> Result<(), E>,
     ) -> Result<Arc<Keys>, E> {
-        let mut known = self.known.lock();
-        if let Some((keys, _)) = &*known
+        let mut cached = self.cached.lock();
+        if let Some((keys, _)) = &*cached
             && keys.first().is_some()
         {
             return Ok(keys.clone());
         }
         let mut keys = self.sources.load()?;
         if keys.first().is_none() {
-            let _one_at_a_time = turn()?;
+            let _creation_lock = acquire()?;
             keys = self.sources.load()?;
             if keys.first().is_none() {
-                spares(&keys)?;
+                confirm_no_loss(&keys)?;
                 self.sources.create()?;
                 // Load what is there now: another process may have been faster.
                 keys = self.sources.load()?;
             }
         }
         let keys = Arc::new(keys);
-        *known = Some((keys.clone(), Instant::now()));
+        *cached = Some((keys.clone(), Instant::now()));
         Ok(keys)
     }
 }
@@ -87,8 +88,8 @@ impl Keys {
     ///
     /// # Errors
     /// Fails if it does not exist.
-    pub fn seals(&self, sources: &Sources) -> Result<&Key, SealError> {
+    pub fn sealing_key(&self, sources: &Sources) -> Result<&Key, SealError> {
         self.first()
-            .ok_or_else(|| SealError::Key(format!("there is none in {}", sources.first_named())))
+            .ok_or_else(|| SealError::Key(format!("there is none in {}", sources.describe_first())))
     }
 }

@@ -11,12 +11,12 @@ use zeroize::Zeroizing;
 use super::SealError;
 
 /// Maximum run time of the program: it may ask the user to unlock the keyring.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum wait for its output after it has exited: processes that it started may hold the pipe
 /// open.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of the output that is read, in bytes.
-const BYTES: u64 = 4096;
+const MAX_OUTPUT_BYTES: u64 = 4096;
 /// The service name of the entries in the keyring.
 const SERVICE: &str = "lychgate";
 
@@ -40,8 +40,8 @@ enum Style {
 /// The result of running the program.
 struct ToolOutput {
     code: Option<i32>,
-    out: Zeroizing<String>,
-    err: String,
+    stdout: Zeroizing<String>,
+    stderr: String,
 }
 
 impl Keyring {
@@ -58,8 +58,13 @@ impl Keyring {
     }
 
     fn new(name: &str, program: &str, style: Style) -> Result<Self, SealError> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.bytes().all(plain) {
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if name.is_empty()
+            || name.len() > 64
+            || name.starts_with('-')
+            || !name.bytes().all(is_plain)
+        {
             let hint = "at most 64 letters, digits, `_`, `.` and, but for the first, `-`";
             return Err(SealError::Key(format!(
                 "`{name}` cannot be the name of an entry of the keyring\n  hint: {hint}"
@@ -79,31 +84,35 @@ impl Keyring {
     /// Returns the value of the entry; `None` if there is no such entry.
     pub(super) fn look_up(&self) -> Result<Option<Zeroizing<String>>, SealError> {
         let name = self.name.as_str();
-        let said = match self.style {
+        let output = match self.style {
             Style::SecretTool => self.run(&["lookup", "service", SERVICE, "key", name], "")?,
             Style::Security => self.run(
                 &["find-generic-password", "-s", SERVICE, "-a", name, "-w"],
                 "",
             )?,
         };
-        match (self.style, said.code) {
-            (_, Some(0)) => Ok(Some(said.out)),
+        match (self.style, output.code) {
+            (_, Some(0)) => Ok(Some(output.stdout)),
             // `security` exits with 44 if there is no such entry. `secret-tool` exits with 1 and no
             // message for that, and with 1 and a message for other errors.
             (Style::Security, Some(44)) => Ok(None),
-            (Style::SecretTool, Some(1)) if said.err.is_empty() => Ok(None),
-            _ => Err(self.failed(&said)),
+            (Style::SecretTool, Some(1)) if output.stderr.is_empty() => Ok(None),
+            _ => Err(self.tool_error(&output)),
         }
     }
 
     /// Creates the entry. The secret is passed on standard input, since arguments are visible to
     /// all users.
-    pub(super) fn store(&self, of: &str, secret: &Zeroizing<String>) -> Result<(), SealError> {
+    pub(super) fn store(
+        &self,
+        store_name: &str,
+        secret: &Zeroizing<String>,
+    ) -> Result<(), SealError> {
         let name = self.name.as_str();
         let secret = secret.as_str();
-        let said = match self.style {
+        let output = match self.style {
             Style::SecretTool => {
-                let label = format!("lychgate: key of {of} ({name})");
+                let label = format!("lychgate: key of {store_name} ({name})");
                 self.run(
                     &["store", "--label", &label, "service", SERVICE, "key", name],
                     secret,
@@ -116,16 +125,16 @@ impl Keyring {
                 self.run(&["-i"], &line)?
             }
         };
-        if said.code == Some(0) {
+        if output.code == Some(0) {
             Ok(())
         } else {
-            Err(self.failed(&said))
+            Err(self.tool_error(&output))
         }
     }
 
     fn run(&self, args: &[&str], input: &str) -> Result<ToolOutput, SealError> {
         let program = &self.program;
-        let trouble = |what: &str| SealError::Key(format!("`{program}` {what}"));
+        let key_error = |what: &str| SealError::Key(format!("`{program}` {what}"));
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())
@@ -148,13 +157,13 @@ impl Keyring {
             // If the program does not read its input, its exit status or error output shows why.
             stdin.write_all(input.as_bytes()).unwrap_or_default();
         }
-        let out = read_all(child.stdout.take());
-        let err = read_all(child.stderr.take());
+        let stdout = read_all(child.stdout.take());
+        let stderr = read_all(child.stderr.take());
         let began = Instant::now();
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if began.elapsed() < PATIENCE => {
+                Ok(None) if began.elapsed() < RUN_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(10))
                 }
                 _ => {
@@ -162,31 +171,31 @@ impl Keyring {
                         .kill()
                         .and_then(|()| child.wait().map(|_| ()))
                         .unwrap_or_default();
-                    return Err(trouble(&format!(
+                    return Err(key_error(&format!(
                         "did not answer within {} s: is the keyring locked?",
-                        PATIENCE.as_secs()
+                        RUN_TIMEOUT.as_secs()
                     )));
                 }
             }
         };
-        let [out, err] = [out, err].map(|heard| {
-            heard
-                .recv_timeout(DRAIN)
-                .map_err(|_| trouble("has ended, and its output has not"))
+        let [stdout, stderr] = [stdout, stderr].map(|receiver| {
+            receiver
+                .recv_timeout(DRAIN_TIMEOUT)
+                .map_err(|_| key_error("has ended, and its output has not"))
         });
-        let out = std::str::from_utf8(&out?)
+        let stdout = std::str::from_utf8(&stdout?)
             .map(|text| Zeroizing::new(text.to_owned()))
-            .map_err(|_| trouble("says what is no text"))?;
+            .map_err(|_| key_error("says what is no text"))?;
         Ok(ToolOutput {
             code: status.code(),
-            out,
-            err: String::from_utf8_lossy(&err?).into_owned(),
+            stdout,
+            stderr: String::from_utf8_lossy(&stderr?).into_owned(),
         })
     }
 
-    fn failed(&self, said: &ToolOutput) -> SealError {
-        let line: String = said
-            .err
+    fn tool_error(&self, output: &ToolOutput) -> SealError {
+        let line: String = output
+            .stderr
             .lines()
             .next()
             .unwrap_or("it says nothing")
@@ -202,16 +211,16 @@ impl Keyring {
 
 /// Reads a program's output, up to the limit, on a separate thread, so that the caller can stop
 /// waiting.
-fn read_all(from: Option<impl Read + Send + 'static>) -> Receiver<Zeroizing<Vec<u8>>> {
-    let (said, heard) = channel();
+fn read_all(stream: Option<impl Read + Send + 'static>) -> Receiver<Zeroizing<Vec<u8>>> {
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         // Allocated at full capacity, since a vector that grows leaves copies behind.
-        let mut out = Zeroizing::new(Vec::with_capacity(BYTES as usize));
+        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_OUTPUT_BYTES as usize));
         // After a read error, what was read so far is used.
-        let _broken = from.map(|from| from.take(BYTES).read_to_end(&mut out));
-        said.send(out).unwrap_or_default();
+        let _broken = stream.map(|from| from.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
+        sender.send(bytes).unwrap_or_default();
     });
-    heard
+    receiver
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const FILE_BYTES: u64 = 1024;
 /// The keys that the config names: the first one seals, all of them open.
 #[derive(Debug)]
 pub struct Sources {
-    what: KeyUse,
+    key_use: KeyUse,
     first: Source,
     earlier: Vec<Source>,
 }
@@ -32,14 +32,14 @@ impl Sources {
     /// Fails if a key given as a value is not a valid key, or if a key is kept in the folder that
     /// it seals.
     pub fn new(
-        what: KeyUse,
+        key_use: KeyUse,
         first: &VaultKey,
         earlier: &[VaultKey],
         folder: &Path,
     ) -> Result<Self, SealError> {
-        let source = |key| Source::new(key, what, folder);
+        let source = |key| Source::new(key, key_use, folder);
         Ok(Self {
-            what,
+            key_use,
             first: source(first)?,
             earlier: earlier.iter().map(source).collect::<Result<_, _>>()?,
         })
@@ -73,7 +73,10 @@ impl Sources {
             .filter_map(|source| match source.load() {
                 Ok(key) => key,
                 Err(error) => {
-                    tracing::warn!("an earlier key of {} cannot be used: {error}", self.what.of);
+                    tracing::warn!(
+                        "an earlier key of {} cannot be used: {error}",
+                        self.key_use.store_name
+                    );
                     None
                 }
             });
@@ -88,16 +91,16 @@ impl Sources {
     /// # Errors
     /// Fails if it cannot be stored at its place.
     pub fn create(&self) -> Result<(), SealError> {
-        let key = Key::drawn().map_err(|error| SealError::Key(error.to_string()))?;
+        let key = Key::random().map_err(|error| SealError::Key(error.to_string()))?;
         match &self.first {
             Source::Value(_) => Ok(()),
-            Source::File(path) => make_file(path, &key),
-            Source::Keyring(keyring) => keyring.store(self.what.of, &hex(key.bytes())),
+            Source::File(path) => create_file(path, &key),
+            Source::Keyring(keyring) => keyring.store(self.key_use.store_name, &hex(key.bytes())),
         }
     }
 
     /// Describes where the first key is kept.
-    pub fn first_named(&self) -> String {
+    pub fn describe_first(&self) -> String {
         match &self.first {
             Source::Value(_) => "the environment".to_owned(),
             Source::File(path) => format!("`{}`", path.display()),
@@ -125,8 +128,8 @@ impl Keys {
     }
 
     /// Reports whether one of the keys sealed these bytes.
-    pub fn fit(&self, file: &[u8]) -> bool {
-        self.all.iter().any(|key| key.sealed(file))
+    pub fn has_key_for(&self, file: &[u8]) -> bool {
+        self.all.iter().any(|key| key.has_sealed(file))
     }
 }
 
@@ -138,29 +141,31 @@ enum Source {
 }
 
 impl Source {
-    fn new(key: &VaultKey, what: KeyUse, folder: &Path) -> Result<Self, SealError> {
+    fn new(key: &VaultKey, key_use: KeyUse, folder: &Path) -> Result<Self, SealError> {
         let path = match key {
             VaultKey::Value(secret) => {
                 let hint = "make one with `openssl rand -hex 32`";
-                let none = || {
+                let invalid = || {
                     SealError::Key(format!(
                         "what the environment has is not 32 bytes in hex or base64\n  hint: {hint}"
                     ))
                 };
                 return decode(secret.0.trim())
                     .map(|bytes| Self::Value(Box::new(Key::new(bytes))))
-                    .ok_or_else(none);
+                    .ok_or_else(invalid);
             }
             VaultKey::Keyring(name) => return Keyring::of_system(name).map(Self::Keyring),
             VaultKey::File(path) => path.clone(),
-            VaultKey::OfUser => {
-                let hint = format!("name one: {}", what.option);
-                let none = || {
+            VaultKey::UserDefault => {
+                let hint = format!("name one: {}", key_use.option);
+                let no_folder = || {
                     SealError::Key(format!(
                         "neither `XDG_STATE_HOME` nor `HOME` is set\n  hint: {hint}"
                     ))
                 };
-                super::state_folder().ok_or_else(none)?.join(what.file)
+                super::state_folder()
+                    .ok_or_else(no_folder)?
+                    .join(key_use.file)
             }
         };
         if path.starts_with(folder) {
@@ -168,7 +173,7 @@ impl Source {
             return Err(SealError::Key(format!(
                 "`{}` lies in {} itself\n  hint: {hint}",
                 path.display(),
-                what.of
+                key_use.store_name
             )));
         }
         Ok(Self::File(path))
@@ -182,7 +187,7 @@ impl Source {
                 let Some(text) = keyring.look_up()? else {
                     return Ok(None);
                 };
-                let none = || {
+                let invalid = || {
                     SealError::Key(format!(
                         "`{}` of the keyring is not 32 bytes in hex or base64",
                         keyring.name()
@@ -190,19 +195,19 @@ impl Source {
                 };
                 decode(text.trim())
                     .map(|bytes| Some(Key::new(bytes)))
-                    .ok_or_else(none)
+                    .ok_or_else(invalid)
             }
         }
     }
 }
 
 /// Reports whether users other than its owner can access a key file.
-pub fn others_read(meta: &fs::Metadata) -> bool {
+pub fn is_readable_by_others(meta: &fs::Metadata) -> bool {
     // Orchestrators provide secrets as files that root owns and the group may read: only root can
     // have added the gate's user to that group.
-    let handed_out =
+    let shared_by_root =
         meta.uid() == 0 && !rustix::process::geteuid().is_root() && meta.mode() & 0o037 == 0;
-    meta.mode() & 0o077 != 0 && !handed_out
+    meta.mode() & 0o077 != 0 && !shared_by_root
 }
 
 fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
@@ -212,7 +217,7 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
         Err(error) => return Err(SealError::at(path)(error)),
     };
     let meta = file.metadata().map_err(SealError::at(path))?;
-    if others_read(&meta) {
+    if is_readable_by_others(&meta) {
         return Err(SealError::Open {
             path: path.to_owned(),
             mode: "600",
@@ -226,51 +231,53 @@ fn read_file(path: &Path) -> Result<Option<Key>, SealError> {
     let key = raw
         .map(Zeroizing::new)
         .or_else(|| decode(str::from_utf8(&bytes).ok()?.trim()));
-    let none = || {
+    let invalid = || {
         SealError::Key(format!(
             "`{}` holds no key: 32 bytes, as they are or in hex or base64",
             path.display()
         ))
     };
-    key.map(|bytes| Some(Key::new(bytes))).ok_or_else(none)
+    key.map(|bytes| Some(Key::new(bytes))).ok_or_else(invalid)
 }
 
 /// Writes the key to a temporary file and links it to its name. Only one process succeeds in that,
 /// and the file is never incomplete.
-fn make_file(path: &Path, key: &Key) -> Result<(), SealError> {
-    let make = || {
-        let above = path
+fn create_file(path: &Path, key: &Key) -> Result<(), SealError> {
+    let create = || {
+        let folder = path
             .parent()
-            .filter(|above| !above.as_os_str().is_empty())
+            .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        fs::create_dir_all(above)?;
-        let new = above.join(format!(".new-{}", uuid::Uuid::new_v4().simple()));
+        fs::create_dir_all(folder)?;
+        let new = folder.join(format!(".new-{}", uuid::Uuid::new_v4().simple()));
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&new)?;
         let text = Zeroizing::new(format!("{}\n", hex(key.bytes()).as_str()));
-        let written = file
+        let result = file
             .write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::hard_link(&new, path));
         fs::remove_file(&new)?;
-        match written {
+        match result {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        fs::File::open(above)?
+        fs::File::open(folder)?
             .sync_all()
             .or_else(|error| match error.kind() {
                 ErrorKind::InvalidInput | ErrorKind::Unsupported => Ok(()),
                 _ => Err(error),
             })
     };
-    make().map_err(|error: io::Error| {
-        let shown = path.display();
-        let hint = format!("make it by hand: `umask 077; openssl rand -hex 32 > {shown}`");
-        SealError::Key(format!("`{shown}` cannot be made: {error}\n  hint: {hint}"))
+    create().map_err(|error: io::Error| {
+        let shown_path = path.display();
+        let hint = format!("make it by hand: `umask 077; openssl rand -hex 32 > {shown_path}`");
+        SealError::Key(format!(
+            "`{shown_path}` cannot be made: {error}\n  hint: {hint}"
+        ))
     })
 }
 
@@ -283,8 +290,8 @@ fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
                 .iter()
                 .map(|digit| char::from(*digit).to_digit(16))
                 .collect::<Option<Vec<_>>>()?;
-            *byte = digits.iter().try_fold(0_u8, |all, digit| {
-                u8::try_from(u32::from(all) << 4 | digit).ok()
+            *byte = digits.iter().try_fold(0_u8, |value, digit| {
+                u8::try_from(u32::from(value) << 4 | digit).ok()
             })?;
         }
         return Some(key);
@@ -307,8 +314,8 @@ fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
 fn hex(bytes: &[u8]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(2 * bytes.len()));
     for byte in bytes {
-        for half in [byte >> 4, byte & 15] {
-            text.extend(char::from_digit(half.into(), 16));
+        for nibble in [byte >> 4, byte & 15] {
+            text.extend(char::from_digit(nibble.into(), 16));
         }
     }
     text

@@ -20,7 +20,7 @@ use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
-use super::Sealed;
+use super::UnsealError;
 
 /// Length of a key, in bytes.
 pub const KEY_BYTES: usize = 32;
@@ -55,8 +55,8 @@ impl Key {
     pub fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Self {
         let mut id = [0; ID_BYTES];
         // HKDF outputs up to 255 times 32 bytes, so this length is always valid.
-        let made = Salt::new(HKDF_SHA256, b"lychgate vault: id of a key").extract(&*bytes);
-        if let Ok(okm) = made.expand(&[], Id) {
+        let prk = Salt::new(HKDF_SHA256, b"lychgate vault: id of a key").extract(&*bytes);
+        if let Ok(okm) = prk.expand(&[], Id) {
             okm.fill(&mut id).unwrap_or_default();
         }
         Self { bytes, id }
@@ -66,9 +66,9 @@ impl Key {
     ///
     /// # Errors
     /// Fails if the system has no random numbers.
-    pub fn drawn() -> Result<Self, io::Error> {
+    pub fn random() -> Result<Self, io::Error> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
-        draw(&mut *bytes)?;
+        fill_random(&mut *bytes)?;
         Ok(Self::new(bytes))
     }
 
@@ -78,14 +78,14 @@ impl Key {
     }
 
     /// Reports whether this key sealed the bytes, for any purpose.
-    pub fn sealed(&self, bytes: &[u8]) -> bool {
-        head(bytes).is_some_and(|head| head.id == self.id)
+    pub fn has_sealed(&self, bytes: &[u8]) -> bool {
+        read_head(bytes).is_some_and(|head| head.id == self.id)
     }
 
-    fn of_one(&self, purpose: Purpose, salt: &[u8]) -> Option<LessSafeKey> {
-        let made = Salt::new(HKDF_SHA256, salt).extract(&*self.bytes);
+    fn derive_key(&self, purpose: Purpose, salt: &[u8]) -> Option<LessSafeKey> {
+        let prk = Salt::new(HKDF_SHA256, salt).extract(&*self.bytes);
         let label = [purpose.label];
-        let okm = made.expand(&label, &AES_256_GCM).ok()?;
+        let okm = prk.expand(&label, &AES_256_GCM).ok()?;
         Some(LessSafeKey::new(UnboundKey::from(okm)))
     }
 }
@@ -108,7 +108,7 @@ pub fn seal(
     mut text: Zeroizing<Vec<u8>>,
 ) -> io::Result<Vec<u8>> {
     let mut salt = [0; SALT_BYTES];
-    draw(&mut salt)?;
+    fill_random(&mut salt)?;
     let mut out = Vec::with_capacity(text.len() + OVERHEAD_BYTES);
     out.extend_from_slice(&purpose.mark);
     out.push(VERSION);
@@ -116,7 +116,7 @@ pub fn seal(
     out.extend_from_slice(&salt);
     let aad = aad(&out, name);
     let sealed = key
-        .of_one(purpose, &salt)
+        .derive_key(purpose, &salt)
         .and_then(|key| key.seal_in_place_separate_tag(nonce(), aad, &mut text).ok());
     let tag = sealed.ok_or_else(|| io::Error::other("it cannot be sealed"))?;
     out.extend_from_slice(&text);
@@ -134,29 +134,31 @@ pub fn open(
     purpose: Purpose,
     name: &[u8],
     sealed: Vec<u8>,
-) -> Result<Zeroizing<Vec<u8>>, Sealed> {
+) -> Result<Zeroizing<Vec<u8>>, UnsealError> {
     let mut sealed = Zeroizing::new(sealed);
-    let head = head(&sealed)
+    let head = read_head(&sealed)
         .filter(|head| head.mark == purpose.mark)
-        .ok_or(Sealed::Damaged)?;
+        .ok_or(UnsealError::Damaged)?;
     if head.version != VERSION {
         return Err(if head.version > VERSION {
-            Sealed::Later
+            UnsealError::NewerVersion
         } else {
-            Sealed::Damaged
+            UnsealError::Damaged
         });
     }
     let key = keys
         .iter()
         .find(|key| key.id == head.id)
-        .ok_or(Sealed::OtherKey)?;
-    let key = key.of_one(purpose, &head.salt).ok_or(Sealed::Damaged)?;
+        .ok_or(UnsealError::OtherKey)?;
+    let key = key
+        .derive_key(purpose, &head.salt)
+        .ok_or(UnsealError::Damaged)?;
     let (head, text) = sealed
         .split_at_mut_checked(HEAD_BYTES)
-        .ok_or(Sealed::Damaged)?;
+        .ok_or(UnsealError::Damaged)?;
     let length = key
         .open_in_place(nonce(), aad(head, name), text)
-        .map_err(|_| Sealed::Damaged)?
+        .map_err(|_| UnsealError::Damaged)?
         .len();
     sealed.copy_within(HEAD_BYTES..HEAD_BYTES + length, 0);
     sealed.truncate(length);
@@ -167,7 +169,7 @@ pub fn open(
 ///
 /// # Errors
 /// Fails if the system has none.
-pub fn draw(bytes: &mut [u8]) -> io::Result<()> {
+pub fn fill_random(bytes: &mut [u8]) -> io::Result<()> {
     SystemRandom::new()
         .fill(bytes)
         .map_err(|_| io::Error::other("the system has no random numbers"))
@@ -180,7 +182,7 @@ struct Head {
     salt: [u8; SALT_BYTES],
 }
 
-fn head(bytes: &[u8]) -> Option<Head> {
+fn read_head(bytes: &[u8]) -> Option<Head> {
     let (mark, rest) = bytes.split_first_chunk()?;
     let ([version], rest) = rest.split_first_chunk()?;
     let (id, rest) = rest.split_first_chunk()?;

@@ -11,7 +11,7 @@ const BLOCKS: usize = 0x1_0000 / BLOCK;
 /// One bit for each character of a block.
 type Bits = [u64; BLOCK / 64];
 
-static KNOWN: [OnceLock<Bits>; BLOCKS] = [const { OnceLock::new() }; BLOCKS];
+static BLOCK_BITS: [OnceLock<Bits>; BLOCKS] = [const { OnceLock::new() }; BLOCKS];
 
 /// Reports whether a character is alphabetic: the same as [`char::is_alphabetic`].
 #[inline]
@@ -20,15 +20,15 @@ pub(super) fn is_alphabetic(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphabetic();
     }
-    let Some(block) = KNOWN.get(code / BLOCK) else {
+    let Some(block) = BLOCK_BITS.get(code / BLOCK) else {
         return c.is_alphabetic();
     };
-    let bits = block.get_or_init(|| bits_of(code / BLOCK));
+    let bits = block.get_or_init(|| compute_bits(code / BLOCK));
     bits.get(code % BLOCK / 64)
         .is_some_and(|bits| bits >> (code % 64) & 1 == 1)
 }
 
-fn bits_of(block: usize) -> Bits {
+fn compute_bits(block: usize) -> Bits {
     let is_letter = |code: usize| {
         u32::try_from(code)
             .ok()

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use line::{Line, Literals};
 use names::{is_inert, is_search_phrase};
-use quotation::quotations;
+use quotation::find_quotations;
 use table::Table;
 
 /// Maximum length of a passage that consists of several samples, in bytes.
@@ -113,7 +113,7 @@ struct Finder<'t> {
     spans: Vec<Range<usize>>,
     formal: BTreeSet<usize>,
     /// The lines that the current one is indented below.
-    above: Vec<ParentLine>,
+    parents: Vec<ParentLine>,
     previous: PreviousLine,
     table: Table<'t>,
     /// Literals that are samples if an equal literal of the same text is.
@@ -145,13 +145,13 @@ struct ParentLine {
 impl<'t> Finder<'t> {
     fn find(mut self, text: &'t str) -> AttackSamples {
         let mut start = 0;
-        for whole in text.split_inclusive('\n') {
-            let line = Line::new(whole.trim_end_matches(['\n', '\r']), start);
-            start += whole.len();
+        for raw_line in text.split_inclusive('\n') {
+            let line = Line::new(raw_line.trim_end_matches(['\n', '\r']), start);
+            start += raw_line.len();
             self.read(&line);
         }
         self.end_phrases();
-        let known: HashSet<String> = self
+        let sample_texts: HashSet<String> = self
             .spans
             .iter()
             .filter_map(|span| text.get(span.clone()))
@@ -160,7 +160,7 @@ impl<'t> Finder<'t> {
         let repeated = self
             .quoted
             .into_iter()
-            .filter(|(_, content)| known.contains(&content.to_ascii_lowercase()));
+            .filter(|(_, content)| sample_texts.contains(&content.to_ascii_lowercase()));
         self.spans.extend(repeated.map(|(span, _)| span));
         self.spans
             .sort_unstable_by_key(|span| (span.start, span.end));
@@ -183,14 +183,14 @@ impl<'t> Finder<'t> {
             return;
         }
         if line.is_fence() {
-            self.above.clear();
+            self.parents.clear();
             self.table.end();
             return;
         }
         let cells = if self.literals.is_open() {
             None
         } else {
-            self.table.cells(line)
+            self.table.sample_cells(line)
         };
         if let Some(cells) = cells {
             // Prose contains commas, too.
@@ -200,31 +200,34 @@ impl<'t> Finder<'t> {
             self.spans.extend(cells);
             return;
         }
-        for quotation in quotations(line) {
+        for quotation in find_quotations(line) {
             self.formal.insert(quotation.start);
             self.spans.push(quotation);
         }
         // A line that closes a bracket continues the statement that opened it.
-        let mut goes_on = false;
-        while let Some(above) = self.above.pop_if(|above| above.indent >= line.indent) {
-            goes_on = above.is_named
-                && above.indent == line.indent
+        let mut continues_named = false;
+        while let Some(parent) = self.parents.pop_if(|above| above.indent >= line.indent) {
+            continues_named = parent.is_named
+                && parent.indent == line.indent
                 && line.text.trim_start().starts_with(['}', ')', ']']);
         }
         let (is_below, is_below_key) = self
-            .above
+            .parents
             .last()
-            .map_or((false, false), |above| (above.is_named, above.is_key));
-        let read = self.literals.read(line);
-        if read.is_comment && read.found.is_empty() {
+            .map_or((false, false), |parent| (parent.is_named, parent.is_key));
+        let line_content = self.literals.read(line);
+        if line_content.is_comment && line_content.literals.is_empty() {
             return;
         }
-        if read.asserts && self.previous.indent == line.indent {
+        if line_content.is_assertion && self.previous.indent == line.indent {
             self.spans.append(&mut self.previous.values);
         }
         let mut values = Vec::new();
-        for literal in &read.found {
-            let is_named = is_below || read.named_at.is_some_and(|at| at <= literal.span.start);
+        for literal in &line_content.literals {
+            let is_named = is_below
+                || line_content
+                    .named_at
+                    .is_some_and(|at| at <= literal.span.start);
             let is_inert = is_inert(literal.content, literal.is_regex);
             if is_inert
                 && (literal.is_regex || literal.is_value && (is_named || literal.is_searched_for))
@@ -245,7 +248,7 @@ impl<'t> Finder<'t> {
                 values.push(literal.span.clone());
             }
         }
-        if read.found.is_empty() {
+        if line_content.literals.is_empty() {
             if is_below && is_below_key {
                 let value = line.value();
                 self.spans.extend(
@@ -258,16 +261,17 @@ impl<'t> Finder<'t> {
                 self.end_phrases();
             }
         }
-        if read.is_comment {
+        if line_content.is_comment {
             return;
         }
         // A bracket on a line of its own belongs to the line before it.
         let continues_previous =
             line.is_bracket() && self.previous.names_samples && self.previous.indent == line.indent;
-        let is_named = line.opens() && (goes_on || read.named_at.is_some()) || continues_previous;
-        if self.above.len() < DEPTH {
-            let is_key = line.is_key() || is_below_key && !line.opens();
-            self.above.push(ParentLine {
+        let is_named = line.opens_block() && (continues_named || line_content.named_at.is_some())
+            || continues_previous;
+        if self.parents.len() < DEPTH {
+            let is_key = line.is_key() || is_below_key && !line.opens_block();
+            self.parents.push(ParentLine {
                 indent: line.indent,
                 is_named: is_below || is_named,
                 is_key,
@@ -275,7 +279,7 @@ impl<'t> Finder<'t> {
         }
         self.previous = PreviousLine {
             indent: line.indent,
-            names_samples: read.named_at.is_some(),
+            names_samples: line_content.named_at.is_some(),
             values,
         };
     }

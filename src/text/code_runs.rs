@@ -14,22 +14,22 @@ const BLOCK: usize = 8;
 pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize>> {
     let least = least.max(CODE_RUN);
     let mut chunk = 0;
-    let mut whole = 0_u8;
-    let mut done = 0;
+    let mut block_bits = 0_u8;
+    let mut end = 0;
     std::iter::from_fn(move || {
         loop {
-            while whole == 0 {
+            while block_bits == 0 {
                 let rest = bytes.get(chunk..).filter(|rest| !rest.is_empty())?;
-                whole = whole_blocks(rest);
+                block_bits = whole_blocks(rest);
                 chunk += blocks::BLOCK;
             }
-            let block = chunk - blocks::BLOCK + whole.trailing_zeros() as usize * BLOCK;
-            whole &= whole - 1;
-            if block < done {
+            let block = chunk - blocks::BLOCK + block_bits.trailing_zeros() as usize * BLOCK;
+            block_bits &= block_bits - 1;
+            if block < end {
                 continue;
             }
             let before = bytes
-                .get(done..block)
+                .get(end..block)
                 .unwrap_or_default()
                 .iter()
                 .rev()
@@ -41,9 +41,9 @@ pub fn code_runs(bytes: &[u8], least: usize) -> impl Iterator<Item = Range<usize
                 .iter()
                 .take_while(|byte| is_code(**byte))
                 .count();
-            done = block + after;
+            end = block + after;
             if before + after >= least {
-                return Some(block - before..done);
+                return Some(block - before..end);
             }
         }
     })

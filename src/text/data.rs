@@ -9,8 +9,8 @@ pub(super) fn text(url: &str) -> Option<String> {
         .get(..5)
         .filter(|scheme| scheme.eq_ignore_ascii_case("data:"))
         .and_then(|_| url.get(5..))?;
-    let (kind, held) = rest.split_once(',')?;
-    let bytes = percent(held);
+    let (kind, payload) = rest.split_once(',')?;
+    let bytes = decode_percent(payload);
     let bytes = if kind.trim_end().to_ascii_lowercase().ends_with(";base64") {
         STANDARD.decode(bytes).ok()?
     } else {
@@ -19,14 +19,14 @@ pub(super) fn text(url: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn percent(text: &str) -> Vec<u8> {
+fn decode_percent(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(b) = text.as_bytes().get(at) {
         let code = (*b == b'%')
             .then(|| text.get(at + 1..at + 3))
             .flatten()
-            .and_then(|two| u8::from_str_radix(two, 16).ok());
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         out.push(code.unwrap_or(*b));
         at += if code.is_some() { 3 } else { 1 };
     }

@@ -6,7 +6,7 @@ use super::style::{InheritedStyle, OwnStyle};
 /// The state that an open element passes on to its content.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    pub(super) seen: InheritedStyle,
+    pub(super) style: InheritedStyle,
     pub(super) pre: bool,
     /// Whether the content is SVG or MathML.
     pub(super) foreign: bool,
@@ -20,7 +20,7 @@ pub(super) struct State {
 
 impl State {
     pub(super) const START: Self = Self {
-        seen: InheritedStyle::START,
+        style: InheritedStyle::START,
         pre: false,
         foreign: false,
         folded: false,
@@ -39,7 +39,7 @@ pub(super) struct OpenElement {
     pub(super) formatting: Option<Box<OwnStyle>>,
     /// Whether the element is a boundary: formatting elements opened inside end with it, and end
     /// tags of outer elements do not reach into it.
-    pub(super) marker: bool,
+    pub(super) is_marker: bool,
 }
 
 /// The mark that is written when an element ends, around the text written since a point.
@@ -66,14 +66,14 @@ pub(super) enum Kind {
     Block,
     Void,
     /// Its content is not displayed.
-    Gone,
+    NotDisplayed,
     /// Raw text up to its end tag, without markup in it; not displayed.
     Raw,
 }
 
 pub(super) fn kind(name: &str, foreign: bool) -> Kind {
     match name {
-        "title" | "style" | "script" | "iframe" if foreign => Kind::Gone,
+        "title" | "style" | "script" | "iframe" if foreign => Kind::NotDisplayed,
         "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "hr"
         | "img" | "input" | "keygen" | "link" | "meta" | "param" | "source" | "track" | "wbr" => {
             Kind::Void
@@ -82,7 +82,7 @@ pub(super) fn kind(name: &str, foreign: bool) -> Kind {
         "head" | "template" | "datalist" | "object" | "desc" | "metadata" | "defs" | "symbol"
         | "applet" | "audio" | "video" | "canvas" | "clippath" | "mask" | "pattern" | "marker"
         | "lineargradient" | "radialgradient" | "filter" | "meter" | "progress" | "annotation"
-        | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::Gone,
+        | "annotation-xml" | "mphantom" | "rp" | "frameset" => Kind::NotDisplayed,
         "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd"
         | "details" | "dialog" | "dir" | "div" | "dl" | "dt" | "fieldset" | "figcaption"
         | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "header"
@@ -95,7 +95,7 @@ pub(super) fn kind(name: &str, foreign: bool) -> Kind {
 
 /// Reports whether an element continues after the end of the block that it was opened in, until its
 /// own end tag.
-pub(super) fn formats(name: &str) -> bool {
+pub(super) fn is_formatting(name: &str) -> bool {
     matches!(
         name,
         "a" | "b"
@@ -115,7 +115,7 @@ pub(super) fn formats(name: &str) -> bool {
 }
 
 /// Reports whether end tags of outer elements do not reach into an element (13.2.4.2).
-pub(super) fn bounds(name: &str) -> bool {
+pub(super) fn is_boundary(name: &str) -> bool {
     matches!(
         name,
         "td" | "th"
@@ -139,12 +139,12 @@ pub(super) fn bounds(name: &str) -> bool {
 /// Reports whether end tags of inline elements do not reach past an element.
 pub(super) fn is_special(name: &str, kind: Kind) -> bool {
     !matches!(kind, Kind::Inline | Kind::Void)
-        || bounds(name)
+        || is_boundary(name)
         || matches!(name, "td" | "th" | "select" | "button" | "colgroup")
 }
 
 /// Reports whether an element may occur in `head` without closing it.
-pub(super) fn of_head(name: &str) -> bool {
+pub(super) fn is_head_content(name: &str) -> bool {
     matches!(
         name,
         "html"
@@ -190,7 +190,7 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    pub(super) fn open(&mut self, name: &str) {
+    pub(super) fn reset(&mut self, name: &str) {
         for buffer in [
             &mut self.name,
             &mut self.attribute,
@@ -214,7 +214,7 @@ impl Tag {
 
 impl Tag {
     /// Stores the value of the current attribute, if style sheets need it.
-    pub(super) fn sheet_attribute(&mut self, value: &str) {
+    pub(super) fn store_sheet_attribute(&mut self, value: &str) {
         match self.attribute.as_str() {
             "href" => self.href.push_str(value.trim()),
             "rel" => self.rel.push_str(&value.to_ascii_lowercase()),
@@ -224,7 +224,7 @@ impl Tag {
     }
 
     /// Stores the number of columns or rows that a cell spans.
-    pub(super) fn span(&mut self, value: &str) {
+    pub(super) fn store_span(&mut self, value: &str) {
         let span = value.trim().parse().unwrap_or(1);
         match self.attribute.as_str() {
             "colspan" => self.spans.0 = span,

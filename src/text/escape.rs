@@ -37,8 +37,8 @@ pub(super) fn read(text: &str) -> Escape<'_> {
         kind: Kind::Other,
     };
     match bytes.get(1) {
-        Some(b'[') => control(text).unwrap_or(stray),
-        Some(b']' | b'P' | b'X' | b'^' | b'_') => string(text).unwrap_or(stray),
+        Some(b'[') => read_control(text).unwrap_or(stray),
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => read_string(text).unwrap_or(stray),
         Some(b'(' | b')' | b'*' | b'+') => match bytes.get(2) {
             Some(b'0' | b'A' | b'B') => Escape {
                 length: 3,
@@ -58,44 +58,44 @@ pub(super) fn read(text: &str) -> Escape<'_> {
     }
 }
 
-fn control(text: &str) -> Option<Escape<'_>> {
+fn read_control(text: &str) -> Option<Escape<'_>> {
     let bytes = text.as_bytes().get(2..)?;
     let parameters = bytes
         .iter()
         .take(CONTROL_BYTES)
         .take_while(|b| matches!(b, 0x30..=0x3F))
         .count();
-    let between = bytes
+    let intermediates = bytes
         .iter()
         .skip(parameters)
         .take(CONTROL_BYTES)
         .take_while(|b| matches!(b, 0x20..=0x2F))
         .count();
-    let last = *bytes.get(parameters + between)?;
+    let last = *bytes.get(parameters + intermediates)?;
     if !matches!(last, 0x40..=0x7E) {
         return None;
     }
-    let held = text.get(2..2 + parameters)?;
-    let usual = between == 0
+    let content = text.get(2..2 + parameters)?;
+    let is_usual = intermediates == 0
         && matches!(last, b'm' | b'K' | b'J' | b'H' | b'A'..=b'G' | b'h' | b'l')
-        && held.trim_start_matches('?').split(';').all(|part| {
+        && content.trim_start_matches('?').split(';').all(|part| {
             part.len() <= 4
                 && part.bytes().all(|b| b.is_ascii_digit())
-                && (!part.is_empty() || held.is_empty())
+                && (!part.is_empty() || content.is_empty())
         });
-    let kind = if last == b'm' && between == 0 {
-        Kind::Rendition(held)
+    let kind = if last == b'm' && intermediates == 0 {
+        Kind::Rendition(content)
     } else {
         Kind::Other
     };
     Some(Escape {
-        length: 2 + parameters + between + 1,
-        swallows: !usual,
+        length: 2 + parameters + intermediates + 1,
+        swallows: !is_usual,
         kind,
     })
 }
 
-fn string(text: &str) -> Option<Escape<'_>> {
+fn read_string(text: &str) -> Option<Escape<'_>> {
     let bytes = text.as_bytes();
     let body = bytes.get(2..)?;
     let end = body

@@ -1,7 +1,7 @@
 //! Matches names against patterns with `*`.
 
 /// Reports whether `name` matches `glob`, in which `*` stands for any run of characters.
-pub fn glob_fits(glob: &str, name: &str) -> bool {
+pub fn glob_matches(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
         return false;
@@ -21,7 +21,7 @@ pub fn glob_fits(glob: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::glob_fits as fits;
+    use super::glob_matches as fits;
 
     #[test]
     fn globs() {

@@ -19,7 +19,7 @@ pub struct Page {
     /// Whether some of the hidden text is also visible, because a person may unfold it.
     pub folded: bool,
     /// Whether the text is a page from its beginning, not a text of another kind with tags in it.
-    pub whole: bool,
+    pub is_document: bool,
     /// The origins of `visible` and `hidden` in the text, if it is not read as a page.
     visible_origins: Origins,
     hidden_origins: Origins,
@@ -37,61 +37,61 @@ impl Page {
         Self::read(text, facts, true, true)
     }
 
-    /// Like [`Self::of`], but hides content that a person would have to unfold.
-    pub(super) fn folded(text: &str, facts: &Facts) -> Option<Self> {
+    /// Like [`Self::parse`], but hides content that a person would have to unfold.
+    pub(super) fn parse_folded(text: &str, facts: &Facts) -> Option<Self> {
         Self::read(text, facts, false, true)
     }
 
     /// Reads a text as one of another kind with tags in it, even if it is a page from its
     /// beginning.
-    pub(super) fn parts(text: &str, facts: &Facts) -> Option<Self> {
+    pub(super) fn parse_fragment(text: &str, facts: &Facts) -> Option<Self> {
         Self::read(text, facts, true, false)
     }
 
-    fn read(text: &str, facts: &Facts, unfold: bool, pages: bool) -> Option<Self> {
-        let tagged = facts.has(b'<');
-        let whole = tagged && sniff::is_page(text);
-        if whole && pages {
-            let read = strip::read(text, Shape::Document, &[], unfold);
+    fn read(text: &str, facts: &Facts, unfold: bool, may_be_document: bool) -> Option<Self> {
+        let has_tags = facts.has(b'<');
+        let is_document = has_tags && sniff::is_page(text);
+        if is_document && may_be_document {
+            let stripped = strip::read(text, Shape::Document, &[], unfold);
             return Some(Self {
-                visible: escape_tags(read.visible),
-                whole,
+                visible: escape_tags(stripped.visible),
+                is_document,
                 ..Self::from_stripped(strip::StrippedText {
                     visible: String::new(),
-                    ..read
+                    ..stripped
                 })
             });
         }
-        let code = sniff::code(text, facts);
-        let tags = whole || tagged && sniff::shape(text, &code).is_some();
-        let hidden = markdown::hidden(text, facts, &code);
-        if hidden.is_empty() && !tags {
+        let code = sniff::code_ranges(text, facts);
+        let has_markup = is_document || has_tags && sniff::shape(text, &code).is_some();
+        let hidden = markdown::find_hidden(text, facts, &code);
+        if hidden.is_empty() && !has_markup {
             return None;
         }
-        let mut left = String::with_capacity(text.len());
+        let mut remaining = String::with_capacity(text.len());
         for (range, _) in &hidden {
-            left.push_str(text.get(left.len()..range.start)?);
-            left.extend(
+            remaining.push_str(text.get(remaining.len()..range.start)?);
+            remaining.extend(
                 text.get(range.clone())?
                     .bytes()
                     .map(|b| if b == b'\n' { '\n' } else { ' ' }),
             );
         }
-        left.push_str(text.get(left.len()..)?);
-        let read = if tags {
-            strip::read(&left, Shape::Fragment, &code, unfold)
+        remaining.push_str(text.get(remaining.len()..)?);
+        let stripped = if has_markup {
+            strip::read(&remaining, Shape::Fragment, &code, unfold)
         } else {
             let mut visible_origins = Origins::default();
-            visible_origins.add(0..left.len(), 0..text.len());
+            visible_origins.add(0..remaining.len(), 0..text.len());
             strip::StrippedText {
-                visible: left,
+                visible: remaining,
                 visible_origins,
                 ..strip::StrippedText::default()
             }
         };
         let mut page = Self {
-            whole,
-            ..Self::from_stripped(read)
+            is_document,
+            ..Self::from_stripped(stripped)
         };
         for (range, _) in hidden {
             if !page.hidden.is_empty() {
@@ -100,25 +100,25 @@ impl Page {
             let start = page.hidden.len();
             // Leave out the quotation marks of a title, so that its link stays valid.
             let part = text.get(range.clone())?;
-            let begun = part.trim_start_matches([' ', '\n', '"', '\'']);
-            let inner = begun.trim_end_matches([' ', '\n', '"', '\'']);
-            let from = range.start + (part.len() - begun.len());
+            let trimmed = part.trim_start_matches([' ', '\n', '"', '\'']);
+            let inner = trimmed.trim_end_matches([' ', '\n', '"', '\'']);
+            let from = range.start + (part.len() - trimmed.len());
             page.hidden.push_str(inner);
             page.hidden_origins
                 .add(start..page.hidden.len(), from..from + inner.len());
         }
-        page.groups = groups(text, &page.hidden_origins);
+        page.groups = group_parts(text, &page.hidden_origins);
         Some(page)
     }
 
-    fn from_stripped(read: strip::StrippedText) -> Self {
+    fn from_stripped(stripped: strip::StrippedText) -> Self {
         Self {
-            visible: read.visible,
-            hidden: read.hidden,
-            folded: read.folded,
-            whole: false,
-            visible_origins: read.visible_origins,
-            hidden_origins: read.hidden_origins,
+            visible: stripped.visible,
+            hidden: stripped.hidden,
+            folded: stripped.folded,
+            is_document: false,
+            visible_origins: stripped.visible_origins,
+            hidden_origins: stripped.hidden_origins,
             groups: Vec::new(),
         }
     }
@@ -126,7 +126,7 @@ impl Page {
     /// Returns the text that a person would see, with nothing in it that could be read as markup
     /// again.
     pub fn visible_text(&self) -> Cow<'_, str> {
-        if self.whole {
+        if self.is_document {
             Cow::Borrowed(&self.visible)
         } else {
             Cow::Owned(escape_tags(self.visible.clone()))
@@ -146,19 +146,19 @@ impl Page {
     /// Returns the hidden parts of the text that a range of `hidden` touches, each with the parts
     /// adjacent to it, or `None` if one of them is too long to be removed as a whole.
     pub fn hidden_parts(&self, range: &Range<usize>) -> Option<Vec<Range<usize>>> {
-        let mut found = Vec::new();
+        let mut groups = Vec::new();
         for part in self.hidden_origins.parts(range) {
-            let group = self.hidden_around(&part)?;
-            if found.last() != Some(&group) {
-                found.push(group);
+            let group = self.hidden_group(&part)?;
+            if groups.last() != Some(&group) {
+                groups.push(group);
             }
         }
-        Some(found)
+        Some(groups)
     }
 
     /// Returns the hidden part of the text around a range, with the parts adjacent to it, if it is
     /// short enough to be removed as a whole.
-    pub fn hidden_around(&self, range: &Range<usize>) -> Option<Range<usize>> {
+    pub fn hidden_group(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let after = self
             .groups
             .partition_point(|group| group.start <= range.start);
@@ -169,7 +169,7 @@ impl Page {
 
 /// Returns the hidden parts of a text in its order. Parts separated only by tags and blanks are
 /// joined.
-fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
+fn group_parts(text: &str, origins: &Origins) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = origins.all().collect();
     parts.sort_unstable_by_key(|part| (part.start, part.end));
     let mut groups: Vec<Range<usize>> = Vec::new();
@@ -185,7 +185,7 @@ fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
                 if part.end - last.start <= GROUP_BYTES
                     && !is_comment(last)
                     && !is_comment(&part)
-                    && text.get(last.end..part.start).is_some_and(only_tags) =>
+                    && text.get(last.end..part.start).is_some_and(has_only_tags) =>
             {
                 last.end = part.end;
             }
@@ -196,13 +196,13 @@ fn groups(text: &str, origins: &Origins) -> Vec<Range<usize>> {
 }
 
 /// Reports whether a text consists of tags and blanks only.
-fn only_tags(text: &str) -> bool {
-    let mut within = false;
+fn has_only_tags(text: &str) -> bool {
+    let mut in_tag = false;
     text.chars().all(|c| {
-        let part_of_tag = within || c == '<' || c.is_whitespace();
-        within = (within || c == '<') && c != '>';
+        let part_of_tag = in_tag || c == '<' || c.is_whitespace();
+        in_tag = (in_tag || c == '<') && c != '>';
         part_of_tag
-    }) && !within
+    }) && !in_tag
 }
 
 /// Escapes the tags that a text shows, so that a later reader, such as another gate or a viewer,
@@ -212,7 +212,7 @@ fn escape_tags(text: String) -> String {
     if !facts.has(b'<') {
         return text;
     }
-    let code = sniff::code(&text, &facts);
+    let code = sniff::code_ranges(&text, &facts);
     if sniff::shape(&text, &code).is_none() {
         return text;
     }
@@ -222,8 +222,8 @@ fn escape_tags(text: String) -> String {
     for (at, c) in text.char_indices() {
         let next = after.next().unwrap_or(' ');
         while code.next_if(|range| range.end <= at).is_some() {}
-        let tag = c == '<' && (next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?'));
-        if tag && !code.peek().is_some_and(|range| range.contains(&at)) {
+        let is_tag = c == '<' && (next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?'));
+        if is_tag && !code.peek().is_some_and(|range| range.contains(&at)) {
             out.push_str("&lt;");
         } else {
             out.push(c);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::blocks::{self, BLOCK};
 use super::escape::{self, Kind};
-use super::unicode::invisible;
+use super::unicode::is_invisible;
 
 /// Techniques that hide text from a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,9 +27,9 @@ pub enum Invisible {
     Styled,
     /// Private-use characters, which have no agreed meaning.
     Private,
-    /// Prose in a disguise that has no other use: see [`super::Way::Disguise`].
+    /// Prose in a disguise that has no other use: see [`super::Suspicion::Disguise`].
     Disguise,
-    /// Prose spelled as people do not write: see [`super::Way::Odd`].
+    /// Prose spelled as people do not write: see [`super::Suspicion::Odd`].
     Odd,
 }
 
@@ -76,27 +76,27 @@ const PROSE_SPACES: usize = 4;
 /// scripts, a byte order mark at the start, and the marks and isolates of right-to-left scripts are
 /// honest.
 pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
-    if ordinary(raw.as_bytes()) == raw.len() {
+    if ordinary_length(raw.as_bytes()) == raw.len() {
         return Vec::new();
     }
-    let mut found = Search::default();
+    let mut search = Search::default();
     let mut at = 0;
     let mut before = '\n';
     while let Some(rest) = raw.get(at..) {
-        if found.is_idle() && rest.bytes().next().is_some_and(is_ordinary) {
-            let ordinary = ordinary(rest.as_bytes());
-            if let Some(last) = rest.as_bytes().get(..ordinary).and_then(<[u8]>::last) {
-                (at, before) = (at + ordinary, char::from(*last));
+        if search.is_idle() && rest.bytes().next().is_some_and(is_ordinary) {
+            let length = ordinary_length(rest.as_bytes());
+            if let Some(last) = rest.as_bytes().get(..length).and_then(<[u8]>::last) {
+                (at, before) = (at + length, char::from(*last));
                 continue;
             }
         }
         let Some(c) = rest.chars().next() else { break };
         let width = match c {
-            '\u{1b}' => found.escape(at, &escape::read(rest)),
-            '\u{8}' => found.backspaces(raw, at, rest),
-            _ if c.is_ascii() => found.plain(at, c),
-            _ if invisible(c) => found.run(at, before, rest),
-            _ => found.plain(at, c),
+            '\u{1b}' => search.read_escape(at, &escape::read(rest)),
+            '\u{8}' => search.read_backspaces(raw, at, rest),
+            _ if c.is_ascii() => search.read_plain(at, c),
+            _ if is_invisible(c) => search.read_run(at, before, rest),
+            _ => search.read_plain(at, c),
         };
         before = rest
             .get(..width)
@@ -104,21 +104,21 @@ pub fn find_invisible(raw: &str) -> Vec<(Invisible, Range<usize>)> {
             .unwrap_or(before);
         at += width.max(1);
     }
-    found.end(raw.len())
+    search.finish(raw.len())
 }
 
 /// Returns the number of ordinary bytes at the start.
-fn ordinary(bytes: &[u8]) -> usize {
-    let (whole, _) = bytes.as_chunks::<BLOCK>();
-    let whole = whole
+fn ordinary_length(bytes: &[u8]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<BLOCK>();
+    let whole_bytes = chunks
         .iter()
         .take_while(|block| !blocks::any(block, |b| !is_ordinary(b)))
         .count()
         * BLOCK;
-    whole
+    whole_bytes
         + bytes
             .iter()
-            .skip(whole)
+            .skip(whole_bytes)
             .take_while(|b| is_ordinary(**b))
             .count()
 }
@@ -130,7 +130,7 @@ const fn is_ordinary(byte: u8) -> bool {
 
 #[derive(Default)]
 struct Search {
-    found: Vec<(Invisible, Range<usize>)>,
+    findings: Vec<(Invisible, Range<usize>)>,
     in_words: Count,
     after_letters: Count,
     overwritten: Count,
@@ -164,24 +164,28 @@ impl Count {
 /// The part of the terminal's state that can hide text.
 #[derive(Default)]
 struct TerminalStyle {
-    on: bool,
-    fore: Option<u32>,
-    back: Option<u32>,
+    is_concealed: bool,
+    foreground: Option<u32>,
+    background: Option<u32>,
     start: usize,
     letters: usize,
 }
 
 impl TerminalStyle {
     fn hides(&self) -> bool {
-        self.on || (self.fore.is_some() && self.fore == self.back)
+        self.is_concealed || (self.foreground.is_some() && self.foreground == self.background)
     }
 }
 
 impl Search {
-    fn note(&mut self, what: Invisible, span: Range<usize>) {
-        match self.found.iter_mut().find(|(kind, _)| *kind == what) {
-            Some((_, known)) => known.end = known.end.max(span.end),
-            None => self.found.push((what, span)),
+    fn record(&mut self, technique: Invisible, span: Range<usize>) {
+        match self
+            .findings
+            .iter_mut()
+            .find(|(kind, _)| *kind == technique)
+        {
+            Some((_, existing)) => existing.end = existing.end.max(span.end),
+            None => self.findings.push((technique, span)),
         }
     }
 
@@ -191,10 +195,10 @@ impl Search {
         self.styled.letters == 0 && !self.conceal.hides()
     }
 
-    fn plain(&mut self, at: usize, c: char) -> usize {
-        self.style(at, c);
+    fn read_plain(&mut self, at: usize, c: char) -> usize {
+        self.track_style(at, c);
         if matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10fffd}') {
-            self.note(Invisible::Private, at..at + c.len_utf8());
+            self.record(Invisible::Private, at..at + c.len_utf8());
         }
         if self.conceal.hides() && c.is_alphanumeric() {
             if self.conceal.letters == 0 {
@@ -205,9 +209,9 @@ impl Search {
         c.len_utf8()
     }
 
-    fn style(&mut self, at: usize, c: char) {
+    fn track_style(&mut self, at: usize, c: char) {
         let run = &mut self.styled;
-        if styled(c) {
+        if is_styled(c) {
             if run.letters == 0 {
                 run.start = at;
             }
@@ -216,7 +220,7 @@ impl Search {
             let start = run.start;
             let enough = run.words >= STYLED_WORDS && run.letters >= STYLED_LETTERS;
             if enough {
-                self.note(Invisible::Styled, start..at + c.len_utf8());
+                self.record(Invisible::Styled, start..at + c.len_utf8());
             }
         } else if run.letters > 0 {
             if c == '\n' || c.is_alphabetic() {
@@ -228,72 +232,72 @@ impl Search {
     }
 
     /// Processes a run of invisible characters; `before` is the character in front of it.
-    fn run(&mut self, at: usize, before: char, rest: &str) -> usize {
-        let length = rest.find(|c: char| !invisible(c)).unwrap_or(rest.len());
+    fn read_run(&mut self, at: usize, before: char, rest: &str) -> usize {
+        let length = rest.find(|c: char| !is_invisible(c)).unwrap_or(rest.len());
         let run = rest.get(..length).unwrap_or_default();
         let after = rest
             .get(length..)
             .and_then(|after| after.chars().next())
             .unwrap_or('\n');
-        let count = |wanted: fn(char) -> bool| run.chars().filter(|c| wanted(*c)).count();
+        let count = |is_counted: fn(char) -> bool| run.chars().filter(|c| is_counted(*c)).count();
         let span = at..at + length;
         let tags = count(|c| matches!(c, '\u{e0000}'..='\u{e007f}'));
         if tags > 0 && !(before == '\u{1f3f4}' && tags <= 8 && run.ends_with('\u{e007f}')) {
-            self.note(Invisible::Tags, span.clone());
+            self.record(Invisible::Tags, span.clone());
         }
-        let zero = count(
+        let zero_width = count(
             |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}' | '\u{34f}'),
         );
-        if zero >= ZERO_WIDTH_RUN {
-            self.note(Invisible::ZeroWidth, span.clone());
+        if zero_width >= ZERO_WIDTH_RUN {
+            self.record(Invisible::ZeroWidth, span.clone());
         }
-        if zero > 0 && before.is_ascii_alphanumeric() && after.is_ascii_alphanumeric() {
-            self.in_words.add(zero, span.clone());
+        if zero_width > 0 && before.is_ascii_alphanumeric() && after.is_ascii_alphanumeric() {
+            self.in_words.add(zero_width, span.clone());
         }
         let variation = count(|c| matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'));
         if variation >= VARIATION_RUN {
-            self.note(Invisible::Variation, span.clone());
+            self.record(Invisible::Variation, span.clone());
         }
         if variation > 0 && before.is_ascii_alphabetic() {
             self.after_letters.add(variation, span.clone());
         }
         if count(|c| matches!(c, '\u{202d}' | '\u{202e}')) > 0 {
-            self.note(Invisible::Bidi, span);
+            self.record(Invisible::Bidi, span);
         }
         length
     }
 
-    fn backspaces(&mut self, raw: &str, at: usize, rest: &str) -> usize {
+    fn read_backspaces(&mut self, raw: &str, at: usize, rest: &str) -> usize {
         let length = rest.bytes().take_while(|b| *b == 8).count();
         let erased = raw.get(..at).unwrap_or_default().chars().rev().take(length);
         let erased: Vec<char> = erased.collect();
         let written = rest.get(length..).unwrap_or_default().chars();
         // A struck-over letter is the same letter, or an underscore.
-        let other = erased
+        let changed = erased
             .iter()
             .rev()
             .zip(written)
             .filter(|(old, new)| *old != new && **old != '_' && *new != '_')
             .count();
-        if other > 0 {
+        if changed > 0 {
             let bytes: usize = erased.iter().map(|c| c.len_utf8()).sum();
-            self.overwritten.add(other, at - bytes..at + length);
+            self.overwritten.add(changed, at - bytes..at + length);
         }
         length
     }
 
-    fn escape(&mut self, at: usize, escape: &escape::Escape<'_>) -> usize {
+    fn read_escape(&mut self, at: usize, escape: &escape::Escape<'_>) -> usize {
         match escape.kind {
             Kind::Rendition(parameters) => {
-                let hid = self.conceal.hides();
-                rendition(&mut self.conceal, parameters);
-                if hid && !self.conceal.hides() {
-                    self.uncover(at);
+                let was_hidden = self.conceal.hides();
+                apply_rendition(&mut self.conceal, parameters);
+                if was_hidden && !self.conceal.hides() {
+                    self.end_concealed(at);
                 }
             }
             Kind::String(content) => {
                 if content.matches(' ').count() >= PROSE_SPACES {
-                    self.note(Invisible::TerminalString, at..at + escape.length);
+                    self.record(Invisible::TerminalString, at..at + escape.length);
                 }
             }
             Kind::Other => {}
@@ -301,16 +305,16 @@ impl Search {
         escape.length
     }
 
-    fn uncover(&mut self, at: usize) {
+    fn end_concealed(&mut self, at: usize) {
         if self.conceal.letters >= CONCEALED_LETTERS {
-            self.note(Invisible::Conceal, self.conceal.start..at);
+            self.record(Invisible::Conceal, self.conceal.start..at);
         }
         self.conceal.letters = 0;
     }
 
-    fn end(mut self, at: usize) -> Vec<(Invisible, Range<usize>)> {
-        self.uncover(at);
-        for (what, count, least) in [
+    fn finish(mut self, at: usize) -> Vec<(Invisible, Range<usize>)> {
+        self.end_concealed(at);
+        for (technique, count, min_times) in [
             (
                 Invisible::ZeroWidth,
                 std::mem::take(&mut self.in_words),
@@ -327,16 +331,16 @@ impl Search {
                 OVERWRITTEN,
             ),
         ] {
-            if let Some(span) = count.span.filter(|_| count.times >= least) {
-                self.note(what, span);
+            if let Some(span) = count.span.filter(|_| count.times >= min_times) {
+                self.record(technique, span);
             }
         }
-        self.found
+        self.findings
     }
 }
 
 /// Reports whether a character is a compatibility form of a letter that is not meant for words.
-fn styled(c: char) -> bool {
+fn is_styled(c: char) -> bool {
     matches!(
         c,
         '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7cb}' | '\u{249c}'..='\u{24e9}'
@@ -346,21 +350,21 @@ fn styled(c: char) -> bool {
 
 /// Applies the parameters of a select-graphic-rendition sequence (ECMA-48, 8.3.117; colours as in
 /// xterm).
-fn rendition(state: &mut TerminalStyle, parameters: &str) {
+fn apply_rendition(state: &mut TerminalStyle, parameters: &str) {
     let mut numbers = parameters
         .split([';', ':'])
         .map(|n| n.parse::<u32>().unwrap_or(0));
     while let Some(number) = numbers.next() {
         match number {
-            0 => (state.on, state.fore, state.back) = (false, None, None),
-            8 => state.on = true,
-            28 => state.on = false,
-            30..=37 => state.fore = Some(number - 30),
-            90..=97 => state.fore = Some(number - 82),
-            40..=47 => state.back = Some(number - 40),
-            100..=107 => state.back = Some(number - 92),
-            39 => state.fore = None,
-            49 => state.back = None,
+            0 => (state.is_concealed, state.foreground, state.background) = (false, None, None),
+            8 => state.is_concealed = true,
+            28 => state.is_concealed = false,
+            30..=37 => state.foreground = Some(number - 30),
+            90..=97 => state.foreground = Some(number - 82),
+            40..=47 => state.background = Some(number - 40),
+            100..=107 => state.background = Some(number - 92),
+            39 => state.foreground = None,
+            49 => state.background = None,
             38 | 48 => {
                 let colour = match numbers.next() {
                     Some(5) => numbers.next(),
@@ -371,9 +375,9 @@ fn rendition(state: &mut TerminalStyle, parameters: &str) {
                     _ => None,
                 };
                 *(if number == 38 {
-                    &mut state.fore
+                    &mut state.foreground
                 } else {
-                    &mut state.back
+                    &mut state.background
                 }) = colour;
             }
             _ => {}

@@ -7,8 +7,8 @@ mod link;
 
 use std::ops::Range;
 
-use super::presentational_attrs::{ALT_BYTES, prose};
-use super::{Facts, holds};
+use super::presentational_attrs::{ALT_BYTES, is_prose};
+use super::{Facts, contains};
 
 /// Maximum length of a title or label that is examined, in bytes.
 const PART_BYTES: usize = 4000;
@@ -23,53 +23,61 @@ const LABELS: usize = 64;
 
 /// Returns the parts that are not displayed, in order and without overlaps, each with the text that
 /// a renderer shows in its place.
-pub(super) fn hidden(
+pub(super) fn find_hidden(
     text: &str,
     facts: &Facts,
     code: &[Range<usize>],
 ) -> Vec<(Range<usize>, &'static str)> {
     let mut cuts: Vec<(Range<usize>, &'static str)> = Vec::new();
-    if facts.has_any(b"[]") && (holds(text, "](") || holds(text, "]:") || holds(text, "![")) {
-        definitions(text, &mut cuts);
-        inline(text, &mut cuts);
+    if facts.has_any(b"[]")
+        && (contains(text, "](") || contains(text, "]:") || contains(text, "!["))
+    {
+        find_definitions(text, &mut cuts);
+        find_inline(text, &mut cuts);
     }
     asides::find(text, facts, &mut cuts);
     let mut code = code.iter().peekable();
     cuts.sort_by_key(|(range, _)| range.start);
     cuts.retain(|(range, _)| {
-        while code.next_if(|known| known.end <= range.start).is_some() {}
+        while code
+            .next_if(|code_range| code_range.end <= range.start)
+            .is_some()
+        {}
         !code
             .peek()
-            .is_some_and(|known| known.contains(&range.start))
+            .is_some_and(|code_range| code_range.contains(&range.start))
     });
-    if facts.has_any(b"`~") && (holds(text, "```") || holds(text, "~~~")) {
-        asides::fences(text, &mut cuts);
+    if facts.has_any(b"`~") && (contains(text, "```") || contains(text, "~~~")) {
+        asides::find_fence_text(text, &mut cuts);
         cuts.sort_by_key(|(range, _)| range.start);
     }
     let mut end = 0;
     cuts.retain(|(range, _)| {
-        let apart = range.start >= end;
-        end = if apart { range.end } else { end };
-        apart
+        let is_separate = range.start >= end;
+        end = if is_separate { range.end } else { end };
+        is_separate
     });
     cuts
 }
 
 /// Finds definitions at the start of lines: `[label]: target "title"`, `[^note]: text`.
-fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
+fn find_definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut labels = 0;
     let mut at = 0;
     // Whether a definition may begin on this line: within a paragraph, it is part of the paragraph.
-    let mut free = true;
-    let mut until = 0;
+    let mut next_may_begin = true;
+    let mut definition_end = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
-        if start < until {
+        if start < definition_end {
             continue;
         }
         let inner = line.trim_start_matches([' ', '>', '-', '*', '+', '\t']);
-        let may = std::mem::replace(&mut free, inner.trim().is_empty() || inner.starts_with('#'));
+        let may_begin = std::mem::replace(
+            &mut next_may_begin,
+            inner.trim().is_empty() || inner.starts_with('#'),
+        );
         let indent = line.len() - inner.len();
         let spaces = line.bytes().take_while(|b| *b == b' ').count();
         if spaces > 3 || indent > 12 || !inner.starts_with('[') {
@@ -82,56 +90,58 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             continue;
         }
         let from = start + indent;
-        let mut used = || {
+        let mut is_referenced = || {
             labels += 1;
             let name = format!("[{label}]");
             labels <= LABELS && text.matches(&*name).nth(1).is_some()
         };
         let after = at - rest.len();
         if label.starts_with('^') {
-            let end = at + continued(text.get(at..).unwrap_or_default());
-            if text.get(after..end).is_some_and(prose) && !used() {
+            let end = at + continuation_length(text.get(at..).unwrap_or_default());
+            if text.get(after..end).is_some_and(is_prose) && !is_referenced() {
                 cuts.push((from..end, ""));
             }
             continue;
         }
-        let Some(definition) = link::definition(text, after) else {
+        let Some(definition) = link::read_definition(text, after) else {
             continue;
         };
-        free = may;
-        until = definition.end;
+        next_may_begin = may_begin;
+        definition_end = definition.end;
         let target = text.get(definition.target.clone()).unwrap_or_default();
-        let nowhere = matches!(
+        let is_empty_target = matches!(
             target,
             "#" | "<>" | "-" | "_" | "//" | "/" | "<#>" | "." | "about:blank"
         );
-        let comment = !label.contains(|c: char| c.is_alphanumeric())
+        let is_comment = !label.contains(|c: char| c.is_alphanumeric())
             || ["comment", "comments", "note", "hidden"]
                 .iter()
                 .any(|word| label.eq_ignore_ascii_case(word));
-        let log = LEVELS.iter().any(|level| label.eq_ignore_ascii_case(level));
+        let is_log = LEVELS.iter().any(|level| label.eq_ignore_ascii_case(level));
         let Some(title) = definition.title else {
-            if (nowhere || leads_somewhere(target))
-                && prose(label)
+            if (is_empty_target || is_link_target(target))
+                && is_prose(label)
                 && label.split(' ').count() > 5
-                && !(nowhere && used())
+                && !(is_empty_target && is_referenced())
             {
                 cuts.push((from..definition.end, ""));
             }
             continue;
         };
-        let said = text.get(title.clone()).unwrap_or_default();
-        let quoted = !said.starts_with('(');
+        let title_text = text.get(title.clone()).unwrap_or_default();
+        let is_quoted = !title_text.starts_with('(');
         // Text that only resembles a definition is surrounded by similar lines.
-        let alone = may
+        let is_alone = may_begin
             && text.get(definition.end..).is_none_or(|rest| {
                 rest.trim_start_matches([' ', '>']).starts_with('\n') || rest.is_empty()
             });
-        if (nowhere || comment) && said.len() >= 8 {
+        if (is_empty_target || is_comment) && title_text.len() >= 8 {
             cuts.push((from..definition.end, ""));
-        } else if prose(said)
-            && !log
-            && (leads_somewhere(target) && (quoted || may) || may && quoted || alone)
+        } else if is_prose(title_text)
+            && !is_log
+            && (is_link_target(target) && (is_quoted || may_begin)
+                || may_begin && is_quoted
+                || is_alone)
         {
             cuts.push((title, ""));
         }
@@ -139,14 +149,14 @@ fn definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 }
 
 /// Returns how many of the following bytes belong to a footnote: its indented continuation lines.
-fn continued(rest: &str) -> usize {
+fn continuation_length(rest: &str) -> usize {
     rest.split_inclusive('\n')
         .take_while(|line| line.starts_with("    ") || line.starts_with('\t'))
         .map(str::len)
         .sum()
 }
 
-fn leads_somewhere(target: &str) -> bool {
+fn is_link_target(target: &str) -> bool {
     let scheme = target
         .bytes()
         .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
@@ -156,14 +166,14 @@ fn leads_somewhere(target: &str) -> bool {
 }
 
 /// Finds titles within links, and long descriptions of images.
-fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    let places = |sign: &'static str| {
+fn find_inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
+    let positions = |sign: &'static str| {
         memchr::memmem::find_iter(text.as_bytes(), sign).map(move |at| (at, sign))
     };
-    for (at, mark) in places("](").chain(places("][")) {
+    for (at, mark) in positions("](").chain(positions("][")) {
         if mark == "](" {
-            if let Some(title) = link::title(text, at + 2)
-                && text.get(title.clone()).is_some_and(prose)
+            if let Some(title) = link::find_title(text, at + 2)
+                && text.get(title.clone()).is_some_and(is_prose)
             {
                 cuts.push((title, ""));
             }
@@ -171,14 +181,14 @@ fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             .get(at + 2..)
             .map(|rest| super::cut(rest, PART_BYTES))
             .and_then(|rest| rest.split_once(']'))
-            && prose(label.0)
+            && is_prose(label.0)
             && label.0.split(' ').count() > 5
             && !label.0.contains(['[', '\n'])
         {
             // Of two labels, only the first is displayed.
             cuts.push((at + 2..at + 2 + label.0.len(), "link"));
         }
-        if let Some(alt) = image(text, at)
+        if let Some(alt) = image_description(text, at)
             && alt.len() > ALT_BYTES
         {
             cuts.push((alt, "image"));
@@ -187,7 +197,7 @@ fn inline(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 }
 
 /// Returns the range of the image description whose closing bracket is at `close`.
-fn image(text: &str, close: usize) -> Option<Range<usize>> {
+fn image_description(text: &str, close: usize) -> Option<Range<usize>> {
     let before = text
         .as_bytes()
         .get(close.saturating_sub(PART_BYTES)..close)?;
@@ -202,13 +212,13 @@ fn image(text: &str, close: usize) -> Option<Range<usize>> {
 #[cfg(test)]
 #[allow(clippy::string_slice)]
 mod tests {
-    use super::{Facts, hidden};
+    use super::{Facts, find_hidden};
 
     fn strip(text: &str, code: &[std::ops::Range<usize>]) -> Option<(String, String)> {
         let mut left = String::new();
         let mut taken = String::new();
         let mut at = 0;
-        for (range, stand_in) in hidden(text, &Facts::new(text), code) {
+        for (range, stand_in) in find_hidden(text, &Facts::new(text), code) {
             left.push_str(&text[at..range.start]);
             left.push_str(stand_in);
             taken.push_str(&text[range.clone()]);

@@ -11,52 +11,59 @@ pub(super) struct Origins {
 #[derive(Debug)]
 struct Part {
     /// The range in the reading.
-    at: Range<usize>,
+    in_reading: Range<usize>,
     /// The range in the text.
-    from: Range<usize>,
+    in_text: Range<usize>,
 }
 
 impl Origins {
     /// Adds the next part: its range in the reading, and in the text.
-    pub(super) fn add(&mut self, at: Range<usize>, from: Range<usize>) {
-        if at.start < at.end {
-            self.parts.push(Part { at, from });
+    pub(super) fn add(&mut self, in_reading: Range<usize>, in_text: Range<usize>) {
+        if in_reading.start < in_reading.end {
+            self.parts.push(Part {
+                in_reading,
+                in_text,
+            });
         }
     }
 
     /// Returns the range of the text for a range of the reading, including anything left out
     /// between its parts.
     pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        let parts = self.touched(range);
+        let parts = self.touched_parts(range);
         let (first, last) = parts.first().zip(parts.last())?;
         let start = if first.is_verbatim() {
-            first.from.start + range.start.saturating_sub(first.at.start)
+            first.in_text.start + range.start.saturating_sub(first.in_reading.start)
         } else {
-            first.from.start
+            first.in_text.start
         };
         let end = if last.is_verbatim() {
-            last.from.end - last.at.end.saturating_sub(range.end)
+            last.in_text.end - last.in_reading.end.saturating_sub(range.end)
         } else {
-            last.from.end
+            last.in_text.end
         };
         (start < end).then_some(start..end)
     }
 
     /// Returns the whole parts of the text that a range of the reading touches.
     pub(super) fn parts(&self, range: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        self.touched(range).iter().map(|part| part.from.clone())
+        self.touched_parts(range)
+            .iter()
+            .map(|part| part.in_text.clone())
     }
 
     /// Returns the parts of the text, in the order of the reading.
     pub(super) fn all(&self) -> impl Iterator<Item = Range<usize>> {
-        self.parts.iter().map(|part| part.from.clone())
+        self.parts.iter().map(|part| part.in_text.clone())
     }
 
-    fn touched(&self, range: &Range<usize>) -> &[Part] {
+    fn touched_parts(&self, range: &Range<usize>) -> &[Part] {
         let first = self
             .parts
-            .partition_point(|part| part.at.end <= range.start);
-        let after = self.parts.partition_point(|part| part.at.start < range.end);
+            .partition_point(|part| part.in_reading.end <= range.start);
+        let after = self
+            .parts
+            .partition_point(|part| part.in_reading.start < range.end);
         self.parts.get(first..after).unwrap_or_default()
     }
 }
@@ -64,7 +71,7 @@ impl Origins {
 impl Part {
     /// Reports whether the part is read as written, byte for byte.
     fn is_verbatim(&self) -> bool {
-        self.at.len() == self.from.len()
+        self.in_reading.len() == self.in_text.len()
     }
 }
 

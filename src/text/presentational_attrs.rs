@@ -9,7 +9,7 @@ pub(super) const ALT_BYTES: usize = 80;
 const PROSE_BYTES: usize = 16;
 
 /// Reports whether a text is long enough to be a message by itself.
-pub(super) fn prose(text: &str) -> bool {
+pub(super) fn is_prose(text: &str) -> bool {
     text.len() >= PROSE_BYTES && text.trim().matches(' ').count() > 1
 }
 
@@ -63,7 +63,7 @@ const STYLES: [&str; 14] = [
 
 /// Reports whether one of the classes hides an element and none of them shows it again on some
 /// screens.
-pub(super) fn hiding_class(classes: &str) -> bool {
+pub(super) fn has_hiding_class(classes: &str) -> bool {
     let mut all = classes.split_ascii_whitespace();
     let shows = |class: &str| {
         class.contains(':')
@@ -83,12 +83,18 @@ pub(super) fn hiding_class(classes: &str) -> bool {
 }
 
 /// Adds an attribute as the equivalent style declaration.
-pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &mut String) {
+pub(super) fn add_hint(
+    element: &str,
+    foreign: bool,
+    name: &str,
+    value: &str,
+    declarations: &mut String,
+) {
     let mut add = |property: &str, value: &str| {
         // One attribute is one declaration.
         if !value.contains([';', '{', '}']) {
             for part in [property, ":", value, ";"] {
-                to.push_str(part);
+                declarations.push_str(part);
             }
         }
     };
@@ -102,9 +108,9 @@ pub(super) fn hint(element: &str, foreign: bool, name: &str, value: &str, to: &m
         "mathcolor" => add("color", value),
         "mathbackground" => add("background-color", value),
         "mathsize" => add("font-size", value),
-        "bgcolor" => add("background-color", &colour(value)),
-        "color" if element == "font" || element == "basefont" => add("color", &colour(value)),
-        "text" if element == "body" => add("color", &colour(value)),
+        "bgcolor" => add("background-color", &css_colour(value)),
+        "color" if element == "font" || element == "basefont" => add("color", &css_colour(value)),
+        "text" if element == "body" => add("color", &css_colour(value)),
         "background" => add("background-image", "url(x)"),
         "size" if element == "font" => {
             let size = match value.trim() {
@@ -138,19 +144,19 @@ pub(super) fn has_own_style(element: &str) -> bool {
 }
 
 /// Returns how an element looks before styles are applied.
-pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
-    let mut look = OwnStyle::default();
+pub(super) fn initial_style(element: &str, hidden: bool, hints: &str) -> OwnStyle {
+    let mut style = OwnStyle::default();
     match element {
-        "small" | "sub" | "sup" => look.hint("font-size:smaller"),
-        "big" => look.hint("font-size:larger"),
-        "mark" => look.hint("background-color:#ff0;color:#000"),
-        "button" | "input" | "select" => look.hint("background-color:#efefef;color:#000"),
-        "textarea" => look.hint("background-color:#fff;color:#000;overflow:hidden"),
-        "svg" | "foreignobject" | "marquee" => look.hint("overflow:hidden"),
+        "small" | "sub" | "sup" => style.apply_hint("font-size:smaller"),
+        "big" => style.apply_hint("font-size:larger"),
+        "mark" => style.apply_hint("background-color:#ff0;color:#000"),
+        "button" | "input" | "select" => style.apply_hint("background-color:#efefef;color:#000"),
+        "textarea" => style.apply_hint("background-color:#fff;color:#000;overflow:hidden"),
+        "svg" | "foreignobject" | "marquee" => style.apply_hint("overflow:hidden"),
         _ => {}
     }
     if !hints.is_empty() {
-        look.hint(hints);
+        style.apply_hint(hints);
     }
     if element == "svg" && !hints.contains("viewbox:") {
         let side = |name: &str| {
@@ -159,28 +165,28 @@ pub(super) fn look(element: &str, hidden: bool, hints: &str) -> OwnStyle {
                 .rev()
                 .find_map(|hint| hint.strip_prefix(name))
         };
-        let of = |side: Option<&str>| {
+        let or_unlimited = |side: Option<&str>| {
             side.filter(|side| !side.contains('%'))
                 .unwrap_or("100000")
                 .to_owned()
         };
-        look.hint(&format!(
+        style.apply_hint(&format!(
             "viewbox:0 0 {} {}",
-            of(side("width:")),
-            of(side("height:"))
+            or_unlimited(side("width:")),
+            or_unlimited(side("height:"))
         ));
     }
     if hidden {
-        look.hint("display:none");
+        style.apply_hint("display:none");
     }
-    look
+    style
 }
 
 /// Converts the colour of an attribute, written with or without `#`, to CSS.
-fn colour(value: &str) -> String {
+fn css_colour(value: &str) -> String {
     let value = value.trim();
-    let bare = matches!(value.len(), 3 | 6) && value.bytes().all(|b| b.is_ascii_hexdigit());
-    if bare {
+    let is_bare = matches!(value.len(), 3 | 6) && value.bytes().all(|b| b.is_ascii_hexdigit());
+    if is_bare {
         format!("#{value}")
     } else {
         value.to_owned()

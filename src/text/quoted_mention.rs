@@ -80,44 +80,46 @@ impl<'t> QuotedMentions<'t> {
 
     /// Reports whether `span` is in quotation marks, code or a table, and the text around it is
     /// about attacks.
-    pub fn hold(&self, span: &Range<usize>) -> bool {
-        (is_quoted(self.text, span.start) || self.is_fenced(span.start)) && talks(self.text, span)
+    pub fn contains(&self, span: &Range<usize>) -> bool {
+        (is_quoted(self.text, span.start) || self.is_fenced(span.start))
+            && is_about_attacks(self.text, span)
     }
 
     /// Reports whether a code fence is open at `at`.
     fn is_fenced(&self, at: usize) -> bool {
-        let fences = self.fences.get_or_init(|| fences(self.text));
+        let fences = self.fences.get_or_init(|| find_fences(self.text));
         fences.partition_point(|fence| fence + FENCE.len() <= at) % 2 == 1
     }
 }
 
 /// Returns the positions of fences that are at the start of a line or follow a blank.
-fn fences(text: &str) -> Vec<usize> {
-    let begins = |at: usize| {
+fn find_fences(text: &str) -> Vec<usize> {
+    let is_at_start = |at: usize| {
         text.get(..at)
             .is_none_or(|head| head.is_empty() || head.ends_with(['\n', ' ']))
     };
     text.match_indices(FENCE)
         .map(|(at, _)| at)
-        .filter(|at| begins(*at))
+        .filter(|at| is_at_start(*at))
         .collect()
 }
 
-fn talks(text: &str, span: &Range<usize>) -> bool {
+fn is_about_attacks(text: &str, span: &Range<usize>) -> bool {
     let Some(words) = TALK_WORDS.as_ref() else {
         return false;
     };
     let start = text.ceil_char_boundary(span.start.saturating_sub(AROUND_BYTES));
     let before = text.get(start..span.start).unwrap_or_default();
     let after = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES);
-    let mut found = 0_u64;
-    let talk = [before, after]
+    let mut word_bits = 0_u64;
+    let matches = [before, after]
         .into_iter()
         .flat_map(|part| words.find_overlapping_iter(part));
-    talk.map(|word| 1 << word.pattern().as_usize())
+    matches
+        .map(|word| 1 << word.pattern().as_usize())
         .any(|word: u64| {
-            found |= word;
-            found.count_ones() >= WORDS
+            word_bits |= word;
+            word_bits.count_ones() >= WORDS
         })
 }
 
@@ -129,27 +131,28 @@ fn is_quoted(text: &str, at: usize) -> bool {
         .map_or(0, |at| at + 1)
         .max(text.ceil_char_boundary(at.saturating_sub(LINE_BYTES)));
     let line = before.get(line_start..).unwrap_or_default();
-    let odd = |mark: char| line.matches(mark).count() % 2 == 1;
-    let opened = |open: char, close: char| {
+    let is_odd = |mark: char| line.matches(mark).count() % 2 == 1;
+    let is_open = |open: char, close: char| {
         line.rfind(open)
             .is_some_and(|at| line.rfind(close).is_none_or(|end| end < at))
     };
-    let apostrophe = line.rfind('\'').is_some_and(|at| {
+    let has_apostrophe = line.rfind('\'').is_some_and(|at| {
         !line
             .get(..at)
             .unwrap_or_default()
             .ends_with(|c: char| c.is_alphanumeric())
     });
-    let led = line.trim_start().starts_with(['>', '|'])
+    let begins_with_mark = line.trim_start().starts_with(['>', '|'])
         || text
             .get(at..)
             .unwrap_or_default()
             .starts_with(['"', '`', '\'', '>', '|']);
-    led || odd('"')
-        || odd('`')
-        || apostrophe
-        || opened('\u{201c}', '\u{201d}')
-        || opened('\u{ab}', '\u{bb}')
+    begins_with_mark
+        || is_odd('"')
+        || is_odd('`')
+        || has_apostrophe
+        || is_open('\u{201c}', '\u{201d}')
+        || is_open('\u{ab}', '\u{bb}')
 }
 
 #[cfg(test)]
@@ -158,7 +161,7 @@ mod tests {
 
     fn spared(text: &str) -> bool {
         let at = text.find("ignore all").unwrap();
-        QuotedMentions::new(text).hold(&(at..at + 10))
+        QuotedMentions::new(text).contains(&(at..at + 10))
     }
 
     #[test]

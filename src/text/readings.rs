@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use parking_lot::Mutex;
 
-pub use fold::alike as looks_like;
+pub use fold::look_alike as looks_like;
 
 use super::facts::Facts;
 use super::html::Page;
@@ -49,7 +49,7 @@ pub struct Reading {
     /// The ways by which it was reached: `base64`, `base64 → percent`.
     pub path: &'static str,
     /// How suspicious this way of writing is by itself.
-    pub way: Suspicion,
+    pub suspicion: Suspicion,
     /// Number of common words in it that were written this way.
     pub words: usize,
     /// The origins of its parts in the plain text. Only for readings that leave marks out or join
@@ -95,7 +95,7 @@ pub(super) struct Readings {
     /// Number of repeats of all readings.
     repeats: usize,
     /// Whether a bound caused readings to be left out.
-    pub(super) left_out: bool,
+    pub(super) is_incomplete: bool,
 }
 
 /// Reads `text`, which is already a plain reading.
@@ -104,74 +104,82 @@ pub(super) fn read(text: &str, facts: &Facts) -> Readings {
     if text.len() < encoded::PACKED_BYTES && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Readings::default();
     }
-    let mut left = text
+    let mut budget = text
         .len()
         .saturating_mul(OUTPUT_PER_BYTE)
         .saturating_add(OUTPUT_BYTES);
-    let mut made = Readings::default();
+    let mut readings = Readings::default();
     let mut from = 0;
-    add(text, facts, None, &mut made, &mut left);
+    add_readings(text, facts, None, &mut readings, &mut budget);
     for _ in 1..DEPTH {
-        let fresh: Vec<Reading> = made.all.get(from..).unwrap_or_default().to_vec();
-        from = made.all.len();
+        let fresh: Vec<Reading> = readings.all.get(from..).unwrap_or_default().to_vec();
+        from = readings.all.len();
         for reading in fresh {
-            add(
+            add_readings(
                 &reading.text,
                 &Facts::new(&reading.text),
                 Some(&reading),
-                &mut made,
-                &mut left,
+                &mut readings,
+                &mut budget,
             );
         }
     }
-    made
+    readings
 }
 
-fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings, left: &mut usize) {
-    let mut found: Vec<DecodedPart> = Vec::new();
-    escaped::find(text, facts, &mut found);
-    encoded::find(text, facts, &mut found);
-    packed::find(text, facts, &mut found);
-    fold::find(text, facts, &mut found);
-    substituted::find(text, facts, &mut found);
+fn add_readings(
+    text: &str,
+    facts: &Facts,
+    within: Option<&Reading>,
+    readings: &mut Readings,
+    budget: &mut usize,
+) {
+    let mut decoded_parts: Vec<DecodedPart> = Vec::new();
+    escaped::find(text, facts, &mut decoded_parts);
+    encoded::find(text, facts, &mut decoded_parts);
+    packed::find(text, facts, &mut decoded_parts);
+    fold::find(text, facts, &mut decoded_parts);
+    substituted::find(text, facts, &mut decoded_parts);
     if text.len() >= TOKENS_BYTES {
-        let ciphers = cipher::teller();
-        let tells = |letters: &[u8]| ciphers(letters) || respelled::tells(letters);
-        let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, tells);
-        spelled::find(text, &tokens, &mut found);
-        cipher::find(text, &tokens, &mut found);
-        respelled::find(text, facts, &tokens, &mut found);
+        let tells_cipher = cipher::telling_matcher();
+        let is_telling =
+            |letters: &[u8]| tells_cipher(letters) || respelled::reveals_respelling(letters);
+        let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, is_telling);
+        spelled::find(text, &tokens, &mut decoded_parts);
+        cipher::find(text, &tokens, &mut decoded_parts);
+        respelled::find(text, facts, &tokens, &mut decoded_parts);
     }
-    for found in found {
-        if made.all.len() >= READINGS || found.text.len() > *left {
-            made.left_out = true;
+    for part in decoded_parts {
+        if readings.all.len() >= READINGS || part.text.len() > *budget {
+            readings.is_incomplete = true;
             return;
         }
-        let all = &mut made.all;
-        *left -= found.text.len();
-        let (span, path, way) = match within {
-            None => (found.span, found.name, found.way),
+        let all = &mut readings.all;
+        *budget -= part.text.len();
+        let (span, path, suspicion) = match within {
+            None => (part.span, part.name, part.suspicion),
             Some(outer) => (
-                outer.cover(&found.span),
-                interned(&format!("{} → {}", outer.path, found.name)),
-                found.way.max(outer.way),
+                outer.cover(&part.span),
+                intern(&format!("{} → {}", outer.path, part.name)),
+                part.suspicion.max(outer.suspicion),
             ),
         };
-        let text = Plain::from_raw(&found.text).map_or(found.text, |plain| plain.text);
-        if let Some(known) = all.iter_mut().find(|known| known.text == text) {
-            made.repeats += usize::from(made.repeats < REPEATS && known.repeat(span));
+        let text = Plain::from_raw(&part.text).map_or(part.text, |plain| plain.text);
+        if let Some(existing) = all.iter_mut().find(|known| known.text == text) {
+            readings.repeats +=
+                usize::from(readings.repeats < REPEATS && existing.add_repeat(span));
             continue;
         }
         if let Some(page) = Page::parse(&text, &Facts::new(&text)) {
-            let path = interned(&format!("{path} → html"));
+            let path = intern(&format!("{path} → html"));
             for text in [page.visible, page.hidden] {
                 all.push(Reading {
                     text,
                     span: span.clone(),
                     repeats: Vec::new(),
                     path,
-                    way,
-                    words: found.words,
+                    suspicion,
+                    words: part.words,
                     map: None,
                 });
             }
@@ -181,65 +189,65 @@ fn add(text: &str, facts: &Facts, within: Option<&Reading>, made: &mut Readings,
             span,
             repeats: Vec::new(),
             path,
-            way,
-            words: found.words,
+            suspicion,
+            words: part.words,
             map: None,
         });
     }
     if within.is_none_or(|outer| outer.map.is_none()) {
         let rejoined = [unmarked::read(text), columns::read(text, facts)];
-        for (name, copied) in REJOINED.into_iter().zip(rejoined) {
-            if let Some(copied) = copied {
-                rejoin(copied, within, name, made, left);
+        for (name, rejoined_text) in REJOINED.into_iter().zip(rejoined) {
+            if let Some(mapped) = rejoined_text {
+                add_rejoined(mapped, within, name, readings, budget);
             }
         }
     }
 }
 
 /// Adds a reading that leaves out characters between words.
-fn rejoin(
-    copied: MappedText,
+fn add_rejoined(
+    mapped: MappedText,
     within: Option<&Reading>,
     name: &'static str,
-    made: &mut Readings,
-    left: &mut usize,
+    readings: &mut Readings,
+    budget: &mut usize,
 ) {
-    let MappedText { text, map } = copied;
-    if made.all.len() >= READINGS || text.len() > *left {
-        made.left_out = true;
+    let MappedText { text, map } = mapped;
+    if readings.all.len() >= READINGS || text.len() > *budget {
+        readings.is_incomplete = true;
         return;
     }
-    *left -= text.len();
+    *budget -= text.len();
     let reading = match within {
         None => Reading {
             span: map.cover(&(0..text.len())).unwrap_or(0..0),
             text,
             repeats: Vec::new(),
             path: name,
-            way: Suspicion::Usual,
+            suspicion: Suspicion::Usual,
             words: 0,
             map: Some(map),
         },
         Some(outer) => {
-            let path = interned(&format!("{} → {name}", outer.path));
+            let path = intern(&format!("{} → {name}", outer.path));
             Reading {
                 text,
                 span: outer.span.clone(),
                 repeats: Vec::new(),
                 path,
-                way: outer.way,
+                suspicion: outer.suspicion,
                 words: 0,
                 map: None,
             }
         }
     };
-    made.all.push(reading);
+    readings.all.push(reading);
 }
 
 impl Reading {
     /// Adds another place that has the same reading. Returns false if it overlaps a known place.
-    fn repeat(&mut self, span: Range<usize>) -> bool {
-        let overlaps = |known: &Range<usize>| span.start < known.end && known.start < span.end;
+    fn add_repeat(&mut self, span: Range<usize>) -> bool {
+        let overlaps = |place: &Range<usize>| span.start < place.end && place.start < span.end;
         let is_new =
             self.map.is_none() && !overlaps(&self.span) && !self.repeats.iter().any(overlaps);
         if is_new {
@@ -265,22 +273,22 @@ pub(super) fn is_rejoined(text: &str) -> bool {
 /// A part of a text, decoded in one way.
 struct DecodedPart {
     name: &'static str,
-    way: Suspicion,
+    suspicion: Suspicion,
     span: Range<usize>,
     text: String,
     words: usize,
 }
 
 /// Interns a path. There are few of them: combinations of at most [`DEPTH`] of some fifteen names.
-fn interned(path: &str) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock();
-    if let Some(there) = known.get(path) {
-        return there;
+fn intern(path: &str) -> &'static str {
+    static PATHS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut paths = PATHS.lock();
+    if let Some(existing) = paths.get(path) {
+        return existing;
     }
-    let kept: &'static str = Box::leak(path.to_owned().into_boxed_str());
-    known.insert(kept);
-    kept
+    let leaked: &'static str = Box::leak(path.to_owned().into_boxed_str());
+    paths.insert(leaked);
+    leaked
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ pub(super) struct Lines {
     text: String,
     /// Whether white space of the source is kept (a fragment in text of another kind).
     verbatim: bool,
-    space: bool,
-    breaks: usize,
+    pending_space: bool,
+    pending_breaks: usize,
     /// The mark of a list item or a heading, with which the next text on a line of its own begins.
     /// It is not written if no text follows.
     lead: String,
@@ -38,41 +38,41 @@ impl Lines {
     }
 
     /// Adds text; `pre` if its white space is significant.
-    pub(super) fn text(&mut self, text: &str, pre: bool) {
+    pub(super) fn add_text(&mut self, text: &str, pre: bool) {
         if self.verbatim || pre {
             if text.is_empty() {
                 return;
             }
-            self.settle(text.starts_with('\n'));
+            self.write_pending(text.starts_with('\n'));
             self.push(text);
             return;
         }
         let mut rest = text;
         while !rest.is_empty() {
-            let words = laid_out(rest);
+            let words = words_length(rest);
             if words > 0 {
-                self.settle(false);
+                self.write_pending(false);
                 self.text.push_str(rest.get(..words).unwrap_or_default());
             }
             rest = rest.get(words..).unwrap_or_default();
             let after = rest.trim_start_matches(is_space);
-            self.space |= after.len() < rest.len();
+            self.pending_space |= after.len() < rest.len();
             rest = after;
         }
     }
 
     /// Adds a mark that belongs to the text after it.
-    pub(super) fn mark(&mut self, mark: &str) {
-        self.settle(false);
+    pub(super) fn add_mark(&mut self, mark: &str) {
+        self.write_pending(false);
         self.push(mark);
     }
 
     /// Begins a line whose text is preceded by a mark.
-    pub(super) fn lead(&mut self, breaks: usize, mark: &str) {
+    pub(super) fn begin_line(&mut self, breaks: usize, mark: &str) {
         self.drop_lead();
-        self.end(breaks);
+        self.end_line(breaks);
         if self.verbatim {
-            self.mark(mark);
+            self.add_mark(mark);
         } else {
             self.lead.push_str(mark);
         }
@@ -84,26 +84,29 @@ impl Lines {
     }
 
     /// Separates a table cell from the preceding cell on its line.
-    pub(super) fn cell(&mut self) {
-        let first = self.breaks > 0 || self.text.is_empty() || self.text.ends_with(['\n', '|']);
-        if !first {
-            self.space = true;
-            self.mark("|");
+    pub(super) fn add_cell(&mut self) {
+        let is_first =
+            self.pending_breaks > 0 || self.text.is_empty() || self.text.ends_with(['\n', '|']);
+        if !is_first {
+            self.pending_space = true;
+            self.add_mark("|");
         }
-        self.space = !first;
+        self.pending_space = !is_first;
     }
 
     /// Ends the line. With 2 as `breaks`, leaves an empty line.
-    pub(super) fn end(&mut self, breaks: usize) {
+    pub(super) fn end_line(&mut self, breaks: usize) {
         // The first block of a list item is on the item's own line.
         if self.lead.is_empty() {
-            self.breaks = self.breaks.max(if self.verbatim { 1 } else { breaks });
+            self.pending_breaks = self
+                .pending_breaks
+                .max(if self.verbatim { 1 } else { breaks });
         }
     }
 
     /// Returns the point at which the following text begins.
     pub(super) fn point(&mut self) -> Point {
-        self.settle(false);
+        self.write_pending(false);
         Point {
             at: self.text.len(),
             line_ends: self.line_ends,
@@ -140,29 +143,29 @@ impl Lines {
         self.text.push_str(text);
     }
 
-    fn settle(&mut self, broken: bool) {
-        if self.breaks > 0 {
-            let there = self.text.bytes().rev().take_while(|b| *b == b'\n').count()
-                + usize::from(broken && self.verbatim);
+    fn write_pending(&mut self, starts_with_break: bool) {
+        if self.pending_breaks > 0 {
+            let present = self.text.bytes().rev().take_while(|b| *b == b'\n').count()
+                + usize::from(starts_with_break && self.verbatim);
             if !self.text.is_empty() {
-                let missing = self.breaks.saturating_sub(there);
+                let missing = self.pending_breaks.saturating_sub(present);
                 self.line_ends += missing;
                 self.text.extend(std::iter::repeat_n('\n', missing));
             }
-        } else if self.space && !self.text.is_empty() && !self.text.ends_with(is_space) {
+        } else if self.pending_space && !self.text.is_empty() && !self.text.ends_with(is_space) {
             self.text.push(' ');
         }
-        self.breaks = 0;
-        self.space = false;
+        self.pending_breaks = 0;
+        self.pending_space = false;
         self.text.push_str(&self.lead);
         self.lead.clear();
     }
 }
 
 /// Returns how many leading bytes are words separated by single blanks.
-fn laid_out(text: &str) -> usize {
+fn words_length(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let space = |at: usize| bytes.get(at).is_none_or(|byte| is_space(char::from(*byte)));
+    let is_space_at = |at: usize| bytes.get(at).is_none_or(|byte| is_space(char::from(*byte)));
     let mut at = 0;
     loop {
         let word = at
@@ -171,7 +174,7 @@ fn laid_out(text: &str) -> usize {
                 .skip(at)
                 .take_while(|byte| !is_space(char::from(**byte)))
                 .count();
-        if word == at || bytes.get(word) != Some(&b' ') || space(word + 1) {
+        if word == at || bytes.get(word) != Some(&b' ') || is_space_at(word + 1) {
             return word;
         }
         at = word + 1;
@@ -199,7 +202,7 @@ mod tests {
             "é ü  ö",
         ] {
             let mut lines = Lines::new(false, 0);
-            lines.text(text, false);
+            lines.add_text(text, false);
             let words: Vec<&str> = text
                 .split(is_space)
                 .filter(|word| !word.is_empty())

@@ -4,7 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::readings::looks_like;
-use super::unicode::invisible;
+use super::unicode::is_invisible;
 
 /// Returns the skeleton of a name, based on UTS #39 and going beyond it. Folds compatibility forms
 /// and borrowed letters; drops case, marks, word separators and invisible characters; unifies
@@ -13,7 +13,7 @@ pub fn skeleton(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name
         .nfkd()
-        .filter(|c| !is_combining_mark(*c) && !invisible(*c))
+        .filter(|c| !is_combining_mark(*c) && !is_invisible(*c))
     {
         for c in looks_like(c).unwrap_or(c).to_lowercase() {
             match c {

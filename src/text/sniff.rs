@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Facts, holds};
+use super::{Facts, contains};
 
 /// How HTML occurs in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +100,9 @@ pub(super) fn is_page(text: &str) -> bool {
             rest = after.trim_start();
         }
     }
-    let begins = |start: &str| {
+    let begins_with = |start: &str| {
         rest.get(..start.len())
-            .is_some_and(|begun| begun.eq_ignore_ascii_case(start))
+            .is_some_and(|prefix| prefix.eq_ignore_ascii_case(start))
             && rest
                 .as_bytes()
                 .get(start.len())
@@ -110,21 +110,23 @@ pub(super) fn is_page(text: &str) -> bool {
     };
     ["<!doctype html", "<html", "<head", "<body"]
         .into_iter()
-        .any(begins)
+        .any(begins_with)
 }
 
 /// Returns the shape of the HTML in a text, if there is any. `code` contains the ranges that
 /// Markdown shows verbatim.
 pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
     let mut tags = 0;
-    let mut hides = false;
-    let mut closes = false;
-    let mut hides_if_closed = false;
+    let mut has_hiding = false;
+    let mut has_end_tag = false;
+    let mut has_hiding_end_tag = false;
     let trimmed = text.trim();
-    let xml = trimmed.strip_prefix('<').is_some_and(|rest| {
-        element(rest).is_none()
+    let is_xml = trimmed.strip_prefix('<').is_some_and(|rest| {
+        find_element(rest).is_none()
             && !rest.starts_with("!--")
-            && !HIDING_IF_CLOSED.iter().any(|name| named(rest, name))
+            && !HIDING_IF_CLOSED
+                .iter()
+                .any(|name| is_end_tag_of(rest, name))
             && !VOID.iter().any(|name| opens_element(rest, name))
     });
     let mut ranges = code.iter().peekable();
@@ -141,7 +143,7 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         }
         let rest = text.get(at..).unwrap_or_default();
         if rest.starts_with("!--") {
-            hides = true;
+            has_hiding = true;
             continue;
         }
         if rest
@@ -154,27 +156,29 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
                 .filter(|kind| kind.eq_ignore_ascii_case("html"))
                 .map(|_| Shape::Document);
         }
-        if rest.starts_with(['!', '?', '/']) && !xml && is_bogus_comment(rest) {
-            hides = true;
+        if rest.starts_with(['!', '?', '/']) && !is_xml && is_bogus_comment(rest) {
+            has_hiding = true;
             tags += 1;
             continue;
         }
         let (closing, rest) = rest
             .strip_prefix('/')
             .map_or((false, rest), |rest| (true, rest));
-        let known = element(rest);
+        let html_element = find_element(rest);
         if closing {
-            if let Some(name) = known {
+            if let Some(name) = html_element {
                 tags += 1;
-                closes = true;
-                hides_if_closed |= HIDING_IF_CLOSED.contains(&name);
+                has_end_tag = true;
+                has_hiding_end_tag |= HIDING_IF_CLOSED.contains(&name);
             } else {
-                hides_if_closed |= HIDING_IF_CLOSED.iter().any(|name| named(rest, name));
+                has_hiding_end_tag |= HIDING_IF_CLOSED
+                    .iter()
+                    .any(|name| is_end_tag_of(rest, name));
             }
-            hides |= hides_if_closed && !xml;
+            has_hiding |= has_hiding_end_tag && !is_xml;
             continue;
         }
-        if matches!(known, Some("html" | "body" | "head")) && start < 1000 {
+        if matches!(html_element, Some("html" | "body" | "head")) && start < 1000 {
             return Some(Shape::Document);
         }
         let name = rest
@@ -187,41 +191,45 @@ pub(super) fn shape(text: &str, code: &[Range<usize>]) -> Option<Shape> {
         }
         let end = tag_end(rest, name);
         let attributes = rest.get(name..end).unwrap_or_default();
-        let Some(element) = known else {
+        let Some(element) = html_element else {
             // For elements that are not HTML, or whose names are words in other notations, only
             // explicit hiding counts.
-            let own = rest.get(..name).is_some_and(|name| {
+            let is_custom = rest.get(..name).is_some_and(|name| {
                 name.contains('-') || VOID.iter().any(|v| name.eq_ignore_ascii_case(v))
             });
-            let plainly =
-                !xml || own || attributes.contains("hidden") || attributes.contains("display");
-            if (attributes.len() > 5 && flags(attributes, false) && plainly)
-                || (own && !xml && (flags(attributes, true) || fetches(attributes)))
+            let is_explicit = !is_xml
+                || is_custom
+                || attributes.contains("hidden")
+                || attributes.contains("display");
+            if (attributes.len() > 5 && may_hide(attributes, false) && is_explicit)
+                || (is_custom && !is_xml && (may_hide(attributes, true) || is_fetching(attributes)))
             {
                 tags += 1;
-                hides = true;
+                has_hiding = true;
             }
             continue;
         };
-        let generic = attributes.is_empty()
+        let is_generic = attributes.is_empty()
             && text.get(..start).is_some_and(|before| {
                 before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
             });
-        if generic && element.len() == 1 {
+        if is_generic && element.len() == 1 {
             continue;
         }
         tags += 1;
-        hides |= HIDING.contains(&element) || flags(attributes, true) || fetches(attributes);
+        has_hiding |=
+            HIDING.contains(&element) || may_hide(attributes, true) || is_fetching(attributes);
         if !attributes.is_empty() {
             at += end;
         }
     }
-    if tags > 1 && trimmed.ends_with('>') && !xml && trimmed.starts_with('<') && code.is_empty() {
+    if tags > 1 && trimmed.ends_with('>') && !is_xml && trimmed.starts_with('<') && code.is_empty()
+    {
         return Some(Shape::Document);
     }
-    let found = (hides && (tags > 0 || holds(text, "<!--") || hides_if_closed))
-        || (tags >= FRAGMENT_TAGS && closes);
-    (found && !is_program(text)).then_some(Shape::Fragment)
+    let has_html = (has_hiding && (tags > 0 || contains(text, "<!--") || has_hiding_end_tag))
+        || (tags >= FRAGMENT_TAGS && has_end_tag);
+    (has_html && !is_program(text)).then_some(Shape::Fragment)
 }
 
 /// Reports whether a tag opens an element and has attributes.
@@ -235,7 +243,7 @@ fn opens_element(rest: &str, name: &str) -> bool {
 }
 
 /// Reports whether an end tag belongs to an element.
-fn named(rest: &str, name: &str) -> bool {
+fn is_end_tag_of(rest: &str, name: &str) -> bool {
     rest.get(..name.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(name))
         && rest.as_bytes().get(name.len()) == Some(&b'>')
@@ -255,23 +263,23 @@ fn is_bogus_comment(rest: &str) -> bool {
         "?=",
         "/",
     ];
-    let other = OTHERS.iter().any(|other| {
+    let is_other_notation = OTHERS.iter().any(|other| {
         rest.get(..other.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(other))
     });
-    let tag = rest.starts_with('/')
+    let is_tag = rest.starts_with('/')
         && rest
             .as_bytes()
             .get(1)
             .is_none_or(|b| b.is_ascii_alphabetic() || *b == b'/');
-    if tag || (other && !rest.starts_with('/')) {
+    if is_tag || (is_other_notation && !rest.starts_with('/')) {
         return false;
     }
     let inner = super::cut(rest, 2000);
     inner
         .find('>')
         .and_then(|end| inner.get(..end))
-        .is_some_and(super::presentational_attrs::prose)
+        .is_some_and(super::presentational_attrs::is_prose)
 }
 
 /// Returns where a tag ends, ignoring `>` in quotes. If the quotes never close, returns where its
@@ -301,7 +309,7 @@ fn tag_end(rest: &str, from: usize) -> usize {
 
 /// Reports whether one of a tag's attributes may hide it. With `all`, checks all of
 /// [`HIDING_ATTRIBUTES`], and also whether an attribute is itself a text that nobody sees.
-fn flags(attributes: &str, all: bool) -> bool {
+fn may_hide(attributes: &str, all: bool) -> bool {
     if !attributes.starts_with(|c: char| c.is_whitespace() || c == '/') {
         return false;
     }
@@ -311,7 +319,7 @@ fn flags(attributes: &str, all: bool) -> bool {
     } else {
         &["style", "hidden", "inert", "popover", "aria-hidden"]
     };
-    let there = |name: &&str| {
+    let is_present = |name: &&str| {
         lower.match_indices(*name).any(|(at, _)| {
             let before = lower
                 .get(..at)
@@ -323,16 +331,16 @@ fn flags(attributes: &str, all: bool) -> bool {
                 && after.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '/'))
         })
     };
-    names.iter().any(there)
+    names.iter().any(is_present)
         || (all
             && lower
                 .split(['"', '\''])
-                .any(super::presentational_attrs::prose))
+                .any(super::presentational_attrs::is_prose))
 }
 
 /// Reports whether a tag causes a viewer to fetch or send something.
-fn fetches(attributes: &str) -> bool {
-    let away = |value: &str| {
+fn is_fetching(attributes: &str) -> bool {
+    let is_remote = |value: &str| {
         let value = value.trim_start_matches(['"', '\'', ' ']);
         ["http:", "https:", "//"].iter().any(|start| {
             value
@@ -342,17 +350,17 @@ fn fetches(attributes: &str) -> bool {
     };
     attributes.match_indices('=').any(|(at, _)| {
         let name = attributes.get(..at).unwrap_or_default().trim_end();
-        let fetches = |known: &&str| {
-            let from = name.len().checked_sub(known.len());
+        let is_loading = |loading_name: &&str| {
+            let from = name.len().checked_sub(loading_name.len());
             from.and_then(|from| name.get(from..))
-                .is_some_and(|name| name.eq_ignore_ascii_case(known))
+                .is_some_and(|name| name.eq_ignore_ascii_case(loading_name))
         };
-        LOADING.iter().any(fetches) && attributes.get(at + 1..).is_some_and(away)
+        LOADING.iter().any(is_loading) && attributes.get(at + 1..).is_some_and(is_remote)
     })
 }
 
 /// Returns the element name at the start of a tag's content, if it is an HTML element.
-fn element(rest: &str) -> Option<&'static str> {
+fn find_element(rest: &str) -> Option<&'static str> {
     let length = rest
         .bytes()
         .take(12)
@@ -363,8 +371,8 @@ fn element(rest: &str) -> Option<&'static str> {
         Some(b'>' | b'/' | b' ' | b'\n' | b'\t' | b'\r' | 0x0C) => {}
         _ => return None,
     }
-    let known = |element: &&&str| element.eq_ignore_ascii_case(name);
-    ELEMENTS.iter().find(known).copied()
+    let is_same = |element: &&&str| element.eq_ignore_ascii_case(name);
+    ELEMENTS.iter().find(is_same).copied()
 }
 
 /// Reports whether the lines of a text begin like those of a program: tags in a program are not
@@ -420,21 +428,21 @@ fn is_program(text: &str) -> bool {
 
 /// Returns the ranges that Markdown shows verbatim: fenced blocks and code spans (CommonMark 4.5,
 /// 6.1), outside HTML comments.
-pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
-    if !(facts.has(b'`') || facts.has(b'~') && holds(text, "~~~")) {
+pub(super) fn code_ranges(text: &str, facts: &Facts) -> Vec<Range<usize>> {
+    if !(facts.has(b'`') || facts.has(b'~') && contains(text, "~~~")) {
         return Vec::new();
     }
-    let comments = facts.has(b'<') && holds(text, "<!--");
-    let mut found = Vec::new();
+    let has_comments = facts.has(b'<') && contains(text, "<!--");
+    let mut ranges = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
-    let mut comment = false;
+    let mut in_comment = false;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
         let trimmed = line.trim();
-        if comment {
-            comment = !line.contains("-->");
+        if in_comment {
+            in_comment = !line.contains("-->");
             continue;
         }
         match fence {
@@ -444,7 +452,7 @@ pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
                         .trim_start_matches(mark.get(..1).unwrap_or_default())
                         .is_empty()
                 {
-                    found.push(opened..at);
+                    ranges.push(opened..at);
                     fence = None;
                 }
             }
@@ -458,23 +466,23 @@ pub(super) fn code(text: &str, facts: &Facts) -> Vec<Range<usize>> {
                 ));
             }
             None => {
-                if comments && let Some((_, after)) = line.rsplit_once("<!--") {
-                    comment = !after.contains("-->");
+                if has_comments && let Some((_, after)) = line.rsplit_once("<!--") {
+                    in_comment = !after.contains("-->");
                 }
-                spans(line, start, &mut found);
+                find_code_spans(line, start, &mut ranges);
             }
         }
     }
-    found.extend(fence.map(|(opened, _)| opened..text.len()));
-    found
+    ranges.extend(fence.map(|(opened, _)| opened..text.len()));
+    ranges
 }
 
 /// Finds the code spans of one line.
-fn spans(line: &str, start: usize, found: &mut Vec<Range<usize>>) {
+fn find_code_spans(line: &str, start: usize, ranges: &mut Vec<Range<usize>>) {
     let mut open: Option<usize> = None;
     for (at, _) in line.match_indices('`') {
         match open.take() {
-            Some(from) => found.push(start + from..start + at + 1),
+            Some(from) => ranges.push(start + from..start + at + 1),
             None => open = Some(at),
         }
     }
@@ -485,7 +493,7 @@ mod tests {
     use super::*;
 
     fn detect(text: &str) -> Option<Shape> {
-        shape(text, &code(text, &Facts::new(text)))
+        shape(text, &code_ranges(text, &Facts::new(text)))
     }
 
     #[test]
@@ -531,7 +539,10 @@ mod tests {
     #[test]
     fn a_fence_in_a_comment_is_none() {
         let text = "<!--\n```\n-->\n<p hidden>x</p>\n";
-        assert_eq!(code(text, &Facts::new(text)), Vec::<Range<usize>>::new());
+        assert_eq!(
+            code_ranges(text, &Facts::new(text)),
+            Vec::<Range<usize>>::new()
+        );
         assert!(detect(text).is_some());
     }
 }

@@ -14,13 +14,17 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::element::{Kind, Mark, OpenElement, Tag, bounds, formats, hash, is_special, kind};
+use super::element::{
+    Kind, Mark, OpenElement, Tag, hash, is_boundary, is_formatting, is_special, kind,
+};
 use super::origins::Origins;
-use super::presentational_attrs::{ALT_BYTES, has_own_style, hiding_class, hint, look};
+use super::presentational_attrs::{
+    ALT_BYTES, add_hint, has_hiding_class, has_own_style, initial_style,
+};
 use super::render::Lines;
 use super::sniff::Shape;
 use super::style::Sheet;
-use super::tokens::{Event, Mode, run};
+use super::tokens::{Event, Mode, read_events};
 use super::tree::Tree;
 use tables::{Row, Table};
 
@@ -43,33 +47,33 @@ const LINK_BYTES: usize = 300;
 /// Maximum length of a text that is shown if it is unknown whether a person can distinguish it from
 /// its background, in bytes, and the maximum length of all such text together.
 const DOUBTFUL_BYTES: usize = 40;
-const DOUBTFUL_IN_ALL: usize = 400;
+const DOUBTFUL_TOTAL_BYTES: usize = 400;
 
 /// Reads a text as HTML. `code` contains the ranges that are shown verbatim. With `unfold`, content
 /// that a person may unfold is shown.
 pub(super) fn read(text: &str, shape: Shape, code: &[Range<usize>], unfold: bool) -> StrippedText {
     let fragment = shape == Shape::Fragment;
-    let masked = mask::put_on(text, code);
+    let masked = mask::apply(text, code);
     let text = masked.as_deref().unwrap_or(text);
     // The length must not change: parts found in a fragment are cut out of the original text.
     let unified =
         (fragment && text.contains('\r')).then(|| text.replace("\r\n", " \n").replace('\r', "\n"));
     let text = unified.as_deref().unwrap_or(text);
     let mut sheet = Sheet::new(text.len());
-    let ahead = has_sheets(text);
-    if ahead {
+    let sheets_read = has_sheets(text);
+    if sheets_read {
         sheets::add_all(text, fragment, &mut sheet);
     }
     let mode = Mode::new(fragment);
     let mut reader = Reader::new(text, shape, sheet, unfold);
-    reader.ahead = ahead;
-    run(text, &mode, |event| reader.take(event, &mode));
-    let mut read = reader.finish(text);
+    reader.sheets_read = sheets_read;
+    read_events(text, &mode, |event| reader.handle_event(event, &mode));
+    let mut stripped = reader.finish(text);
     if masked.is_some() {
-        mask::take_off(&mut read.visible);
-        mask::take_off(&mut read.hidden);
+        mask::remove(&mut stripped.visible);
+        mask::remove(&mut stripped.hidden);
     }
-    read
+    stripped
 }
 
 /// Reports whether a text may contain style sheets. They apply to all of it, so they are read
@@ -93,7 +97,7 @@ struct Reader {
     unfold: bool,
     sheet: Sheet,
     /// Whether the style sheets of the page were read in advance.
-    ahead: bool,
+    sheets_read: bool,
     tree: Tree,
     tag: Tag,
     lines: Lines,
@@ -103,12 +107,12 @@ struct Reader {
     lists: Vec<(usize, Option<usize>)>,
     hidden: String,
     folded: bool,
-    doubtful: usize,
+    doubtful_bytes: usize,
     /// The open tables, their open rows, and the number of cells laid out in tables with spanning
     /// cells.
     tables: Vec<Table>,
     rows: Vec<Row>,
-    laid_out: usize,
+    laid_out_cells: usize,
     /// The language of the open code block.
     language: String,
 }
@@ -127,7 +131,7 @@ impl Reader {
             hidden_origins: Origins::default(),
             unfold,
             sheet,
-            ahead: false,
+            sheets_read: false,
             tree: Tree::default(),
             tag: Tag::default(),
             lines: Lines::new(shape == Shape::Fragment, text.len() / 2),
@@ -135,34 +139,34 @@ impl Reader {
             lists: Vec::new(),
             hidden: String::new(),
             folded: false,
-            doubtful: 0,
+            doubtful_bytes: 0,
             tables: Vec::new(),
             rows: Vec::new(),
-            laid_out: 0,
+            laid_out_cells: 0,
             language: String::new(),
         }
     }
 
-    fn take(&mut self, event: Event<'_>, mode: &Mode) {
+    fn handle_event(&mut self, event: Event<'_>, mode: &Mode) {
         self.range = mode.range();
         match event {
-            Event::OpenStartTag(name) => self.tag.open(name),
+            Event::OpenStartTag(name) => self.tag.reset(name),
             Event::AttributeName(name) => {
                 self.tag.attribute.clear();
                 self.tag.attribute.push_str(name);
-                self.flag();
+                self.set_flag();
             }
-            Event::AttributeValue(value) => self.attribute(value),
-            Event::CloseStartTag(self_closing) => self.start(self_closing, mode),
-            Event::EndTag(name) => self.end(name),
-            Event::Text(text) => self.text(text),
+            Event::AttributeValue(value) => self.read_attribute(value),
+            Event::CloseStartTag(self_closing) => self.open_element(self_closing, mode),
+            Event::EndTag(name) => self.handle_end_tag(name),
+            Event::Text(text) => self.handle_text(text),
             Event::Comment(text) => self.hide(text),
         }
-        mode.foreign(self.tree.state().foreign);
+        mode.set_foreign(self.tree.state().foreign);
     }
 
     /// Handles an attribute that counts without a value.
-    fn flag(&mut self) {
+    fn set_flag(&mut self) {
         let tag = &mut self.tag;
         match tag.attribute.as_str() {
             "hidden" => tag.hidden = true,
@@ -177,18 +181,18 @@ impl Reader {
         }
     }
 
-    fn attribute(&mut self, value: &str) {
+    fn read_attribute(&mut self, value: &str) {
         let foreign = self.tree.state().foreign || self.tag.name == "svg";
         let tag = &mut self.tag;
-        if let Some((_, held)) = tag.attributes.last_mut() {
-            *held = value.to_lowercase();
+        if let Some((_, stored)) = tag.attributes.last_mut() {
+            *stored = value.to_lowercase();
         }
         match tag.attribute.as_str() {
             // Of several attributes with the same name, the first counts.
             "style" if tag.style.is_empty() => tag.style.push_str(value),
             "id" if tag.id.is_empty() => tag.id.push_str(value),
             "class" if tag.classes.is_empty() => tag.classes.push_str(value),
-            "href" | "rel" | "media" => tag.sheet_attribute(value),
+            "href" | "rel" | "media" => tag.store_sheet_attribute(value),
             "alt" if tag.name == "img" && value.trim().len() <= ALT_BYTES => {
                 tag.alt.push_str(value)
             }
@@ -202,11 +206,11 @@ impl Reader {
             "start" | "value" if matches!(&*tag.name, "ol" | "li") => {
                 tag.number = value.trim().parse().ok()
             }
-            "colspan" | "rowspan" => tag.span(value),
+            "colspan" | "rowspan" => tag.store_span(value),
             "src" | "srcset" | "d" | "action" | "xmlns" | "points" => {}
             _ if value.len() >= PROSE_BYTES && value.contains(' ') => {
                 let value = value.to_owned();
-                hint(
+                add_hint(
                     &self.tag.name,
                     foreign,
                     &self.tag.attribute,
@@ -215,19 +219,20 @@ impl Reader {
                 );
                 self.hide(&value);
             }
-            _ => hint(&tag.name, foreign, &tag.attribute, value, &mut tag.hints),
+            _ => add_hint(&tag.name, foreign, &tag.attribute, value, &mut tag.hints),
         }
     }
 
-    fn start(&mut self, self_closing: bool, mode: &Mode) {
+    fn open_element(&mut self, self_closing: bool, mode: &Mode) {
         let name = std::mem::take(&mut self.tag.name);
         let outer = self.tree.state();
         let kind = kind(&name, outer.foreign);
         // A placeholder (`<title>` in a manual) hides nothing: an element that never ends would
         // swallow the rest.
-        let gone = matches!(kind, Kind::Gone | Kind::Raw) && !(self_closing && outer.foreign);
+        let not_displayed =
+            matches!(kind, Kind::NotDisplayed | Kind::Raw) && !(self_closing && outer.foreign);
         if self.verbatim
-            && gone
+            && not_displayed
             && self
                 .last_ends
                 .get(&hash(&name))
@@ -236,11 +241,11 @@ impl Reader {
             self.tag.name = name;
             return;
         }
-        if name == "link" && !self.ahead {
+        if name == "link" && !self.sheets_read {
             sheets::add_linked(&self.tag, &mut self.sheet);
         }
-        self.begin(&name);
-        if matches!(&*name, "html" | "body") && self.tree.place(&name).is_some() {
+        self.open_omitted(&name);
+        if matches!(&*name, "html" | "body") && self.tree.position(&name).is_some() {
             self.tag.name = name;
             return;
         }
@@ -250,37 +255,40 @@ impl Reader {
         }
         let mut state = self.tree.state();
         let tag = &self.tag;
-        let named = !(tag.classes.is_empty() && tag.id.is_empty());
-        let closed = (name == "dialog" && !tag.open)
-            || (!tag.classes.is_empty() && hiding_class(&tag.classes));
-        let gone = tag.set_aside || matches!(kind, Kind::Gone | Kind::Raw);
-        let said = !(tag.style.is_empty() && tag.hints.is_empty())
+        let has_class_or_id = !(tag.classes.is_empty() && tag.id.is_empty());
+        let is_closed = (name == "dialog" && !tag.open)
+            || (!tag.classes.is_empty() && has_hiding_class(&tag.classes));
+        let not_displayed = tag.set_aside || matches!(kind, Kind::NotDisplayed | Kind::Raw);
+        let has_style = !(tag.style.is_empty() && tag.hints.is_empty())
             || tag.hidden
-            || closed
+            || is_closed
             || has_own_style(&name);
         let depth = self.tree.depth();
-        let own = if said || self.sheet.has_rules() {
-            let mut own = look(&name, tag.hidden || closed, &tag.hints);
-            own.gone = gone;
-            let own = self.sheet.open(
+        let own = if has_style || self.sheet.has_rules() {
+            let mut own = initial_style(&name, tag.hidden || is_closed, &tag.hints);
+            own.hidden = not_displayed;
+            let own = self.sheet.open_element(
                 depth,
                 (&name, &tag.id, &tag.classes),
                 &tag.attributes,
                 &tag.style,
                 own,
             );
-            state.seen = own.within(&state.seen);
-            let given = own.ground.is_some();
-            state.seen.unsure |=
-                self.sheet.linked && named && !matches!(&*name, "html" | "body") && !given;
+            state.style = own.resolve_within(&state.style);
+            let sets_background = own.background.is_some();
+            state.style.uncertain_background |= self.sheet.linked
+                && has_class_or_id
+                && !matches!(&*name, "html" | "body")
+                && !sets_background;
             Some(own)
         } else {
-            self.sheet.pass(depth);
-            state.seen.gone |= gone;
-            state.seen.unsure |= self.sheet.linked && named && !matches!(&*name, "html" | "body");
+            self.sheet.skip_element(depth);
+            state.style.hidden |= not_displayed;
+            state.style.uncertain_background |=
+                self.sheet.linked && has_class_or_id && !matches!(&*name, "html" | "body");
             None
         };
-        state.seen.gone |= self.sheet.exhausted;
+        state.style.hidden |= self.sheet.exhausted;
         state.pre |= matches!(&*name, "pre" | "textarea" | "xmp" | "plaintext" | "listing");
         state.folded = match &*name {
             "details" => state.folded || !tag.open,
@@ -294,7 +302,7 @@ impl Reader {
             | "mn" | "ms" => false,
             _ => state.foreign,
         };
-        if !state.seen.hides() {
+        if !state.style.hides_text() {
             self.lay_out_start(&name, kind);
         }
         if kind != Kind::Void
@@ -302,17 +310,19 @@ impl Reader {
             && !(self_closing && self.verbatim && kind == Kind::Inline)
         {
             if !outer.foreign {
-                mode.content_of(&name);
+                mode.set_content_of(&name);
             }
             let mark = match () {
-                () if state.seen.hides() => Mark::None,
-                () if name == "a" => self.link_starts(),
-                () => self.mark(&name, &mut state),
+                () if state.style.hides_text() => Mark::None,
+                () if name == "a" => self.open_link(),
+                () => self.begin_mark(&name, &mut state),
             };
-            let styled = named
+            let is_styled = has_class_or_id
                 || !(self.tag.style.is_empty() && self.tag.hints.is_empty())
                 || self.tag.hidden;
-            let formatting = own.filter(|_| styled && formats(&name)).map(Box::new);
+            let formatting = own
+                .filter(|_| is_styled && is_formatting(&name))
+                .map(Box::new);
             let special = is_special(&name, kind);
             self.tree.push(
                 OpenElement {
@@ -321,7 +331,7 @@ impl Reader {
                     state,
                     mark,
                     formatting,
-                    marker: bounds(&name),
+                    is_marker: is_boundary(&name),
                 },
                 special,
             );
@@ -331,20 +341,20 @@ impl Reader {
 
     fn lay_out_start(&mut self, name: &str, kind: Kind) {
         match name {
-            "br" => self.lines.end(1),
+            "br" => self.lines.end_line(1),
             "hr" => {
-                self.lines.end(1);
-                self.lines.mark("---");
-                self.lines.end(1);
+                self.lines.end_line(1);
+                self.lines.add_mark("---");
+                self.lines.end_line(1);
             }
             "img" if !self.tag.alt.trim().is_empty() => {
                 let alt = format!("[image: {}]", self.tag.alt.trim());
-                self.lines.text(&alt, false);
+                self.lines.add_text(&alt, false);
             }
-            "td" | "th" if self.verbatim => self.lines.cell(),
+            "td" | "th" if self.verbatim => self.lines.add_cell(),
             "li" => {
                 let mark = self.item_mark();
-                self.lines.lead(1, &mark);
+                self.lines.begin_line(1, &mark);
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 let level = name
@@ -352,11 +362,11 @@ impl Reader {
                     .get(1)
                     .copied()
                     .map_or(1, |digit| usize::from(digit.saturating_sub(b'0')));
-                self.lines.lead(2, &format!("{} ", "#".repeat(level)));
+                self.lines.begin_line(2, &format!("{} ", "#".repeat(level)));
             }
-            "ul" | "ol" => self.list_starts(name == "ol"),
-            "p" | "table" | "blockquote" | "pre" => self.lines.end(2),
-            _ if kind == Kind::Block => self.lines.end(1),
+            "ul" | "ol" => self.open_list(name == "ol"),
+            "p" | "table" | "blockquote" | "pre" => self.lines.end_line(2),
+            _ if kind == Kind::Block => self.lines.end_line(1),
             _ => {}
         }
         if matches!(
@@ -378,35 +388,36 @@ impl Reader {
         }
     }
 
-    fn link_starts(&mut self) -> Mark {
+    fn open_link(&mut self) -> Mark {
         let href = &self.tag.href;
-        let web = href.starts_with("http://") || href.starts_with("https://");
+        let is_web = href.starts_with("http://") || href.starts_with("https://");
         // A relative link leads to another page of the site; links of other schemes are not
         // followed.
-        let relative = !href.is_empty()
+        let is_relative = !href.is_empty()
             && !href
                 .split(['/', '?', '#'])
                 .next()
                 .is_some_and(|first| first.contains(':'));
-        let shown =
-            href.len() <= LINK_BYTES && (web || relative) && !href.contains(char::is_whitespace);
-        if shown {
+        let is_shown = href.len() <= LINK_BYTES
+            && (is_web || is_relative)
+            && !href.contains(char::is_whitespace);
+        if is_shown {
             self.links.push(format!("]({href})"));
-            self.lines.mark("[");
+            self.lines.add_mark("[");
         }
-        if shown { Mark::Link } else { Mark::None }
+        if is_shown { Mark::Link } else { Mark::None }
     }
 
-    fn text(&mut self, text: &str) {
-        let blank = text.trim().is_empty();
+    fn handle_text(&mut self, text: &str) {
+        let is_blank = text.trim().is_empty();
         if self
             .tree
             .last()
             .is_some_and(|open| open.name == hash("title") && open.kind == Kind::Raw)
         {
-            self.title(text);
+            self.write_title(text);
         }
-        if !blank
+        if !is_blank
             && self
                 .tree
                 .last()
@@ -414,19 +425,19 @@ impl Reader {
         {
             self.close(self.tree.depth() - 1, false);
         }
-        if !blank && self.tree.last().is_none_or(|open| open.kind != Kind::Raw) {
+        if !is_blank && self.tree.last().is_none_or(|open| open.kind != Kind::Raw) {
             self.tree.reopen_formatting();
         }
-        if !blank {
-            self.begin("");
+        if !is_blank {
+            self.open_omitted("");
         }
         let state = self.tree.state();
         let length = text.trim().len();
-        let doubted = state.seen.doubtful() && {
-            self.doubtful += length;
-            length > DOUBTFUL_BYTES || self.doubtful > DOUBTFUL_IN_ALL
+        let is_doubtful = state.style.is_doubtful() && {
+            self.doubtful_bytes += length;
+            length > DOUBTFUL_BYTES || self.doubtful_bytes > DOUBTFUL_TOTAL_BYTES
         };
-        if state.seen.hides() || doubted || (state.folded && !self.unfold) {
+        if state.style.hides_text() || is_doubtful || (state.folded && !self.unfold) {
             self.hide(text);
             return;
         }
@@ -434,7 +445,7 @@ impl Reader {
             self.folded |= length > 0;
             self.hide(text);
         }
-        self.lines.text(text, state.pre);
+        self.lines.add_text(text, state.pre);
         if self.verbatim {
             let end = self.lines.len();
             self.visible_origins
@@ -443,9 +454,9 @@ impl Reader {
     }
 
     fn hide(&mut self, text: &str) {
-        let whole = text.len();
-        let begun = text.trim_start();
-        let text = begun.trim_end();
+        let length = text.len();
+        let trimmed = text.trim_start();
+        let text = trimmed.trim_end();
         if !text.is_empty() {
             if !self.hidden.is_empty() {
                 self.hidden.push_str("\n\n");
@@ -453,9 +464,9 @@ impl Reader {
             self.hidden.push_str(text);
             if self.verbatim {
                 let end = self.hidden.len();
-                let start = self.range.start + (whole - begun.len());
-                let verbatim = self.range.len() == whole;
-                let range = if verbatim {
+                let start = self.range.start + (length - trimmed.len());
+                let is_verbatim = self.range.len() == length;
+                let range = if is_verbatim {
                     start..start + text.len()
                 } else {
                     self.range.clone()
@@ -467,12 +478,12 @@ impl Reader {
 
     fn finish(mut self, text: &str) -> StrippedText {
         // In text of another kind, markup that never ends is not markup: it is shown.
-        let ends = |rest: &str| rest.contains("-->") || rest.contains("--!>");
+        let has_end = |rest: &str| rest.contains("-->") || rest.contains("--!>");
         let open_comment = memchr::memmem::rfind(text.as_bytes(), b"<!--")
-            .filter(|at| !text.get(*at..).is_none_or(ends));
-        let raw = self.tree.last().is_some_and(|open| open.kind == Kind::Raw);
-        if self.verbatim && (raw || open_comment.is_some()) {
-            let lost = if raw {
+            .filter(|at| !text.get(*at..).is_none_or(has_end));
+        let is_raw = self.tree.last().is_some_and(|open| open.kind == Kind::Raw);
+        if self.verbatim && (is_raw || open_comment.is_some()) {
+            let unclosed = if is_raw {
                 self.hidden
                     .rsplit("\n\n")
                     .next()
@@ -483,13 +494,13 @@ impl Reader {
                     .unwrap_or_default()
                     .to_owned()
             };
-            self.lines.end(1);
-            self.lines.text(&lost, true);
+            self.lines.end_line(1);
+            self.lines.add_text(&unclosed, true);
             let end = self.lines.len();
             self.visible_origins.add(
-                end - lost.len()..end,
-                text.rfind(&*lost)
-                    .map_or(0..text.len(), |at| at..at + lost.len()),
+                end - unclosed.len()..end,
+                text.rfind(&*unclosed)
+                    .map_or(0..text.len(), |at| at..at + unclosed.len()),
             );
         }
         self.close(0, false);

@@ -60,14 +60,14 @@ impl Mode {
         self.start.get()..self.end.get()
     }
 
-    fn at(&self, range: Range<usize>) {
+    fn set_range(&self, range: Range<usize>) {
         self.start.set(range.start);
         self.end.set(range.end);
     }
 
     /// Makes the following text the content of this element, if the element has content with
     /// parsing rules of its own.
-    pub(super) fn content_of(&self, name: &str) {
+    pub(super) fn set_content_of(&self, name: &str) {
         self.next.set(match name {
             "textarea" => Some(Content::RcData("textarea")),
             "title" => Some(Content::RcData("title")),
@@ -84,46 +84,46 @@ impl Mode {
     }
 
     /// Sets whether the open element is SVG or MathML, where CDATA is text.
-    pub(super) fn foreign(&self, foreign: bool) {
+    pub(super) fn set_foreign(&self, foreign: bool) {
         self.foreign.set(foreign);
     }
 }
 
 /// Reads a text to its end.
-pub(super) fn run(text: &str, mode: &Mode, take: impl FnMut(Event<'_>)) {
+pub(super) fn read_events(text: &str, mode: &Mode, handle: impl FnMut(Event<'_>)) {
     let text = if memchr(b'\r', text.as_bytes()).is_some() {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
         Cow::Borrowed(text)
     };
     let has = |byte| memchr(byte, text.as_bytes()).is_some();
-    let signs = Signs {
+    let signs = DecodeFlags {
         references: has(b'&'),
         nul: has(0),
     };
-    let mut cutter = Cutter {
+    let mut tokenizer = Tokenizer {
         text: &text,
         signs,
         mode,
         at: 0,
-        take,
+        handle,
         lower: String::new(),
         unclosed: Vec::new(),
     };
-    while cutter.at < text.len() {
+    while tokenizer.at < text.len() {
         match mode.next.take() {
-            Some(content) => cutter.content(content),
-            None => cutter.data(),
+            Some(content) => tokenizer.read_content(content),
+            None => tokenizer.read_data(),
         }
     }
 }
 
-struct Cutter<'t, F> {
+struct Tokenizer<'t, F> {
     text: &'t str,
-    signs: Signs,
+    signs: DecodeFlags,
     mode: &'t Mode,
     at: usize,
-    take: F,
+    handle: F,
     lower: String,
     /// Content without an end tag in the rest of a fragment: searching for the end at each start
     /// tag would take quadratic time.
@@ -131,14 +131,14 @@ struct Cutter<'t, F> {
 }
 
 /// What a text contains that has to be decoded. Most texts contain neither.
-struct Signs {
+struct DecodeFlags {
     /// Possible character references.
     references: bool,
     nul: bool,
 }
 
-impl Signs {
-    fn decoded<'s>(&self, text: &'s str, in_attribute: bool) -> Cow<'s, str> {
+impl DecodeFlags {
+    fn decode<'s>(&self, text: &'s str, in_attribute: bool) -> Cow<'s, str> {
         if self.references {
             entities::read(text, in_attribute)
         } else {
@@ -146,7 +146,7 @@ impl Signs {
         }
     }
 
-    fn without_nul<'s>(&self, text: &'s str) -> Cow<'s, str> {
+    fn replace_nul<'s>(&self, text: &'s str) -> Cow<'s, str> {
         if self.nul {
             Cow::Owned(text.replace('\0', "\u{fffd}"))
         } else {
@@ -155,7 +155,7 @@ impl Signs {
     }
 }
 
-impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
+impl<'t, F: FnMut(Event<'_>)> Tokenizer<'t, F> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -179,13 +179,13 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
     }
 
     fn emit_part(&mut self, text: &str) {
-        self.mode.at(self.at..self.at + text.len());
+        self.mode.set_range(self.at..self.at + text.len());
         self.at += text.len();
-        (self.take)(Event::Text(&self.signs.decoded(text, false)));
+        (self.handle)(Event::Text(&self.signs.decode(text, false)));
     }
 
     /// Reads the text up to a tag, and the tag.
-    fn data(&mut self) {
+    fn read_data(&mut self) {
         let rest = self.rest().as_bytes();
         let Some(open) = memchr(b'<', rest) else {
             return self.emit_text(self.text.len());
@@ -197,15 +197,15 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
         match after {
             [b, ..] if b.is_ascii_alphabetic() => {
                 self.at += 1;
-                self.tag(true);
+                self.read_tag(true);
             }
             [b'/', b, ..] if b.is_ascii_alphabetic() => {
                 self.at += 2;
-                self.tag(false);
+                self.read_tag(false);
             }
             [b'/', b'>', ..] => self.at += 3,
-            [b'/', _, ..] => self.bogus(2),
-            [b'!', b'-', b'-', ..] => self.comment(),
+            [b'/', _, ..] => self.read_bogus_comment(2),
+            [b'!', b'-', b'-', ..] => self.read_comment(),
             [b'!', after @ ..] => {
                 if after
                     .get(..7)
@@ -215,81 +215,81 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
                     self.at = end.map_or(self.text.len(), |end| self.at + end + 1);
                 } else if self.mode.foreign.get() && after.starts_with(b"[CDATA[") {
                     self.at += 9;
-                    let held = self.rest();
-                    let end = memmem::find(held.as_bytes(), b"]]>").unwrap_or(held.len());
-                    self.mode.at(self.at..self.at + end);
-                    (self.take)(Event::Text(held.get(..end).unwrap_or_default()));
+                    let cdata = self.rest();
+                    let end = memmem::find(cdata.as_bytes(), b"]]>").unwrap_or(cdata.len());
+                    self.mode.set_range(self.at..self.at + end);
+                    (self.handle)(Event::Text(cdata.get(..end).unwrap_or_default()));
                     self.at = (self.at + end + 3).min(self.text.len());
                 } else {
-                    self.bogus(2);
+                    self.read_bogus_comment(2);
                 }
             }
-            [b'?', ..] => self.bogus(1),
+            [b'?', ..] => self.read_bogus_comment(1),
             _ => self.emit_text(self.at + 1),
         }
     }
 
     /// Reads a bogus comment, up to the next `>`.
-    fn bogus(&mut self, mark: usize) {
+    fn read_bogus_comment(&mut self, mark: usize) {
         self.at += mark;
-        let held = self.rest();
-        let end = memchr(b'>', held.as_bytes()).unwrap_or(held.len());
+        let rest = self.rest();
+        let end = memchr(b'>', rest.as_bytes()).unwrap_or(rest.len());
         self.mode
-            .at(self.at - mark..(self.at + end + 1).min(self.text.len()));
-        (self.take)(Event::Comment(
-            &self.signs.without_nul(held.get(..end).unwrap_or_default()),
+            .set_range(self.at - mark..(self.at + end + 1).min(self.text.len()));
+        (self.handle)(Event::Comment(
+            &self.signs.replace_nul(rest.get(..end).unwrap_or_default()),
         ));
         self.at = (self.at + end + 1).min(self.text.len());
     }
 
-    fn comment(&mut self) {
+    fn read_comment(&mut self) {
         self.at += 4;
-        let held = self.rest();
+        let content = self.rest();
         for short in [">", "->"] {
-            if held.starts_with(short) {
+            if content.starts_with(short) {
                 self.at += short.len();
-                return (self.take)(Event::Comment(""));
+                return (self.handle)(Event::Comment(""));
             }
         }
         let mut from = 0;
-        let mut end = held.len();
+        let mut end = content.len();
         let mut width = 0;
-        while let Some(dashes) = held
+        while let Some(dashes) = content
             .as_bytes()
             .get(from..)
             .and_then(|rest| memmem::find(rest, b"--"))
         {
-            let after = held.get(from + dashes + 2..).unwrap_or_default();
+            let after = content.get(from + dashes + 2..).unwrap_or_default();
             if after.starts_with('>') || after.starts_with("!>") {
                 (end, width) = (from + dashes, if after.starts_with('>') { 3 } else { 4 });
                 break;
             }
             from += dashes + 1;
         }
-        let mut inner = held.get(..end).unwrap_or_default();
+        let mut inner = content.get(..end).unwrap_or_default();
         if width == 0 {
             // The beginning of an end mark is not part of the content.
             inner = ["--!", "--", "-"]
                 .iter()
-                .find_map(|begun| inner.strip_suffix(begun))
+                .find_map(|prefix| inner.strip_suffix(prefix))
                 .unwrap_or(inner);
         }
-        self.mode.at(self.at - 4..self.at + end + width);
-        (self.take)(Event::Comment(&self.signs.without_nul(inner)));
+        self.mode.set_range(self.at - 4..self.at + end + width);
+        (self.handle)(Event::Comment(&self.signs.replace_nul(inner)));
         self.at += end + width;
     }
 
     /// Reads a tag from its name on. If the text ends within it, it is not a tag.
-    fn tag(&mut self, starts: bool) {
-        let name = self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>'));
+    fn read_tag(&mut self, is_start_tag: bool) {
+        let name = self.read_until(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>'));
         let lower = std::mem::take(&mut self.lower);
-        let name = lowered(name, lower);
-        if starts {
-            (self.take)(Event::OpenStartTag(&name));
+        let name = to_lower(name, lower);
+        if is_start_tag {
+            (self.handle)(Event::OpenStartTag(&name));
         }
-        let closing = self.attributes(starts);
+        let closing = self.read_attributes(is_start_tag);
         if let Some(slash) = closing {
-            (self.take)(if starts {
+            (self.handle)(if is_start_tag {
                 Event::CloseStartTag(slash)
             } else {
                 Event::EndTag(&name)
@@ -302,9 +302,9 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     /// Reads the attributes up to the end of a tag. Returns whether the tag ends with a slash, or
     /// `None` if it never ends.
-    fn attributes(&mut self, told: bool) -> Option<bool> {
+    fn read_attributes(&mut self, emits: bool) -> Option<bool> {
         loop {
-            self.space();
+            self.skip_space();
             match self.byte()? {
                 b'>' => {
                     self.at += 1;
@@ -317,61 +317,61 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
                         return Some(true);
                     }
                 }
-                _ => self.attribute(told)?,
+                _ => self.read_attribute(emits)?,
             }
         }
     }
 
-    fn attribute(&mut self, told: bool) -> Option<()> {
+    fn read_attribute(&mut self, emits: bool) -> Option<()> {
         let start = self.at;
         // A name may begin with a character that would otherwise end it.
         self.at += 1;
-        self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>' | b'='));
-        if told {
-            let name = lowered(
+        self.read_until(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'/' | b'>' | b'='));
+        if emits {
+            let name = to_lower(
                 self.text.get(start..self.at).unwrap_or_default(),
                 String::new(),
             );
-            (self.take)(Event::AttributeName(&name));
+            (self.handle)(Event::AttributeName(&name));
         }
-        self.space();
+        self.skip_space();
         if self.byte()? != b'=' {
             return Some(());
         }
         self.at += 1;
-        self.space();
+        self.skip_space();
         let quoted = matches!(self.byte()?, b'"' | b'\'');
         let value = match self.byte()? {
             b'>' => return Some(()),
             quote @ (b'"' | b'\'') => {
                 self.at += 1;
-                let held = self.rest();
-                let Some(end) = memchr(quote, held.as_bytes()) else {
+                let rest = self.rest();
+                let Some(end) = memchr(quote, rest.as_bytes()) else {
                     self.at = self.text.len();
                     return None;
                 };
                 self.at += end + 1;
-                held.get(..end).unwrap_or_default()
+                rest.get(..end).unwrap_or_default()
             }
-            _ => self.word(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'>')),
+            _ => self.read_until(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' ' | b'>')),
         };
-        if told {
+        if emits {
             let end = self.at - usize::from(quoted);
-            self.mode.at(end - value.len()..end);
-            let value = self.signs.without_nul(value);
-            (self.take)(Event::AttributeValue(&self.signs.decoded(&value, true)));
+            self.mode.set_range(end - value.len()..end);
+            let value = self.signs.replace_nul(value);
+            (self.handle)(Event::AttributeValue(&self.signs.decode(&value, true)));
         }
         Some(())
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         let rest = self.rest().bytes();
         self.at += rest
             .take_while(|b| matches!(b, b'\t' | b'\n' | 0x0C | b' '))
             .count();
     }
 
-    fn word(&mut self, ends: impl Fn(u8) -> bool) -> &'t str {
+    fn read_until(&mut self, ends: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.bytes().position(ends).unwrap_or(rest.len());
         self.at += length;
@@ -380,53 +380,53 @@ impl<'t, F: FnMut(Event<'_>)> Cutter<'t, F> {
 
     /// Reads the content of an element with parsing rules of its own. Its end tag is read like any
     /// other.
-    fn content(&mut self, content: Content) {
+    fn read_content(&mut self, content: Content) {
         if self.unclosed.contains(&content) {
-            return self.data();
+            return self.read_data();
         }
         let rest = self.rest();
         let end = match content {
             Content::PlainText => None,
             Content::Script => raw::script_end(rest),
-            Content::RcData(name) | Content::RawText(name) => raw::end(rest, name),
+            Content::RcData(name) | Content::RawText(name) => raw::element_end(rest, name),
         };
         if end.is_none() && self.mode.fragment {
             self.unclosed.push(content);
-            return self.data();
+            return self.read_data();
         }
-        let held = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        self.mode.at(self.at..self.at + held.len());
-        self.at += held.len();
-        if !held.is_empty() {
-            let decodes = matches!(content, Content::RcData(_));
-            let held = self.signs.without_nul(held);
-            (self.take)(Event::Text(&if decodes {
-                self.signs.decoded(&held, false)
+        let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        self.mode.set_range(self.at..self.at + text.len());
+        self.at += text.len();
+        if !text.is_empty() {
+            let has_entities = matches!(content, Content::RcData(_));
+            let text = self.signs.replace_nul(text);
+            (self.handle)(Event::Text(&if has_entities {
+                self.signs.decode(&text, false)
             } else {
-                held
+                text
             }));
         }
         if end.is_some() {
             self.at += 2;
-            self.tag(false);
+            self.read_tag(false);
         }
     }
 }
 
 /// Returns a name in lower case, with NUL replaced by U+FFFD.
-fn lowered(name: &str, mut room: String) -> Cow<'_, str> {
+fn to_lower(name: &str, mut buffer: String) -> Cow<'_, str> {
     if !name.bytes().any(|b| b.is_ascii_uppercase() || b == 0) {
         return Cow::Borrowed(name);
     }
-    room.clear();
-    room.extend(name.chars().map(|c| {
+    buffer.clear();
+    buffer.extend(name.chars().map(|c| {
         if c == '\0' {
             '\u{fffd}'
         } else {
             c.to_ascii_lowercase()
         }
     }));
-    Cow::Owned(room)
+    Cow::Owned(buffer)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::element::{Kind, Mark, OpenElement, State, hash};
 use super::style::OwnStyle;
 
 /// Maximum number of formatting elements that continue after their block.
-const GOING_ON: usize = 8;
+const MAX_CONTINUED: usize = 8;
 /// Maximum number of levels that are searched for an element that a start tag implicitly ends.
 const IMPLIED: usize = 32;
 
@@ -46,7 +46,7 @@ const COMMON: [u64; 32] = [
     hash("tbody"),
 ];
 
-fn common(name: u64) -> Option<usize> {
+fn common_index(name: u64) -> Option<usize> {
     COMMON.iter().position(|common| *common == name)
 }
 
@@ -55,13 +55,13 @@ pub(super) struct Tree {
     stack: Vec<OpenElement>,
     /// Positions of the open elements by name: of common names, and of all others.
     common: [Vec<usize>; COMMON.len()],
-    places: HashMap<u64, Vec<usize>>,
+    positions: HashMap<u64, Vec<usize>>,
     /// Positions of the elements that no end tag from outside reaches into.
     bounds: Vec<usize>,
     /// Positions of the elements that end tags of inline elements do not reach past.
     specials: Vec<usize>,
     /// Formatting elements that were closed with their block and continue in the next.
-    going_on: Vec<(u64, Box<OwnStyle>)>,
+    continued_formatting: Vec<(u64, Box<OwnStyle>)>,
 }
 
 impl Tree {
@@ -87,15 +87,15 @@ impl Tree {
 
     pub(super) fn push(&mut self, open: OpenElement, special: bool) {
         let at = self.stack.len();
-        match common(open.name) {
-            Some(places) => self
+        match common_index(open.name) {
+            Some(index) => self
                 .common
-                .get_mut(places)
-                .map(|places| places.push(at))
+                .get_mut(index)
+                .map(|positions| positions.push(at))
                 .unwrap_or_default(),
-            None => self.places.entry(open.name).or_default().push(at),
+            None => self.positions.entry(open.name).or_default().push(at),
         }
-        if open.marker {
+        if open.is_marker {
             self.bounds.push(at);
         }
         if special {
@@ -105,38 +105,38 @@ impl Tree {
     }
 
     /// Returns the position of the innermost open element with a name.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
         let name = hash(name);
-        match common(name) {
-            Some(places) => self.common.get(places),
-            None => self.places.get(&name),
+        match common_index(name) {
+            Some(index) => self.common.get(index),
+            None => self.positions.get(&name),
         }
-        .and_then(|places| places.last())
+        .and_then(|positions| positions.last())
         .copied()
     }
 
     /// Reports whether a boundary is open inside the element at a position.
-    pub(super) fn bounded(&self, at: usize) -> bool {
+    pub(super) fn is_bounded(&self, at: usize) -> bool {
         self.bounds.last().is_some_and(|bound| *bound > at)
     }
 
     /// Reports whether the element at a position contains more than text and inline elements.
-    pub(super) fn holds_blocks(&self, at: usize) -> bool {
+    pub(super) fn contains_blocks(&self, at: usize) -> bool {
         self.specials.last().is_some_and(|special| *special > at)
     }
 
     /// Returns the position of the element that a start tag implicitly ends.
-    pub(super) fn implied(&self, ends: &[&str], until: &[&str]) -> Option<usize> {
-        let is =
+    pub(super) fn implied_end(&self, ends: &[&str], until: &[&str]) -> Option<usize> {
+        let has_name =
             |open: &OpenElement, names: &[&str]| names.iter().any(|name| hash(name) == open.name);
-        let near = self
+        let distance = self
             .stack
             .iter()
             .rev()
             .take(IMPLIED)
-            .take_while(|open| !is(open, until))
-            .position(|open| is(open, ends));
-        near.map(|up| self.stack.len() - up - 1)
+            .take_while(|open| !has_name(open, until))
+            .position(|open| has_name(open, ends));
+        distance.map(|up| self.stack.len() - up - 1)
     }
 
     /// Closes the elements from a position on, innermost first. An element that is `ended` by its
@@ -150,57 +150,61 @@ impl Tree {
             .drain(from.min(self.stack.len())..)
             .rev()
             .collect();
-        let mut going_on: Vec<(u64, Box<OwnStyle>)> = Vec::new();
+        let mut continued: Vec<(u64, Box<OwnStyle>)> = Vec::new();
         let last = closed.len().saturating_sub(1);
         for (nth, open) in closed.iter().enumerate() {
-            let places = match common(open.name) {
-                Some(places) => self.common.get_mut(places),
-                None => self.places.get_mut(&open.name),
+            let positions = match common_index(open.name) {
+                Some(index) => self.common.get_mut(index),
+                None => self.positions.get_mut(&open.name),
             };
-            places.and_then(Vec::pop);
-            if open.marker {
-                going_on.clear();
-            } else if let Some(look) = &open.formatting
+            positions.and_then(Vec::pop);
+            if open.is_marker {
+                continued.clear();
+            } else if let Some(style) = &open.formatting
                 && !(ended && nth == last)
             {
-                going_on.push((open.name, look.clone()));
+                continued.push((open.name, style.clone()));
             }
         }
         self.bounds
             .truncate(self.bounds.partition_point(|at| *at < from));
         self.specials
             .truncate(self.specials.partition_point(|at| *at < from));
-        going_on.truncate(GOING_ON);
-        self.going_on.extend(going_on.into_iter().rev());
-        let excess = self.going_on.len().saturating_sub(GOING_ON);
-        self.going_on.drain(..excess);
+        continued.truncate(MAX_CONTINUED);
+        self.continued_formatting
+            .extend(continued.into_iter().rev());
+        let excess = self
+            .continued_formatting
+            .len()
+            .saturating_sub(MAX_CONTINUED);
+        self.continued_formatting.drain(..excess);
         closed
     }
 
     /// Ends a formatting element that would continue.
-    pub(super) fn stop(&mut self, name: &str) {
+    pub(super) fn stop_formatting(&mut self, name: &str) {
         if let Some(at) = self
-            .going_on
+            .continued_formatting
             .iter()
-            .rposition(|(known, _)| *known == hash(name))
+            .rposition(|(formatting_name, _)| *formatting_name == hash(name))
         {
-            self.going_on.remove(at);
+            self.continued_formatting.remove(at);
         }
     }
 
     /// Reopens the elements that continue, before text or an inline element.
     pub(super) fn reopen_formatting(&mut self) {
-        for (name, look) in std::mem::take(&mut self.going_on) {
+        for (name, style) in std::mem::take(&mut self.continued_formatting) {
             let mut state = self.state();
-            state.seen = look.within(&state.seen);
+            state.style = style.resolve_within(&state.style);
             self.push(
                 OpenElement {
                     name,
                     kind: Kind::Inline,
                     state,
                     mark: Mark::None,
-                    formatting: Some(look),
-                    marker: false,
+                    formatting: Some(style),
+                    is_marker: false,
                 },
                 false,
             );

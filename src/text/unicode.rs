@@ -27,11 +27,11 @@ struct Run {
 
 /// The effect of the plain reading on a character.
 enum CharAction {
-    Stays,
-    Goes,
-    Becomes(char),
+    Keep,
+    Remove,
+    Replace(char),
     /// Its compatibility form.
-    Folds,
+    Fold,
     Backspace,
     Escape,
 }
@@ -39,36 +39,36 @@ enum CharAction {
 impl Plain {
     /// Returns the plain reading, or `None` if it is the same as the string.
     pub(super) fn from_raw(raw: &str) -> Option<Self> {
-        let first = first_odd(raw)?;
-        let mut made = Self {
+        let first = first_changed(raw)?;
+        let mut plain = Self {
             text: String::with_capacity(raw.len()),
             swallowed: false,
             runs: Vec::new(),
         };
-        made.take(0, raw.get(..first)?);
-        made.read(raw, first, true);
-        Some(made)
+        plain.copy(0, raw.get(..first)?);
+        plain.read(raw, first, true);
+        Some(plain)
     }
 
-    fn read(&mut self, raw: &str, from: usize, obey: bool) {
+    fn read(&mut self, raw: &str, from: usize, interpret: bool) {
         let mut at = from;
         while let Some(rest) = raw.get(at..).filter(|rest| !rest.is_empty()) {
-            let same = same_bytes(rest.as_bytes());
-            if same > 0 {
-                self.take(at, rest.get(..same).unwrap_or_default());
-                at += same;
+            let unchanged = unchanged_length(rest.as_bytes());
+            if unchanged > 0 {
+                self.copy(at, rest.get(..unchanged).unwrap_or_default());
+                at += unchanged;
                 continue;
             }
             let mut chars = rest.chars();
             let Some(c) = chars.next() else { return };
             let width = c.len_utf8();
-            match fate(c, chars.next()) {
-                CharAction::Stays => self.take(at, rest.get(..width).unwrap_or_default()),
-                CharAction::Goes => {}
-                CharAction::Becomes(other) => self.put(at, width, std::iter::once(other)),
-                CharAction::Folds => self.put(at, width, std::iter::once(c).nfkc()),
-                CharAction::Backspace if obey => self.erase(),
-                CharAction::Escape if obey => {
+            match char_action(c, chars.next()) {
+                CharAction::Keep => self.copy(at, rest.get(..width).unwrap_or_default()),
+                CharAction::Remove => {}
+                CharAction::Replace(other) => self.replace(at, width, std::iter::once(other)),
+                CharAction::Fold => self.replace(at, width, std::iter::once(c).nfkc()),
+                CharAction::Backspace if interpret => self.erase(),
+                CharAction::Escape if interpret => {
                     let escape = escape::read(rest);
                     self.swallowed |= escape.swallows;
                     at += escape.length;
@@ -81,13 +81,13 @@ impl Plain {
     }
 
     /// Adds text that stays unchanged.
-    fn take(&mut self, raw: usize, text: &str) {
+    fn copy(&mut self, raw: usize, text: &str) {
         let plain = self.text.len();
-        let goes_on = self
+        let continues = self
             .runs
             .last()
             .is_some_and(|run| run.unit == 0 && run.raw + (plain - run.plain) == raw);
-        if !goes_on && !text.is_empty() {
+        if !continues && !text.is_empty() {
             self.runs.push(Run {
                 plain,
                 raw,
@@ -98,7 +98,7 @@ impl Plain {
     }
 
     /// Adds the replacement of one character of `unit` bytes.
-    fn put(&mut self, raw: usize, unit: usize, chars: impl Iterator<Item = char>) {
+    fn replace(&mut self, raw: usize, unit: usize, chars: impl Iterator<Item = char>) {
         self.runs.push(Run {
             plain: self.text.len(),
             raw,
@@ -157,24 +157,24 @@ impl Plain {
 
 /// Returns the reading in which control characters are dropped and no sequence is carried out.
 pub(super) fn bare(raw: &str) -> String {
-    let mut made = Plain {
+    let mut plain = Plain {
         text: String::with_capacity(raw.len()),
         swallowed: false,
         runs: Vec::new(),
     };
-    made.read(raw, 0, false);
-    made.text
+    plain.read(raw, 0, false);
+    plain.text
 }
 
 /// Returns the position of the first character that the plain reading changes.
-fn first_odd(raw: &str) -> Option<usize> {
+fn first_changed(raw: &str) -> Option<usize> {
     let mut at = 0;
     loop {
         let rest = raw.get(at..)?;
-        at += same_bytes(rest.as_bytes());
+        at += unchanged_length(rest.as_bytes());
         let mut chars = raw.get(at..)?.chars();
         let c = chars.next()?;
-        if !matches!(fate(c, chars.next()), CharAction::Stays) {
+        if !matches!(char_action(c, chars.next()), CharAction::Keep) {
             return Some(at);
         }
         at += c.len_utf8();
@@ -182,12 +182,12 @@ fn first_odd(raw: &str) -> Option<usize> {
 }
 
 /// Returns how many leading bytes are printable ASCII, tabs and line feeds.
-fn same_bytes(bytes: &[u8]) -> usize {
-    let same = |b: &u8| matches!(b, 0x20..=0x7E | b'\n' | b'\t');
+fn unchanged_length(bytes: &[u8]) -> usize {
+    let is_unchanged = |b: &u8| matches!(b, 0x20..=0x7E | b'\n' | b'\t');
     // Test whole blocks without a branch per byte, which the compiler turns into vector code.
     let blocks = bytes
         .chunks_exact(32)
-        .take_while(|block| block.iter().fold(true, |all, b| all & same(b)))
+        .take_while(|block| block.iter().fold(true, |all, b| all & is_unchanged(b)))
         .count()
         * 32;
     blocks
@@ -195,41 +195,41 @@ fn same_bytes(bytes: &[u8]) -> usize {
             .get(blocks..)
             .unwrap_or_default()
             .iter()
-            .take_while(|b| same(b))
+            .take_while(|b| is_unchanged(b))
             .count()
 }
 
-fn fate(c: char, next: Option<char>) -> CharAction {
+fn char_action(c: char, next: Option<char>) -> CharAction {
     match c {
-        ' '..='~' | '\n' | '\t' => CharAction::Stays,
-        '\r' if next == Some('\n') => CharAction::Stays,
-        '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => CharAction::Becomes('\n'),
+        ' '..='~' | '\n' | '\t' => CharAction::Keep,
+        '\r' if next == Some('\n') => CharAction::Keep,
+        '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => CharAction::Replace('\n'),
         '\u{8}' => CharAction::Backspace,
         '\u{1b}' => CharAction::Escape,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => CharAction::Goes,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => CharAction::Remove,
         // Letters of common scripts, which compatibility folding does not change: a shortcut, not a
         // separate rule.
         '\u{c0}'..='\u{130}'
         | '\u{400}'..='\u{52f}'
         | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7a3}'
-        | '\u{3041}'..='\u{3096}' => CharAction::Stays,
+        | '\u{3041}'..='\u{3096}' => CharAction::Keep,
         '\u{2013}'..='\u{2014}'
         | '\u{2018}'..='\u{201f}'
         | '\u{2022}'
-        | '\u{2500}'..='\u{257f}' => CharAction::Stays,
+        | '\u{2500}'..='\u{257f}' => CharAction::Keep,
         '\u{e0020}'..='\u{e007e}' => {
-            CharAction::Becomes(char::from_u32(c as u32 - 0xE0000).unwrap_or(' '))
+            CharAction::Replace(char::from_u32(c as u32 - 0xE0000).unwrap_or(' '))
         }
-        c if invisible(c) => CharAction::Goes,
-        c if is_nfkc_quick(std::iter::once(c)) == IsNormalized::No => CharAction::Folds,
-        _ => CharAction::Stays,
+        c if is_invisible(c) => CharAction::Remove,
+        c if is_nfkc_quick(std::iter::once(c)) == IsNormalized::No => CharAction::Fold,
+        _ => CharAction::Keep,
     }
 }
 
 /// Reports whether a character leaves no mark on a page: default-ignorable code points (Unicode,
 /// DerivedCoreProperties) and interlinear annotation marks.
-pub(super) fn invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{ad}'

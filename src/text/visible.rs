@@ -1,18 +1,18 @@
 //! Makes untrusted text safe to display on a terminal or a page.
 
 use super::escape;
-use super::unicode::invisible;
+use super::unicode::is_invisible;
 
 /// Returns the text with all characters that a terminal would obey or nobody could see as visible
 /// escapes: `\u{200b}`. A line end and a tab become `\n` and `\t`.
-pub fn visible(text: &str) -> String {
+pub fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            c if super::shows(c) => out.push(c),
+            c if super::is_visible(c) => out.push(c),
             c => out.extend(c.escape_unicode()),
         }
     }
@@ -28,14 +28,14 @@ pub fn strip_invisible(raw: &str) -> String {
         let before = out.chars().next_back().unwrap_or(' ');
         let shapes = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
             && !before.is_ascii()
-            && !invisible(before);
+            && !is_invisible(before);
         let width = match c {
             '\u{1b}' => raw.get(at..).map_or(1, |rest| escape::read(rest).length),
             '\n' | '\t' | '\r' | '\u{ad}' => {
                 out.push(c);
                 1
             }
-            c if c.is_control() || (invisible(c) && !shapes) => c.len_utf8(),
+            c if c.is_control() || (is_invisible(c) && !shapes) => c.len_utf8(),
             c => {
                 out.push(c);
                 c.len_utf8()
@@ -48,12 +48,12 @@ pub fn strip_invisible(raw: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::escape_invisible;
 
     #[test]
     fn nothing_is_obeyed_and_nothing_unseen() {
         assert_eq!(
-            visible("rm \u{1b}[31m\u{202e}\u{200b}é漢\n\u{e0041}"),
+            escape_invisible("rm \u{1b}[31m\u{202e}\u{200b}é漢\n\u{e0041}"),
             "rm \\u{1b}[31m\\u{202e}\\u{200b}é漢\\n\\u{e0041}"
         );
     }

@@ -40,7 +40,7 @@ pub enum Keys {
 
 impl Peer {
     /// Returns the peer of a URL.
-    pub fn of_url(url: &Uri, keys: Keys) -> Self {
+    pub fn from_url(url: &Uri, keys: Keys) -> Self {
         let tls = url.scheme_str() == Some("https");
         let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
         Self::new(
@@ -65,7 +65,7 @@ impl Peer {
     pub fn fault(&self, error: &(dyn Error + 'static)) -> String {
         let mut next = Some(error);
         while let Some(error) = next {
-            if let Some(text) = self.known(error) {
+            if let Some(text) = self.specific_message(error) {
                 return text;
             }
             next = match error
@@ -81,19 +81,19 @@ impl Peer {
 
     /// Returns the message for one error of a chain, if there is one that says more than the error
     /// itself.
-    fn known(&self, error: &(dyn Error + 'static)) -> Option<String> {
+    fn specific_message(&self, error: &(dyn Error + 'static)) -> Option<String> {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
-            return self.of_tls(error);
+            return self.tls_message(error);
         }
         if let Some(error) = error.downcast_ref::<hyper::Error>() {
-            let spoke = if error.is_parse() && !error.is_parse_too_large() {
+            let behavior = if error.is_parse() && !error.is_parse_too_large() {
                 "does not answer in HTTP"
             } else if error.is_incomplete_message() {
                 "closed the connection without an answer"
             } else {
                 return None;
             };
-            return Some(self.other_protocol(spoke));
+            return Some(self.other_protocol(behavior));
         }
         if error.to_string() == "dns error" {
             let detail = error
@@ -102,7 +102,7 @@ impl Peer {
                 .unwrap_or_default();
             // The resolver's own error is in the system's words and does not contain the name.
             let detail = detail.trim_start_matches("failed to lookup address information: ");
-            let fix = self.fix(
+            let fix = self.advice(
                 "correct the host in `url`, or check this machine's DNS",
                 "check this machine's DNS",
             );
@@ -111,18 +111,18 @@ impl Peer {
                 self.host
             ));
         }
-        self.of_io(error.downcast_ref::<io::Error>()?)
+        self.io_message(error.downcast_ref::<io::Error>()?)
     }
 
-    fn of_io(&self, error: &io::Error) -> Option<String> {
+    fn io_message(&self, error: &io::Error) -> Option<String> {
         // A wrapper repeats the message of its inner error, which has the more precise kind.
-        let wraps = error
+        let wraps_error = error
             .get_ref()
             .is_some_and(|inner| inner.is::<rustls::Error>() || inner.source().is_some());
         match error.kind() {
-            _ if wraps => None,
+            _ if wraps_error => None,
             io::ErrorKind::ConnectionRefused => {
-                let fix = self.fix(
+                let fix = self.advice(
                     "start the server, or correct `url`",
                     "the server may be down",
                 );
@@ -131,7 +131,7 @@ impl Peer {
                 ))
             }
             io::ErrorKind::TimedOut => {
-                let fix = self.fix(
+                let fix = self.advice(
                     "check `url`, the server and firewalls on the way",
                     "the server may be down",
                 );
@@ -140,7 +140,7 @@ impl Peer {
                 ))
             }
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-                let fix = self.fix(
+                let fix = self.advice(
                     "check `url` and this machine's network",
                     "check this machine's network",
                 );
@@ -155,26 +155,26 @@ impl Peer {
 
     /// Describes a peer that does not use the protocol that the URL implies, or that stopped using
     /// it.
-    fn other_protocol(&self, what: &str) -> String {
+    fn other_protocol(&self, behavior: &str) -> String {
         let fix = match (self.keys, self.tls) {
             (Keys::None, _) => "",
             (_, true) => "; if it does not use TLS on this port, write `http://` in `url`",
             (_, false) => "; if it expects TLS, write `https://` in `url`",
         };
-        format!("{self} {what}{fix}")
+        format!("{self} {behavior}{fix}")
     }
 
-    fn of_tls(&self, error: &rustls::Error) -> Option<String> {
+    fn tls_message(&self, error: &rustls::Error) -> Option<String> {
         let text = match error {
-            rustls::Error::InvalidCertificate(error) => self.of_certificate(error)?,
+            rustls::Error::InvalidCertificate(error) => self.certificate_message(error)?,
             rustls::Error::InvalidMessage(_) => {
-                let fix = self.fix(
+                let fix = self.advice(
                     "write `http://` in `url`, or use the server's TLS port",
                     "its operator must turn TLS on",
                 );
                 format!("{self} does not use TLS{fix}")
             }
-            rustls::Error::AlertReceived(alert) => self.of_alert(*alert)?,
+            rustls::Error::AlertReceived(alert) => self.alert_message(*alert)?,
             rustls::Error::PeerIncompatible(_) => {
                 format!(
                     "{self} supports neither TLS 1.2 nor 1.3 with a common cipher; its operator must update its TLS settings"
@@ -185,7 +185,7 @@ impl Peer {
         Some(text)
     }
 
-    fn of_alert(&self, alert: AlertDescription) -> Option<String> {
+    fn alert_message(&self, alert: AlertDescription) -> Option<String> {
         use AlertDescription as Alert;
         let (what, fix) = match alert {
             Alert::CertificateRequired => (
@@ -213,11 +213,11 @@ impl Peer {
         };
         Some(format!(
             "{self} {what} (TLS alert {alert:?}){}",
-            self.fix(fix, "its operator must change that")
+            self.advice(fix, "its operator must change that")
         ))
     }
 
-    fn of_certificate(&self, error: &CertificateError) -> Option<String> {
+    fn certificate_message(&self, error: &CertificateError) -> Option<String> {
         let certificate = format!("the certificate of {self}");
         let renew = "its operator must renew it";
         let text = match error {
@@ -240,7 +240,7 @@ impl Peer {
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 let fix = "write the name that it was issued for in `url`, or have its operator issue one for this name";
-                let fix = self.fix(fix, "its operator must issue one for this name");
+                let fix = self.advice(fix, "its operator must issue one for this name");
                 format!(
                     "{certificate} is not valid for the name `{}`{fix}",
                     self.host
@@ -271,7 +271,7 @@ impl Peer {
             CertificateError::Other(_) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
                 let fix = "make one with `basicConstraints=CA:FALSE`, for example `openssl req -x509 … -addext \
                            basicConstraints=critical,CA:FALSE`";
-                let fix = self.fix(&format!("{fix}, and name it with `ca`"), fix);
+                let fix = self.advice(&format!("{fix}, and name it with `ca`"), fix);
                 format!(
                     "{certificate} is self-signed as an authority (CA:TRUE), which a server may not show{fix}"
                 )
@@ -290,7 +290,7 @@ impl Peer {
 
     /// Returns the advice to append: `with_keys` where the config has keys for the peer, otherwise
     /// `without`.
-    fn fix(&self, with_keys: &str, without: &str) -> String {
+    fn advice(&self, with_keys: &str, without: &str) -> String {
         format!(
             "; {}",
             if self.keys == Keys::None {
@@ -318,10 +318,10 @@ fn date(time: UnixTime) -> String {
     let mut text = String::new();
     let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(time.as_secs()));
     // Fails only for dates after the year 9999.
-    let written =
+    let is_written =
         at.is_some_and(|at| write!(text, "{}", humantime::format_rfc3339_seconds(at)).is_ok());
     match text.split_once('T') {
-        Some((day, _)) if written => day.to_owned(),
+        Some((day, _)) if is_written => day.to_owned(),
         _ => "a day past the year 9999".to_owned(),
     }
 }

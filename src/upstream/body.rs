@@ -22,7 +22,7 @@ pub(super) trait Readable: Body<Data = Bytes, Error = hyper::Error> + Unpin {}
 impl<B: Body<Data = Bytes, Error = hyper::Error> + Unpin> Readable for B {}
 
 /// Returns the next chunk of a body; `None` at its end.
-async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
+async fn next_chunk(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
@@ -47,53 +47,56 @@ async fn piece(body: &mut impl Readable) -> Result<Option<Bytes>, CallError> {
 /// # Errors
 /// `NotMcp` if it is longer than `message_bytes`, `Silent` if nothing arrived for `gap`, `Connect`
 /// if it broke off, `Limit` if too many bytes are in flight.
-pub(super) async fn reserved(
+pub(super) async fn read_reserved(
     body: impl Readable,
     limits: &ReadLimits,
     gap: Duration,
     mut reservation: Reservation,
     timer: &mut Timer<'_>,
 ) -> Result<Bytes, CallError> {
-    reservation.announce(
+    reservation.reserve(
         usize::try_from(body.size_hint().lower())
             .unwrap_or(usize::MAX)
             .min(limits.message_bytes),
     )?;
-    let body = gather(body, limits, gap, |bytes| reservation.grow(bytes), timer).await?;
+    let body = read_chunks(body, limits, gap, |bytes| reservation.grow(bytes), timer).await?;
     Ok(reservation.attach(body))
 }
 
-/// Like [`reserved`], without a reservation, for bodies that are not passed on.
-pub(super) async fn whole(
+/// Like [`read_reserved`], without a reservation, for bodies that are not passed on.
+pub(super) async fn read_whole(
     body: impl Readable,
     limits: &ReadLimits,
     gap: Duration,
 ) -> Result<Bytes, CallError> {
     let sleep = pin!(sleep(gap));
     let mut timer = Timer::new(sleep);
-    gather(body, limits, gap, |_| Ok(()), &mut timer).await
+    read_chunks(body, limits, gap, |_| Ok(()), &mut timer).await
 }
 
-/// Reads the beginning of a body, up to `most` bytes. If the body breaks off after some bytes,
+/// Reads the beginning of a body, up to `limit` bytes. If the body breaks off after some bytes,
 /// returns those.
 ///
 /// # Errors
 /// `Connect` if it breaks off before the first byte.
-pub(super) async fn beginning(mut body: impl Readable, most: usize) -> Result<Bytes, CallError> {
-    let mut read = BytesMut::new();
-    while read.len() < most {
-        match piece(&mut body).await {
-            Ok(Some(more)) => {
-                read.extend_from_slice(more.get(..most - read.len()).unwrap_or(more.as_ref()))
+pub(super) async fn read_beginning(
+    mut body: impl Readable,
+    limit: usize,
+) -> Result<Bytes, CallError> {
+    let mut bytes = BytesMut::new();
+    while bytes.len() < limit {
+        match next_chunk(&mut body).await {
+            Ok(Some(chunk)) => {
+                bytes.extend_from_slice(chunk.get(..limit - bytes.len()).unwrap_or(chunk.as_ref()))
             }
-            Err(error) if read.is_empty() => return Err(error),
+            Err(error) if bytes.is_empty() => return Err(error),
             Ok(None) | Err(_) => break,
         }
     }
-    Ok(read.freeze())
+    Ok(bytes.freeze())
 }
 
-async fn gather(
+async fn read_chunks(
     mut body: impl Readable,
     limits: &ReadLimits,
     gap: Duration,
@@ -111,24 +114,24 @@ async fn gather(
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
-        let Some(piece) = timer.within(gap, pin!(piece(&mut body))).await? else {
+        let Some(chunk) = timer.wait(gap, pin!(next_chunk(&mut body))).await? else {
             break;
         };
-        if first.len() + rest.len() + piece.len() > limits.message_bytes {
+        if first.len() + rest.len() + chunk.len() > limits.message_bytes {
             return Err(too_large());
         }
-        reserve(first.len() + rest.len() + piece.len())?;
+        reserve(first.len() + rest.len() + chunk.len())?;
         match (first.is_empty(), rest.is_empty()) {
-            (true, true) => first = piece,
+            (true, true) => first = chunk,
             (_, true) => {
                 let expected = usize::try_from(body.size_hint().lower())
                     .unwrap_or(0)
                     .min(limits.message_bytes);
-                rest.reserve(first.len() + piece.len() + expected);
+                rest.reserve(first.len() + chunk.len() + expected);
                 rest.extend_from_slice(&std::mem::take(&mut first));
-                rest.extend_from_slice(&piece);
+                rest.extend_from_slice(&chunk);
             }
-            _ => rest.extend_from_slice(&piece),
+            _ => rest.extend_from_slice(&chunk),
         }
     }
     Ok(if rest.is_empty() {
@@ -139,7 +142,7 @@ async fn gather(
 }
 
 /// Returns the output of `future`, or `Silent` if it takes longer than `time`.
-pub(super) async fn within<T>(
+pub(super) async fn with_timeout<T>(
     time: Duration,
     future: impl Future<Output = Result<T, CallError>>,
 ) -> Result<T, CallError> {
@@ -153,32 +156,35 @@ pub(super) async fn within<T>(
 pub(super) struct Timer<'s> {
     sleep: Pin<&'s mut Sleep>,
     /// Deadline for all waits.
-    end: Option<Instant>,
+    deadline: Option<Instant>,
 }
 
 impl<'s> Timer<'s> {
     pub(super) fn new(sleep: Pin<&'s mut Sleep>) -> Self {
-        Self { sleep, end: None }
+        Self {
+            sleep,
+            deadline: None,
+        }
     }
 
     /// Sets the deadline for all further waits to `time` from now.
-    pub(super) fn end_in(&mut self, time: Duration) {
-        self.end = Some(Instant::now() + time);
+    pub(super) fn set_deadline(&mut self, time: Duration) {
+        self.deadline = Some(Instant::now() + time);
     }
 
     /// Returns the output of `future`, or `Silent` if it takes longer than `time`. The caller pins
     /// the future: taken by value, it would occupy its space twice.
-    pub(super) async fn within<T>(
+    pub(super) async fn wait<T>(
         &mut self,
         time: Duration,
         mut future: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
-        let until = Instant::now() + time;
+        let wait_until = Instant::now() + time;
         self.sleep
             .as_mut()
-            .reset(self.end.map_or(until, |end| end.min(until)));
+            .reset(self.deadline.map_or(wait_until, |end| end.min(wait_until)));
         std::future::poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(done) => Poll::Ready(done),
+            Poll::Ready(output) => Poll::Ready(output),
             Poll::Pending => self
                 .sleep
                 .as_mut()
@@ -209,7 +215,7 @@ impl EventStream {
     }
 
     /// Reserves the bytes of each event as they arrive.
-    pub(super) fn reserved(self, reservation: Reservation) -> Self {
+    pub(super) fn with_reservation(self, reservation: Reservation) -> Self {
         Self {
             reservation: Some(reservation),
             ..self
@@ -226,22 +232,22 @@ impl EventStream {
         loop {
             if let Some(mut event) = self.decoder.next_event() {
                 if let Some(reservation) = &mut self.reservation {
-                    let of_event = reservation.take();
-                    event.data = event.data.map(|data| of_event.attach(data));
+                    let event_reservation = reservation.take();
+                    event.data = event.data.map(|data| event_reservation.attach(data));
                 }
                 return Ok(Some(event));
             }
             let limit = self.limits.message_bytes;
-            if self.decoder.buffered() > limit {
+            if self.decoder.buffered_bytes() > limit {
                 return Err(CallError::NotMcp(ParseError::TooLarge { limit }));
             }
-            match piece(&mut self.body).await? {
-                Some(piece) => {
-                    let bytes = self.decoder.buffered() + piece.len();
+            match next_chunk(&mut self.body).await? {
+                Some(chunk) => {
+                    let bytes = self.decoder.buffered_bytes() + chunk.len();
                     self.reservation
                         .as_mut()
                         .map_or(Ok(()), |reservation| reservation.grow(bytes))?;
-                    self.decoder.push(&piece);
+                    self.decoder.push(&chunk);
                 }
                 None => return Ok(None),
             }
@@ -261,7 +267,7 @@ impl EventStream {
                 Ok(Err(error)) => Err(error),
             };
             match next {
-                Ok(frame) => Some((Ok(frame), Some((events, gap.after_a_frame())))),
+                Ok(frame) => Some((Ok(frame), Some((events, gap.after_frame())))),
                 Err(error) => Some((Err(error), None)),
             }
         }))
@@ -292,7 +298,7 @@ impl MaxSilence {
         }
     }
 
-    fn after_a_frame(self) -> Self {
+    fn after_frame(self) -> Self {
         match self {
             Self::Idle(time) | Self::Answer(_, time) => Self::Idle(time),
         }
@@ -300,13 +306,13 @@ impl MaxSilence {
 }
 
 fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
-    let message = event.is_message();
+    let is_message = event.is_message();
     let payload = match event.data {
         None => Payload::Empty,
         Some(data) if data.is_empty() => Payload::Text(data),
         Some(data) => match Message::parse(data.clone(), limits) {
             Ok(message) => Payload::Message(message),
-            Err(error) if message => return Err(CallError::NotMcp(error)),
+            Err(error) if is_message => return Err(CallError::NotMcp(error)),
             // Clients treat an event with another name as text.
             Err(error) => match text(data, &error) {
                 Some(text) => Payload::Text(text),
@@ -325,8 +331,8 @@ fn frame(event: Event, limits: &ReadLimits) -> Result<Frame, CallError> {
 /// does not see.
 pub(super) fn text(bytes: Bytes, error: &ParseError) -> Option<Bytes> {
     let text = std::str::from_utf8(&bytes).ok()?;
-    let json = text
+    let looks_like_json = text
         .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
         .starts_with(['{', '[']);
-    (!json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
+    (!looks_like_json || matches!(error, ParseError::NotRpc(_))).then_some(bytes)
 }

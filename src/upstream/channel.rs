@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::end::ChannelEnd;
-use super::ids::{key, settles};
+use super::ids::{closed_request_key, key};
 use super::in_flight_call::{InFlightCall, Listener};
 use crate::config::Limits;
 use crate::message::{Envelope, Message, ParseError, ReadLimits, Value};
@@ -24,29 +24,29 @@ pub(super) struct Channel {
     queued_messages: usize,
     /// Budget of bytes that may wait for readers. When it is used up, reading from the server stops
     /// until a reader catches up.
-    room: Arc<Semaphore>,
-    room_bytes: u32,
+    budget: Arc<Semaphore>,
+    budget_bytes: u32,
     state: Mutex<State>,
 }
 
 struct State {
-    modern: bool,
+    is_modern: bool,
     /// In order of arrival.
     calls: BTreeMap<u64, PendingRequest>,
     arrivals: u64,
     listener: Option<mpsc::UnboundedSender<Delivery>>,
     queue: VecDeque<Incoming>,
-    ended: Option<ChannelEnd>,
-    used: Instant,
+    end_reason: Option<ChannelEnd>,
+    last_used: Instant,
 }
 
 struct PendingRequest {
     /// Requests without an answer so far.
-    open: Vec<RequestKey>,
+    unanswered: Vec<RequestKey>,
     tokens: Vec<Box<str>>,
     /// Whether it is a modern subscription: only messages that name it belong to it.
-    subscribes: bool,
-    to: mpsc::UnboundedSender<Delivery>,
+    is_subscription: bool,
+    sender: mpsc::UnboundedSender<Delivery>,
 }
 
 /// A request's id: in comparable form, and as written.
@@ -59,8 +59,8 @@ struct RequestKey {
 pub(super) struct Incoming {
     pub(super) message: Message,
     /// Whether it answers the last open request of its call.
-    pub(super) last: bool,
-    _room: Arc<OwnedSemaphorePermit>,
+    pub(super) is_last: bool,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 pub(super) type Delivery = Result<Incoming, CallError>;
@@ -70,7 +70,7 @@ const MESSAGE_OVERHEAD_BYTES: usize = 1024;
 
 impl Channel {
     pub(super) fn new(era: Era, upstream: UpstreamName, limits: &Limits) -> Arc<Self> {
-        let room = limits
+        let budget = limits
             .read
             .message_bytes
             .saturating_mul(2)
@@ -80,16 +80,16 @@ impl Channel {
             upstream,
             read: limits.read.clone(),
             queued_messages: limits.queued_messages,
-            room: Arc::new(Semaphore::new(room)),
-            room_bytes: u32::try_from(room).unwrap_or(u32::MAX),
+            budget: Arc::new(Semaphore::new(budget)),
+            budget_bytes: u32::try_from(budget).unwrap_or(u32::MAX),
             state: Mutex::new(State {
-                modern: era == Era::Modern,
+                is_modern: era == Era::Modern,
                 calls: BTreeMap::new(),
                 arrivals: 0,
                 listener: None,
                 queue: VecDeque::new(),
-                ended: None,
-                used: Instant::now(),
+                end_reason: None,
+                last_used: Instant::now(),
             }),
         })
     }
@@ -104,10 +104,10 @@ impl Channel {
         message: &Message,
     ) -> Result<Option<InFlightCall>, CallError> {
         let mut state = self.state.lock();
-        if let Some(end) = &state.ended {
+        if let Some(end) = &state.end_reason {
             return Err(end.error());
         }
-        let mut open = Vec::new();
+        let mut unanswered = Vec::new();
         let mut tokens = Vec::new();
         for envelope in message
             .envelopes()
@@ -116,7 +116,7 @@ impl Channel {
         {
             let id = message.value(envelope).get("id");
             if let (Some(key), Some(raw)) = (id.and_then(key), message.id(envelope)) {
-                open.push(RequestKey {
+                unanswered.push(RequestKey {
                     key,
                     raw: raw.into(),
                 });
@@ -126,40 +126,40 @@ impl Channel {
                 .and_then(|params| params.at(&["_meta", "progressToken"]));
             tokens.extend(token.and_then(key));
         }
-        let modern = self.era == Era::Modern;
-        let taken = state.calls.values().any(|call| {
-            open.iter().any(|id| call.holds(&id.key))
-                || (modern && tokens.iter().any(|token| call.tokens.contains(token)))
+        let is_modern = self.era == Era::Modern;
+        let is_taken = state.calls.values().any(|call| {
+            unanswered.iter().any(|id| call.has_request(&id.key))
+                || (is_modern && tokens.iter().any(|token| call.tokens.contains(token)))
         });
-        if taken {
+        if is_taken {
             return Ok(None);
         }
-        let subscribes =
-            modern && message.single().and_then(Envelope::method) == Some("subscriptions/listen");
-        let (to, from) = mpsc::unbounded_channel();
+        let is_subscription = is_modern
+            && message.single().and_then(Envelope::method) == Some("subscriptions/listen");
+        let (sender, receiver) = mpsc::unbounded_channel();
         state.arrivals += 1;
         let number = state.arrivals;
-        state.used = Instant::now();
+        state.last_used = Instant::now();
         state.calls.insert(
             number,
             PendingRequest {
-                open,
+                unanswered,
                 tokens,
-                subscribes,
-                to,
+                is_subscription,
+                sender,
             },
         );
-        let mut ticket = InFlightCall::new(self.clone(), number, from, subscribes);
+        let mut ticket = InFlightCall::new(self.clone(), number, receiver, is_subscription);
         ticket.has_meta = headers::has_meta(message);
         Ok(Some(ticket))
     }
 
     /// Removes a call from the channel; returns the ids (as written) of its unanswered requests.
-    pub(super) fn give_up(&self, number: u64) -> Vec<Box<str>> {
+    pub(super) fn remove_call(&self, number: u64) -> Vec<Box<str>> {
         let mut state = self.state.lock();
-        state.used = Instant::now();
+        state.last_used = Instant::now();
         let call = state.calls.remove(&number);
-        call.map(|call| call.open.into_iter().map(|id| id.raw).collect())
+        call.map(|call| call.unanswered.into_iter().map(|id| id.raw).collect())
             .unwrap_or_default()
     }
 
@@ -168,25 +168,29 @@ impl Channel {
     pub(super) fn cancel(&self, id: Value<'_>) {
         let Some(key) = key(id) else { return };
         let mut state = self.state.lock();
-        let Some((number, call)) = state.calls.iter_mut().find(|(_, call)| call.holds(&key)) else {
+        let Some((number, call)) = state
+            .calls
+            .iter_mut()
+            .find(|(_, call)| call.has_request(&key))
+        else {
             return;
         };
-        call.open.retain(|id| id.key != key);
-        if call.open.is_empty() {
-            drop(call.to.send(Err(CallError::Withdrawn)));
+        call.unanswered.retain(|id| id.key != key);
+        if call.unanswered.is_empty() {
+            drop(call.sender.send(Err(CallError::Withdrawn)));
             let number = *number;
             state.calls.remove(&number);
         }
     }
 
     /// Reports whether a request with this id is in flight.
-    pub(super) fn holds(&self, id: Value<'_>) -> bool {
+    pub(super) fn has_request(&self, id: Value<'_>) -> bool {
         key(id).is_some_and(|key| {
             self.state
                 .lock()
                 .calls
                 .values()
-                .any(|call| call.holds(&key))
+                .any(|call| call.has_request(&key))
         })
     }
 
@@ -196,7 +200,7 @@ impl Channel {
     /// `NotOffered` if there is one already; the reason why the channel has ended.
     pub(super) fn listen(self: &Arc<Self>) -> Result<Listener, CallError> {
         let mut state = self.state.lock();
-        if let Some(end) = &state.ended {
+        if let Some(end) = &state.end_reason {
             return Err(end.error());
         }
         if state
@@ -206,43 +210,43 @@ impl Channel {
         {
             return Err(CallError::NotOffered);
         }
-        let (to, from) = mpsc::unbounded_channel();
-        for waiting in state.queue.drain(..) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        for queued in state.queue.drain(..) {
             // Cannot fail: the receiver was created above.
-            drop(to.send(Ok(waiting)));
+            drop(sender.send(Ok(queued)));
         }
-        state.listener = Some(to);
-        state.used = Instant::now();
-        Ok(Listener::new(self.clone(), from))
+        state.listener = Some(sender);
+        state.last_used = Instant::now();
+        Ok(Listener::new(self.clone(), receiver))
     }
 
     /// Marks the channel as used now.
     pub(super) fn touch(&self) {
-        self.state.lock().used = Instant::now();
+        self.state.lock().last_used = Instant::now();
     }
 
     /// Returns how long the channel has been unused: zero while a call or a listener is open.
-    pub(super) fn unused(&self) -> Duration {
+    pub(super) fn idle_time(&self) -> Duration {
         let state = self.state.lock();
-        let listened = state
+        let has_listener = state
             .listener
             .as_ref()
             .is_some_and(|listener| !listener.is_closed());
-        if listened || !state.calls.is_empty() {
+        if has_listener || !state.calls.is_empty() {
             Duration::ZERO
         } else {
-            state.used.elapsed()
+            state.last_used.elapsed()
         }
     }
 
     /// Waits until the channel has been unused for `time`.
-    pub(super) async fn unused_for(&self, time: Duration) {
+    pub(super) async fn wait_until_idle(&self, time: Duration) {
         loop {
-            let left = time.saturating_sub(self.unused());
-            if left.is_zero() {
+            let remaining = time.saturating_sub(self.idle_time());
+            if remaining.is_zero() {
                 return;
             }
-            tokio::time::sleep(left).await;
+            tokio::time::sleep(remaining).await;
         }
     }
 
@@ -252,16 +256,16 @@ impl Channel {
         let mut state = self.state.lock();
         for call in std::mem::take(&mut state.calls).into_values() {
             // A call that is being given up does not need the reason.
-            drop(call.to.send(Err(end.error())));
+            drop(call.sender.send(Err(end.error())));
         }
         state.listener = None;
         state.queue.clear();
-        state.ended.get_or_insert(end);
+        state.end_reason.get_or_insert(end);
     }
 
     /// Returns the reason why the channel has ended, if it has.
-    pub(super) fn ended(&self) -> Option<ChannelEnd> {
-        self.state.lock().ended.clone()
+    pub(super) fn end_reason(&self) -> Option<ChannelEnd> {
+        self.state.lock().end_reason.clone()
     }
 
     /// Parses one message from the server and delivers it. Waits while readers are behind.
@@ -269,7 +273,7 @@ impl Channel {
     /// # Errors
     /// Fails if it is not a message; it is then dropped.
     pub(super) async fn receive(&self, bytes: Bytes) -> Result<(), ParseError> {
-        let json = bytes
+        let is_json = bytes
             .iter()
             .find(|byte| !byte.is_ascii_whitespace())
             .is_some_and(|byte| matches!(byte, b'{' | b'['));
@@ -277,56 +281,56 @@ impl Channel {
         let message = match Message::parse(bytes, &self.read) {
             Ok(message) => message,
             Err(error) => {
-                self.unreadable(&error, json);
+                self.report_unreadable(&error, is_json);
                 return Err(error);
             }
         };
-        let room = Arc::new(self.make_room(length).await);
+        let permit = Arc::new(self.make_room(length).await);
         let mut state = self.state.lock();
-        if message.is_batch() && state.owners(&message) > 1 {
+        if message.is_batch() && state.count_owners(&message) > 1 {
             for envelope in message.envelopes() {
                 let item = message.bytes().slice(message.span(envelope));
                 match Message::parse(item, &self.read) {
-                    Ok(item) => self.deliver(&mut state, item, room.clone()),
+                    Ok(item) => self.deliver(&mut state, item, permit.clone()),
                     Err(error) => {
                         tracing::warn!(upstream = %self.upstream, "an item of a batch is {error}")
                     }
                 }
             }
         } else {
-            self.deliver(&mut state, message, room);
+            self.deliver(&mut state, message, permit);
         }
         Ok(())
     }
 
-    fn unreadable(&self, error: &ParseError, json: bool) {
+    fn report_unreadable(&self, error: &ParseError, is_json: bool) {
         // Servers print banners where they should not. But a line that begins like JSON may have
         // been the answer that a call waits for, and if only one call is open, it belongs to that
         // call.
         let mut state = self.state.lock();
-        if json
+        if is_json
             && state.calls.len() == 1
             && let Some((_, call)) = state.calls.pop_first()
         {
-            drop(call.to.send(Err(CallError::NotMcp(error.clone()))));
+            drop(call.sender.send(Err(CallError::NotMcp(error.clone()))));
         }
     }
 
     async fn make_room(&self, length: usize) -> OwnedSemaphorePermit {
-        let wanted = u32::try_from(length.saturating_add(MESSAGE_OVERHEAD_BYTES))
+        let permits = u32::try_from(length.saturating_add(MESSAGE_OVERHEAD_BYTES))
             .unwrap_or(u32::MAX)
-            .min(self.room_bytes);
+            .min(self.budget_bytes);
         loop {
-            if let Ok(room) = self.room.clone().try_acquire_many_owned(wanted) {
-                return room;
+            if let Ok(permit) = self.budget.clone().try_acquire_many_owned(permits) {
+                return permit;
             }
             // Messages that may never be read must not block messages that a reader waits for.
             if !self.drop_oldest(&mut self.state.lock()) {
                 break;
             }
         }
-        match self.room.clone().acquire_many_owned(wanted).await {
-            Ok(room) => room,
+        match self.budget.clone().acquire_many_owned(permits).await {
+            Ok(permit) => permit,
             // The semaphore is never closed.
             Err(_) => std::future::pending().await,
         }
@@ -340,16 +344,16 @@ impl Channel {
         dropped
     }
 
-    fn deliver(&self, state: &mut State, message: Message, room: Arc<OwnedSemaphorePermit>) {
-        state.used = Instant::now();
-        let place = message
+    fn deliver(&self, state: &mut State, message: Message, permit: Arc<OwnedSemaphorePermit>) {
+        state.last_used = Instant::now();
+        let owner = message
             .envelopes()
             .iter()
             .find_map(|envelope| state.owner(&message, envelope));
-        let answers = message.envelopes().iter().any(Envelope::is_answer);
-        let place = match place {
+        let has_answers = message.envelopes().iter().any(Envelope::is_answer);
+        let owner = match owner {
             Some(call) => Some(call),
-            None if answers
+            None if has_answers
                 && message
                     .envelopes()
                     .iter()
@@ -367,55 +371,55 @@ impl Channel {
         };
         let mut incoming = Incoming {
             message,
-            last: false,
-            _room: room,
+            is_last: false,
+            _permit: permit,
         };
-        if place.is_none()
+        if owner.is_none()
             && let Some(listener) = &state.listener
         {
             match listener.send(Ok(incoming)) {
                 Ok(()) => return,
                 Err(unsent) => match unsent.0 {
-                    Ok(back) => incoming = back,
+                    Ok(returned) => incoming = returned,
                     Err(_) => return,
                 },
             }
             state.listener = None;
         }
-        let Some(call) = place.or_else(|| state.calls.keys().next().copied()) else {
+        let Some(call) = owner.or_else(|| state.calls.keys().next().copied()) else {
             state.queue.push_back(incoming);
             if state.queue.len() > self.queued_messages {
                 self.drop_oldest(state);
             }
             return;
         };
-        state.hand_over(call, incoming);
+        state.send_to_call(call, incoming);
     }
 }
 
 impl PendingRequest {
-    fn holds(&self, key: &str) -> bool {
-        self.open.iter().any(|id| &*id.key == key)
+    fn has_request(&self, key: &str) -> bool {
+        self.unanswered.iter().any(|id| &*id.key == key)
     }
 }
 
 impl State {
     /// Sends `incoming` to a call, and removes the call if none of its requests stay open.
-    fn hand_over(&mut self, number: u64, mut incoming: Incoming) {
+    fn send_to_call(&mut self, number: u64, mut incoming: Incoming) {
         let Some(call) = self.calls.get_mut(&number) else {
             return;
         };
-        let before = call.open.len();
+        let unanswered_before = call.unanswered.len();
         for envelope in incoming.message.envelopes() {
-            if let Some(key) = settles(&incoming.message, envelope, self.modern) {
-                call.open.retain(|id| id.key != key);
+            if let Some(key) = closed_request_key(&incoming.message, envelope, self.is_modern) {
+                call.unanswered.retain(|id| id.key != key);
             }
         }
-        incoming.last = call.open.is_empty() && before > 0;
-        let last = incoming.last;
+        incoming.is_last = call.unanswered.is_empty() && unanswered_before > 0;
+        let is_last = incoming.is_last;
         // A call that is being given up receives nothing more.
-        drop(call.to.send(Ok(incoming)));
-        if last {
+        drop(call.sender.send(Ok(incoming)));
+        if is_last {
             self.calls.remove(&number);
         }
     }
@@ -425,10 +429,10 @@ impl State {
         let holder = |key: &str| {
             self.calls
                 .iter()
-                .find(|(_, call)| call.holds(key))
+                .find(|(_, call)| call.has_request(key))
                 .map(|(number, _)| *number)
         };
-        if let Some(key) = settles(message, envelope, self.modern) {
+        if let Some(key) = closed_request_key(message, envelope, self.is_modern) {
             return holder(&key);
         }
         let params = message.body(envelope)?;
@@ -446,7 +450,7 @@ impl State {
         holder(&subscription)
     }
 
-    fn owners(&self, message: &Message) -> usize {
+    fn count_owners(&self, message: &Message) -> usize {
         let mut owners: Vec<u64> = message
             .envelopes()
             .iter()
@@ -459,7 +463,7 @@ impl State {
 
     /// Returns the only call in flight, not counting subscriptions.
     fn only_call(&self) -> Option<u64> {
-        let mut calls = self.calls.iter().filter(|(_, call)| !call.subscribes);
+        let mut calls = self.calls.iter().filter(|(_, call)| !call.is_subscription);
         match (calls.next(), calls.next()) {
             (Some((number, _)), None) => Some(*number),
             _ => None,

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::body::within;
+use super::body::with_timeout;
 use super::channel::Channel;
 use super::end::ChannelEnd;
 use super::in_flight_call::InFlightCall;
@@ -31,9 +31,9 @@ use crate::protocol::{CallError, Era, ProcessFault, ProcessFaultKind, UpstreamNa
 
 /// How long a child may take to exit by itself after its standard input is closed, and again after
 /// SIGTERM (2025-11-25, Lifecycle, Shutdown).
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// How long to wait for the rest of a child's output after it has exited.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 const STDERR_LINE_BYTES: usize = 64 << 10;
 
 /// What to start, and for which upstream.
@@ -49,7 +49,7 @@ pub(super) struct ChildSpec {
 pub(super) struct Child {
     channel: Arc<Channel>,
     lines: mpsc::UnboundedSender<Outgoing>,
-    room: Arc<Semaphore>,
+    budget: Arc<Semaphore>,
     stop: watch::Sender<bool>,
     output: Arc<Output>,
 }
@@ -58,27 +58,27 @@ struct Outgoing {
     line: Vec<u8>,
     /// `None` for cancellation notifications: there is at most one for each call, and they must not
     /// wait.
-    _room: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// How a child exited.
 pub(super) enum ChildExit {
     /// The gate ended it.
-    Told,
+    Stopped,
     /// It exited by itself.
     ByItself(Arc<ProcessFault>),
 }
 
 impl Child {
-    /// Starts a child, which is stopped when it has been unused for `idle`. `ended` is called once
-    /// the child and its whole process group are gone; `place` is kept until then. When `closing`
-    /// turns true, the child is stopped.
+    /// Starts a child, which is stopped when it has been unused for `idle`. `on_exit` is called
+    /// once the child and its whole process group are gone; `permit` is kept until then. When
+    /// `closing` turns true, the child is stopped.
     pub(super) fn start(
         spec: &ChildSpec,
         (era, idle): (Era, Duration),
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
-        ended: impl FnOnce(ChildExit) + Send + 'static,
+        on_exit: impl FnOnce(ChildExit) + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         let mut command = command(&spec.transport)?;
         let (stdin, stdout, stderr) = streams(&mut command)?;
@@ -89,22 +89,22 @@ impl Child {
         let channel = Channel::new(era, spec.upstream.clone(), &spec.limits);
         let (lines, outgoing) = mpsc::unbounded_channel();
         let (stop, stopping) = watch::channel(false);
-        let room = spec
+        let budget = spec
             .limits
             .read
             .message_bytes
             .saturating_mul(2)
             .clamp(1 << 20, Semaphore::MAX_PERMITS);
-        let writing = tokio::spawn(write(stdin, outgoing));
+        let writer = tokio::spawn(write_lines(stdin, outgoing));
         let output = Arc::new(Output::new(&spec.transport, spec.output.clone()));
-        let logging = tokio::spawn(log(
+        let logger = tokio::spawn(log_lines(
             Lines::new(stderr, STDERR_LINE_BYTES),
             output.clone(),
             spec.upstream.clone(),
         ));
-        let from = Lines::new(stdout, spec.limits.read.message_bytes);
-        let reading = tokio::spawn(read(
-            from,
+        let stdout_lines = Lines::new(stdout, spec.limits.read.message_bytes);
+        let reader = tokio::spawn(forward_lines(
+            stdout_lines,
             channel.clone(),
             output.clone(),
             spec.limits.read.message_bytes,
@@ -113,23 +113,23 @@ impl Child {
             group: process.id().and_then(|id| Pid::from_raw(id.cast_signed())),
             process,
             channel: channel.clone(),
-            reading,
-            logging,
+            reader,
+            logger,
             output: output.clone(),
-            writing,
+            writer,
             idle,
             stopping,
             closing,
         };
         tokio::spawn(async move {
-            let how = supervisor.run().await;
-            drop(place);
-            ended(how);
+            let exit = supervisor.run().await;
+            drop(permit);
+            on_exit(exit);
         });
         Ok(Arc::new(Self {
             channel,
             lines,
-            room: Arc::new(Semaphore::new(room)),
+            budget: Arc::new(Semaphore::new(budget)),
             stop,
             output,
         }))
@@ -143,36 +143,36 @@ impl ServerLink for Child {
 
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let line = one_line(message.bytes());
-        let wanted = u32::try_from(line.len()).unwrap_or(u32::MAX);
-        let gone = || {
+        let permits = u32::try_from(line.len()).unwrap_or(u32::MAX);
+        let end_error = || {
             self.channel
-                .ended()
+                .end_reason()
                 .unwrap_or(ChannelEnd::Gone("the server's process has ended".into()))
                 .error()
         };
-        let room = within(time, async {
-            self.room
+        let permit = with_timeout(time, async {
+            self.budget
                 .clone()
-                .acquire_many_owned(wanted)
+                .acquire_many_owned(permits)
                 .await
-                .map_err(|_| gone())
+                .map_err(|_| end_error())
         })
         .await?;
         self.lines
             .send(Outgoing {
                 line,
-                _room: Some(room),
+                _permit: Some(permit),
             })
-            .map_err(|_| gone())
+            .map_err(|_| end_error())
     }
 
-    fn arm(&self, ticket: &mut InFlightCall) {
+    fn enable_cancellation(&self, ticket: &mut InFlightCall) {
         let lines = self.lines.clone();
-        ticket.cancels_by(move |message: Bytes| {
+        ticket.enable_cancellation(move |message: Bytes| {
             // A child that is gone needs no cancellation.
             drop(lines.send(Outgoing {
                 line: one_line(&message),
-                _room: None,
+                _permit: None,
             }));
         });
     }
@@ -186,15 +186,15 @@ impl ServerLink for Child {
         if !self.output.prints_text_since(began) {
             return error;
         }
-        let output = self.output.kept();
-        let what = format!(
+        let output = self.output.process_output();
+        let message = format!(
             "the server did not answer within {} s, and printed text that is not MCP to its standard output",
             time.as_secs_f32()
         );
         let kind = ProcessFaultKind::NoAnswer;
         CallError::Process(Box::new(ProcessFault {
             kind,
-            ..ProcessFault::exited(what, output)
+            ..ProcessFault::exited(message, output)
         }))
     }
 
@@ -251,29 +251,32 @@ fn streams(command: &mut Command) -> io::Result<(UnixStream, UnixStream, UnixStr
 
 /// Finds a program on the gateway's own PATH: the child's environment may have none.
 fn find_program(name: &str) -> io::Result<PathBuf> {
-    let missing = |what: String| io::Error::new(io::ErrorKind::NotFound, what);
+    let not_found_error = |what: String| io::Error::new(io::ErrorKind::NotFound, what);
     if name.contains('/') {
         let file = PathBuf::from(name);
         return if file.exists() {
             Ok(file)
         } else {
-            Err(missing(format!("the program `{name}` does not exist")))
+            Err(not_found_error(format!(
+                "the program `{name}` does not exist"
+            )))
         };
     }
     let path =
         std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
-    let runs = |file: &PathBuf| {
+    let is_executable = |file: &PathBuf| {
         file.metadata()
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    let not_found = || missing(format!("the program `{name}` is not on the gateway's PATH"));
+    let not_found =
+        || not_found_error(format!("the program `{name}` is not on the gateway's PATH"));
     std::env::split_paths(&path)
         .map(|folder| folder.join(name))
-        .find(runs)
+        .find(is_executable)
         .ok_or_else(not_found)
 }
 
-async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
+async fn write_lines(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
     while let Some(next) = outgoing.recv().await {
         if let Err(error) = stdin.write_all(&next.line).await {
             // The reader of its output notices that it has ended.
@@ -283,7 +286,7 @@ async fn write(mut stdin: UnixStream, mut outgoing: mpsc::UnboundedReceiver<Outg
 }
 
 /// Passes lines to the channel until there are no more; returns whether one was too long.
-async fn read(
+async fn forward_lines(
     mut lines: Lines<UnixStream>,
     channel: Arc<Channel>,
     output: Arc<Output>,
@@ -294,7 +297,7 @@ async fn read(
             Line::Whole(line) if line.trim_ascii().is_empty() => {}
             Line::Whole(line) => {
                 if let Err(error) = channel.receive(line.clone()).await {
-                    output.not_a_message(&line, &error, &channel.upstream);
+                    output.record_text(&line, &error, &channel.upstream);
                 }
             }
             Line::Cut(_) => {
@@ -306,9 +309,9 @@ async fn read(
     false
 }
 
-async fn log(mut lines: Lines<UnixStream>, output: Arc<Output>, upstream: UpstreamName) {
+async fn log_lines(mut lines: Lines<UnixStream>, output: Arc<Output>, upstream: UpstreamName) {
     while let Ok(Some(Line::Whole(line) | Line::Cut(line))) = lines.next().await {
-        output.stderr(&line, &upstream);
+        output.record_stderr(&line, &upstream);
     }
 }
 
@@ -317,11 +320,11 @@ struct Supervisor {
     process: tokio::process::Child,
     group: Option<Pid>,
     channel: Arc<Channel>,
-    reading: JoinHandle<bool>,
-    logging: JoinHandle<()>,
+    reader: JoinHandle<bool>,
+    logger: JoinHandle<()>,
     output: Arc<Output>,
     /// Holds the child's standard input open.
-    writing: JoinHandle<()>,
+    writer: JoinHandle<()>,
     idle: Duration,
     stopping: watch::Receiver<bool>,
     closing: watch::Receiver<bool>,
@@ -333,15 +336,15 @@ enum ExitCause {
         too_long: bool,
     },
     /// It was asked to stop, its last handle was dropped, or it was idle for too long.
-    Told,
+    Stopped,
 }
 
 impl Supervisor {
     async fn run(mut self) -> ChildExit {
-        let mut at_once = false;
-        let why = match self.cause().await {
+        let mut kill_at_once = false;
+        let why = match self.wait_for_exit().await {
             ExitCause::Exit(status) => {
-                let drained = timeout(DRAIN, &mut self.reading).await;
+                let drained = timeout(DRAIN_TIMEOUT, &mut self.reader).await;
                 tracing::debug!(
                     whole = drained.is_ok(),
                     "the rest of a server's output was read"
@@ -352,60 +355,62 @@ impl Supervisor {
                 }
             }
             ExitCause::NoMoreOutput { too_long: true } => {
-                at_once = true;
+                kill_at_once = true;
                 Some("the server wrote a line longer than `message_bytes`".to_owned())
             }
-            ExitCause::NoMoreOutput { .. } => match timeout(DRAIN, self.process.wait()).await {
-                Ok(Ok(status)) => Some(format!("the server's process ended ({status})")),
-                _ => Some("the server closed its output".to_owned()),
-            },
-            ExitCause::Told => None,
+            ExitCause::NoMoreOutput { .. } => {
+                match timeout(DRAIN_TIMEOUT, self.process.wait()).await {
+                    Ok(Ok(status)) => Some(format!("the server's process ended ({status})")),
+                    _ => Some("the server closed its output".to_owned()),
+                }
+            }
+            ExitCause::Stopped => None,
         };
-        let how = match why {
+        let exit = match why {
             Some(why) => {
                 // Its last lines on standard error contain the reason.
-                let drained = timeout(DRAIN, &mut self.logging).await;
+                let drained = timeout(DRAIN_TIMEOUT, &mut self.logger).await;
                 tracing::debug!(
                     whole = drained.is_ok(),
                     "the rest of a server's standard error was read"
                 );
-                let fault = Arc::new(ProcessFault::exited(why, self.output.kept()));
+                let fault = Arc::new(ProcessFault::exited(why, self.output.process_output()));
                 self.channel.end(ChannelEnd::Process(fault.clone()));
                 ChildExit::ByItself(fault)
             }
             None => {
                 self.channel
                     .end(ChannelEnd::Gone("the session was ended".into()));
-                ChildExit::Told
+                ChildExit::Stopped
             }
         };
-        if at_once {
+        if kill_at_once {
             self.kill().await
         } else {
             self.finish().await
         }
-        how
+        exit
     }
 
-    async fn cause(&mut self) -> ExitCause {
+    async fn wait_for_exit(&mut self) -> ExitCause {
         tokio::select! {
             status = self.process.wait() => ExitCause::Exit(status),
-            too_long = &mut self.reading => ExitCause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
-            _ = self.stopping.wait_for(|stop| *stop) => ExitCause::Told,
-            _ = self.closing.wait_for(|closing| *closing) => ExitCause::Told,
-            () = self.channel.unused_for(self.idle) => ExitCause::Told,
+            too_long = &mut self.reader => ExitCause::NoMoreOutput { too_long: too_long.unwrap_or(false) },
+            _ = self.stopping.wait_for(|stop| *stop) => ExitCause::Stopped,
+            _ = self.closing.wait_for(|closing| *closing) => ExitCause::Stopped,
+            () = self.channel.wait_until_idle(self.idle) => ExitCause::Stopped,
         }
     }
 
     /// Closes standard input, then sends SIGTERM, then SIGKILL, to the whole group, with a wait
     /// after each.
     async fn finish(&mut self) {
-        self.writing.abort();
+        self.writer.abort();
         // The next step checks whether it ended in time; processes that it leaves behind get
         // SIGTERM in any case.
-        drop(timeout(GRACE, self.process.wait()).await);
+        drop(timeout(GRACE_PERIOD, self.process.wait()).await);
         self.signal(Signal::TERM);
-        drop(timeout(GRACE, self.all_gone()).await);
+        drop(timeout(GRACE_PERIOD, self.wait_for_group()).await);
         self.kill().await;
     }
 
@@ -414,10 +419,10 @@ impl Supervisor {
         if let Err(error) = self.process.wait().await {
             tracing::warn!("a server's process could not be waited for: {error}");
         }
-        self.reading.abort();
+        self.reader.abort();
     }
 
-    async fn all_gone(&mut self) {
+    async fn wait_for_group(&mut self) {
         drop(self.process.wait().await);
         // Where nothing reaps orphans, they count as running until the wait is over.
         while self

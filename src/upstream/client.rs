@@ -13,7 +13,7 @@ use http::{
 use http_body_util::Full;
 use hyper_util::client::legacy::connect::HttpConnector;
 
-use super::body::{Timer, within};
+use super::body::{Timer, with_timeout};
 use super::pool::{Pool, ResponseBody};
 use super::tls;
 use crate::config::HttpTransport;
@@ -21,9 +21,9 @@ use crate::oauth::{Authorizer, Bearer, LoginError, Refusal, challenge};
 use crate::protocol::{CallError, Context, headers};
 use crate::trust::{self, Keys, Peer};
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a peer may be silent before it is probed (TCP keepalive).
-const PROBED: Duration = Duration::from_secs(60);
+const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 
 /// How long a response is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,12 +36,12 @@ pub(super) enum ReadDeadline {
 
 /// Maximum number of times that a call is sent again with another token: after 401, and after 403
 /// for a missing scope.
-const MORE_TRIES: usize = 3;
+const MAX_RETRIES: usize = 3;
 
 /// One request.
 #[derive(Clone)]
 pub(super) struct ClientRequest<'r> {
-    pub(super) lasting: ReadDeadline,
+    pub(super) deadline: ReadDeadline,
     pub(super) method: Method,
     pub(super) url: &'r Uri,
     pub(super) headers: &'r HeaderMap,
@@ -58,7 +58,7 @@ pub(super) struct Client {
     pub(super) url: Uri,
     /// The peer at that URL, for errors.
     pub(super) peer: Peer,
-    own: HeaderMap,
+    own_headers: HeaderMap,
     /// The gate's logins there, unless it has a token from the config.
     login: Option<Arc<Authorizer>>,
 }
@@ -70,7 +70,7 @@ impl Client {
         transport: &HttpTransport,
         login: Option<Arc<Authorizer>>,
     ) -> Result<Self, String> {
-        let url = url(&transport.url)?;
+        let url = parse_url(&transport.url)?;
         let tls = tls::client(transport)?;
         let builder = || {
             hyper_rustls::HttpsConnectorBuilder::new()
@@ -82,7 +82,7 @@ impl Client {
             &url,
         )?;
         let streams = Pool::new(builder().enable_http1().wrap_connector(connector()), &url)?;
-        let peer = Peer::of_url(
+        let peer = Peer::from_url(
             &url,
             Keys::OfTransport {
                 ca: transport.ca.is_some(),
@@ -93,7 +93,7 @@ impl Client {
             streams,
             url,
             peer,
-            own: own_headers(transport)?,
+            own_headers: own_headers(transport)?,
             login,
         })
     }
@@ -113,7 +113,7 @@ impl Client {
         timer: &mut Timer<'_>,
     ) -> Result<Response<ResponseBody>, CallError> {
         match &self.login {
-            None => timer.within(time, pin!(self.send(request))).await,
+            None => timer.wait(time, pin!(self.send(request))).await,
             // Boxed: calls without a login need no space for it.
             Some(login) => Box::pin(self.send_with_login(login, context, request, time)).await,
         }
@@ -127,25 +127,26 @@ impl Client {
         request: ClientRequest<'_>,
         time: Duration,
     ) -> Result<Response<ResponseBody>, CallError> {
-        let who = login.principal(context).map_err(no_token)?;
-        let mut bearer = login.bearer(&who).await.map_err(no_token)?;
-        for _ in 0..MORE_TRIES {
-            let response = within(time, self.exchange(request.clone(), bearer.as_ref())).await?;
+        let principal = login.principal(context).map_err(call_error)?;
+        let mut bearer = login.bearer(&principal).await.map_err(call_error)?;
+        for _ in 0..MAX_RETRIES {
+            let response =
+                with_timeout(time, self.exchange(request.clone(), bearer.as_ref())).await?;
             let Some(refusal) = refusal(&response) else {
-                return answered(response);
+                return check_status(response);
             };
             // Boxed: few calls wait for another token, and all calls would reserve space for it.
             bearer = Some(
-                Box::pin(login.refused(&who, bearer, refusal))
+                Box::pin(login.replace_refused_token(&principal, bearer, refusal))
                     .await
-                    .map_err(no_token)?,
+                    .map_err(call_error)?,
             );
         }
-        let response = within(time, self.exchange(request, bearer.as_ref())).await?;
+        let response = with_timeout(time, self.exchange(request, bearer.as_ref())).await?;
         if refusal(&response).is_some() {
             return Err(CallError::NoToken("the server rejects its tokens".into()));
         }
-        answered(response)
+        check_status(response)
     }
 
     /// Sends one request with only the config's own credentials. The gateway's own headers replace
@@ -158,7 +159,7 @@ impl Client {
         &self,
         request: ClientRequest<'_>,
     ) -> Result<Response<ResponseBody>, CallError> {
-        answered(self.exchange(request, None).await?)
+        check_status(self.exchange(request, None).await?)
     }
 
     /// Sends one request, and returns the server's answer, whatever its status.
@@ -167,17 +168,17 @@ impl Client {
     /// `Connect` if no response arrived.
     pub(super) async fn exchange(
         &self,
-        sent: ClientRequest<'_>,
+        client_request: ClientRequest<'_>,
         bearer: Option<&Bearer>,
     ) -> Result<Response<ResponseBody>, CallError> {
         let ClientRequest {
-            lasting,
+            deadline,
             method,
             url,
             headers,
             body,
-        } = sent;
-        let mut headers = self.outgoing(&method, headers);
+        } = client_request;
+        let mut headers = self.request_headers(&method, headers);
         if let Some(bearer) = bearer {
             let value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()));
             let mut value = value
@@ -188,7 +189,7 @@ impl Client {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        let pool = if lasting == ReadDeadline::Stream {
+        let pool = if deadline == ReadDeadline::Stream {
             &self.streams
         } else {
             &self.calls
@@ -199,8 +200,11 @@ impl Client {
     }
 
     /// Reports whether a text contains a secret that the gate sends to this server.
-    pub(super) fn holds(&self, text: &str) -> bool {
-        let of_headers = self.own.values().filter_map(|value| value.to_str().ok());
+    pub(super) fn contains_secret(&self, text: &str) -> bool {
+        let of_headers = self
+            .own_headers
+            .values()
+            .filter_map(|value| value.to_str().ok());
         let of_headers = of_headers.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
         let of_query = self.url.query().unwrap_or_default().split('&');
         let of_query = of_query
@@ -213,12 +217,12 @@ impl Client {
 
     /// Returns the headers of a request to the server, built from the agent's headers that are
     /// passed on.
-    fn outgoing(&self, method: &Method, from_agent: &HeaderMap) -> HeaderMap {
+    fn request_headers(&self, method: &Method, agent_headers: &HeaderMap) -> HeaderMap {
         let mut headers =
-            HeaderMap::with_capacity(from_agent.len() + self.own.len() + MADE_HEADERS);
-        for (name, value) in from_agent
+            HeaderMap::with_capacity(agent_headers.len() + self.own_headers.len() + ADDED_HEADERS);
+        for (name, value) in agent_headers
             .iter()
-            .filter(|(name, _)| !NOT_OUT.contains(name))
+            .filter(|(name, _)| !REMOVED_REQUEST_HEADERS.contains(name))
         {
             headers.append(name, value.clone());
         }
@@ -235,10 +239,11 @@ impl Client {
             HeaderValue::from_static("identity"),
         );
         if !headers.contains_key(header::USER_AGENT) {
-            let own = HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION")));
-            headers.insert(header::USER_AGENT, own);
+            let user_agent =
+                HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION")));
+            headers.insert(header::USER_AGENT, user_agent);
         }
-        for (name, value) in &self.own {
+        for (name, value) in &self.own_headers {
             headers.insert(name, value.clone());
         }
         headers
@@ -246,7 +251,7 @@ impl Client {
 }
 
 /// Returns the server's response, unless it is a redirect or requires a login.
-fn answered(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, CallError> {
+fn check_status(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, CallError> {
     match response.status() {
         StatusCode::UNAUTHORIZED => Err(CallError::AuthRequired),
         status if status.is_redirection() => Err(CallError::BadReply(
@@ -269,9 +274,9 @@ fn refusal(response: &Response<ResponseBody>) -> Option<Refusal> {
     }
 }
 
-fn no_token(error: LoginError) -> CallError {
+fn call_error(error: LoginError) -> CallError {
     match error {
-        LoginError::Owed { link } => CallError::LoginOwed { link },
+        LoginError::Owed { link } => CallError::LoginRequired { link },
         LoginError::NotOAuth => CallError::AuthRequired,
         LoginError::Limit(limit) => CallError::Limit(limit),
         other => CallError::NoToken(other.to_string()),
@@ -279,18 +284,18 @@ fn no_token(error: LoginError) -> CallError {
 }
 
 fn connector() -> HttpConnector {
-    let mut connector = trust::tcp_connector(CONNECT);
-    connector.set_keepalive(Some(PROBED));
+    let mut connector = trust::tcp_connector(CONNECT_TIMEOUT);
+    connector.set_keepalive(Some(KEEPALIVE_TIME));
     connector
 }
 
 /// Maximum number of headers that the gate adds to a request, in addition to those of the config:
 /// content type and encoding, the client's name, a token, the host.
-const MADE_HEADERS: usize = 5;
+const ADDED_HEADERS: usize = 5;
 
 /// Headers that the connection creates itself, or that are credentials of the agent. The listener
 /// has already removed most of them; checking again costs nothing.
-const NOT_OUT: [HeaderName; 15] = [
+const REMOVED_REQUEST_HEADERS: [HeaderName; 15] = [
     header::CONTENT_TYPE,
     header::HOST,
     header::CONTENT_LENGTH,
@@ -310,7 +315,7 @@ const NOT_OUT: [HeaderName; 15] = [
 
 /// Response headers that end at the gateway: they concern the upstream's connection, its host or
 /// its logins.
-const NOT_IN: [HeaderName; 15] = [
+const REMOVED_RESPONSE_HEADERS: [HeaderName; 15] = [
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
     header::CONNECTION,
@@ -329,24 +334,24 @@ const NOT_IN: [HeaderName; 15] = [
 ];
 
 /// Removes the headers of a response that are not meant for the agent.
-pub(super) fn incoming(headers: HeaderMap) -> HeaderMap {
-    let of_connection = headers
+pub(super) fn response_headers(headers: HeaderMap) -> HeaderMap {
+    let connection_headers = headers
         .get_all(header::CONNECTION)
         .iter()
         .flat_map(|value| value.to_str().unwrap_or_default().split(','));
-    let of_connection: Vec<HeaderName> = of_connection
+    let connection_headers: Vec<HeaderName> = connection_headers
         .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
         .collect();
-    let drops = |name: &HeaderName| {
-        NOT_IN.contains(name)
-            || of_connection.contains(name)
+    let is_removed = |name: &HeaderName| {
+        REMOVED_RESPONSE_HEADERS.contains(name)
+            || connection_headers.contains(name)
             || name.as_str().starts_with("proxy-")
             || name.as_str().starts_with("access-control-")
     };
-    headers::without(headers, drops)
+    headers::remove_headers(headers, is_removed)
 }
 
-fn url(text: &str) -> Result<Uri, String> {
+fn parse_url(text: &str) -> Result<Uri, String> {
     let url: Uri = text
         .parse()
         .map_err(|e| format!("the URL cannot be read: {e}"))?;
@@ -363,11 +368,11 @@ fn url(text: &str) -> Result<Uri, String> {
 }
 
 fn own_headers(transport: &HttpTransport) -> Result<HeaderMap, String> {
-    let mut own = HeaderMap::new();
+    let mut headers = HeaderMap::new();
     for (name, value) in &transport.headers {
         let key = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| format!("`{name}` is no header name"))?;
-        if key != header::AUTHORIZATION && NOT_OUT.contains(&key) {
+        if key != header::AUTHORIZATION && REMOVED_REQUEST_HEADERS.contains(&key) {
             return Err(format!(
                 "the header `{name}` is made by the gateway and cannot be set"
             ));
@@ -375,16 +380,16 @@ fn own_headers(transport: &HttpTransport) -> Result<HeaderMap, String> {
         let mut value = HeaderValue::from_str(value)
             .map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
         value.set_sensitive(true);
-        own.append(key, value);
+        headers.append(key, value);
     }
     if let Some(token) = &transport.bearer {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut value =
             value.map_err(|_| "the bearer token cannot stand in a header".to_owned())?;
         value.set_sensitive(true);
-        own.insert(header::AUTHORIZATION, value);
+        headers.insert(header::AUTHORIZATION, value);
     }
-    Ok(own)
+    Ok(headers)
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use super::probe::ProbeResult;
 use crate::protocol::{CallError, ProcessFaultKind, Reply};
 
 /// How long an answer counts before the server is asked again.
-const ANSWER_COUNTS: Duration = Duration::from_secs(10);
+const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 /// How long a failure counts before the server is asked again; short, so that a server that is back
 /// is noticed.
-const FAILURE_COUNTS: Duration = Duration::from_secs(1);
+const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// The state of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,37 +55,42 @@ impl Health {
 pub(super) struct HealthTracker {
     state: Mutex<State>,
     /// Held by the task that sends the probe; the others wait for its answer.
-    asking: tokio::sync::Mutex<()>,
+    probe_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
-    found: Option<(Instant, Health)>,
+    latest: Option<(Instant, Health)>,
     /// Whether the last call left a question that only a probe can decide.
-    doubtful: bool,
+    is_doubtful: bool,
     /// Whether the last call that gave any evidence was answered in MCP.
-    served: bool,
+    was_served: bool,
 }
 
 impl HealthTracker {
     /// Records what an outcome shows about the server, and returns the outcome. Faults of the agent
     /// and of the gateway show nothing.
-    pub(super) fn felt(&self, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    pub(super) fn record_outcome(
+        &self,
+        outcome: Result<Reply, CallError>,
+    ) -> Result<Reply, CallError> {
         match &outcome {
-            Ok(reply) if reply.status.is_success() => self.served(),
-            Ok(_) => self.doubt(),
-            Err(CallError::AuthRequired | CallError::LoginOwed { .. } | CallError::NoToken(_)) => {
+            Ok(reply) if reply.status.is_success() => self.record_served(),
+            Ok(_) => self.record_doubt(),
+            Err(
+                CallError::AuthRequired | CallError::LoginRequired { .. } | CallError::NoToken(_),
+            ) => {
                 let mut state = self.state.lock();
-                (state.served, state.doubtful) = (false, false);
-                state.found = Some((Instant::now(), Health::AuthRequired));
+                (state.was_served, state.is_doubtful) = (false, false);
+                state.latest = Some((Instant::now(), Health::AuthRequired));
             }
-            Err(CallError::Connect(error)) => self.down(error.to_string()),
-            Err(error @ CallError::NotStarted(_)) => self.down(error.to_string()),
+            Err(CallError::Connect(error)) => self.record_down(error.to_string()),
+            Err(error @ CallError::NotStarted(_)) => self.record_down(error.to_string()),
             Err(CallError::Process(fault)) if fault.kind != ProcessFaultKind::SessionEnded => {
-                self.down(fault.described())
+                self.record_down(fault.describe())
             }
             Err(CallError::Silent(_) | CallError::NotMcp(_) | CallError::BadReply(_)) => {
-                self.doubt()
+                self.record_doubt()
             }
             Err(_) => {}
         }
@@ -93,73 +98,73 @@ impl HealthTracker {
     }
 
     /// Records an answer in MCP.
-    fn served(&self) {
+    fn record_served(&self) {
         let mut state = self.state.lock();
-        (state.served, state.doubtful) = (true, false);
-        state.found = Some((Instant::now(), Health::Up));
+        (state.was_served, state.is_doubtful) = (true, false);
+        state.latest = Some((Instant::now(), Health::Up));
     }
 
     /// Records a failure that leaves no doubt.
-    pub(super) fn down(&self, reason: String) {
+    pub(super) fn record_down(&self, reason: String) {
         let mut state = self.state.lock();
-        state.doubtful = false;
-        state.found = Some((Instant::now(), Health::Down(reason)));
+        state.is_doubtful = false;
+        state.latest = Some((Instant::now(), Health::Down(reason)));
     }
 
-    fn doubt(&self) {
-        self.state.lock().doubtful = true;
+    fn record_doubt(&self) {
+        self.state.lock().is_doubtful = true;
     }
 
     /// Returns the last known state, however old.
-    pub(super) fn last(&self) -> Option<Health> {
+    pub(super) fn last_known(&self) -> Option<Health> {
         self.state
             .lock()
-            .found
+            .latest
             .as_ref()
             .map(|(_, health)| health.clone())
     }
 
-    /// Returns the recent state if there is one, otherwise the result of `ask`.
-    pub(super) async fn health(&self, ask: impl Future<Output = ProbeResult>) -> Health {
+    /// Returns the recent state if there is one, otherwise the result of `probe`.
+    pub(super) async fn health(&self, probe: impl Future<Output = ProbeResult>) -> Health {
         if let Some(health) = self.recent() {
             return health;
         }
-        let _alone = self.asking.lock().await;
+        let _probe_guard = self.probe_lock.lock().await;
         if let Some(health) = self.recent() {
             return health;
         }
-        let asked = Instant::now();
-        let finding = ask.await;
+        let asked_at = Instant::now();
+        let result = probe.await;
         let mut state = self.state.lock();
-        if let Some((at, health)) = &state.found
-            && *at > asked
-            && !state.doubtful
+        if let Some((at, health)) = &state.latest
+            && *at > asked_at
+            && !state.is_doubtful
         {
             // A call has reported a newer state in the meantime.
             return health.clone();
         }
-        let health = match finding {
+        let health = match result {
             ProbeResult::Answers => Health::Up,
             // The probe sends no credentials: a server that accepts the agents' credentials is up.
-            ProbeResult::AuthRequired if state.served => Health::Up,
+            ProbeResult::AuthRequired if state.was_served => Health::Up,
             ProbeResult::AuthRequired => Health::AuthRequired,
-            ProbeResult::Unclear(_) if state.served => Health::Up,
+            ProbeResult::Unclear(_) if state.was_served => Health::Up,
             ProbeResult::Unclear(reason) | ProbeResult::Down(reason) => Health::Down(reason),
         };
-        state.doubtful = false;
-        state.found = Some((Instant::now(), health.clone()));
+        state.is_doubtful = false;
+        state.latest = Some((Instant::now(), health.clone()));
         health
     }
 
     fn recent(&self) -> Option<Health> {
         let state = self.state.lock();
-        let (at, health) = state.found.as_ref().filter(|_| !state.doubtful)?;
-        let counts = if health.reason().is_some() {
-            FAILURE_COUNTS
+        let (at, health) = state.latest.as_ref().filter(|_| !state.is_doubtful)?;
+        let lifetime = if health.reason().is_some() {
+            FAILURE_LIFETIME
         } else {
-            ANSWER_COUNTS
+            ANSWER_LIFETIME
         };
-        (at.elapsed() < counts).then(|| health.clone())
+        (at.elapsed() < lifetime).then(|| health.clone())
     }
 }
 
@@ -173,7 +178,7 @@ mod tests {
     use super::*;
     use crate::protocol::{Frames, Framing};
 
-    fn answered(status: u16) -> Result<Reply, CallError> {
+    fn reply(status: u16) -> Result<Reply, CallError> {
         let status = StatusCode::from_u16(status).unwrap();
         let frames = Frames::empty();
         Ok(Reply {
@@ -184,59 +189,68 @@ mod tests {
         })
     }
 
-    async fn asked(pulse: &HealthTracker, finding: ProbeResult) -> Health {
-        pulse.health(ready(finding)).await
+    async fn health_after(tracker: &HealthTracker, finding: ProbeResult) -> Health {
+        tracker.health(ready(finding)).await
     }
 
     #[tokio::test]
     async fn one_bad_answer_makes_the_server_be_asked_and_does_not_decide() {
-        let pulse = HealthTracker::default();
+        let tracker = HealthTracker::default();
         assert_eq!(
-            asked(&pulse, ProbeResult::Down("a page".into())).await,
+            health_after(&tracker, ProbeResult::Down("a page".into())).await,
             Health::Down("a page".into())
         );
-        drop(pulse.felt(answered(200)));
+        drop(tracker.record_outcome(reply(200)));
         assert_eq!(
-            asked(&pulse, ProbeResult::Down("not asked".into())).await,
+            health_after(&tracker, ProbeResult::Down("not asked".into())).await,
             Health::Up
         );
-        drop(pulse.felt(Err(CallError::BadReply("a page"))));
-        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Up);
-        drop(pulse.felt(Err(CallError::BadReply("a page"))));
+        drop(tracker.record_outcome(Err(CallError::BadReply("a page"))));
         assert_eq!(
-            asked(&pulse, ProbeResult::Down("a page".into())).await,
+            health_after(&tracker, ProbeResult::Answers).await,
+            Health::Up
+        );
+        drop(tracker.record_outcome(Err(CallError::BadReply("a page"))));
+        assert_eq!(
+            health_after(&tracker, ProbeResult::Down("a page".into())).await,
             Health::Down("a page".into())
         );
-        drop(pulse.felt(Err(CallError::Connect(io::Error::other("refused")))));
+        drop(tracker.record_outcome(Err(CallError::Connect(io::Error::other("refused")))));
         assert_eq!(
-            asked(&pulse, ProbeResult::Answers).await,
+            health_after(&tracker, ProbeResult::Answers).await,
             Health::Down("refused".into()),
             "it was found just now"
         );
-        drop(pulse.felt(answered(502)));
-        assert_eq!(asked(&pulse, ProbeResult::Answers).await, Health::Up);
+        drop(tracker.record_outcome(reply(502)));
+        assert_eq!(
+            health_after(&tracker, ProbeResult::Answers).await,
+            Health::Up
+        );
     }
 
     #[tokio::test]
     async fn a_probe_without_a_login_does_not_undo_what_calls_have_shown() {
-        let pulse = HealthTracker::default();
+        let tracker = HealthTracker::default();
         assert_eq!(
-            asked(&pulse, ProbeResult::AuthRequired).await,
+            health_after(&tracker, ProbeResult::AuthRequired).await,
             Health::AuthRequired
         );
-        drop(pulse.felt(answered(200)));
-        drop(pulse.felt(answered(404)));
-        assert_eq!(asked(&pulse, ProbeResult::AuthRequired).await, Health::Up);
-        drop(pulse.felt(answered(404)));
+        drop(tracker.record_outcome(reply(200)));
+        drop(tracker.record_outcome(reply(404)));
         assert_eq!(
-            asked(&pulse, ProbeResult::Unclear("404".into())).await,
+            health_after(&tracker, ProbeResult::AuthRequired).await,
             Health::Up
         );
-        drop(pulse.felt(Err(CallError::AuthRequired)));
+        drop(tracker.record_outcome(reply(404)));
         assert_eq!(
-            asked(&pulse, ProbeResult::Answers).await,
+            health_after(&tracker, ProbeResult::Unclear("404".into())).await,
+            Health::Up
+        );
+        drop(tracker.record_outcome(Err(CallError::AuthRequired)));
+        assert_eq!(
+            health_after(&tracker, ProbeResult::Answers).await,
             Health::AuthRequired
         );
-        assert_eq!(pulse.last(), Some(Health::AuthRequired));
+        assert_eq!(tracker.last_known(), Some(Health::AuthRequired));
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Http {
     stream_idle: Duration,
     initialize_timeout: Duration,
     request_timeout: Duration,
-    pulse: HealthTracker,
+    health_tracker: HealthTracker,
     in_flight: Arc<InFlight>,
 }
 
@@ -49,7 +49,7 @@ impl Http {
             stream_idle: limits.stream_idle,
             initialize_timeout: config.initialize_timeout,
             request_timeout: config.request_timeout,
-            pulse: HealthTracker::default(),
+            health_tracker: HealthTracker::default(),
             in_flight: InFlight::unlimited(),
         })
     }
@@ -62,20 +62,23 @@ impl Http {
     /// Sends one call. Dropping the future, or the frames of the reply, closes the stream to the
     /// server, which cancels a modern request.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
-        self.pulse.felt(self.exchange(call).await)
+        self.health_tracker
+            .record_outcome(self.exchange(call).await)
     }
 
     pub(super) async fn health(&self) -> Health {
-        self.pulse.health(probe::ask_http(&self.client)).await
+        self.health_tracker
+            .health(probe::probe_http(&self.client))
+            .await
     }
 
     pub(super) fn last_health(&self) -> Option<Health> {
-        self.pulse.last()
+        self.health_tracker.last_known()
     }
 
     async fn exchange(&self, call: &Call) -> Result<Reply, CallError> {
-        let (method, body, time, gap) = match &call.ask {
-            CallKind::Send(message) if initializes(message) => {
+        let (method, body, time, gap) = match &call.kind {
+            CallKind::Send(message) if is_initialize(message) => {
                 let time = self.initialize_timeout;
                 (
                     Method::POST,
@@ -104,13 +107,13 @@ impl Http {
                 MaxSilence::Idle(self.stream_idle),
             ),
         };
-        let lasting = if call.listens() {
+        let deadline = if call.listens() {
             ReadDeadline::Stream
         } else {
             ReadDeadline::Call
         };
-        let sent = ClientRequest {
-            lasting,
+        let request = ClientRequest {
+            deadline,
             method,
             url: &self.client.url,
             headers: &call.headers,
@@ -120,14 +123,14 @@ impl Http {
         let mut timer = Timer::new(sleep);
         let response = self
             .client
-            .send_as(&call.context, sent, time, &mut timer)
+            .send_as(&call.context, request, time, &mut timer)
             .await?;
-        timer.end_in(self.stream_idle);
-        self.read(response, time, gap, &call.context, &mut timer)
+        timer.set_deadline(self.stream_idle);
+        self.read_reply(response, time, gap, &call.context, &mut timer)
             .await
     }
 
-    async fn read(
+    async fn read_reply(
         &self,
         response: Response<ResponseBody>,
         time: Duration,
@@ -137,12 +140,12 @@ impl Http {
     ) -> Result<Reply, CallError> {
         let (head, body) = response.into_parts();
         let status = head.status;
-        let mut headers = client::incoming(head.headers);
-        let failed = status.is_client_error() || status.is_server_error();
-        if encoded(&headers) {
+        let mut headers = client::response_headers(head.headers);
+        let is_failure = status.is_client_error() || status.is_server_error();
+        if is_encoded(&headers) {
             // The status is still useful, and nothing else can be judged.
-            return if failed {
-                Ok(empty(status, headers))
+            return if is_failure {
+                Ok(empty_reply(status, headers))
             } else {
                 Err(CallError::BadReply(
                     "it is compressed, which was not requested",
@@ -151,13 +154,13 @@ impl Http {
         }
         headers.remove(header::CONTENT_ENCODING);
         let kind = ContentKind::from_headers(&headers);
-        let ended = body.is_end_stream() && kind != ContentKind::Events;
-        if ended || matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(empty(status, headers));
+        let is_ended = body.is_end_stream() && kind != ContentKind::Events;
+        if is_ended || matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(empty_reply(status, headers));
         }
         if kind == ContentKind::Events {
             let frames = EventStream::new(body, self.limits.clone())
-                .reserved(self.in_flight.reservation(&context.agent))
+                .with_reservation(self.in_flight.reservation(&context.agent))
                 .frames(gap);
             return Ok(Reply {
                 status,
@@ -167,12 +170,12 @@ impl Http {
             });
         }
         let reservation = self.in_flight.reservation(&context.agent);
-        let bytes = body::reserved(body, &self.limits, time, reservation, timer).await?;
+        let bytes = body::read_reserved(body, &self.limits, time, reservation, timer).await?;
         if bytes.is_empty() {
-            return Ok(empty(status, headers));
+            return Ok(empty_reply(status, headers));
         }
-        let page = kind == ContentKind::Other && page::is_html(&bytes);
-        if page {
+        let is_page = kind == ContentKind::Other && page::is_html(&bytes);
+        if is_page {
             // For operators only: an agent would read the server's text without inspection.
             let begins = page::first_words(&bytes);
             tracing::warn!(
@@ -182,13 +185,13 @@ impl Http {
         }
         let payload = match (Message::parse(bytes.clone(), &self.limits), kind) {
             (Ok(message), ContentKind::Json) => Payload::Message(message),
-            (Ok(message), _) if failed => Payload::Message(message),
-            (Err(error), _) if failed => match body::text(bytes.clone(), &error) {
+            (Ok(message), _) if is_failure => Payload::Message(message),
+            (Err(error), _) if is_failure => match body::text(bytes.clone(), &error) {
                 Some(text) => Payload::Text(text),
-                None => return Ok(empty(status, headers)),
+                None => return Ok(empty_reply(status, headers)),
             },
             (Err(error), ContentKind::Json) => return Err(CallError::NotMcp(error)),
-            _ if page => return Err(CallError::WEB_PAGE),
+            _ if is_page => return Err(CallError::WEB_PAGE),
             _ => {
                 return Err(CallError::BadReply(
                     "its content type is neither JSON nor an event stream",
@@ -209,7 +212,7 @@ impl Http {
 }
 
 /// Reports whether this is the request that opens a legacy session.
-pub(super) fn initializes(message: &Message) -> bool {
+pub(super) fn is_initialize(message: &Message) -> bool {
     message
         .envelopes()
         .iter()
@@ -217,7 +220,7 @@ pub(super) fn initializes(message: &Message) -> bool {
 }
 
 /// Returns a reply without a body.
-pub(super) fn empty(status: StatusCode, mut headers: HeaderMap) -> Reply {
+pub(super) fn empty_reply(status: StatusCode, mut headers: HeaderMap) -> Reply {
     headers.remove(header::CONTENT_TYPE);
     headers.remove(header::CONTENT_ENCODING);
     Reply {
@@ -253,7 +256,7 @@ impl ContentKind {
     }
 }
 
-fn encoded(headers: &HeaderMap) -> bool {
+fn is_encoded(headers: &HeaderMap) -> bool {
     headers
         .get_all(header::CONTENT_ENCODING)
         .iter()

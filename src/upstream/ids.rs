@@ -5,11 +5,15 @@ use crate::message::{Envelope, Message, MessageKind, Value, ValueKind, id_text};
 /// Returns the key of the request that a message closes. Answers close a request, and so does a
 /// modern server's `notifications/cancelled`, by which it ends a subscription (2026-07-28,
 /// Cancellation); a legacy server's notification is about a request of its own.
-pub(super) fn settles(message: &Message, envelope: &Envelope, modern: bool) -> Option<Box<str>> {
+pub(super) fn closed_request_key(
+    message: &Message,
+    envelope: &Envelope,
+    is_modern: bool,
+) -> Option<Box<str>> {
     match &envelope.kind {
         MessageKind::Result | MessageKind::Error => message.value(envelope).get("id").and_then(key),
         MessageKind::Notification { method }
-            if modern && &**method == "notifications/cancelled" =>
+            if is_modern && &**method == "notifications/cancelled" =>
         {
             message.body(envelope)?.get("requestId").and_then(key)
         }

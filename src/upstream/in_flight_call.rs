@@ -8,7 +8,7 @@ use futures_util::stream::unfold;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::sync::mpsc;
 
-use super::body::{MaxSilence, within};
+use super::body::{MaxSilence, with_timeout};
 use super::channel::{Channel, Delivery, Incoming};
 use crate::message::{Message, MessageKind};
 use crate::protocol::sse::Fields;
@@ -19,11 +19,11 @@ use crate::protocol::{CallError, Era, Frame, Frames, Framing, Payload, Reply, an
 pub(super) struct InFlightCall {
     channel: Arc<Channel>,
     number: u64,
-    from: mpsc::UnboundedReceiver<Delivery>,
+    receiver: mpsc::UnboundedReceiver<Delivery>,
     /// Sends a line to the server without waiting, if the transport can.
-    tell: Option<Box<dyn Fn(Bytes) + Send + Sync>>,
-    cancels: bool,
-    pub(super) subscribes: bool,
+    send_line: Option<Box<dyn Fn(Bytes) + Send + Sync>>,
+    cancels_on_drop: bool,
+    pub(super) is_subscription: bool,
     /// Whether the request has the `_meta` of its era.
     pub(super) has_meta: bool,
 }
@@ -32,25 +32,28 @@ impl InFlightCall {
     pub(super) fn new(
         channel: Arc<Channel>,
         number: u64,
-        from: mpsc::UnboundedReceiver<Delivery>,
-        subscribes: bool,
+        receiver: mpsc::UnboundedReceiver<Delivery>,
+        is_subscription: bool,
     ) -> Self {
-        let cancels = channel.era == Era::Modern;
+        let cancels_on_drop = channel.era == Era::Modern;
         Self {
             channel,
             number,
-            from,
-            tell: None,
-            cancels,
-            subscribes,
+            receiver,
+            send_line: None,
+            cancels_on_drop,
+            is_subscription,
             has_meta: true,
         }
     }
 
     /// Enables cancellation: from now on, dropping the ticket may send `notifications/cancelled`
-    /// through `tell`.
-    pub(super) fn cancels_by(&mut self, tell: impl Fn(Bytes) + Send + Sync + 'static) {
-        self.tell = Some(Box::new(tell));
+    /// through `send_line`.
+    pub(super) fn enable_cancellation(
+        &mut self,
+        send_line: impl Fn(Bytes) + Send + Sync + 'static,
+    ) {
+        self.send_line = Some(Box::new(send_line));
     }
 
     /// Waits for the first message that belongs to the call. If it is the whole answer, the reply
@@ -58,18 +61,18 @@ impl InFlightCall {
     /// the answer.
     ///
     /// # Errors
-    /// `Silent` after `first`; the reason why the channel ended.
+    /// `Silent` after `first_wait`; the reason why the channel ended.
     pub(super) async fn reply(
         mut self,
-        first: Duration,
+        first_wait: Duration,
         gap: MaxSilence,
     ) -> Result<OpenedReply, CallError> {
-        let answer = within(first, self.next()).await;
+        let answer = with_timeout(first_wait, self.next()).await;
         if matches!(answer, Err(CallError::Silent(_))) {
-            self.cancels = true;
+            self.cancels_on_drop = true;
         }
         let incoming = answer?;
-        let refused = incoming
+        let is_error = incoming
             .message
             .envelopes()
             .iter()
@@ -79,22 +82,22 @@ impl InFlightCall {
             Era::Legacy => StatusCode::OK,
         };
         let mut headers = HeaderMap::new();
-        let (framing, frames) = if incoming.last && settled(&incoming.message) {
+        let (framing, frames) = if incoming.is_last && contains_only_answers(&incoming.message) {
             (Framing::Body, Frames::one(event(incoming.message)))
         } else {
-            let open = if incoming.last { None } else { Some(self) };
+            let open = if incoming.is_last { None } else { Some(self) };
             event_headers(&mut headers);
-            let rest = unfold(open, move |open: Option<Self>| async move {
+            let later_frames = unfold(open, move |open: Option<Self>| async move {
                 let mut ticket = open?;
                 match tokio::time::timeout(gap.time(), ticket.next()).await {
                     Ok(Ok(incoming)) => {
-                        let open = if incoming.last { None } else { Some(ticket) };
+                        let open = if incoming.is_last { None } else { Some(ticket) };
                         Some((Ok(event(incoming.message)), open))
                     }
                     Ok(Err(CallError::Withdrawn)) => None,
                     Ok(Err(error)) => Some((Err(error), None)),
                     Err(_) => {
-                        ticket.cancels = true;
+                        ticket.cancels_on_drop = true;
                         Some((Err(gap.error()), None))
                     }
                 }
@@ -102,7 +105,7 @@ impl InFlightCall {
             let first = futures_util::stream::iter([Ok(event(incoming.message))]);
             (
                 Framing::Events,
-                Frames::stream(futures_util::StreamExt::chain(first, rest)),
+                Frames::stream(futures_util::StreamExt::chain(first, later_frames)),
             )
         };
         Ok(OpenedReply {
@@ -112,12 +115,12 @@ impl InFlightCall {
                 framing,
                 frames,
             },
-            refused,
+            is_error,
         })
     }
 
     async fn next(&mut self) -> Result<Incoming, CallError> {
-        match self.from.recv().await {
+        match self.receiver.recv().await {
             Some(delivery) => delivery,
             None => Err(CallError::BadReply("the server's stream ended")),
         }
@@ -127,18 +130,18 @@ impl InFlightCall {
 /// A reply, and whether it begins with an error.
 pub(super) struct OpenedReply {
     pub(super) reply: Reply,
-    pub(super) refused: bool,
+    pub(super) is_error: bool,
 }
 
 impl Drop for InFlightCall {
     fn drop(&mut self) {
-        let unanswered = self.channel.give_up(self.number);
-        if let (true, Some(tell)) = (self.cancels, &self.tell) {
+        let unanswered = self.channel.remove_call(self.number);
+        if let (true, Some(send_line)) = (self.cancels_on_drop, &self.send_line) {
             for id in unanswered {
                 let line = format!(
                     r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
                 );
-                tell(line.into());
+                send_line(line.into());
             }
         }
     }
@@ -147,12 +150,12 @@ impl Drop for InFlightCall {
 /// The single reader of messages that belong to no call. Dropping it lets another one attach.
 pub(super) struct Listener {
     channel: Arc<Channel>,
-    from: mpsc::UnboundedReceiver<Delivery>,
+    receiver: mpsc::UnboundedReceiver<Delivery>,
 }
 
 impl Listener {
-    pub(super) fn new(channel: Arc<Channel>, from: mpsc::UnboundedReceiver<Delivery>) -> Self {
-        Self { channel, from }
+    pub(super) fn new(channel: Arc<Channel>, receiver: mpsc::UnboundedReceiver<Delivery>) -> Self {
+        Self { channel, receiver }
     }
 
     /// Returns a stream of events that ends with the session, or with an error if nothing arrived
@@ -162,7 +165,7 @@ impl Listener {
         event_headers(&mut headers);
         let frames = unfold(Some(self), move |open: Option<Self>| async move {
             let mut listener = open?;
-            match tokio::time::timeout(gap.time(), listener.from.recv()).await {
+            match tokio::time::timeout(gap.time(), listener.receiver.recv()).await {
                 Ok(Some(Ok(incoming))) => Some((Ok(event(incoming.message)), Some(listener))),
                 Ok(Some(Err(error))) => Some((Err(error), None)),
                 Ok(None) => None,
@@ -193,7 +196,7 @@ fn event_headers(headers: &mut HeaderMap) {
 }
 
 /// Reports whether a message contains only answers, as a JSON body must.
-fn settled(message: &Message) -> bool {
+fn contains_only_answers(message: &Message) -> bool {
     message
         .envelopes()
         .iter()

@@ -7,9 +7,9 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 /// Reads lines.
 pub(super) struct Lines<R> {
-    from: BufReader<R>,
-    held: Vec<u8>,
-    longest: usize,
+    reader: BufReader<R>,
+    buffer: Vec<u8>,
+    max_bytes: usize,
 }
 
 /// The result of one read.
@@ -21,41 +21,41 @@ pub(super) enum Line {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Creates a reader for lines of up to `longest` bytes.
-    pub(super) fn new(from: R, longest: usize) -> Self {
+    /// Creates a reader for lines of up to `max_bytes` bytes.
+    pub(super) fn new(reader: R, max_bytes: usize) -> Self {
         Self {
-            from: BufReader::new(from),
-            held: Vec::new(),
-            longest,
+            reader: BufReader::new(reader),
+            buffer: Vec::new(),
+            max_bytes,
         }
     }
 
     /// Returns the next line; `None` at the end.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
-            let piece = self.from.fill_buf().await?;
-            if piece.is_empty() {
-                let rest = std::mem::take(&mut self.held);
+            let chunk = self.reader.fill_buf().await?;
+            if chunk.is_empty() {
+                let rest = std::mem::take(&mut self.buffer);
                 return Ok(if rest.is_empty() {
                     None
                 } else {
                     Some(Line::Whole(rest.into()))
                 });
             }
-            let end = piece.iter().position(|byte| *byte == b'\n');
-            let taken = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
-            let room = self.longest.saturating_sub(self.held.len());
-            if taken.len() > room {
-                self.held
-                    .extend_from_slice(taken.get(..room).unwrap_or_default());
-                self.from.consume(room);
-                return Ok(Some(Line::Cut(std::mem::take(&mut self.held).into())));
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let line_part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
+            let remaining = self.max_bytes.saturating_sub(self.buffer.len());
+            if line_part.len() > remaining {
+                self.buffer
+                    .extend_from_slice(line_part.get(..remaining).unwrap_or_default());
+                self.reader.consume(remaining);
+                return Ok(Some(Line::Cut(std::mem::take(&mut self.buffer).into())));
             }
-            self.held.extend_from_slice(taken);
-            let used = taken.len() + usize::from(end.is_some());
-            self.from.consume(used);
+            self.buffer.extend_from_slice(line_part);
+            let consumed = line_part.len() + usize::from(end.is_some());
+            self.reader.consume(consumed);
             if end.is_some() {
-                return Ok(Some(Line::Whole(std::mem::take(&mut self.held).into())));
+                return Ok(Some(Line::Whole(std::mem::take(&mut self.buffer).into())));
             }
         }
     }

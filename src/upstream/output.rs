@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::config::{StdioTransport, names_a_secret};
+use crate::config::{StdioTransport, is_secret_name};
 use crate::message::ParseError;
 use crate::protocol::{ProcessOutput, UpstreamName};
 use crate::record::printable;
 
 /// Maximum number of lines of standard error that are kept, and of their bytes.
-const LINES: usize = 20;
-const BYTES: usize = 4 << 10;
+const MAX_LINES: usize = 20;
+const MAX_BYTES: usize = 4 << 10;
 /// Maximum number of bytes of one line that are kept.
 const LINE_BYTES: usize = 512;
 /// Maximum number of bytes shown of a line of standard output that is not a message.
@@ -26,8 +26,8 @@ const SECRET_BYTES: usize = 6;
 
 /// The output of one process, and that of all processes of its upstream.
 pub(super) struct Output {
-    own: OutputTail,
-    of_upstream: Arc<OutputTail>,
+    process_tail: OutputTail,
+    upstream_tail: Arc<OutputTail>,
     /// Secrets in its environment.
     secrets: Vec<Box<str>>,
 }
@@ -42,58 +42,58 @@ struct Lines {
     stderr: VecDeque<String>,
     bytes: usize,
     /// When it last printed a line to standard output that is not a message.
-    not_a_message: Option<Instant>,
+    text_printed_at: Option<Instant>,
     /// Whether a private key has begun and not yet ended.
     in_key: bool,
 }
 
 impl Output {
-    pub(super) fn new(transport: &StdioTransport, of_upstream: Arc<OutputTail>) -> Self {
-        let set = transport
+    pub(super) fn new(transport: &StdioTransport, upstream_tail: Arc<OutputTail>) -> Self {
+        let set_vars = transport
             .set_env
             .iter()
             .map(|(name, value)| (name, value.0.clone()));
-        let passed = transport
+        let inherited_vars = transport
             .env
             .iter()
             .filter_map(|name| Some((name, std::env::var(name).ok()?)));
-        let secrets = set
-            .chain(passed)
-            .filter(|(name, value)| names_a_secret(name) && value.len() >= SECRET_BYTES);
+        let secrets = set_vars
+            .chain(inherited_vars)
+            .filter(|(name, value)| is_secret_name(name) && value.len() >= SECRET_BYTES);
         Self {
-            own: OutputTail::default(),
-            of_upstream,
+            process_tail: OutputTail::default(),
+            upstream_tail,
             secrets: secrets.map(|(_, value)| value.into()).collect(),
         }
     }
 
     /// Stores a line of standard error.
-    pub(super) fn stderr(&self, line: &[u8], upstream: &UpstreamName) {
+    pub(super) fn record_stderr(&self, line: &[u8], upstream: &UpstreamName) {
         let mut shown = printable(line, &self.secrets, LINE_BYTES);
         if shown.is_empty() {
             return;
         }
-        if self.own.is_in_key(line) {
+        if self.process_tail.is_in_key(line) {
             shown = "[redacted]".to_owned();
         }
         tracing::debug!(%upstream, "server: {shown}");
-        self.of_upstream.push(shown.clone());
-        self.own.push(shown);
+        self.upstream_tail.push(shown.clone());
+        self.process_tail.push(shown);
     }
 
     /// Stores the beginning of a line of standard output that is not a message.
-    pub(super) fn not_a_message(&self, line: &[u8], error: &ParseError, upstream: &UpstreamName) {
+    pub(super) fn record_text(&self, line: &[u8], error: &ParseError, upstream: &UpstreamName) {
         let bytes = line.len();
         if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
             // It may be an answer, which can contain anything.
             return tracing::warn!(%upstream, bytes, %error, "dropped an unreadable message of the server");
         }
         let begins = printable(line, &self.secrets, BEGINNING_BYTES);
-        self.of_upstream.0.lock().output.stdout = Some(begins.clone());
+        self.upstream_tail.0.lock().output.stdout = Some(begins.clone());
         let is_first = {
-            let mut own = self.own.0.lock();
-            own.output.stdout.get_or_insert_with(|| begins.clone());
-            own.not_a_message.replace(Instant::now()).is_none()
+            let mut tail = self.process_tail.0.lock();
+            tail.output.stdout.get_or_insert_with(|| begins.clone());
+            tail.text_printed_at.replace(Instant::now()).is_none()
         };
         // A server that logs to standard output would fill the gate's log.
         if is_first {
@@ -107,22 +107,22 @@ impl Output {
         }
     }
 
-    pub(super) fn kept(&self) -> ProcessOutput {
-        self.own.kept()
+    pub(super) fn process_output(&self) -> ProcessOutput {
+        self.process_tail.process_output()
     }
 
     /// Reports whether it has printed text in place of messages since `since`.
     pub(super) fn prints_text_since(&self, since: Instant) -> bool {
-        self.own
+        self.process_tail
             .0
             .lock()
-            .not_a_message
+            .text_printed_at
             .is_some_and(|last| last >= since)
     }
 }
 
 impl OutputTail {
-    pub(super) fn kept(&self) -> ProcessOutput {
+    pub(super) fn process_output(&self) -> ProcessOutput {
         let lines = self.0.lock();
         ProcessOutput {
             stderr: lines.stderr.iter().cloned().collect(),
@@ -134,7 +134,7 @@ impl OutputTail {
         let mut lines = self.0.lock();
         lines.bytes += line.len();
         lines.stderr.push_back(line);
-        while lines.stderr.len() > LINES || lines.bytes > BYTES {
+        while lines.stderr.len() > MAX_LINES || lines.bytes > MAX_BYTES {
             let Some(oldest) = lines.stderr.pop_front() else {
                 break;
             };
@@ -145,15 +145,15 @@ impl OutputTail {
     /// Reports whether a line belongs to a private key in PEM: masking looks at single lines only.
     fn is_in_key(&self, line: &[u8]) -> bool {
         let mut lines = self.0.lock();
-        let holds = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();
-        let before = lines.in_key;
-        if holds(b"-----BEGIN ") && holds(b"PRIVATE KEY") {
+        let contains = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();
+        let was_in_key = lines.in_key;
+        if contains(b"-----BEGIN ") && contains(b"PRIVATE KEY") {
             lines.in_key = true;
         }
-        if holds(b"-----END ") {
+        if contains(b"-----END ") {
             lines.in_key = false;
         }
-        before || lines.in_key
+        was_in_key || lines.in_key
     }
 }
 
@@ -176,26 +176,26 @@ mod tests {
         Output::new(&transport, Arc::default())
     }
 
-    fn printed(output: &Output, lines: &[&str]) -> Vec<String> {
+    fn print_lines(output: &Output, lines: &[&str]) -> Vec<String> {
         lines
             .iter()
-            .for_each(|line| output.stderr(line.as_bytes(), &UpstreamName("it".into())));
-        output.kept().stderr
+            .for_each(|line| output.record_stderr(line.as_bytes(), &UpstreamName("it".into())));
+        output.process_output().stderr
     }
 
     #[test]
     fn the_last_lines_are_kept_and_no_more() {
         let many: Vec<String> = (0..1000).map(|number| format!("line {number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let kept = printed(&output(&[]), &many);
+        let kept = print_lines(&output(&[]), &many);
         assert_eq!(
             (kept.len(), kept.last().map(String::as_str)),
-            (LINES, Some("line 999"))
+            (MAX_LINES, Some("line 999"))
         );
         let long = "many words ".repeat(1000);
-        let kept = printed(&output(&[]), &[long.as_str(); 50]);
+        let kept = print_lines(&output(&[]), &[long.as_str(); 50]);
         assert!(
-            kept.iter().map(String::len).sum::<usize>() <= BYTES && kept.len() > 3,
+            kept.iter().map(String::len).sum::<usize>() <= MAX_BYTES && kept.len() > 3,
             "{}",
             kept.len()
         );
@@ -206,16 +206,19 @@ mod tests {
         let output = output(&[]);
         let began = Instant::now();
         let error = ParseError::TooLarge { limit: 1 };
-        output.not_a_message(b" {\"result\":1", &error, &UpstreamName("it".into()));
-        assert_eq!(
-            (output.kept().stdout, output.prints_text_since(began)),
-            (None, false)
-        );
-        output.not_a_message(b"Ready.", &error, &UpstreamName("it".into()));
-        output.not_a_message(b"More.", &error, &UpstreamName("it".into()));
+        output.record_text(b" {\"result\":1", &error, &UpstreamName("it".into()));
         assert_eq!(
             (
-                output.kept().stdout.as_deref(),
+                output.process_output().stdout,
+                output.prints_text_since(began)
+            ),
+            (None, false)
+        );
+        output.record_text(b"Ready.", &error, &UpstreamName("it".into()));
+        output.record_text(b"More.", &error, &UpstreamName("it".into()));
+        assert_eq!(
+            (
+                output.process_output().stdout.as_deref(),
                 output.prints_text_since(began)
             ),
             (Some("Ready."), true)
@@ -231,7 +234,7 @@ mod tests {
             "short/line+of/a+key",
             "-----END PRIVATE KEY-----",
         ];
-        let kept = printed(
+        let kept = print_lines(
             &output,
             &[
                 "verbose: it was plainwords",
@@ -252,6 +255,9 @@ mod tests {
                 "API_TOKEN is not set"
             ]
         );
-        assert_eq!(output.of_upstream.kept(), output.kept());
+        assert_eq!(
+            output.upstream_tail.process_output(),
+            output.process_output()
+        );
     }
 }

@@ -2,8 +2,8 @@
 //! error.
 
 /// Maximum number of bytes that are examined, and of characters that are shown.
-const LOOKED_AT: usize = 8 << 10;
-const SHOWN: usize = 100;
+const MAX_EXAMINED_BYTES: usize = 8 << 10;
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// Reports whether a body is a web page.
 pub(super) fn is_html(body: &[u8]) -> bool {
@@ -12,7 +12,7 @@ pub(super) fn is_html(body: &[u8]) -> bool {
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(text)
         .trim_ascii_start();
-    let begins = |tag: &[u8]| {
+    let starts_with_tag = |tag: &[u8]| {
         text.get(..tag.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(tag))
     };
@@ -24,25 +24,25 @@ pub(super) fn is_html(body: &[u8]) -> bool {
         b"<title",
     ]
     .into_iter()
-    .any(begins)
+    .any(starts_with_tag)
 }
 
 /// Returns the first visible words of a page, its title first, for a log: on one line, with all
 /// control characters escaped so that they cannot affect a terminal.
 pub(super) fn first_words(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body.get(..LOOKED_AT).unwrap_or(body));
+    let text = String::from_utf8_lossy(body.get(..MAX_EXAMINED_BYTES).unwrap_or(body));
     let mut words = String::new();
     let mut rest = &*text;
     while let Some((before, after)) = rest.split_once('<') {
         words.push_str(before);
         words.push(' ');
         // The content of these elements is not displayed.
-        let hidden = ["script", "style"].into_iter().find(|name| {
+        let hidden_tag = ["script", "style"].into_iter().find(|name| {
             after
                 .get(..name.len())
                 .is_some_and(|tag| tag.eq_ignore_ascii_case(name))
         });
-        let end = hidden.map_or(0, |name| {
+        let end = hidden_tag.map_or(0, |name| {
             after
                 .to_ascii_lowercase()
                 .find(&format!("</{name}"))
@@ -58,7 +58,7 @@ pub(super) fn first_words(body: &[u8]) -> String {
     words
         .join(" ")
         .chars()
-        .take(SHOWN)
+        .take(MAX_SHOWN_CHARS)
         .flat_map(char::escape_debug)
         .collect()
 }
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(first_words(page), "Sign in to Example \\u{1b}[2J");
         assert_eq!(first_words("<p>\u{202e}x".as_bytes()), "\\u{202e}x");
         assert_eq!(first_words(b"<p>a<script>never closed"), "a");
-        assert!(first_words("word ".repeat(1000).as_bytes()).len() <= SHOWN);
+        assert!(first_words("word ".repeat(1000).as_bytes()).len() <= MAX_SHOWN_CHARS);
     }
 }

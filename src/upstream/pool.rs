@@ -28,7 +28,7 @@ use tower_service::Service;
 
 /// How long an idle connection is kept. Node's and uvicorn's servers close theirs after 5 s: a call
 /// sent at the moment of that close is lost, and a `tools/call` must not be sent twice.
-const KEPT: Duration = Duration::from_secs(4);
+const MAX_IDLE: Duration = Duration::from_secs(4);
 /// Maximum number of idle connections.
 const IDLE_CONNECTIONS: usize = 128;
 /// Interval of HTTP/2 pings while a response is due.
@@ -52,7 +52,7 @@ pub(super) struct Pool {
 struct IdleConnections {
     connections: VecDeque<(Instant, Sender)>,
     /// Whether a task that closes expired connections is running.
-    swept: bool,
+    has_sweeper: bool,
 }
 
 /// The sending half of a connection.
@@ -130,21 +130,21 @@ impl Pool {
                 request
                     .headers_mut()
                     .insert(header::HOST, self.host.clone());
-                let sent = sender.try_send_request(request);
-                let used = PooledConnection {
+                let response_future = sender.try_send_request(request);
+                let connection = PooledConnection {
                     sender: Some(sender),
                     idle: self.idle.clone(),
                 };
-                let response = sent.await?;
+                let response = response_future.await?;
                 Ok(response.map(|incoming| ResponseBody {
                     incoming,
-                    _connection: Some(used),
+                    _connection: Some(connection),
                 }))
             }
             Sender::Http2(mut sender) => {
                 *request.uri_mut() = url.clone();
                 request.headers_mut().remove(header::HOST);
-                keep(&self.idle, Sender::Http2(sender.clone()));
+                put_back(&self.idle, Sender::Http2(sender.clone()));
                 let response = sender.try_send_request(request).await?;
                 Ok(response.map(|incoming| ResponseBody {
                     incoming,
@@ -166,7 +166,7 @@ impl Pool {
                 .keep_alive_interval(PING_INTERVAL)
                 .handshake(io)
                 .await?;
-            run(connection);
+            spawn_connection(connection);
             return Ok(Sender::Http2(sender));
         }
         match io {
@@ -187,15 +187,15 @@ async fn handshake(io: impl Read + Write + Unpin + Send + 'static) -> Result<Sen
         .max_buf_size(HEAD_BYTES)
         .handshake(io)
         .await?;
-    run(connection);
+    spawn_connection(connection);
     Ok(Sender::Http1(sender))
 }
 
 /// Runs a connection until it ends.
-fn run(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
+fn spawn_connection(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
     // An `async fn` would reserve space for the connection twice.
-    tokio::spawn(connection.map(|ended| {
-        if let Err(error) = ended {
+    tokio::spawn(connection.map(|result| {
+        if let Err(error) = result {
             tracing::debug!(%error, "a connection to a server ended early");
         }
     }));
@@ -221,7 +221,7 @@ impl IdleConnections {
         while self
             .connections
             .front()
-            .is_some_and(|(since, _)| since.elapsed() >= KEPT)
+            .is_some_and(|(since, _)| since.elapsed() >= MAX_IDLE)
         {
             self.connections.pop_front();
         }
@@ -229,33 +229,33 @@ impl IdleConnections {
 }
 
 /// Keeps a connection for the next request.
-fn keep(idle: &Arc<Mutex<IdleConnections>>, sender: Sender) {
+fn put_back(idle: &Arc<Mutex<IdleConnections>>, sender: Sender) {
     let mut state = lock(idle);
     if state.connections.len() >= IDLE_CONNECTIONS {
         state.connections.pop_front();
     }
     state.connections.push_back((Instant::now(), sender));
-    if !state.swept
+    if !state.has_sweeper
         && let Ok(runtime) = Handle::try_current()
     {
-        state.swept = true;
+        state.has_sweeper = true;
         runtime.spawn(sweep(Arc::downgrade(idle)));
     }
 }
 
 /// Closes connections as they expire, until none is left.
 async fn sweep(idle: Weak<Mutex<IdleConnections>>) {
-    let mut pause = KEPT;
+    let mut pause = MAX_IDLE;
     loop {
         tokio::time::sleep(pause).await;
         let Some(idle) = idle.upgrade() else { return };
         let mut state = lock(&idle);
         state.expire();
         let Some((since, _)) = state.connections.front() else {
-            state.swept = false;
+            state.has_sweeper = false;
             return;
         };
-        pause = KEPT.saturating_sub(since.elapsed());
+        pause = MAX_IDLE.saturating_sub(since.elapsed());
     }
 }
 
@@ -279,7 +279,7 @@ impl Drop for PooledConnection {
         // If the response was not read to its end, `hyper` closes the connection, and it is never
         // reused.
         if let Some(sender) = self.sender.take().filter(|sender| !sender.is_closed()) {
-            keep(&self.idle, Sender::Http1(sender));
+            put_back(&self.idle, Sender::Http1(sender));
         }
     }
 }

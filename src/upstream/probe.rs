@@ -21,7 +21,7 @@ use crate::protocol::{CallError, header as mcp};
 use crate::record::Redactor;
 
 /// Timeout for an answer.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of bytes of an answer that are read.
 const READ_BYTES: usize = 16 << 10;
 /// Maximum number of bytes of a page that are quoted.
@@ -44,7 +44,7 @@ pub(super) enum ProbeResult {
 }
 
 /// Probes a server over streamable HTTP.
-pub(super) async fn ask_http(client: &Client) -> ProbeResult {
+pub(super) async fn probe_http(client: &Client) -> ProbeResult {
     let mut headers = HeaderMap::new();
     headers.insert(
         header::ACCEPT,
@@ -53,10 +53,10 @@ pub(super) async fn ask_http(client: &Client) -> ProbeResult {
     headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
     headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
     let body = Bytes::from_static(PING);
-    ask(
+    send_probe(
         client,
         ClientRequest {
-            lasting: ReadDeadline::Call,
+            deadline: ReadDeadline::Call,
             method: Method::POST,
             url: &client.url,
             headers: &headers,
@@ -67,16 +67,16 @@ pub(super) async fn ask_http(client: &Client) -> ProbeResult {
 }
 
 /// Probes a server over HTTP+SSE.
-pub(super) async fn ask_sse(client: &Client) -> ProbeResult {
+pub(super) async fn probe_sse(client: &Client) -> ProbeResult {
     let headers = HeaderMap::from_iter([(
         header::ACCEPT,
         HeaderValue::from_static("text/event-stream"),
     )]);
     let body = Bytes::new();
-    ask(
+    send_probe(
         client,
         ClientRequest {
-            lasting: ReadDeadline::Stream,
+            deadline: ReadDeadline::Stream,
             method: Method::GET,
             url: &client.url,
             headers: &headers,
@@ -86,33 +86,35 @@ pub(super) async fn ask_sse(client: &Client) -> ProbeResult {
     .await
 }
 
-async fn ask(client: &Client, sent: ClientRequest<'_>) -> ProbeResult {
-    let posted = sent.method == Method::POST;
-    let asked = async {
-        let response = client.exchange(sent, None).await?;
+async fn send_probe(client: &Client, request: ClientRequest<'_>) -> ProbeResult {
+    let is_post = request.method == Method::POST;
+    let reply = async {
+        let response = client.exchange(request, None).await?;
         let (head, body) = response.into_parts();
-        let streams = head.status.is_success()
+        let is_stream = head.status.is_success()
             && ContentKind::from_headers(&head.headers) == ContentKind::Events;
         // A stream may send nothing for a long time.
-        let read = if streams {
+        let bytes = if is_stream {
             Bytes::new()
         } else {
-            body::beginning(body, READ_BYTES).await?
+            body::read_beginning(body, READ_BYTES).await?
         };
         Ok(ProbeReply {
             status: head.status,
             headers: head.headers,
-            body: read,
+            body: bytes,
         })
     };
-    match tokio::time::timeout(ANSWER, asked).await {
-        Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), posted, |text| client.holds(text)),
+    match tokio::time::timeout(ANSWER_TIMEOUT, reply).await {
+        Ok(Ok(answer)) => answer.judge(&client.peer.to_string(), is_post, |text| {
+            client.contains_secret(text)
+        }),
         Ok(Err(CallError::Connect(error))) => ProbeResult::Down(error.to_string()),
         Ok(Err(error)) => ProbeResult::Down(format!("{}: {error}", client.peer)),
         Err(_) => ProbeResult::Down(format!(
             "{} does not answer within {} s; check the server, and `url`",
             client.peer,
-            ANSWER.as_secs()
+            ANSWER_TIMEOUT.as_secs()
         )),
     }
 }
@@ -128,21 +130,21 @@ struct ProbeReply {
 impl ProbeReply {
     /// Evaluates an answer. `is_own` reports whether a text contains a secret of the gate, which a
     /// server may send back.
-    fn judge(&self, peer: &str, posted: bool, is_own: impl Fn(&str) -> bool) -> ProbeResult {
+    fn judge(&self, peer: &str, is_post: bool, is_own: impl Fn(&str) -> bool) -> ProbeResult {
         let status = self.status.as_u16();
         let kind = ContentKind::from_headers(&self.headers);
         if status == 401 {
             return ProbeResult::AuthRequired;
         }
-        let streams = self.status.is_success() && kind == ContentKind::Events;
+        let is_stream = self.status.is_success() && kind == ContentKind::Events;
         let gateway_fails = matches!(status, 502..=504);
-        if streams || (posted && !gateway_fails && self.is_rpc()) {
+        if is_stream || (is_post && !gateway_fails && self.is_rpc()) {
             return ProbeResult::Answers;
         }
         let text = String::from_utf8_lossy(&self.body);
         let is_page = is_page(&text);
         let words = excerpt(&text, is_page, is_own);
-        let said = if words.is_empty() {
+        let quote = if words.is_empty() {
             String::new()
         } else {
             format!(", \"{words}\"")
@@ -150,7 +152,7 @@ impl ProbeReply {
         let lower = text.to_ascii_lowercase();
         if lower.contains("http request") && lower.contains("https") {
             return ProbeResult::Down(format!(
-                "{peer} expects TLS ({status}{said}); write `https://` in `url`"
+                "{peer} expects TLS ({status}{quote}); write `https://` in `url`"
             ));
         }
         if self.status.is_redirection() {
@@ -164,26 +166,26 @@ impl ProbeReply {
         if is_page {
             let fix = "correct the path in `url`: MCP endpoints often end in `/mcp`, those of HTTP+SSE in `/sse`";
             return ProbeResult::Down(format!(
-                "{peer} answers with a web page, not MCP ({status}{said}); {fix}"
+                "{peer} answers with a web page, not MCP ({status}{quote}); {fix}"
             ));
         }
         match status {
             // Servers refuse a session in plain text like this.
             400 | 404 if lower.contains("session") => ProbeResult::Answers,
-            405 if posted => ProbeResult::Down(format!(
-                "{peer} takes no POST at this path ({status}{said}); correct the path in `url`, or use `sse` for a server of HTTP+SSE"
+            405 if is_post => ProbeResult::Down(format!(
+                "{peer} takes no POST at this path ({status}{quote}); correct the path in `url`, or use `sse` for a server of HTTP+SSE"
             )),
             404 => ProbeResult::Unclear(format!(
-                "{peer} has nothing at this path ({status}{said}); correct the path in `url`"
+                "{peer} has nothing at this path ({status}{quote}); correct the path in `url`"
             )),
             502..=504 => ProbeResult::Down(format!(
-                "{peer} is a proxy that cannot reach its server ({status}{said}); check the server"
+                "{peer} is a proxy that cannot reach its server ({status}{quote}); check the server"
             )),
             400..=599 => ProbeResult::Unclear(format!(
-                "{peer} refuses requests ({status}{said}); check `url` and the server's log"
+                "{peer} refuses requests ({status}{quote}); check `url` and the server's log"
             )),
             _ => ProbeResult::Down(format!(
-                "{peer} answers, but not in MCP ({status}{said}); check that `url` is its MCP endpoint"
+                "{peer} answers, but not in MCP ({status}{quote}); check that `url` is its MCP endpoint"
             )),
         }
     }
@@ -204,24 +206,24 @@ impl ProbeReply {
 
     /// Returns the target of a redirect, without its query, which may contain a key.
     fn location(&self) -> Option<String> {
-        let to: Uri = self
+        let target: Uri = self
             .headers
             .get(header::LOCATION)?
             .to_str()
             .ok()?
             .parse()
             .ok()?;
-        let origin = to
+        let origin = target
             .authority()
-            .map(|host| format!("{}://{host}", to.scheme_str().unwrap_or("https")));
-        let path = to.path();
-        let to = format!(
+            .map(|host| format!("{}://{host}", target.scheme_str().unwrap_or("https")));
+        let path = target.path();
+        let text = format!(
             "`{}{path}`",
             origin
                 .filter(|origin| !origin.contains('@'))
                 .unwrap_or_default()
         );
-        (to.len() <= 200).then_some(to)
+        (text.len() <= 200).then_some(text)
     }
 }
 
@@ -273,7 +275,7 @@ fn title(text: &str) -> Option<&str> {
 }
 
 /// Checks whether a program of this name can be started, with the lookup that the system uses.
-pub(super) fn look_for(program: &str) -> ProbeResult {
+pub(super) fn probe_program(program: &str) -> ProbeResult {
     if is_executable(program) {
         return ProbeResult::Answers;
     }
@@ -282,24 +284,25 @@ pub(super) fn look_for(program: &str) -> ProbeResult {
     } else {
         "install it, or write its full path in `command`"
     };
-    let place = if program.contains('/') {
+    let problem = if program.contains('/') {
         "is not there or is not executable"
     } else {
         "is not on the gate's PATH"
     };
-    ProbeResult::Down(format!("the program `{program}` {place}; {fix}"))
+    ProbeResult::Down(format!("the program `{program}` {problem}; {fix}"))
 }
 
 fn is_executable(program: &str) -> bool {
-    let runs = |path: &Path| {
+    let is_runnable = |path: &Path| {
         path.metadata()
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     if program.contains('/') {
-        return runs(Path::new(program));
+        return is_runnable(Path::new(program));
     }
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| runs(&folder.join(program))))
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| is_runnable(&folder.join(program)))
+    })
 }
 
 #[cfg(test)]

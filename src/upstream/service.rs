@@ -16,15 +16,15 @@ use crate::protocol::CallError;
 /// A service reached over HTTP, with limits on concurrent requests and on the length of an answer.
 pub struct Service {
     client: Client,
-    places: Semaphore,
-    answer: ReadLimits,
+    permits: Semaphore,
+    limits: ReadLimits,
 }
 
 /// Why a service gave no answer. Contains nothing of its URL, which may hold a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceError {
     /// It did not arrive in time.
-    Late,
+    TimedOut,
     /// No request slot was free, or the service is overloaded: status 429 or 5xx.
     Busy,
     /// It could not be reached, or the connection broke off.
@@ -41,31 +41,31 @@ impl Service {
     /// Fails if a URL, header or TLS file cannot be used, with a message for the config's user.
     pub fn new(
         transport: &HttpTransport,
-        at_once: usize,
+        max_concurrent: usize,
         answer_bytes: usize,
     ) -> Result<Self, String> {
-        let answer = ReadLimits {
+        let limits = ReadLimits {
             message_bytes: answer_bytes,
             ..ReadLimits::default()
         };
         Ok(Self {
             client: Client::new(transport, None)?,
-            places: Semaphore::new(at_once),
-            answer,
+            permits: Semaphore::new(max_concurrent),
+            limits,
         })
     }
 
-    /// Sends a request, and returns the answer's body if it arrives `within` this time, of which
+    /// Sends a request, and returns the answer's body if it arrives within `timeout`, of which
     /// half may be spent waiting for a request slot.
     ///
     /// # Errors
     /// The reason why there is no answer.
-    pub async fn ask(&self, body: Bytes, within: Duration) -> Result<Bytes, ServiceError> {
-        let deadline = tokio::time::Instant::now() + within;
-        let place = tokio::time::timeout(within / 2, self.places.acquire()).await;
-        let _place = place.ok().and_then(Result::ok).ok_or(ServiceError::Busy)?;
-        let answer = tokio::time::timeout_at(deadline, self.exchange(body, within)).await;
-        answer.unwrap_or(Err(ServiceError::Late))
+    pub async fn ask(&self, body: Bytes, timeout: Duration) -> Result<Bytes, ServiceError> {
+        let deadline = tokio::time::Instant::now() + timeout;
+        let permit = tokio::time::timeout(timeout / 2, self.permits.acquire()).await;
+        let _permit = permit.ok().and_then(Result::ok).ok_or(ServiceError::Busy)?;
+        let answer = tokio::time::timeout_at(deadline, self.exchange(body, timeout)).await;
+        answer.unwrap_or(Err(ServiceError::TimedOut))
     }
 
     /// Sends a body that needs no answer: any success status is accepted. Returns
@@ -73,10 +73,10 @@ impl Service {
     ///
     /// # Errors
     /// The reason why it was not accepted.
-    pub async fn send(&self, body: Bytes, within: Duration) -> Result<(), ServiceError> {
-        let status = tokio::time::timeout(within, self.request(body))
+    pub async fn send(&self, body: Bytes, timeout: Duration) -> Result<(), ServiceError> {
+        let status = tokio::time::timeout(timeout, self.request(body))
             .await
-            .map_err(|_| ServiceError::Late)??
+            .map_err(|_| ServiceError::TimedOut)??
             .status();
         match status {
             status if status.is_success() => Ok(()),
@@ -86,12 +86,12 @@ impl Service {
         }
     }
 
-    async fn exchange(&self, body: Bytes, within: Duration) -> Result<Bytes, ServiceError> {
+    async fn exchange(&self, body: Bytes, timeout: Duration) -> Result<Bytes, ServiceError> {
         let response = self.request(body).await?;
         if response.status() != StatusCode::OK {
             return Err(ServiceError::Unusable);
         }
-        body::whole(response.into_body(), &self.answer, within)
+        body::read_whole(response.into_body(), &self.limits, timeout)
             .await
             .map_err(service_error)
     }
@@ -101,7 +101,7 @@ impl Service {
         let headers =
             HeaderMap::from_iter([(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)]);
         let request = ClientRequest {
-            lasting: ReadDeadline::Call,
+            deadline: ReadDeadline::Call,
             method: Method::POST,
             url: &self.client.url,
             headers: &headers,
@@ -114,7 +114,7 @@ impl Service {
 fn service_error(error: CallError) -> ServiceError {
     match error {
         CallError::Connect(_) => ServiceError::Unreachable,
-        CallError::Silent(_) => ServiceError::Late,
+        CallError::Silent(_) => ServiceError::TimedOut,
         _ => ServiceError::Unusable,
     }
 }

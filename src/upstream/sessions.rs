@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::body::MaxSilence;
 use super::channel::Channel;
 use super::end::ChannelEnd;
-use super::http::{empty, initializes};
+use super::http::{empty_reply, is_initialize};
 use super::in_flight_call::{InFlightCall, OpenedReply};
 use crate::config::{Limits, UpstreamConfig};
 use crate::message::{Message, ParseError};
@@ -33,7 +33,7 @@ pub(super) trait ServerLink: Send + Sync {
         time: Duration,
     ) -> impl Future<Output = Result<(), CallError>> + Send;
     /// Lets a dropped ticket send `notifications/cancelled`, if the transport can.
-    fn arm(&self, ticket: &mut InFlightCall);
+    fn enable_cancellation(&self, ticket: &mut InFlightCall);
     /// Returns the error of a call that began at `_began`, with what the transport knows about its
     /// cause.
     fn explain(&self, error: CallError, _began: Instant) -> CallError {
@@ -45,7 +45,7 @@ pub(super) trait ServerLink: Send + Sync {
 
 /// How long the session of a process that ended is remembered, so that its agent learns why it is
 /// over.
-const REMEMBERED: Duration = Duration::from_secs(600);
+const ENDED_SESSION_LIFETIME: Duration = Duration::from_secs(600);
 
 /// Timeouts for answers.
 #[derive(Clone, Copy)]
@@ -64,8 +64,8 @@ impl Timeouts {
         }
     }
 
-    fn first(&self, message: &Message) -> Duration {
-        if initializes(message) {
+    fn timeout_for(&self, message: &Message) -> Duration {
+        if is_initialize(message) {
             self.initialize
         } else {
             self.request
@@ -75,39 +75,41 @@ impl Timeouts {
 
 /// Sends a call's requests over a link and waits for the first message of the answer. Returns
 /// `None` if their ids are already in flight there.
-pub(super) async fn ask<L: ServerLink>(
+pub(super) async fn request_reply<L: ServerLink>(
     link: &L,
     message: &Message,
-    patience: &Timeouts,
+    timeouts: &Timeouts,
 ) -> Result<Option<OpenedReply>, CallError> {
     match link.channel().register(message)? {
-        Some(ticket) => asked(link, ticket, message, patience).await.map(Some),
+        Some(ticket) => send_registered(link, ticket, message, timeouts)
+            .await
+            .map(Some),
         None => Ok(None),
     }
 }
 
-/// Like [`ask`], with a ticket that has already been registered.
-pub(super) async fn asked<L: ServerLink>(
+/// Like [`request_reply`], with a ticket that has already been registered.
+pub(super) async fn send_registered<L: ServerLink>(
     link: &L,
     mut ticket: InFlightCall,
     message: &Message,
-    patience: &Timeouts,
+    timeouts: &Timeouts,
 ) -> Result<OpenedReply, CallError> {
     let began = Instant::now();
-    let first = patience.first(message);
-    let gap = if ticket.subscribes {
-        MaxSilence::Idle(patience.idle)
+    let timeout = timeouts.timeout_for(message);
+    let gap = if ticket.is_subscription {
+        MaxSilence::Idle(timeouts.idle)
     } else {
-        MaxSilence::Answer(patience.request, patience.idle)
+        MaxSilence::Answer(timeouts.request, timeouts.idle)
     };
     // `initialize` must not be cancelled (2025-11-25, Cancellation).
-    if !initializes(message) {
-        link.arm(&mut ticket);
+    if !is_initialize(message) {
+        link.enable_cancellation(&mut ticket);
     }
     // An answer may arrive before the server has confirmed that it received the request.
     let opened = match select(
-        pin!(link.send(message, first)),
-        pin!(ticket.reply(first, gap)),
+        pin!(link.send(message, timeout)),
+        pin!(ticket.reply(timeout, gap)),
     )
     .await
     {
@@ -135,9 +137,9 @@ pub(super) fn or_cancelled(outcome: Result<Reply, CallError>) -> Result<Reply, C
 
 /// The sessions of one upstream.
 pub(super) struct Sessions<L> {
-    held: Mutex<HashMap<SessionId, SessionSlot<L>>>,
-    most: usize,
-    patience: Timeouts,
+    slots: Mutex<HashMap<SessionId, SessionSlot<L>>>,
+    limit: usize,
+    timeouts: Timeouts,
 }
 
 struct SessionSlot<L> {
@@ -147,28 +149,28 @@ struct SessionSlot<L> {
 
 impl<L: ServerLink> SessionSlot<L> {
     fn is_open(&self) -> bool {
-        self.link.channel().ended().is_none()
+        self.link.channel().end_reason().is_none()
     }
 }
 
 impl<L: ServerLink> Sessions<L> {
-    pub(super) fn new(most: usize, patience: Timeouts) -> Self {
+    pub(super) fn new(limit: usize, timeouts: Timeouts) -> Self {
         Self {
-            held: Mutex::default(),
-            most,
-            patience,
+            slots: Mutex::default(),
+            limit,
+            timeouts,
         }
     }
 
     /// Sends a legacy call. `connect` creates a new link for a new session.
-    pub(super) async fn carry(
+    pub(super) async fn dispatch(
         &self,
         call: &Call,
         connect: impl Future<Output = Result<Arc<L>, CallError>> + Send,
     ) -> Result<Reply, CallError> {
         let context = &call.context;
-        match (&call.ask, &context.session) {
-            (CallKind::Send(message), None) if initializes(message) && !message.is_batch() => {
+        match (&call.kind, &context.session) {
+            (CallKind::Send(message), None) if is_initialize(message) && !message.is_batch() => {
                 self.open(context, connect.await?, message).await
             }
             (CallKind::Send(_), None) => Err(CallError::UnknownSession),
@@ -179,34 +181,35 @@ impl<L: ServerLink> Sessions<L> {
                     .iter()
                     .any(|envelope| envelope.is_request())
                 {
-                    let opened = ask(&*link, message, &self.patience).await?;
-                    let taken = CallError::BadMessage(ParseError::NotRpc(
+                    let opened = request_reply(&*link, message, &self.timeouts).await?;
+                    let id_in_use = CallError::BadMessage(ParseError::NotRpc(
                         "its id is that of a request still in flight",
                     ));
-                    return opened.map(|opened| opened.reply).ok_or(taken);
+                    return opened.map(|opened| opened.reply).ok_or(id_in_use);
                 }
                 link.channel().touch();
-                link.send(message, self.patience.request).await?;
-                let cancelled = message
+                link.send(message, self.timeouts.request).await?;
+                let cancellations = message
                     .envelopes()
                     .iter()
                     .filter(|envelope| envelope.method() == Some("notifications/cancelled"));
-                let ids = cancelled.filter_map(|envelope| message.body(envelope)?.get("requestId"));
+                let ids =
+                    cancellations.filter_map(|envelope| message.body(envelope)?.get("requestId"));
                 ids.for_each(|id| link.channel().cancel(id));
-                Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
+                Ok(empty_reply(StatusCode::ACCEPTED, HeaderMap::new()))
             }
             (CallKind::Listen, Some(session)) => {
                 let link = self.find(context, session)?;
                 Ok(link
                     .channel()
                     .listen()?
-                    .reply(MaxSilence::Idle(self.patience.idle)))
+                    .reply(MaxSilence::Idle(self.timeouts.idle)))
             }
             (CallKind::Close, Some(session)) => {
                 let link = self.find(context, session)?;
-                self.held.lock().remove(session);
+                self.slots.lock().remove(session);
                 link.close();
-                Ok(empty(StatusCode::NO_CONTENT, HeaderMap::new()))
+                Ok(empty_reply(StatusCode::NO_CONTENT, HeaderMap::new()))
             }
             (CallKind::Listen | CallKind::Close, None) => Err(CallError::NotOffered),
         }
@@ -218,8 +221,11 @@ impl<L: ServerLink> Sessions<L> {
         link: Arc<L>,
         message: &Message,
     ) -> Result<Reply, CallError> {
-        let opened = ask(&*link, message, &self.patience).await;
-        let OpenedReply { mut reply, refused } = match opened {
+        let opened = request_reply(&*link, message, &self.timeouts).await;
+        let OpenedReply {
+            mut reply,
+            is_error,
+        } = match opened {
             Ok(Some(opened)) => opened,
             Ok(None) => return Err(CallError::BadReply("a new session is busy")),
             Err(error) => {
@@ -227,7 +233,7 @@ impl<L: ServerLink> Sessions<L> {
                 return Err(error);
             }
         };
-        if refused {
+        if is_error {
             link.close();
             return Ok(reply);
         }
@@ -235,16 +241,18 @@ impl<L: ServerLink> Sessions<L> {
         let Some(session) = SessionId::new(&id) else {
             return Err(CallError::UnknownSession);
         };
-        let mut held = self.held.lock();
-        held.retain(|_, held| held.is_open() || held.link.channel().unused() < REMEMBERED);
-        if held.len() >= self.most {
-            held.retain(|_, held| held.is_open());
+        let mut slots = self.slots.lock();
+        slots.retain(|_, held| {
+            held.is_open() || held.link.channel().idle_time() < ENDED_SESSION_LIFETIME
+        });
+        if slots.len() >= self.limit {
+            slots.retain(|_, held| held.is_open());
         }
-        if held.len() >= self.most {
+        if slots.len() >= self.limit {
             link.close();
             return Err(CallError::Limit("sessions"));
         }
-        held.insert(
+        slots.insert(
             session,
             SessionSlot {
                 holder: context.holder(),
@@ -257,31 +265,32 @@ impl<L: ServerLink> Sessions<L> {
         Ok(reply)
     }
 
-    /// Closes the least recently used of an agent's sessions, if it has been unused for `abandoned`
+    /// Closes the least recently used of an agent's sessions, if it has been unused for `min_idle`
     /// at least. Reports whether there was one.
-    pub(super) fn retire(&self, holder: &Holder, abandoned: Duration) -> bool {
-        let mut held = self.held.lock();
-        let own = held
+    pub(super) fn retire(&self, holder: &Holder, min_idle: Duration) -> bool {
+        let mut slots = self.slots.lock();
+        let open_slots = slots
             .iter()
-            .filter(|(_, held)| held.holder == *holder && held.is_open());
-        let unused = own.map(|(session, held)| (held.link.channel().unused(), session.clone()));
+            .filter(|(_, slot)| slot.holder == *holder && slot.is_open());
+        let unused =
+            open_slots.map(|(session, slot)| (slot.link.channel().idle_time(), session.clone()));
         let oldest = unused
-            .filter(|(unused, _)| *unused >= abandoned)
+            .filter(|(unused, _)| *unused >= min_idle)
             .max_by_key(|(unused, _)| *unused);
-        let retired = oldest.and_then(|(_, session)| held.remove(&session));
-        if let Some(held) = &retired {
-            held.link.close();
+        let removed = oldest.and_then(|(_, session)| slots.remove(&session));
+        if let Some(slot) = &removed {
+            slot.link.close();
         }
-        retired.is_some()
+        removed.is_some()
     }
 
     fn find(&self, context: &Context, session: &SessionId) -> Result<Arc<L>, CallError> {
-        let mut held = self.held.lock();
-        let found = held
+        let mut slots = self.slots.lock();
+        let found = slots
             .get(session)
-            .filter(|held| context.is_of(&held.holder))
+            .filter(|slot| context.belongs_to(&slot.holder))
             .ok_or(CallError::UnknownSession)?;
-        match found.link.channel().ended() {
+        match found.link.channel().end_reason() {
             None => Ok(found.link.clone()),
             Some(ChannelEnd::Process(fault)) => {
                 let kind = ProcessFaultKind::SessionEnded;
@@ -291,7 +300,7 @@ impl<L: ServerLink> Sessions<L> {
                 })))
             }
             Some(_) => {
-                held.remove(session);
+                slots.remove(session);
                 Err(CallError::UnknownSession)
             }
         }

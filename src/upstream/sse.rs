@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::body::{self, EventStream, Timer, within};
+use super::body::{self, EventStream, Timer, with_timeout};
 use super::channel::Channel;
 use super::client::{Client, ClientRequest, ReadDeadline};
 use super::end::ChannelEnd;
@@ -32,9 +32,9 @@ pub(super) struct Sse {
     client: Arc<Client>,
     name: UpstreamName,
     limits: Limits,
-    patience: Timeouts,
+    timeouts: Timeouts,
     sessions: Sessions<Stream>,
-    pulse: HealthTracker,
+    health_tracker: HealthTracker,
     closing: watch::Sender<bool>,
     in_flight: Arc<InFlight>,
 }
@@ -49,14 +49,14 @@ impl Sse {
         config: &UpstreamConfig,
         limits: &Limits,
     ) -> Result<Self, String> {
-        let patience = Timeouts::new(config, limits);
+        let timeouts = Timeouts::new(config, limits);
         Ok(Self {
             client: Arc::new(Client::new(transport, login)?),
             name,
             limits: limits.clone(),
-            patience,
-            sessions: Sessions::new(limits.sessions, patience),
-            pulse: HealthTracker::default(),
+            timeouts,
+            sessions: Sessions::new(limits.sessions, timeouts),
+            health_tracker: HealthTracker::default(),
             closing: watch::Sender::new(false),
             in_flight: InFlight::unlimited(),
         })
@@ -74,17 +74,19 @@ impl Sse {
             return Err(CallError::NotOffered);
         }
         or_cancelled(
-            self.pulse
-                .felt(self.sessions.carry(call, self.connect(call)).await),
+            self.health_tracker
+                .record_outcome(self.sessions.dispatch(call, self.connect(call)).await),
         )
     }
 
     pub(super) async fn health(&self) -> Health {
-        self.pulse.health(probe::ask_sse(&self.client)).await
+        self.health_tracker
+            .health(probe::probe_sse(&self.client))
+            .await
     }
 
     pub(super) fn last_health(&self) -> Option<Health> {
-        self.pulse.last()
+        self.health_tracker.last_known()
     }
 
     /// Ends all streams.
@@ -102,7 +104,7 @@ impl Sse {
             header::ACCEPT,
             HeaderValue::from_static("text/event-stream"),
         );
-        let (events, endpoint) = self.begin(&headers, &call.context).await?;
+        let (events, endpoint) = self.open_stream(&headers, &call.context).await?;
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         let channel = Channel::new(Era::Legacy, self.name.clone(), &self.limits);
         let (stop, stopping) = watch::channel(false);
@@ -130,14 +132,14 @@ impl Sse {
     }
 
     /// Opens the stream and waits for the event that names the endpoint.
-    async fn begin(
+    async fn open_stream(
         &self,
         headers: &HeaderMap,
         context: &Context,
     ) -> Result<(EventStream, Uri), CallError> {
-        let time = self.patience.initialize;
-        let sent = ClientRequest {
-            lasting: ReadDeadline::Stream,
+        let time = self.timeouts.initialize;
+        let request = ClientRequest {
+            deadline: ReadDeadline::Stream,
             method: Method::GET,
             url: &self.client.url,
             headers,
@@ -145,19 +147,25 @@ impl Sse {
         };
         let sleep = pin!(sleep(time));
         let mut timer = Timer::new(sleep);
-        let response = self.client.send_as(context, sent, time, &mut timer).await?;
+        let response = self
+            .client
+            .send_as(context, request, time, &mut timer)
+            .await?;
         if response.status() != StatusCode::OK
             || ContentKind::from_headers(response.headers()) != ContentKind::Events
         {
             return Err(CallError::BadReply("its URL gives no event stream"));
         }
         let reservation = self.in_flight.reservation(&context.agent);
-        let events =
-            EventStream::new(response.into_body(), self.limits.read.clone()).reserved(reservation);
-        within(time, self.endpoint(events)).await
+        let events = EventStream::new(response.into_body(), self.limits.read.clone())
+            .with_reservation(reservation);
+        with_timeout(time, self.read_endpoint(events)).await
     }
 
-    async fn endpoint(&self, mut events: EventStream) -> Result<(EventStream, Uri), CallError> {
+    async fn read_endpoint(
+        &self,
+        mut events: EventStream,
+    ) -> Result<(EventStream, Uri), CallError> {
         while let Some(event) = events.next().await? {
             if let (Some(b"endpoint"), Some(data)) = (event.fields.name.as_deref(), event.data) {
                 let reference = std::str::from_utf8(&data).unwrap_or_default();
@@ -201,16 +209,16 @@ impl ServerLink for Stream {
     async fn send(&self, message: &Message, time: Duration) -> Result<(), CallError> {
         let post = self.post.clone();
         let bytes = message.bytes().clone();
-        let sent = tokio::spawn(async move { post.send(bytes, time).await }).await;
-        let sent = sent.unwrap_or(Err(CallError::BadReply("sending was interrupted")));
-        if matches!(sent, Err(CallError::UnknownSession)) {
+        let outcome = tokio::spawn(async move { post.send(bytes, time).await }).await;
+        let outcome = outcome.unwrap_or(Err(CallError::BadReply("sending was interrupted")));
+        if matches!(outcome, Err(CallError::UnknownSession)) {
             self.close();
         }
-        sent
+        outcome
     }
 
     /// Only modern calls are cancelled, and this transport has none.
-    fn arm(&self, _: &mut InFlightCall) {}
+    fn enable_cancellation(&self, _: &mut InFlightCall) {}
 
     fn close(&self) {
         self.channel.end(ChannelEnd::Closed);
@@ -220,8 +228,8 @@ impl ServerLink for Stream {
 
 impl Post {
     async fn send(&self, message: Bytes, time: Duration) -> Result<(), CallError> {
-        let sent = ClientRequest {
-            lasting: ReadDeadline::Call,
+        let request = ClientRequest {
+            deadline: ReadDeadline::Call,
             method: Method::POST,
             url: &self.endpoint,
             headers: &self.headers,
@@ -231,11 +239,11 @@ impl Post {
         let mut timer = Timer::new(sleep);
         let response = self
             .client
-            .send_as(&self.context, sent, time, &mut timer)
+            .send_as(&self.context, request, time, &mut timer)
             .await?;
         let status = response.status();
         // Reading the body, which carries no information, lets the connection be reused.
-        let read = body::whole(response.into_body(), &self.limits, time).await;
+        let read = body::read_whole(response.into_body(), &self.limits, time).await;
         tracing::trace!(%status, whole = read.is_ok(), "a message was posted");
         match status {
             status if status.is_success() => Ok(()),
@@ -266,16 +274,20 @@ impl Reader {
             mut closing,
         } = self;
         let end = tokio::select! {
-            end = read(&mut events, &channel, message_bytes) => end,
+            end = read_events(&mut events, &channel, message_bytes) => end,
             _ = stopping.wait_for(|stop| *stop) => ChannelEnd::Closed,
             _ = closing.wait_for(|closing| *closing) => ChannelEnd::Gone("the gateway is shutting down".into()),
-            () = channel.unused_for(idle) => ChannelEnd::Gone("the session was idle".into()),
+            () = channel.wait_until_idle(idle) => ChannelEnd::Gone("the session was idle".into()),
         };
         channel.end(end);
     }
 }
 
-async fn read(events: &mut EventStream, channel: &Channel, message_bytes: usize) -> ChannelEnd {
+async fn read_events(
+    events: &mut EventStream,
+    channel: &Channel,
+    message_bytes: usize,
+) -> ChannelEnd {
     loop {
         match events.next().await {
             Ok(Some(event)) => {

@@ -12,10 +12,10 @@ use tokio::sync::{Semaphore, watch};
 use super::channel::Channel;
 use super::child::{Child, ChildExit, ChildSpec};
 use super::health::{Health, HealthTracker};
-use super::http::empty;
+use super::http::empty_reply;
 use super::in_flight_call::InFlightCall;
 use super::probe::{self, ProbeResult};
-use super::sessions::{ServerLink, Sessions, Timeouts, asked, or_cancelled};
+use super::sessions::{ServerLink, Sessions, Timeouts, or_cancelled, send_registered};
 use crate::config::{Limits, StdioTransport, UpstreamConfig};
 use crate::message::Message;
 use crate::protocol::{
@@ -26,19 +26,19 @@ use crate::protocol::{
 /// each agent, and another one if ids or progress tokens would collide.
 pub(super) struct Stdio {
     spec: ChildSpec,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     sessions: Sessions<Child>,
     pools: Mutex<HashMap<Holder, Vec<Arc<Child>>>>,
-    patience: Timeouts,
-    abandoned: Duration,
+    timeouts: Timeouts,
+    abandoned_after: Duration,
     closing: watch::Sender<bool>,
-    past: Arc<SpawnHistory>,
+    history: Arc<SpawnHistory>,
 }
 
 /// Facts about earlier children that matter for later ones.
 #[derive(Default)]
 struct SpawnHistory {
-    pulse: HealthTracker,
+    health_tracker: HealthTracker,
     crashes: Mutex<HashMap<Holder, CrashBackoff>>,
 }
 
@@ -57,7 +57,7 @@ const MODERN_IDLE: Duration = Duration::from_secs(600);
 /// no place is left.
 const ABANDONED: Duration = Duration::from_secs(60);
 /// Number of agents (each with each of its users) above which those without a child are forgotten.
-const HOLDERS: usize = 4096;
+const MAX_HOLDERS: usize = 4096;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -73,7 +73,7 @@ impl Stdio {
         if transport.program().is_empty() {
             return Err("`command` names no program".into());
         }
-        let patience = Timeouts::new(config, limits);
+        let timeouts = Timeouts::new(config, limits);
         Ok(Self {
             spec: ChildSpec {
                 upstream: name,
@@ -81,13 +81,13 @@ impl Stdio {
                 limits: limits.clone(),
                 output: Arc::default(),
             },
-            places: Arc::new(Semaphore::new(limits.children_per_upstream)),
-            sessions: Sessions::new(limits.sessions, patience),
+            permits: Arc::new(Semaphore::new(limits.children_per_upstream)),
+            sessions: Sessions::new(limits.sessions, timeouts),
             pools: Mutex::default(),
-            patience,
-            abandoned: ABANDONED,
+            timeouts,
+            abandoned_after: ABANDONED,
             closing: watch::Sender::new(false),
-            past: Arc::default(),
+            history: Arc::default(),
         })
     }
 
@@ -97,25 +97,25 @@ impl Stdio {
         let outcome = match call.context.era {
             Era::Legacy => {
                 self.sessions
-                    .carry(call, self.connect(&call.context.holder(), Era::Legacy))
+                    .dispatch(call, self.connect(&call.context.holder(), Era::Legacy))
                     .await
             }
-            Era::Modern => self.modern(call).await,
+            Era::Modern => self.call_modern(call).await,
         };
         if outcome.is_ok() {
-            self.past.crashes.lock().remove(&call.context.holder());
+            self.history.crashes.lock().remove(&call.context.holder());
         }
         if let Err(error @ CallError::Silent(_)) = &outcome {
             // A process cannot be probed on the side.
-            self.past.pulse.down(error.to_string());
+            self.history.health_tracker.record_down(error.to_string());
         }
-        or_cancelled(self.past.pulse.felt(outcome))
+        or_cancelled(self.history.health_tracker.record_outcome(outcome))
     }
 
     /// Returns the state of the last child; before the first one, whether its program exists.
     pub(super) fn health(&self) -> Health {
-        self.past.pulse.last().unwrap_or_else(|| {
-            match probe::look_for(self.spec.transport.program()) {
+        self.history.health_tracker.last_known().unwrap_or_else(|| {
+            match probe::probe_program(self.spec.transport.program()) {
                 ProbeResult::Down(reason) => Health::Down(reason),
                 _ => Health::Up,
             }
@@ -124,7 +124,7 @@ impl Stdio {
 
     /// Returns the last lines that the processes printed outside the protocol.
     pub(super) fn output(&self) -> ProcessOutput {
-        self.spec.output.kept()
+        self.spec.output.process_output()
     }
 
     /// Ends all children and waits until they are gone: at most three times the grace period of
@@ -132,11 +132,11 @@ impl Stdio {
     pub(super) async fn shutdown(&self) {
         self.closing.send_replace(true);
         let all = u32::try_from(self.spec.limits.children_per_upstream).unwrap_or(u32::MAX);
-        drop(self.places.acquire_many(all).await);
+        drop(self.permits.acquire_many(all).await);
     }
 
-    async fn modern(&self, call: &Call) -> Result<Reply, CallError> {
-        let CallKind::Send(message) = &call.ask else {
+    async fn call_modern(&self, call: &Call) -> Result<Reply, CallError> {
+        let CallKind::Send(message) = &call.kind else {
             return Err(CallError::NotOffered);
         };
         let holder = &call.context.holder();
@@ -148,8 +148,10 @@ impl Stdio {
             return self.notify(holder, message).await;
         }
         self.pause(holder).await?;
-        let (child, ticket) = self.seat(holder, message)?;
-        Ok(asked(&*child, ticket, message, &self.patience).await?.reply)
+        let (child, ticket) = self.assign_child(holder, message)?;
+        Ok(send_registered(&*child, ticket, message, &self.timeouts)
+            .await?
+            .reply)
     }
 
     /// Sends a notification to the child that works on the request it names, otherwise to the
@@ -164,30 +166,30 @@ impl Stdio {
             let pool = pools.get(holder).map(Vec::as_slice).unwrap_or_default();
             let concerned = pool
                 .iter()
-                .find(|child| request.is_some_and(|id| child.channel().holds(id)));
+                .find(|child| request.is_some_and(|id| child.channel().has_request(id)));
             concerned
-                .or_else(|| pool.iter().find(|child| alive(child.channel())))
+                .or_else(|| pool.iter().find(|child| is_alive(child.channel())))
                 .cloned()
         };
         if let Some(child) = child {
-            child.send(message, self.patience.request).await?;
+            child.send(message, self.timeouts.request).await?;
         }
-        Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
+        Ok(empty_reply(StatusCode::ACCEPTED, HeaderMap::new()))
     }
 
     /// Finds the agent's first child on which the call's ids are free, or starts one. The pool
     /// stays locked meanwhile, so that two concurrent calls do not start two.
-    fn seat(
+    fn assign_child(
         &self,
         holder: &Holder,
         message: &Message,
     ) -> Result<(Arc<Child>, InFlightCall), CallError> {
         let mut pools = self.pools.lock();
-        if pools.len() >= HOLDERS {
-            pools.retain(|_, pool| pool.iter().any(|child| alive(child.channel())));
+        if pools.len() >= MAX_HOLDERS {
+            pools.retain(|_, pool| pool.iter().any(|child| is_alive(child.channel())));
         }
         let pool = pools.entry(holder.clone()).or_default();
-        pool.retain(|child| alive(child.channel()));
+        pool.retain(|child| is_alive(child.channel()));
         for child in pool.iter() {
             // A child that has just ended is skipped.
             if let Ok(Some(ticket)) = child.channel().register(message) {
@@ -205,10 +207,12 @@ impl Stdio {
 
     async fn connect(&self, holder: &Holder, era: Era) -> Result<Arc<Child>, CallError> {
         self.pause(holder).await?;
-        if self.places.available_permits() == 0 && self.sessions.retire(holder, self.abandoned) {
+        if self.permits.available_permits() == 0
+            && self.sessions.retire(holder, self.abandoned_after)
+        {
             tracing::warn!(upstream = %self.spec.upstream, agent = %holder.agent, limit = "children_per_upstream", "an unused session was ended");
             // The next step checks whether its place was freed in time.
-            drop(tokio::time::timeout(self.patience.initialize, self.places.acquire()).await);
+            drop(tokio::time::timeout(self.timeouts.initialize, self.permits.acquire()).await);
         }
         self.start(holder, era)
     }
@@ -216,20 +220,20 @@ impl Stdio {
     /// Waits for the backoff after crashes; if that is longer than the agent would wait, fails at
     /// once.
     async fn pause(&self, holder: &Holder) -> Result<(), CallError> {
-        let (pause, last) = match self.past.crashes.lock().get(holder) {
+        let (pause, last) = match self.history.crashes.lock().get(holder) {
             Some(crashes) => (
                 crashes.next.saturating_duration_since(Instant::now()),
                 crashes.last.clone(),
             ),
             None => return Ok(()),
         };
-        if pause > self.patience.initialize {
-            let what = format!(
+        if pause > self.timeouts.initialize {
+            let message = format!(
                 "{last}, and keeps ending; the next start is in {} s",
                 pause.as_secs()
             );
             return Err(CallError::Process(Box::new(ProcessFault::exited(
-                what,
+                message,
                 last.output.clone(),
             ))));
         }
@@ -242,15 +246,19 @@ impl Stdio {
             return Err(CallError::Draining);
         }
         let limit = CallError::Limit("children_per_upstream");
-        let place = self.places.clone().try_acquire_owned().map_err(|_| limit)?;
-        let past = self.past.clone();
-        let whose = holder.clone();
+        let permit = self
+            .permits
+            .clone()
+            .try_acquire_owned()
+            .map_err(|_| limit)?;
+        let history = self.history.clone();
+        let owner = holder.clone();
         let upstream = self.spec.upstream.clone();
-        let ended = move |how| {
-            if let ChildExit::ByItself(fault) = how {
+        let on_exit = move |exit| {
+            if let ChildExit::ByItself(fault) = exit {
                 let output = (!fault.output.is_empty()).then(|| fault.output.to_string());
-                tracing::warn!(%upstream, agent = %whose.agent, output, "{fault}");
-                past.crashed(&whose, fault);
+                tracing::warn!(%upstream, agent = %owner.agent, output, "{fault}");
+                history.record_crash(&owner, fault);
             }
         };
         let idle = match era {
@@ -260,13 +268,13 @@ impl Stdio {
         Child::start(
             &self.spec,
             (era, idle),
-            place,
+            permit,
             self.closing.subscribe(),
-            ended,
+            on_exit,
         )
         .map_err(|error| {
             let why = format!("cannot start the server's process: {error}");
-            self.past.crashed(
+            self.history.record_crash(
                 holder,
                 Arc::new(ProcessFault::exited(why, ProcessOutput::default())),
             );
@@ -275,18 +283,18 @@ impl Stdio {
     }
 }
 
-fn alive(channel: &Channel) -> bool {
-    channel.ended().is_none()
+fn is_alive(channel: &Channel) -> bool {
+    channel.end_reason().is_none()
 }
 
 impl SpawnHistory {
-    fn crashed(&self, holder: &Holder, fault: Arc<ProcessFault>) {
-        self.pulse.down(fault.described());
-        let mut all = self.crashes.lock();
-        if all.len() >= HOLDERS {
-            all.retain(|_, crashes| crashes.next > Instant::now());
+    fn record_crash(&self, holder: &Holder, fault: Arc<ProcessFault>) {
+        self.health_tracker.record_down(fault.describe());
+        let mut backoffs = self.crashes.lock();
+        if backoffs.len() >= MAX_HOLDERS {
+            backoffs.retain(|_, crashes| crashes.next > Instant::now());
         }
-        let crashes = all.entry(holder.clone()).or_insert(CrashBackoff {
+        let crashes = backoffs.entry(holder.clone()).or_insert(CrashBackoff {
             count: 0,
             next: Instant::now(),
             last: fault.clone(),

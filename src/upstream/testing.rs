@@ -132,11 +132,11 @@ pub(super) fn message(text: &str) -> Message {
 pub(super) fn call(ask: CallKind, era: Era, session: Option<&str>) -> Call {
     let context = Context {
         session: session.map(|id| SessionId::new(id).unwrap()),
-        asked: Arc::new([]),
+        requests: Arc::new([]),
         ..Context::new(AgentName("ann".into()), UpstreamName("it".into()), era)
     };
     Call {
-        ask,
+        kind: ask,
         headers: HeaderMap::new(),
         context,
     }

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::Mutex;
 
-use super::http::empty;
+use super::http::empty_reply;
 use crate::protocol::{Call, CallError, CallKind, Reply};
 
 /// The standard input of the server: whole lines, one after the other. Closed until the server has
@@ -44,13 +44,13 @@ impl ServerInput {
 
     /// Sends a message. The reply only confirms that it was sent.
     pub(super) async fn call(&self, call: &Call) -> Result<Reply, CallError> {
-        let CallKind::Send(message) = &call.ask else {
+        let CallKind::Send(message) = &call.kind else {
             return Err(CallError::NotOffered);
         };
         let end = call.context.wire.line_end.as_deref().unwrap_or(b"\n");
         self.write(&[message.bytes(), end])
             .await
             .map_err(CallError::Connect)?;
-        Ok(empty(StatusCode::ACCEPTED, HeaderMap::new()))
+        Ok(empty_reply(StatusCode::ACCEPTED, HeaderMap::new()))
     }
 }

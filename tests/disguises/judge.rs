@@ -52,7 +52,7 @@ impl Judge {
             target: CallTarget::Other,
         };
         let context = Context {
-            asked: [asked].into(),
+            requests: [asked].into(),
             ..self.context.clone()
         };
         let message = Message::parse(
@@ -64,7 +64,7 @@ impl Judge {
             Direction::Inbound,
             &message,
             &context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         )
     }
@@ -79,7 +79,7 @@ impl Judge {
             Direction::Outbound,
             &message,
             &self.context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         );
         matches!(inspection.verdict, Verdict::Block(_))

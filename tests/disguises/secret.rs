@@ -145,7 +145,7 @@ fn values_of_the_operator() {
             value.replace_range(3..4, "/");
             value.replace_range(5..6, "+");
         }
-        assert!(config.own.guarded.guard(&value));
+        assert!(config.guarded_secrets.guarded.guard(&value));
         let judge = Judge::by(&config);
         assert!(!judge.refuses_text("nothing of that kind is in here"));
         spread(&judge, &value, &mut tally);

@@ -332,14 +332,14 @@ async fn tokens_in_the_file_count_as_long_as_they_stand_there() {
     let made = |name: &str| AgentToken {
         agent: name.to_owned(),
         sha256: Sha256::digest(token(name).as_bytes()).into(),
-        made: "2026-11-22T16:00:00Z".to_owned(),
+        created: "2026-11-22T16:00:00Z".to_owned(),
     };
     let reloads = || {
         gate.metric("lychgate_reloads_total", &[("outcome", "applied")])
             .unwrap_or_default()
     };
     for (all, times, bob) in [(vec![made("bob")], 1.0, 200), (vec![], 2.0, 401)] {
-        write_whole(&file, &AgentToken::written(&all));
+        write_whole(&file, &AgentToken::to_text(&all));
         gate.running.reload();
         until("the reload", || reloads() >= times).await;
         assert_eq!(
@@ -357,7 +357,7 @@ async fn streams_end_when_who_listens_may_no_more() {
     let made = |name: &str| AgentToken {
         agent: name.to_owned(),
         sha256: Sha256::digest(token(name).as_bytes()).into(),
-        made: String::new(),
+        created: String::new(),
     };
     let open = async |agent: &str| {
         let mut answer = gate
@@ -373,12 +373,12 @@ async fn streams_end_when_who_listens_may_no_more() {
         gate.metric("lychgate_reloads_total", &[("outcome", "applied")])
             .unwrap_or_default()
     };
-    write_whole(&file, &AgentToken::written(&[made("bob"), made("eve")]));
+    write_whole(&file, &AgentToken::to_text(&[made("bob"), made("eve")]));
     gate.running.reload();
     until("the reload", || applied() >= 1.0).await;
     let mut bob = open("bob").await;
     let eve = open("eve").await;
-    write_whole(&file, &AgentToken::written(&[made("eve")]));
+    write_whole(&file, &AgentToken::to_text(&[made("eve")]));
     gate.running.reload();
     assert_eq!(bob.event().await, None, "taken back");
     assert_eq!(status(&gate, "eve").await, 200);

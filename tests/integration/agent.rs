@@ -167,7 +167,8 @@ pub(crate) fn modern_headers(message: &Message) -> Vec<(&'static str, String)> {
     };
     out.extend(envelope.method().map(|method| ("mcp-method", wrap(method))));
     out.extend(
-        lychgate::protocol::headers::named(message, envelope).map(|name| ("mcp-name", wrap(&name))),
+        lychgate::protocol::headers::target_name(message, envelope)
+            .map(|name| ("mcp-name", wrap(&name))),
     );
     out
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use lychgate::config::{Config, EvidenceConfig, Keeps, QuarantineConfig, VaultKey};
+use lychgate::config::{Config, EvidenceConfig, EvidenceLevel, QuarantineConfig, VaultKey};
 use lychgate::protocol::AuditId;
 use lychgate::record::stores::{Actor, Evidence, Quarantine};
 
@@ -351,7 +351,7 @@ async fn evidence_is_every_message_whole_both_ways_where_the_policy_says_so() {
     drop(gate);
     let setup = Setup::new()
         .http("up", server.url())
-        .policy(|policy| policy.evidence = Keeps::Sealed);
+        .policy(|policy| policy.evidence = EvidenceLevel::Sealed);
     let folder = setup.folder.path().to_owned();
     let gate = setup
         .with(|config| config.evidence = evidence(&folder))

@@ -249,7 +249,7 @@ async fn what_is_kept_is_bounded() {
             .agents(&["ann", "bob"]),
     );
     let gate = setup
-        .with(|config| config.limits.kept.count = 1)
+        .with(|config| config.limits.stored_results.count = 1)
         .start()
         .await;
     let old = first(&gate, "ann").await;
@@ -272,8 +272,8 @@ async fn what_is_kept_is_bounded() {
     }
     assert_eq!(gate.limit_hits("kept_results"), 1.0);
 
-    let setup =
-        small(Setup::new().http("up", server.url())).with(|config| config.limits.kept.bytes = 1024);
+    let setup = small(Setup::new().http("up", server.url()))
+        .with(|config| config.limits.stored_results.bytes = 1024);
     let gate = setup.start().await;
     let got = gate
         .agent()
@@ -290,7 +290,7 @@ async fn what_is_kept_is_bounded() {
     assert_eq!(gate.limit_hits("kept_result_bytes"), 1.0);
 
     let setup = small(Setup::new().http("up", server.url()).agents(&["ann"]))
-        .with(|config| config.limits.kept.age = Duration::ZERO);
+        .with(|config| config.limits.stored_results.age = Duration::ZERO);
     let gate = setup.start().await;
     let uri = first(&gate, "ann").await;
     let got = gate

@@ -518,7 +518,7 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
         "{line}"
     );
     assert_eq!(pins(&file, &["approve", "--all"]).0, Some(0));
-    gate.running.gate().look_at_pins();
+    gate.running.gate().reload_lock_file();
     assert_eq!(told().await, worse);
 }
 

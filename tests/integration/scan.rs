@@ -338,11 +338,11 @@ async fn servers_of_one_config_are_held_against_each_other_and_against_their_pin
             kind: Kind::Tool,
             name: "sum".into(),
         };
-        lock.of_mut("two").insert(
+        lock.upstream_mut("two").insert(
             key,
             Pin {
                 content: Some(pinned.clone()),
-                held: None,
+                pending: None,
             },
         );
     };

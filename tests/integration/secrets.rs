@@ -30,7 +30,7 @@ async fn a_secret_is_refused_and_shown_nowhere() {
     let server = server("fine").await;
     let setup = Setup::new()
         .shipped()
-        .policy(|policy| policy.own.guarded = guarded());
+        .policy(|policy| policy.guarded_secrets.guarded = guarded());
     let gate = setup.http("up", server.url()).start().await;
     let agent = gate.agent();
     let hex: String = OWN.bytes().map(|byte| format!("{byte:02x}")).collect();

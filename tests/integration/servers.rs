@@ -247,7 +247,7 @@ pub(crate) fn streamed() -> (Tap, Reply) {
 
 /// Returns a message as an event.
 pub(crate) fn event(message: &[u8]) -> Bytes {
-    Fields::message().with(Some(Data::Json(message)))
+    Fields::message().serialize(Some(Data::Json(message)))
 }
 
 /// A function from a message to the messages that answer it, which every transport can carry.

@@ -60,13 +60,13 @@ pub(in crate::cli) fn time(text: &str) -> Result<SystemTime, String> {
             .filter(|time| *time >= SystemTime::UNIX_EPOCH);
         return time.ok_or_else(|| "too long ago".to_owned());
     }
-    let day = text.len() == 10;
-    let whole = if day {
+    let is_date = text.len() == 10;
+    let timestamp = if is_date {
         format!("{text}T00:00:00Z")
     } else {
         text.to_owned()
     };
-    let time = humantime::parse_rfc3339_weak(&whole).map_err(|_| {
+    let time = humantime::parse_rfc3339_weak(&timestamp).map_err(|_| {
         "not a duration (`24h`), a date (`2026-11-22`) or a time (`2026-11-22T10:00:00Z`)"
             .to_owned()
     })?;

@@ -25,12 +25,12 @@ pub(super) struct Args {
 
 pub(super) fn run(
     args: &Args,
-    all: &super::Args,
+    audit_args: &super::Args,
     out: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
     let file = match &args.file {
         Some(file) => file.clone(),
-        None => all.audit()?.key().ok_or_else(|| {
+        None => audit_args.audit()?.key().ok_or_else(|| {
             fault(
                 "no key configured",
                 "name its file with `--file FILE`, or a config with `--config FILE`",
@@ -56,7 +56,10 @@ fn show(key: &PublicKey, json: bool, out: &mut dyn Write) -> io::Result<u8> {
 }
 
 /// Returns the key that signs a log's checkpoints, if it can be found on this machine.
-pub(super) fn of_log(log: &std::path::Path, config: &AuditConfig) -> Option<(PathBuf, PublicKey)> {
+pub(super) fn find_log_key(
+    log: &std::path::Path,
+    config: &AuditConfig,
+) -> Option<(PathBuf, PublicKey)> {
     let file = config
         .key_file
         .clone()

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::summary::{brief, plain};
-use crate::cli::progress::patiently;
+use super::summary::{format_brief, format_value};
+use crate::cli::progress::run_with_progress;
 use crate::cli::review_args;
 use crate::document::Fault;
 use crate::record::entry::member;
@@ -13,9 +13,9 @@ use crate::record::terminal_safe;
 use crate::review::{AuditIds, Entry, Log};
 
 /// Maximum number of lines that are shown for one id.
-const LINES: usize = 1000;
+const MAX_LINES: usize = 1000;
 /// Maximum time between a request and a response that is looked for.
-const CALL: Duration = Duration::from_secs(3600);
+const MAX_CALL_DURATION: Duration = Duration::from_secs(3600);
 
 /// Arguments of `lychgate audit show`.
 #[derive(clap::Args)]
@@ -38,27 +38,27 @@ pub(super) struct Args {
 
 pub(super) fn run(
     args: &Args,
-    all: &super::Args,
+    audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
-    let (path, log) = all.open(args.file.as_ref())?;
+    let (path, log) = audit_args.open(args.file.as_ref())?;
     let usage = |message: String| {
         let (what, hint) = message.split_once("\n  hint: ").unwrap_or((&message, ""));
         super::fault(what, hint)
     };
-    let named = AuditIds::read(&args.id).map_err(usage)?;
-    let looked = patiently(format!("searching `{}`", path.display()), err, || {
+    let query = AuditIds::read(&args.id).map_err(usage)?;
+    let result = run_with_progress(format!("searching `{}`", path.display()), err, || {
         let ids = log
             .entries()
             .flatten()
             .filter_map(|entry| review_args::id(&entry));
-        Ok(named
-            .one_of(ids)?
-            .map(|id| call(&log, id.0))
+        Ok(query
+            .resolve(ids)?
+            .map(|id| find_call(&log, id.0))
             .unwrap_or_default())
     });
-    let entries = match looked {
+    let entries = match result {
         Ok(entries) => entries.map_err(usage)?,
         Err(error) => return Ok(Err(error)),
     };
@@ -68,7 +68,7 @@ pub(super) fn run(
             &format!(
                 "`{}` contains no line with the id `{}`",
                 path.display(),
-                named.display()
+                query.display()
             ),
             hint,
         ));
@@ -79,47 +79,48 @@ pub(super) fn run(
             if args.json {
                 writeln!(out, "{}", entry.raw())
             } else {
-                whole(entry, out)
+                write_entry(entry, out)
             }
         })
         .map(|()| 0))
 }
 
-fn is(entry: &Entry, id: uuid::Uuid) -> bool {
+fn has_id(entry: &Entry, id: uuid::Uuid) -> bool {
     entry
         .get(member::audit)
         .is_some_and(|audit| *audit == *id.to_string())
 }
 
 /// Returns the lines of an id and of the call that it belongs to, in order.
-fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
+fn find_call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
     // The id contains its time (UUID version 7), so older files are skipped.
-    let made = id.get_timestamp().map(|stamp| stamp.to_unix());
-    let made = made.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
-    let log = made
-        .and_then(|made| made.checked_sub(CALL))
+    let created = id.get_timestamp().map(|stamp| stamp.to_unix());
+    let created =
+        created.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
+    let log = created
+        .and_then(|created| created.checked_sub(MAX_CALL_DURATION))
         .map_or_else(|| log.clone(), |since| log.clone().since(since));
-    let mut found: Vec<Entry> = log
+    let mut entries: Vec<Entry> = log
         .entries()
         .flatten()
-        .filter(|entry| is(entry, id))
-        .take(LINES)
+        .filter(|entry| has_id(entry, id))
+        .take(MAX_LINES)
         .collect();
-    let Some(half) = found
+    let Some(half) = entries
         .iter()
         .find(|entry| entry.event() == "judged" && entry.get(member::request).is_some())
         .cloned()
     else {
-        return found;
+        return entries;
     };
-    let wants = if half.get(member::direction).as_deref() == Some("outbound") {
+    let other_direction = if half.get(member::direction).as_deref() == Some("outbound") {
         "inbound"
     } else {
         "outbound"
     };
-    let same = |entry: &Entry| {
+    let is_other_half = |entry: &Entry| {
         entry.event() == "judged"
-            && entry.get(member::direction).as_deref() == Some(wants)
+            && entry.get(member::direction).as_deref() == Some(other_direction)
             && [
                 member::request::NAME,
                 member::agent::NAME,
@@ -131,39 +132,43 @@ fn call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
             .iter()
             .all(|name| entry.text(name) == half.text(name))
     };
-    let mut before = true;
+    let mut is_before = true;
     let mut other: Option<Entry> = None;
     for entry in log.entries().flatten() {
-        before &= !is(&entry, id);
+        is_before &= !has_id(&entry, id);
         // For a request, the first response after it; for a response, the last request before it.
-        if same(&entry) && before == (wants == "outbound") {
+        if is_other_half(&entry) && is_before == (other_direction == "outbound") {
             other = Some(entry);
-            if !before {
+            if !is_before {
                 break;
             }
         }
-        if !before && wants == "outbound" {
+        if !is_before && other_direction == "outbound" {
             break;
         }
     }
     match other {
-        Some(other) if wants == "outbound" => found.insert(0, other),
-        Some(other) if found.iter().all(|entry| entry.raw() != other.raw()) => found.push(other),
+        Some(other) if other_direction == "outbound" => entries.insert(0, other),
+        Some(other) if entries.iter().all(|entry| entry.raw() != other.raw()) => {
+            entries.push(other)
+        }
         _ => {}
     }
-    found
+    entries
 }
 
 /// Writes a line with all its members.
-fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", brief(entry, false))?;
+fn write_entry(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", format_brief(entry, false))?;
     for (name, value) in entry.root().members() {
         match &*name {
             member::findings::NAME | member::uninspected::NAME => {
-                for one in value.elements() {
-                    let parts: Vec<String> = one
+                for item in value.elements() {
+                    let parts: Vec<String> = item
                         .members()
-                        .map(|(name, value)| format!("{} {}", terminal_safe(&name), plain(value)))
+                        .map(|(name, value)| {
+                            format!("{} {}", terminal_safe(&name), format_value(value))
+                        })
                         .collect();
                     let what = if name == member::findings::NAME {
                         "found"
@@ -173,7 +178,7 @@ fn whole(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
                     writeln!(out, "    {what}: {}", parts.join(", "))?;
                 }
             }
-            _ => writeln!(out, "    {}: {}", terminal_safe(&name), plain(value))?,
+            _ => writeln!(out, "    {}: {}", terminal_safe(&name), format_value(value))?,
         }
     }
     writeln!(out)

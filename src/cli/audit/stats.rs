@@ -12,9 +12,9 @@ use crate::review::{Log, NameCounts, Stats};
 use crate::text::cut;
 
 /// Maximum length of a bar, in cells.
-const BAR: u64 = 24;
+const BAR_CELLS: u64 = 24;
 /// Interval between progress reports.
-const NOTE: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Arguments of `lychgate audit stats`.
 #[derive(clap::Args)]
@@ -36,17 +36,17 @@ pub(super) struct Args {
 
 pub(super) fn run(
     args: &Args,
-    all: &super::Args,
+    audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
-    let (_, log) = all.open(args.file.as_ref())?;
+    let (_, log) = audit_args.open(args.file.as_ref())?;
     Ok(count(args, &log, err).and_then(|stats| {
-        let most = usize::from(args.top);
+        let limit = usize::from(args.top);
         if args.json {
-            document(&stats, most, out)
+            document(&stats, limit, out)
         } else {
-            table(&stats, most, out)
+            table(&stats, limit, out)
         }
         .map(|()| 0)
     }))
@@ -58,33 +58,36 @@ fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
         .since
         .map_or_else(|| log.clone(), |since| log.clone().since(since));
     let mut stats = Stats::default();
-    let mut noted = Instant::now();
-    let mut shown = false;
-    let mut read = 0u64;
-    let shows = io::stderr().is_terminal();
+    let mut last_report = Instant::now();
+    let mut has_progress = false;
+    let mut line_count = 0u64;
+    let shows_progress = io::stderr().is_terminal();
     for entry in log.entries() {
         match entry {
             Ok(entry) => {
-                read += 1;
+                line_count += 1;
                 if filter.matches_filter(&entry) {
                     stats.add(&entry);
                 }
             }
             Err(_) => stats.add_bad(),
         }
-        if shows && read.is_multiple_of(1024) && noted.elapsed() > NOTE {
-            write!(err, "\r{read} lines…")?;
+        if shows_progress
+            && line_count.is_multiple_of(1024)
+            && last_report.elapsed() > PROGRESS_INTERVAL
+        {
+            write!(err, "\r{line_count} lines…")?;
             err.flush()?;
-            (noted, shown) = (Instant::now(), true);
+            (last_report, has_progress) = (Instant::now(), true);
         }
     }
-    if shown {
+    if has_progress {
         write!(err, "\r\u{1b}[K")?;
     }
     Ok(stats)
 }
 
-fn lists(stats: &Stats) -> [(&'static str, &NameCounts); 6] {
+fn named_counts(stats: &Stats) -> [(&'static str, &NameCounts); 6] {
     [
         ("verdicts", &stats.verdicts),
         ("rules", &stats.rules),
@@ -95,12 +98,12 @@ fn lists(stats: &Stats) -> [(&'static str, &NameCounts); 6] {
     ]
 }
 
-fn time(time: Option<SystemTime>) -> Option<String> {
+fn format_time(time: Option<SystemTime>) -> Option<String> {
     time.map(|time| humantime::format_rfc3339_seconds(time).to_string())
 }
 
-fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
-    let span = |at| time(at).unwrap_or_else(|| "-".to_owned());
+fn table(stats: &Stats, limit: usize, out: &mut dyn Write) -> io::Result<()> {
+    let span = |at| format_time(at).unwrap_or_else(|| "-".to_owned());
     writeln!(
         out,
         "{} lines, {} to {}",
@@ -108,11 +111,11 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
         span(stats.from),
         span(stats.to)
     )?;
-    if stats.bad > 0 {
+    if stats.bad_lines > 0 {
         writeln!(
             out,
             "{} unreadable lines: see `lychgate audit verify`",
-            stats.bad
+            stats.bad_lines
         )?;
     }
     if stats.partial > 0 {
@@ -130,14 +133,19 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
             stats.injections
         )?;
     }
-    for (name, top) in lists(stats) {
-        let first = top.first(most);
+    for (name, top) in named_counts(stats) {
+        let first = top.first(limit);
         let Some((_, highest)) = first.first().copied().filter(|(_, highest)| *highest > 0) else {
             continue;
         };
         writeln!(out, "\n{name}")?;
         for (name, count) in &first {
-            let bar = "█".repeat(count.saturating_mul(BAR).div_ceil(highest).min(BAR) as usize);
+            let bar = "█".repeat(
+                count
+                    .saturating_mul(BAR_CELLS)
+                    .div_ceil(highest)
+                    .min(BAR_CELLS) as usize,
+            );
             writeln!(
                 out,
                 "  {count:>9}  {bar:<24}  {}",
@@ -155,24 +163,24 @@ fn table(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn document(stats: &Stats, most: usize, out: &mut dyn Write) -> io::Result<()> {
-    let moment = |at| time(at).map_or_else(|| "null".to_owned(), |text| quote(&text));
+fn document(stats: &Stats, limit: usize, out: &mut dyn Write) -> io::Result<()> {
+    let json_time = |at| format_time(at).map_or_else(|| "null".to_owned(), |text| quote(&text));
     write!(
         out,
         r#"{{"lines":{},"bad":{},"bytes":{},"from":{},"to":{},"partial":{},"uninspected_bytes":{},"injections":{},"injection_matches":{}"#,
         stats.lines,
-        stats.bad,
+        stats.bad_lines,
         stats.bytes,
-        moment(stats.from),
-        moment(stats.to),
+        json_time(stats.from),
+        json_time(stats.to),
         stats.partial,
         stats.uninspected_bytes,
         stats.injections,
         stats.injection_matches
     )?;
-    for (name, top) in lists(stats) {
+    for (name, top) in named_counts(stats) {
         let first: Vec<String> = top
-            .first(most)
+            .first(limit)
             .iter()
             .map(|(name, count)| format!(r#"{{"name":{},"count":{count}}}"#, quote(name)))
             .collect();

@@ -8,9 +8,9 @@ use crate::review::Entry;
 use crate::text::cut;
 
 /// Maximum length of a member's text that is shown, in bytes.
-const TEXT_BYTES: usize = 160;
+const MAX_TEXT_BYTES: usize = 160;
 /// Maximum number of rules that are named.
-const RULES: usize = 4;
+const MAX_RULES: usize = 4;
 /// Members that a brief line shows in a form of their own, or omits.
 const SHOWN: [&str; 14] = [
     member::time::NAME,
@@ -30,7 +30,7 @@ const SHOWN: [&str; 14] = [
 ];
 
 /// Returns Select Graphic Rendition parameters (ECMA-48, 8.3.117).
-fn look(word: &str, severity: &str) -> &'static str {
+fn colour_code(word: &str, severity: &str) -> &'static str {
     match (word, severity) {
         ("block", _) | (_, "Critical" | "High") => "31",
         ("rewrite" | "ask", _) | (_, "Medium") => "33",
@@ -40,16 +40,16 @@ fn look(word: &str, severity: &str) -> &'static str {
 }
 
 /// Formats a line in brief.
-pub(super) fn brief(entry: &Entry, colour: bool) -> String {
+pub(super) fn format_brief(entry: &Entry, colour: bool) -> String {
     let text = |name: &str| {
         entry
             .text(name)
-            .map(|text| terminal_safe(cut(&text, TEXT_BYTES)).into_owned())
+            .map(|text| terminal_safe(cut(&text, MAX_TEXT_BYTES)).into_owned())
             .unwrap_or_default()
     };
     let event = text(member::event::NAME);
-    let judged = event == "judged";
-    let word = if judged {
+    let is_judged = event == "judged";
+    let word = if is_judged {
         text(member::verdict::NAME)
     } else {
         event.clone()
@@ -58,19 +58,19 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
         .replacen('T', " ", 1)
         .replace('Z', "");
     let mut out = format!("{time}  ");
-    let shown = format!("{word:<8}");
+    let padded = format!("{word:<8}");
     if colour {
-        let severity = if judged {
+        let severity = if is_judged {
             String::new()
         } else {
             text(member::severity::NAME)
         };
         out.push_str(&format!(
-            "\u{1b}[{}m{shown}\u{1b}[0m",
-            look(&word, &severity)
+            "\u{1b}[{}m{padded}\u{1b}[0m",
+            colour_code(&word, &severity)
         ));
     } else {
-        out.push_str(&shown);
+        out.push_str(&padded);
     }
     let arrow = match text(member::direction::NAME).as_str() {
         "outbound" => "-> ",
@@ -78,8 +78,8 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
         _ => "",
     };
     let mut parts = vec![format!("{arrow}{}", text(member::upstream::NAME))];
-    if judged {
-        let what = [
+    if is_judged {
+        let target = [
             member::tool::NAME,
             member::prompt::NAME,
             member::resource::NAME,
@@ -89,7 +89,7 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
         .find(|name| !name.is_empty());
         let kind = text(member::kind::NAME);
         parts.push(format!("{} {kind}", text(member::method::NAME)));
-        parts.extend(what);
+        parts.extend(target);
         parts.push(finding_text(entry));
         if !text(member::would::NAME).is_empty() && text(member::would::NAME) != word {
             parts.push(format!("(would {})", text(member::would::NAME)));
@@ -101,13 +101,13 @@ pub(super) fn brief(entry: &Entry, colour: bool) -> String {
             parts.push(format!("error {}", text(member::error::NAME)));
         }
     } else {
-        parts.extend(rest(entry));
+        parts.extend(other_members(entry));
     }
-    let who = text(member::agent::NAME);
-    parts.push(if who.is_empty() {
-        who
+    let agent = text(member::agent::NAME);
+    parts.push(if agent.is_empty() {
+        agent
     } else {
-        format!("by {who}")
+        format!("by {agent}")
     });
     parts.push(text(member::audit::NAME));
     for part in parts
@@ -130,8 +130,8 @@ fn finding_text(entry: &Entry) -> String {
             rules.push(rule);
         }
     }
-    let more = rules.len().saturating_sub(RULES);
-    rules.truncate(RULES);
+    let more = rules.len().saturating_sub(MAX_RULES);
+    rules.truncate(MAX_RULES);
     let more = if more > 0 {
         format!(" and {more} more")
     } else {
@@ -145,40 +145,40 @@ fn finding_text(entry: &Entry) -> String {
 }
 
 /// Returns the other members of the line, as `name=value`.
-fn rest(entry: &Entry) -> impl Iterator<Item = String> {
+fn other_members(entry: &Entry) -> impl Iterator<Item = String> {
     let members = entry
         .root()
         .members()
         .filter(|(name, _)| !SHOWN.contains(&&**name));
     members
-        .map(|(name, value)| format!("{}={}", terminal_safe(&name), plain(value)))
+        .map(|(name, value)| format!("{}={}", terminal_safe(&name), format_value(value)))
         .take(12)
 }
 
 /// Formats a value on one line, escaped and truncated.
-pub(super) fn plain(value: Value<'_>) -> String {
+pub(super) fn format_value(value: Value<'_>) -> String {
     match value.kind() {
         ValueKind::String => {
             let text = value.str().unwrap_or_default();
-            let head = cut(&text, TEXT_BYTES);
+            let head = cut(&text, MAX_TEXT_BYTES);
             let more = if head.len() < text.len() { "…" } else { "" };
             format!("{}{more}", terminal_safe(head))
         }
         ValueKind::Array => {
             let items: Vec<String> = value
                 .elements()
-                .take(RULES)
+                .take(MAX_RULES)
                 .map(|item| {
-                    terminal_safe(cut(item.raw().trim_matches('"'), TEXT_BYTES)).into_owned()
+                    terminal_safe(cut(item.raw().trim_matches('"'), MAX_TEXT_BYTES)).into_owned()
                 })
                 .collect();
-            let more = if value.elements().nth(RULES).is_some() {
+            let more = if value.elements().nth(MAX_RULES).is_some() {
                 ", …"
             } else {
                 ""
             };
             format!("{}{more}", items.join(", "))
         }
-        _ => terminal_safe(cut(value.raw(), 4 * TEXT_BYTES)).into_owned(),
+        _ => terminal_safe(cut(value.raw(), 4 * MAX_TEXT_BYTES)).into_owned(),
     }
 }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::filter_args::FilterArgs;
-use super::summary::brief;
+use super::summary::format_brief;
 use crate::document::Fault;
 use crate::review::{Entries, Entry, Filter, Follow, Log};
 
 /// Interval at which the file is checked.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `lychgate audit tail`.
 #[derive(clap::Args)]
@@ -41,11 +41,11 @@ pub(super) struct Args {
 
 pub(super) fn run(
     args: &Args,
-    all: &super::Args,
+    audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
-    let (path, log) = all.open(args.file.as_ref())?;
+    let (path, log) = audit_args.open(args.file.as_ref())?;
     Ok(tail(args, &log, Follow::new(&path), out, err))
 }
 
@@ -59,33 +59,33 @@ fn tail(
     let filter = args.wanted.filter();
     let colour = io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let show = |entry: &Entry, out: &mut dyn Write| match args.json {
+    let print_entry = |entry: &Entry, out: &mut dyn Write| match args.json {
         true => writeln!(out, "{}", entry.raw()),
-        false => writeln!(out, "{}", brief(entry, colour)),
+        false => writeln!(out, "{}", format_brief(entry, colour)),
     };
-    let most = args.lines as usize;
+    let limit = args.lines as usize;
     let mut last = VecDeque::new();
     while let Some(entry) = follow.poll() {
         match entry {
-            Ok(entry) => keep(&mut last, entry, &filter, most),
+            Ok(entry) => push_entry(&mut last, entry, &filter, limit),
             Err(bad) => report_bad_line(&bad, err)?,
         }
     }
-    for entry in &earlier(log, &filter, most.saturating_sub(last.len()))? {
-        show(entry, out)?;
+    for entry in &read_rotated(log, &filter, limit.saturating_sub(last.len()))? {
+        print_entry(entry, out)?;
     }
     for entry in last {
-        show(&entry, out)?;
+        print_entry(&entry, out)?;
     }
     out.flush()?;
     if args.no_follow {
         return Ok(0);
     }
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         while let Some(entry) = follow.poll() {
             match entry {
-                Ok(entry) if filter.matches_filter(&entry) => show(&entry, out)?,
+                Ok(entry) if filter.matches_filter(&entry) => print_entry(&entry, out)?,
                 Ok(_) => {}
                 Err(bad) => report_bad_line(&bad, err)?,
             }
@@ -94,14 +94,14 @@ fn tail(
     }
 }
 
-/// Returns the last `most` lines of the rotated files.
-fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry>> {
-    let mut found: VecDeque<Entry> = VecDeque::new();
+/// Returns the last `limit` lines of the rotated files.
+fn read_rotated(log: &Log, filter: &Filter, limit: usize) -> io::Result<VecDeque<Entry>> {
+    let mut lines: VecDeque<Entry> = VecDeque::new();
     let log = filter
         .since
         .map_or_else(|| log.clone(), |since| log.clone().since(since));
     for file in log.rotated_files()?.into_iter().rev() {
-        let missing = most.saturating_sub(found.len());
+        let missing = limit.saturating_sub(lines.len());
         if missing == 0 {
             break;
         }
@@ -109,18 +109,18 @@ fn earlier(log: &Log, filter: &Filter, most: usize) -> io::Result<VecDeque<Entry
         // `audit verify` reports unreadable lines.
         Entries::read_file(&file)?
             .flatten()
-            .for_each(|entry| keep(&mut last, entry, filter, missing));
-        last.append(&mut found);
-        found = last;
+            .for_each(|entry| push_entry(&mut last, entry, filter, missing));
+        last.append(&mut lines);
+        lines = last;
     }
-    Ok(found)
+    Ok(lines)
 }
 
-fn keep(last: &mut VecDeque<Entry>, entry: Entry, filter: &Filter, most: usize) {
-    if most == 0 || !filter.matches_filter(&entry) {
+fn push_entry(last: &mut VecDeque<Entry>, entry: Entry, filter: &Filter, limit: usize) {
+    if limit == 0 || !filter.matches_filter(&entry) {
         return;
     }
-    if last.len() == most {
+    if last.len() == limit {
         last.pop_front();
     }
     last.push_back(entry);

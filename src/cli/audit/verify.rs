@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::{fault, key};
-use crate::cli::progress::patiently;
+use crate::cli::progress::run_with_progress;
 use crate::document::Fault;
 use crate::record::PublicKey;
 use crate::record::verify::{Report, TrustAnchors, verify};
@@ -44,11 +44,11 @@ pub(super) struct Args {
 
 pub(super) fn run(
     args: &Args,
-    all: &super::Args,
+    audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<io::Result<u8>, Vec<Fault>> {
-    let log = all.log(args.file.as_ref())?;
+    let log = audit_args.log(args.file.as_ref())?;
     let mut keys = Vec::new();
     for text in &args.key {
         let hint = "use the format that `lychgate audit key` prints: `ed25519:` and 44 characters";
@@ -60,27 +60,27 @@ pub(super) fn run(
     // If the log is given, no config is needed: one that cannot be read only prevents its key from
     // being found.
     let config = if args.file.is_some() {
-        all.audit().unwrap_or_default()
+        audit_args.audit().unwrap_or_default()
     } else {
-        all.audit()?
+        audit_args.audit()?
     };
-    let found = if keys.is_empty() {
-        key::of_log(&log, &config)
+    let log_key = if keys.is_empty() {
+        key::find_log_key(&log, &config)
     } else {
         None
     };
-    keys.extend(found.as_ref().map(|(_, key)| *key));
-    let trusted = match (&found, args.key.is_empty()) {
+    keys.extend(log_key.as_ref().map(|(_, key)| *key));
+    let trust = match (&log_key, args.key.is_empty()) {
         (_, false) => Trust::Given,
         (Some(_), true) => Trust::Beside,
         (None, true) => Trust::None,
     };
-    let against = TrustAnchors {
+    let trust_anchors = TrustAnchors {
         keys,
         anchors: args.anchors.clone(),
     };
-    let what = format!("reading `{}` and its rotated files", log.display());
-    let report = match patiently(what, err, || verify(&log, &against)) {
+    let activity = format!("reading `{}` and its rotated files", log.display());
+    let report = match run_with_progress(activity, err, || verify(&log, &trust_anchors)) {
         Ok(report) => report,
         Err(error) => return Ok(Err(error)),
     };
@@ -92,9 +92,9 @@ pub(super) fn run(
     })?;
     let code = u8::from(!report.is_verified());
     Ok(if args.json {
-        json(&report, trusted, out)
+        print_json(&report, trust, out)
     } else {
-        text(&report, trusted, out, err)
+        print_text(&report, trust, out, err)
     }
     .map(|()| code))
 }
@@ -117,18 +117,18 @@ impl Trust {
     }
 }
 
-fn json(report: &Report, trusted: Trust, out: &mut dyn Write) -> io::Result<()> {
+fn print_json(report: &Report, trust: Trust, out: &mut dyn Write) -> io::Result<()> {
     let mut document = serde_json::to_value(report)?;
     if let Some(members) = document.as_object_mut() {
         members.insert("sound".to_owned(), report.is_verified().into());
-        members.insert("key".to_owned(), trusted.name().into());
+        members.insert("key".to_owned(), trust.name().into());
     }
     writeln!(out, "{document}")
 }
 
-fn text(
+fn print_text(
     report: &Report,
-    trusted: Trust,
+    trust: Trust,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<()> {
@@ -140,7 +140,7 @@ fn text(
         writeln!(out, "and {} more", report.more_flaws)?;
     }
     for torn in &report.torn {
-        let then = if torn.closed {
+        let explanation = if torn.closed {
             "the gateway resumed after it, and the log records that"
         } else {
             "the log ends there"
@@ -156,7 +156,7 @@ fn text(
         };
         writeln!(
             out,
-            "{file}:{line}: {bytes} bytes of an incomplete line: {then}{harmless}"
+            "{file}:{line}: {bytes} bytes of an incomplete line: {explanation}{harmless}"
         )?;
     }
     if let Some(through) = report.removed_through {
@@ -166,25 +166,25 @@ fn text(
         )?;
     }
     let files = report.files.len();
-    let files = number(files as u64, "file");
-    let lines = number(report.lines, "line");
+    let files = format_count(files as u64, "file");
+    let lines = format_count(report.lines, "line");
     match (report.first_seq, report.last_seq) {
         (Some(first), Some(last)) => writeln!(out, "{lines} in {files}: {first} to {last}")?,
         _ => writeln!(out, "no line in {files}")?,
     }
     let anchors = if report.anchors > 0 {
-        format!(", {}", number(report.anchors, "anchor"))
+        format!(", {}", format_count(report.anchors, "anchor"))
     } else {
         String::new()
     };
-    let checked = match trusted {
+    let signature_text = match trust {
         Trust::Given | Trust::Beside => format!("{} with a valid signature", report.signed),
         Trust::None => "signatures not checked".to_owned(),
     };
     write!(
         out,
-        "{}{anchors}, {checked}",
-        number(report.checkpoints, "checkpoint")
+        "{}{anchors}, {signature_text}",
+        format_count(report.checkpoints, "checkpoint")
     )?;
     match report.vouched_through {
         Some(through) => writeln!(out, "; they cover the log up to line {through}")?,
@@ -199,7 +199,7 @@ fn text(
             "the log is NOT verified"
         }
     )?;
-    match trusted {
+    match trust {
         Trust::Beside => writeln!(
             err,
             "hint: the key was read from this machine; for stronger evidence pass a copy kept elsewhere with `--key`"
@@ -212,6 +212,6 @@ fn text(
     }
 }
 
-fn number(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+fn format_count(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

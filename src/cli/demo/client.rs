@@ -17,7 +17,7 @@ use crate::protocol::{MODERN, header};
 /// The protocol revision of the agent's session.
 const LEGACY: &str = "2025-11-25";
 /// Maximum length of a body that is read, in bytes.
-const BODY_BYTES: usize = 4 << 20;
+const MAX_BODY_BYTES: usize = 4 << 20;
 
 pub(super) struct Agent {
     http: Client<HttpConnector, Full<Bytes>>,
@@ -57,17 +57,17 @@ impl Agent {
             json!({ "jsonrpc": "2.0", "id": "open", "method": "initialize", "params": params });
         let answer = self.post(url, &body.to_string(), &[]).await?;
         self.session.clone_from(&answer.session);
-        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        self.post(url, &ready.to_string(), &[(header::VERSION, LEGACY)])
+        let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        self.post(url, &notification.to_string(), &[(header::VERSION, LEGACY)])
             .await?;
         Ok(answer)
     }
 
     /// Returns a tool call request with a new id.
-    pub(super) fn request(&mut self, speaks: Revision, tool: &str, arguments: &Value) -> String {
+    pub(super) fn request(&mut self, revision: Revision, tool: &str, arguments: &Value) -> String {
         self.last_id += 1;
         let mut params = json!({ "name": tool, "arguments": arguments });
-        if let (Revision::Modern, Some(object)) = (speaks, params.as_object_mut()) {
+        if let (Revision::Modern, Some(object)) = (revision, params.as_object_mut()) {
             let version = "io.modelcontextprotocol/protocolVersion";
             let meta = json!({ version: MODERN, "io.modelcontextprotocol/clientCapabilities": {} });
             object.insert("_meta".to_owned(), meta);
@@ -80,11 +80,11 @@ impl Agent {
     pub(super) async fn call(
         &self,
         url: &str,
-        speaks: Revision,
+        revision: Revision,
         tool: &str,
         request: &str,
     ) -> io::Result<Answer> {
-        match speaks {
+        match revision {
             Revision::Legacy => self.post(url, request, &[(header::VERSION, LEGACY)]).await,
             Revision::Modern => {
                 let headers = [
@@ -100,11 +100,11 @@ impl Agent {
     async fn post(&self, url: &str, body: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
         let mut request = Request::post(url).header(CONTENT_TYPE, "application/json");
         request = request.header(ACCEPT, "application/json, text/event-stream");
-        let modern = headers.contains(&(header::VERSION, MODERN));
+        let is_modern = headers.contains(&(header::VERSION, MODERN));
         let session = self
             .session
             .as_deref()
-            .filter(|_| !modern)
+            .filter(|_| !is_modern)
             .map(|session| (header::SESSION, session));
         for (name, value) in headers.iter().copied().chain(session) {
             request = request.header(name, value);
@@ -138,23 +138,23 @@ impl Agent {
         let status = response.status();
         Ok(Answer {
             status,
-            body: gather(response.into_body()).await?,
+            body: read_body(response.into_body()).await?,
             session,
         })
     }
 }
 
 /// Reads a complete body, up to the maximum length.
-pub(super) async fn gather(mut body: Incoming) -> io::Result<Bytes> {
-    let mut whole = BytesMut::new();
+pub(super) async fn read_body(mut body: Incoming) -> io::Result<Bytes> {
+    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
             continue;
         };
-        if whole.len() + data.len() > BODY_BYTES {
+        if bytes.len() + data.len() > MAX_BODY_BYTES {
             return Err(io::Error::other("the body is too long"));
         }
-        whole.extend_from_slice(&data);
+        bytes.extend_from_slice(&data);
     }
-    Ok(whole.freeze())
+    Ok(bytes.freeze())
 }

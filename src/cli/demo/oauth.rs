@@ -13,11 +13,11 @@ use super::show::Screen;
 use crate::config::{Config, LoginConfig, OAuthConfig, Transport, VaultKey};
 
 /// Lifetime of the sample server's access tokens: short, so that users see them renewed.
-pub(super) const ACCESS: Duration = Duration::from_secs(5);
+pub(super) const ACCESS_TTL: Duration = Duration::from_secs(5);
 /// How long the demo waits for a login.
-const PATIENCE: Duration = Duration::from_secs(600);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
 /// Poll interval of that wait.
-const PAUSE: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The path of the gate's login pages.
 const PAGES: &str = "/oauth/login/";
 
@@ -56,27 +56,40 @@ pub(super) async fn show(screen: &mut Screen, gate: &str, sample: &Sample) -> io
         "first call",
         "the server answers 401; the agent receives a login link",
     )?;
-    let logged_in = call.until_passed(screen, "echo", "text", "Hello").await?;
+    let logged_in = call
+        .call_until_passed(screen, "echo", "text", "Hello")
+        .await?;
 
     screen.heading(
         "renewed",
         &format!(
             "after {} s the token expires and is renewed",
-            ACCESS.as_secs()
+            ACCESS_TTL.as_secs()
         ),
     )?;
-    tokio::time::sleep(ACCESS).await;
-    let renewed = logged_in && call.passes("echo", "text", "Hello again").await?.is_none();
-    screen.verdict(renewed, if renewed { "passed" } else { "it did not pass" })?;
+    tokio::time::sleep(ACCESS_TTL).await;
+    let is_renewed = logged_in
+        && call
+            .call_tool("echo", "text", "Hello again")
+            .await?
+            .is_none();
+    screen.verdict(
+        is_renewed,
+        if is_renewed {
+            "passed"
+        } else {
+            "it did not pass"
+        },
+    )?;
 
     screen.heading(
         "further scope",
         "the server answers 403; a login with more scope is required",
     )?;
     let allowed = call
-        .until_passed(screen, "run_command", "command", "git status")
+        .call_until_passed(screen, "run_command", "command", "git status")
         .await?;
-    Ok(logged_in && renewed && allowed)
+    Ok(logged_in && is_renewed && allowed)
 }
 
 struct Call<'a> {
@@ -87,23 +100,23 @@ struct Call<'a> {
 impl Call<'_> {
     /// Calls a tool until the call passes. If the response is a login link, waits until that login
     /// is complete.
-    async fn until_passed(
+    async fn call_until_passed(
         &mut self,
         screen: &mut Screen,
         tool: &str,
         argument: &str,
         value: &str,
     ) -> io::Result<bool> {
-        let began = Instant::now();
-        while let Some(link) = self.passes(tool, argument, value).await? {
+        let start = Instant::now();
+        while let Some(link) = self.call_tool(tool, argument, value).await? {
             screen.pair("open", &link)?;
             // The login page contains a form until the login is complete.
             while self.agent.get(&link).await?.contains("<form") {
-                if began.elapsed() > PATIENCE {
+                if start.elapsed() > LOGIN_TIMEOUT {
                     screen.verdict(false, "no login was completed")?;
                     return Ok(false);
                 }
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
         screen.verdict(true, &format!("passed: {tool} {value:?}"))?;
@@ -111,7 +124,7 @@ impl Call<'_> {
     }
 
     /// Calls a tool; returns the login link, if one is required.
-    async fn passes(
+    async fn call_tool(
         &mut self,
         tool: &str,
         argument: &str,
@@ -130,8 +143,8 @@ impl Call<'_> {
             .find("/mcp/")
             .and_then(|end| self.gate.get(..end))
             .unwrap_or_default();
-        let begins = text.find(&format!("{origin}{PAGES}"));
-        let link = begins.and_then(|begins| text.get(begins..)).map(|rest| {
+        let start = text.find(&format!("{origin}{PAGES}"));
+        let link = start.and_then(|begins| text.get(begins..)).map(|rest| {
             rest.chars()
                 .take_while(|c| c.is_ascii_alphanumeric() || ":/.-_".contains(*c))
                 .collect::<String>()

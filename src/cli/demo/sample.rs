@@ -24,15 +24,15 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 pub use self::login::{Answer, FURTHER_SCOPE, Login, SCOPE, Settings};
-use super::client::gather;
+use super::client::read_body;
 use crate::protocol::header;
 
 /// Maximum number of concurrent connections.
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// The path of the MCP endpoint.
 const PATH: &str = "/mcp";
 /// The tool that requires an additional scope.
-const GUARDED: &str = "run_command";
+const SCOPED_TOOL: &str = "run_command";
 
 /// The running server.
 pub(super) struct Sample {
@@ -56,14 +56,14 @@ pub(super) async fn start(access: Option<Duration>) -> io::Result<Sample> {
 }
 
 async fn serve(listener: TcpListener, server: Arc<Server>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(place) = places.clone().acquire_owned().await {
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Ok(slot) = slots.clone().acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
             return;
         };
         let server = server.clone();
         tokio::spawn(async move {
-            let _place = place;
+            let _place = slot;
             let service = service_fn(move |request| {
                 let server = server.clone();
                 async move { Ok::<_, Infallible>(read(request, &server).await) }
@@ -82,7 +82,7 @@ async fn serve(listener: TcpListener, server: Arc<Server>) {
 
 async fn read(request: Request<Incoming>, server: &Server) -> Answer {
     let (head, body) = request.into_parts();
-    match gather(body).await {
+    match read_body(body).await {
         Ok(body) => server.answer(&Request::from_parts(head, body)),
         Err(_) => respond(StatusCode::BAD_REQUEST, None),
     }
@@ -123,7 +123,7 @@ impl Server {
         }
         let message = serde_json::from_slice::<Value>(request.body()).ok();
         if let Some(login) = &self.login
-            && let Err(refusal) = login.admit(request.headers(), needed(message.as_ref()))
+            && let Err(refusal) = login.admit(request.headers(), required_scopes(message.as_ref()))
         {
             return *refusal;
         }
@@ -182,11 +182,11 @@ impl Server {
 }
 
 /// Returns the scopes that a message requires.
-fn needed(message: Option<&Value>) -> &'static [&'static str] {
+fn required_scopes(message: Option<&Value>) -> &'static [&'static str] {
     let tool = message
         .and_then(|message| message.pointer("/params/name"))
         .and_then(Value::as_str);
-    if tool == Some(GUARDED) {
+    if tool == Some(SCOPED_TOOL) {
         &[SCOPE, FURTHER_SCOPE]
     } else {
         &[SCOPE]

@@ -32,14 +32,14 @@ impl Screen {
     pub(super) fn new() -> Self {
         let out = io::stdout();
         // https://no-color.org: any value but an empty one.
-        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let colour = out.is_terminal() && !unwanted && !dumb;
+        let colour = out.is_terminal() && !no_color && !dumb;
         Self { out, colour }
     }
 
-    fn in_look(&self, look: TextStyle, text: &str) -> String {
-        let code = match look {
+    fn apply_style(&self, style: TextStyle, text: &str) -> String {
+        let code = match style {
             TextStyle::Bold => 1,
             TextStyle::Dim => 2,
             TextStyle::Red => 31,
@@ -59,95 +59,98 @@ impl Screen {
     }
 
     /// Writes a heading.
-    pub(super) fn heading(&mut self, text: &str, rest: &str) -> io::Result<()> {
-        let text = self.in_look(TextStyle::Bold, text);
-        let rest = self.in_look(TextStyle::Dim, rest);
+    pub(super) fn heading(&mut self, text: &str, detail: &str) -> io::Result<()> {
+        let text = self.apply_style(TextStyle::Bold, text);
+        let rest = self.apply_style(TextStyle::Dim, detail);
         self.line(&format!("\n{text}  {rest}\n"))
     }
 
     /// Writes a name and its value.
     pub(super) fn pair(&mut self, name: &str, value: &str) -> io::Result<()> {
-        let name = self.in_look(TextStyle::Dim, &format!("  {name:<12}"));
+        let name = self.apply_style(TextStyle::Dim, &format!("  {name:<12}"));
         self.line(&format!("{name}{value}"))
     }
 
     /// Writes the outcome of a call.
-    pub(super) fn outcome(&mut self, seen: &TourResult) -> io::Result<()> {
-        let (look, mark, word) = match &seen.became {
+    pub(super) fn outcome(&mut self, tour_result: &TourResult) -> io::Result<()> {
+        let (style, mark, word) = match &tour_result.outcome {
             Outcome::Passed => (TextStyle::Green, "✓", "passed"),
             Outcome::Refused(_) => (TextStyle::Red, "✗", "refused"),
             Outcome::Cleaned { .. } => (TextStyle::Yellow, "~", "cleaned"),
         };
-        let word = self.in_look(look, &format!("  {mark} {word:<10}"));
-        let call = self.in_look(
+        let word = self.apply_style(style, &format!("  {mark} {word:<10}"));
+        let call = self.apply_style(
             TextStyle::Bold,
-            &format!("{} {:?}", seen.stop.tool, seen.stop.value),
+            &format!("{} {:?}", tour_result.stop.tool, tour_result.stop.value),
         );
-        let revision = seen
+        let revision = tour_result
             .stop
             .revision()
             .map(|revision| format!("  (revision {revision})"))
             .unwrap_or_default();
         self.line(&format!(
             "{word}{call}{}",
-            self.in_look(TextStyle::Dim, &revision)
+            self.apply_style(TextStyle::Dim, &revision)
         ))?;
-        match &seen.became {
-            Outcome::Passed => self.block(
+        match &tour_result.outcome {
+            Outcome::Passed => self.write_block(
                 "",
                 "the agent received the server's answer byte for byte",
                 |_| None,
             )?,
             Outcome::Refused(text) => {
-                self.block("", "the server never saw it; the agent reads:", |_| None)?;
-                self.block("", text, |_| None)?;
+                self.write_block("", "the server never saw it; the agent reads:", |_| None)?;
+                self.write_block("", text, |_| None)?;
             }
-            Outcome::Cleaned { sent, got } => {
-                let kept = |line: &str| plain(line).is_some_and(|line| got.contains(&line));
-                self.block(SENT, sent, |line| {
-                    if kept(line) {
+            Outcome::Cleaned {
+                sent,
+                received: got,
+            } => {
+                let is_kept = |line: &str| strip_tags(line).is_some_and(|line| got.contains(&line));
+                self.write_block(SENT, sent, |line| {
+                    if is_kept(line) {
                         None
                     } else {
                         Some(TextStyle::Red)
                     }
                 })?;
-                self.block("agent got", got, |line| {
+                self.write_block("agent got", got, |line| {
                     if line.starts_with("[lychgate") {
-                        Some(look)
+                        Some(style)
                     } else {
                         None
                     }
                 })?;
             }
         }
-        if !seen.as_promised {
-            let warning = self.in_look(TextStyle::Red, "  ! unexpected result");
+        if !tour_result.is_expected {
+            let warning = self.apply_style(TextStyle::Red, "  ! unexpected result");
             self.line(&warning)?;
         }
         self.line("")
     }
 
     /// Writes a text next to its name, wrapped to the width, each line in its style.
-    fn block(
+    fn write_block(
         &mut self,
         name: &str,
         text: &str,
-        look: impl Fn(&str) -> Option<TextStyle>,
+        style_of: impl Fn(&str) -> Option<TextStyle>,
     ) -> io::Result<()> {
-        let gone = name == SENT;
+        let is_sent = name == SENT;
         let mut name = Some(name);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            let look = look(line);
+            let style = style_of(line);
             // The output is readable without color as well: `-` marks removed text, `+` added text.
-            let bar = match look {
-                Some(TextStyle::Red) if gone => '-',
+            let bar = match style {
+                Some(TextStyle::Red) if is_sent => '-',
                 Some(TextStyle::Yellow) => '+',
                 _ => '│',
             };
-            for part in fold(line) {
+            for part in wrap_words(line) {
                 let margin = format!("  {:<12}", name.take().unwrap_or_default());
-                let margin = self.in_look(TextStyle::Dim, &format!("{margin}{bar} "));
-                let part = look.map_or_else(|| part.clone(), |look| self.in_look(look, &part));
+                let margin = self.apply_style(TextStyle::Dim, &format!("{margin}{bar} "));
+                let part = style.map_or_else(|| part.clone(), |look| self.apply_style(look, &part));
                 self.line(&format!("{margin}{part}"))?;
             }
         }
@@ -155,14 +158,14 @@ impl Screen {
     }
 
     /// Writes a summary of an audit line.
-    pub(super) fn audited(&mut self, line: &Value) -> io::Result<()> {
+    pub(super) fn audit_line(&mut self, line: &Value) -> io::Result<()> {
         let text = |name: &str| {
             line.get(name)
                 .and_then(Value::as_str)
                 .unwrap_or("")
                 .to_owned()
         };
-        let look = match text(member::verdict::NAME).as_str() {
+        let style = match text(member::verdict::NAME).as_str() {
             "block" => TextStyle::Red,
             "rewrite" => TextStyle::Yellow,
             _ => TextStyle::Green,
@@ -181,17 +184,17 @@ impl Screen {
             .filter_map(|finding| finding.get(object::finding::rule::NAME)?.as_str())
             .collect();
         rules.dedup();
-        let verdict = self.in_look(look, &format!("{:<8}", text(member::verdict::NAME)));
-        let what = format!(
+        let verdict = self.apply_style(style, &format!("{:<8}", text(member::verdict::NAME)));
+        let target = format!(
             "{:<9}{:<13}",
             text(member::direction::NAME),
             text(member::tool::NAME)
         );
-        self.line(format!("  {time}  {verdict} {what} {}", rules.join(", ")).trim_end())
+        self.line(format!("  {time}  {verdict} {target} {}", rules.join(", ")).trim_end())
     }
 
     /// Writes an indented text.
-    pub(super) fn quoted(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn quotation(&mut self, text: &str) -> io::Result<()> {
         for line in text.lines() {
             self.line(&format!("{MARGIN}{line}"))?;
         }
@@ -199,9 +202,9 @@ impl Screen {
     }
 
     /// Writes the final result.
-    pub(super) fn verdict(&mut self, well: bool, text: &str) -> io::Result<()> {
-        let text = self.in_look(
-            if well {
+    pub(super) fn verdict(&mut self, is_success: bool, text: &str) -> io::Result<()> {
+        let text = self.apply_style(
+            if is_success {
                 TextStyle::Green
             } else {
                 TextStyle::Red
@@ -213,14 +216,14 @@ impl Screen {
 }
 
 /// Returns the text of a line of HTML without its tags, if any.
-fn plain(line: &str) -> Option<String> {
+fn strip_tags(line: &str) -> Option<String> {
     let mut out = String::new();
-    let mut inside = false;
+    let mut in_tag = false;
     for c in line.chars() {
         match c {
-            '<' => inside = true,
-            '>' => inside = false,
-            c if !inside => out.push(c),
+            '<' => in_tag = true,
+            '>' => in_tag = false,
+            c if !in_tag => out.push(c),
             _ => {}
         }
     }
@@ -234,7 +237,7 @@ fn plain(line: &str) -> Option<String> {
 }
 
 /// Wraps a line between words.
-fn fold(line: &str) -> Vec<String> {
+fn wrap_words(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for word in line.split_whitespace() {
         let Some(last) = out.last_mut() else { continue };
@@ -256,20 +259,20 @@ mod tests {
 
     #[test]
     fn long_lines_are_folded_between_words() {
-        let folded = fold(&"word ".repeat(40));
+        let folded = wrap_words(&"word ".repeat(40));
         assert!(
             folded.len() == 3 && folded.iter().all(|line| line.len() <= WIDTH),
             "{folded:?}"
         );
-        assert_eq!(fold("short  line"), ["short line"]);
+        assert_eq!(wrap_words("short  line"), ["short line"]);
     }
 
     #[test]
     fn a_line_of_html_is_known_by_its_words() {
         assert_eq!(
-            plain("<p>Bake for <b>40 minutes</b></p>").as_deref(),
+            strip_tags("<p>Bake for <b>40 minutes</b></p>").as_deref(),
             Some("Bake for 40")
         );
-        assert_eq!(plain("<body><div id=\"x\">"), None);
+        assert_eq!(strip_tags("<body><div id=\"x\">"), None);
     }
 }

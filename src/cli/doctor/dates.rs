@@ -37,14 +37,14 @@ fn time(tag: u8, text: &[u8]) -> Option<SystemTime> {
             .map(|(year, rest)| (year.to_owned(), rest))?,
         _ => return None,
     };
-    let two = |at: usize| rest.get(at..at + 2);
+    let digits = |at: usize| rest.get(at..at + 2);
     let rfc3339 = format!(
         "{year}-{}-{}T{}:{}:{}{}",
-        two(0)?,
-        two(2)?,
-        two(4)?,
-        two(6)?,
-        two(8)?,
+        digits(0)?,
+        digits(2)?,
+        digits(4)?,
+        digits(6)?,
+        digits(8)?,
         rest.get(10..)?
     );
     humantime::parse_rfc3339(&rfc3339).ok()
@@ -68,8 +68,8 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
             )
         }
     };
-    let (inside, after) = rest.split_at_checked(length)?;
-    Some((*tag, inside, after))
+    let (contents, after) = rest.split_at_checked(length)?;
+    Some((*tag, contents, after))
 }
 
 #[cfg(test)]

@@ -6,31 +6,31 @@ use super::{CheckResult, Level};
 use crate::config::Config;
 
 /// Number of file descriptors that a gate needs in addition to connections.
-const BESIDES: u64 = 64;
+const OTHER_FILES: u64 = 64;
 
 /// Compares the limits of the system with those of the config.
 pub(super) fn limits(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     // Each agent connection may require one to a server.
-    let wanted = (config.limits.connections as u64)
+    let required = (config.limits.connections as u64)
         .saturating_mul(2)
-        .saturating_add(BESIDES);
+        .saturating_add(OTHER_FILES);
     let limit = getrlimit(Resource::Nofile);
     match limit.current {
-        Some(current) if current < wanted => {
-            let fits = current.saturating_sub(BESIDES) / 2;
-            let more = if limit.maximum.is_none_or(|most| most >= wanted) {
-                format!("ulimit -n {wanted}")
+        Some(current) if current < required => {
+            let possible = current.saturating_sub(OTHER_FILES) / 2;
+            let fix = if limit.maximum.is_none_or(|most| most >= required) {
+                format!("ulimit -n {required}")
             } else {
-                format!("LimitNOFILE={wanted} in the service")
+                format!("LimitNOFILE={required} in the service")
             };
-            result.find(
+            result.add_finding(
                 Level::Warning,
                 format!(
-                    "the open file limit is {current}; {} connections may need {wanted}",
+                    "the open file limit is {current}; {} connections may need {required}",
                     config.limits.connections
                 ),
-                format!("{more}; or `connections = {fits}` under `[limits]`"),
+                format!("{fix}; or `connections = {possible}` under `[limits]`"),
             );
         }
         current => result.pass(format!(
@@ -42,9 +42,9 @@ pub(super) fn limits(config: &Config) -> CheckResult {
 }
 
 /// Checks the environment variables.
-pub(super) fn surroundings() -> CheckResult {
+pub(super) fn variables() -> CheckResult {
     let mut result = CheckResult::default();
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let proxies: Vec<&str> = [
         "HTTPS_PROXY",
         "https_proxy",
@@ -53,14 +53,14 @@ pub(super) fn surroundings() -> CheckResult {
         "ALL_PROXY",
     ]
     .into_iter()
-    .filter(|name| set(name))
+    .filter(|name| is_set(name))
     .collect();
     if !proxies.is_empty() {
         let what = format!(
             "{} is set, but the gateway does not use proxies",
             proxies.join(", ")
         );
-        result.find(
+        result.add_finding(
             Level::Note,
             what,
             format!(
@@ -72,7 +72,7 @@ pub(super) fn surroundings() -> CheckResult {
     if crate::seal::state_folder().is_none() {
         let what =
             "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
-        result.find(
+        result.add_finding(
             Level::Warning,
             what,
             "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`",

@@ -4,24 +4,24 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{CheckResult, Level};
-use crate::config::{AuditTo, Config, Keeps, Transport, VaultKey};
+use crate::config::{AuditTo, Config, EvidenceLevel, Transport, VaultKey};
 use crate::record::PublicKey;
 use crate::record::verify::{TrustAnchors, verify};
 use crate::seal::state_folder;
 
 /// Thresholds of free disk space: below the first, the gate will soon stop; below the second, space
 /// is low.
-const NONE_LEFT: u64 = 64 << 20;
-const LITTLE_LEFT: u64 = 1 << 30;
+const CRITICAL_SPACE: u64 = 64 << 20;
+const LOW_SPACE: u64 = 1 << 30;
 
 /// Maximum size of the audit log that is verified, in bytes. Rotated files are read in addition.
-const QUICKLY_READ: u64 = 64 << 20;
+const MAX_VERIFIED_BYTES: u64 = 64 << 20;
 
 /// A file, its description, and whether it contains a secret.
 struct File {
-    what: String,
+    description: String,
     path: PathBuf,
-    secret: bool,
+    is_secret: bool,
 }
 
 /// Checks modes and owners of the files that contain secrets, and of those that determine the
@@ -29,15 +29,15 @@ struct File {
 pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     let mut result = CheckResult::default();
     let mut files = vec![File {
-        what: "the config".to_owned(),
+        description: "the config".to_owned(),
         path: path.to_owned(),
-        secret: false,
+        is_secret: false,
     }];
     let mut add = |what: &str, path: &Path, secret| {
         files.push(File {
-            what: what.to_owned(),
+            description: what.to_owned(),
             path: path.to_owned(),
-            secret,
+            is_secret: secret,
         })
     };
     config.files.iter().for_each(|file| {
@@ -57,7 +57,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
             add("a client's key", key, true);
         }
     }
-    let of_user = state_folder();
+    let user_folder = state_folder();
     let keys = [
         ("the key of the vault", &config.oauth.vault_key, "vault.key"),
         (
@@ -72,9 +72,9 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
         ),
     ];
     for (what, key, name) in keys {
-        match (key, &of_user) {
+        match (key, &user_folder) {
             (VaultKey::File(file), _) => add(what, file, true),
-            (VaultKey::OfUser, Some(folder)) => add(what, &folder.join(name), true),
+            (VaultKey::UserDefault, Some(folder)) => add(what, &folder.join(name), true),
             _ => {}
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
         .oauth
         .vault
         .clone()
-        .or_else(|| of_user.as_ref().map(|folder| folder.join("vault")))
+        .or_else(|| user_folder.as_ref().map(|folder| folder.join("vault")))
     {
         add("the vault", &folder, true);
     }
@@ -102,7 +102,12 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
     {
         add("the token of the admin port", &file, true);
     }
-    if let Some(file) = config.pins.clone().of_config(state_folder(), path).file {
+    if let Some(file) = config
+        .pins
+        .clone()
+        .with_default_file(state_folder(), path)
+        .file
+    {
         add("the lock file", &file, false);
     }
     if let Some(file) = &config.agents_file.file {
@@ -114,42 +119,42 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
             continue;
         };
         let mode = meta.permissions().mode() & 0o777;
-        let shown = file.path.display();
-        let fit = if meta.is_dir() { "700" } else { "600" };
-        if file.secret && mode & 0o077 != 0 {
+        let display = file.path.display();
+        let correct_mode = if meta.is_dir() { "700" } else { "600" };
+        if file.is_secret && mode & 0o077 != 0 {
             let what = format!(
-                "{} `{shown}` has mode {mode:o}: readable by other users",
-                file.what
+                "{} `{display}` has mode {mode:o}: readable by other users",
+                file.description
             );
-            result.find(
+            result.add_finding(
                 Level::Error,
                 what,
-                own_or(&file.path, format!("chmod {fit} '{shown}'")),
+                fix_unless_shared(&file.path, format!("chmod {correct_mode} '{display}'")),
             );
         } else if mode & 0o022 != 0 {
             let what = format!(
-                "{} `{shown}` has mode {mode:o}: writable by other users",
-                file.what
+                "{} `{display}` has mode {mode:o}: writable by other users",
+                file.description
             );
-            result.find(
+            result.add_finding(
                 Level::Error,
                 what,
-                own_or(&file.path, format!("chmod go-w '{shown}'")),
+                fix_unless_shared(&file.path, format!("chmod go-w '{display}'")),
             );
         } else {
             correct += 1;
         }
-        let own = rustix::process::geteuid().as_raw();
-        if meta.uid() != own && meta.uid() != 0 && own != 0 {
+        let own_uid = rustix::process::geteuid().as_raw();
+        if meta.uid() != own_uid && meta.uid() != 0 && own_uid != 0 {
             let what = format!(
-                "{} `{shown}` belongs to another user (id {})",
-                file.what,
+                "{} `{display}` belongs to another user (id {})",
+                file.description,
                 meta.uid()
             );
-            result.find(
+            result.add_finding(
                 Level::Warning,
                 what,
-                own_or(&file.path, format!("chown \"$(id -u)\" '{shown}'")),
+                fix_unless_shared(&file.path, format!("chown \"$(id -u)\" '{display}'")),
             );
         }
     }
@@ -159,7 +164,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
 
 /// Returns the fix for a path, unless it is a folder that others use as well: changing its owner or
 /// mode would break the system.
-fn own_or(path: &Path, fix: String) -> String {
+fn fix_unless_shared(path: &Path, fix: String) -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     if !(path.is_dir() && is_shared(path, home.as_deref())) {
         return fix;
@@ -170,12 +175,12 @@ fn own_or(path: &Path, fix: String) -> String {
 /// Reports whether a folder is a system folder or a home folder, rather than the gate's own.
 fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let of_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"]
+    let is_system = ["/etc", "/usr", "/boot", "/dev", "/proc", "/sys"]
         .iter()
         .any(|system| folder.starts_with(system));
     // `/`, `/var`, `/var/lib`, `/home/ann`.
     let is_shallow = folder.components().count() <= 3;
-    of_system || is_shallow || home.is_some_and(|home| home.starts_with(&folder))
+    is_system || is_shallow || home.is_some_and(|home| home.starts_with(&folder))
 }
 
 /// Returns the folders of stored messages.
@@ -183,22 +188,26 @@ fn stores(config: &Config) -> Vec<(&'static str, PathBuf)> {
     let quarantine = config
         .quarantine
         .clone()
-        .of_user(state_folder())
+        .with_default_folder(state_folder())
         .folder
         .filter(|_| config.quarantine.enabled);
-    let seals = config
+    let stores_evidence = config
         .policies
         .values()
-        .any(|policy| policy.evidence == Keeps::Sealed);
-    let evidence = if seals {
-        config.evidence.clone().of_user(state_folder()).folder
+        .any(|policy| policy.evidence == EvidenceLevel::Sealed);
+    let evidence = if stores_evidence {
+        config
+            .evidence
+            .clone()
+            .with_default_folder(state_folder())
+            .folder
     } else {
         config.evidence.folder.clone()
     };
-    let named = |what, folder: Option<PathBuf>| folder.map(|folder| (what, folder));
-    named("the quarantine", quarantine)
+    let describe = |what, folder: Option<PathBuf>| folder.map(|folder| (what, folder));
+    describe("the quarantine", quarantine)
         .into_iter()
-        .chain(named("the evidence store", evidence))
+        .chain(describe("the evidence store", evidence))
         .collect()
 }
 
@@ -217,7 +226,7 @@ pub(super) fn audit(config: &Config) -> CheckResult {
         result.pass("the audit log does not exist yet");
         return result;
     };
-    if meta.len() > QUICKLY_READ {
+    if meta.len() > MAX_VERIFIED_BYTES {
         result.pass("the audit log is too long for a quick check: run `lychgate audit verify`");
         return result;
     }
@@ -239,7 +248,7 @@ pub(super) fn audit(config: &Config) -> CheckResult {
                 "chmod u+r '{}', or run this as the gateway's user",
                 file.display()
             );
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("cannot read the audit log: {error}"),
                 fix,
@@ -259,7 +268,7 @@ pub(super) fn audit(config: &Config) -> CheckResult {
                 more => format!(" (and {more} more)"),
             };
             let what = format!("audit log verification failed: {first}{more}");
-            result.find(Level::Error, what, "lychgate audit verify");
+            result.add_finding(Level::Error, what, "lychgate audit verify");
         }
     }
     result
@@ -269,27 +278,27 @@ pub(super) fn audit(config: &Config) -> CheckResult {
 /// there.
 pub(super) fn disks(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
-    let mut places: Vec<(&str, PathBuf)> = Vec::new();
+    let mut paths: Vec<(&str, PathBuf)> = Vec::new();
     if let Some(AuditTo::File(file)) = &config.audit.to {
-        places.push(("the audit log", file.clone()));
+        paths.push(("the audit log", file.clone()));
     }
-    let of_user = state_folder();
-    places.extend(
+    let user_folder = state_folder();
+    paths.extend(
         config
             .oauth
             .vault
             .clone()
-            .or(of_user)
+            .or(user_folder)
             .map(|folder| ("the vault", folder)),
     );
-    places.extend(stores(config));
-    places.extend(config.pins.file.clone().map(|file| ("the lock file", file)));
-    for (what, path) in places {
-        let Some(there) = path.ancestors().find(|path| path.exists()) else {
+    paths.extend(stores(config));
+    paths.extend(config.pins.file.clone().map(|file| ("the lock file", file)));
+    for (what, path) in paths {
+        let Some(existing) = path.ancestors().find(|path| path.exists()) else {
             continue;
         };
-        let shown = there.display();
-        let Ok(disk) = rustix::fs::statvfs(there) else {
+        let display = existing.display();
+        let Ok(disk) = rustix::fs::statvfs(existing) else {
             continue;
         };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -298,39 +307,39 @@ pub(super) fn disks(config: &Config) -> CheckResult {
         } else {
             format!("{} MB", free >> 20)
         };
-        let before = result.found.len();
+        let findings_before = result.findings.len();
         if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-            result.find(
+            result.add_finding(
                 Level::Error,
-                format!("`{shown}` is read-only: cannot write {what}"),
-                own_or(
-                    there,
-                    format!("mount -o remount,rw '{shown}', or set another path in the config"),
+                format!("`{display}` is read-only: cannot write {what}"),
+                fix_unless_shared(
+                    existing,
+                    format!("mount -o remount,rw '{display}', or set another path in the config"),
                 ),
             );
-        } else if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
-            result.find(
+        } else if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_err() {
+            result.add_finding(
                 Level::Error,
-                format!("`{shown}` is not writable by this user: it holds {what}"),
-                own_or(
-                    there,
-                    format!("chown \"$(id -u)\" '{shown}', or run this as the gateway's user"),
+                format!("`{display}` is not writable by this user: it holds {what}"),
+                fix_unless_shared(
+                    existing,
+                    format!("chown \"$(id -u)\" '{display}', or run this as the gateway's user"),
                 ),
             );
         } else if let Some(level) = shortage(free) {
-            result.find(
+            result.add_finding(
                 level,
-                format!("{room} left at `{shown}`, which holds {what}"),
-                format!("free some space: du -xh '{shown}' | sort -h | tail"),
+                format!("{room} left at `{display}`, which holds {what}"),
+                format!("free some space: du -xh '{display}' | sort -h | tail"),
             );
         }
-        if result.found.len() == before {
+        if result.findings.len() == findings_before {
             result.pass(format!("{room} left for {what}, which can be written"));
         }
     }
     if config.audit.to.is_none() {
         let fix = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
-        result.find(
+        result.add_finding(
             Level::Warning,
             "no audit log: past verdicts cannot be shown or explained",
             fix,
@@ -342,8 +351,8 @@ pub(super) fn disks(config: &Config) -> CheckResult {
 /// Returns the severity of having only `free` bytes left, if that is a problem.
 fn shortage(free: u64) -> Option<Level> {
     match free {
-        free if free < NONE_LEFT => Some(Level::Error),
-        free if free < LITTLE_LEFT => Some(Level::Warning),
+        free if free < CRITICAL_SPACE => Some(Level::Error),
+        free if free < LOW_SPACE => Some(Level::Warning),
         _ => None,
     }
 }
@@ -375,21 +384,29 @@ mod tests {
             assert!(!is_shared(Path::new(folder), home), "{folder}");
         }
         for shared in ["/", "/etc"] {
-            let fix = own_or(Path::new(shared), format!("chown \"$(id -u)\" '{shared}'"));
+            let fix =
+                fix_unless_shared(Path::new(shared), format!("chown \"$(id -u)\" '{shared}'"));
             assert!(
                 !fix.contains("chown") && fix.contains("XDG_STATE_HOME"),
                 "{fix}"
             );
         }
         assert_eq!(
-            own_or(Path::new("/var/lib/no-such-gate/x"), "chown 1".to_owned()),
+            fix_unless_shared(Path::new("/var/lib/no-such-gate/x"), "chown 1".to_owned()),
             "chown 1"
         );
     }
 
     #[test]
     fn little_room_is_told_and_hardly_any_is_an_error() {
-        let levels = [0, NONE_LEFT - 1, NONE_LEFT, LITTLE_LEFT - 1, LITTLE_LEFT].map(shortage);
+        let levels = [
+            0,
+            CRITICAL_SPACE - 1,
+            CRITICAL_SPACE,
+            LOW_SPACE - 1,
+            LOW_SPACE,
+        ]
+        .map(shortage);
         let error = Some(Level::Error);
         let warning = Some(Level::Warning);
         assert_eq!(levels, [error, error, warning, warning, None]);

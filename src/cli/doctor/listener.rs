@@ -14,18 +14,18 @@ use crate::config::{Config, Transport};
 use crate::{listen, trust};
 
 /// Maximum number of processes and open files that are examined to find out who holds a port.
-const LOOKED_AT: usize = 20_000;
+const MAX_OPEN_FILES: usize = 20_000;
 /// A certificate that expires within this number of days should be renewed.
-const SOON: u64 = 14;
+const EXPIRY_WARNING_DAYS: u64 = 14;
 
 /// Checks whether the ports are free or the gate's own, and who can reach them.
 pub(super) fn ports(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
-    let runs = config.admin.address.map(liveness::is_gate);
-    port(config.listen.address, "[listen]", runs, &mut result);
+    let is_running = config.admin.address.map(liveness::is_gate);
+    port(config.listen.address, "[listen]", is_running, &mut result);
     match config.admin.address {
-        Some(admin) => port(admin, "[admin]", runs, &mut result),
-        None => result.find(
+        Some(admin) => port(admin, "[admin]", is_running, &mut result),
+        None => result.add_finding(
             Level::Note,
             "no admin port: no metrics, no `lychgate approve`, no `lychgate prove` against the running gateway",
             "[admin] with `address = \"127.0.0.1:8801\"`",
@@ -37,7 +37,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
             let what = format!(
                 "{listen} is reachable from other machines without TLS: agent tokens cross the network in clear text"
             );
-            result.find(
+            result.add_finding(
                 Level::Warning,
                 what,
                 "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front",
@@ -45,7 +45,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
         }
         if config.is_open() {
             let what = format!("{listen} is reachable from other machines without authentication");
-            result.find(
+            result.add_finding(
                 Level::Error,
                 what,
                 "lychgate agent add NAME, with `[agents]` in the config",
@@ -53,7 +53,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
         }
     } else if config.is_open() {
         let what = "any program on this machine may call: agents are not authenticated";
-        result.find(
+        result.add_finding(
             Level::Note,
             what,
             "lychgate agent add NAME, with `[agents]` in the config",
@@ -67,7 +67,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
         let what = format!(
             "the admin port {admin} is reachable from other machines, and its metrics require no authentication"
         );
-        result.find(
+        result.add_finding(
             Level::Warning,
             what,
             "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network",
@@ -76,18 +76,18 @@ pub(super) fn ports(config: &Config) -> CheckResult {
     result
 }
 
-/// `runs` is whether a gate responds at the admin port, if there is one.
-fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut CheckResult) {
+/// `is_running` is whether a gate responds at the admin port, if there is one.
+fn port(address: SocketAddr, section: &str, is_running: Option<bool>, result: &mut CheckResult) {
     match TcpListener::bind(address) {
         Ok(_) => result.pass(format!(
             "{address} ({section}) is free: no gateway is running there"
         )),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs == Some(true) => {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && is_running == Some(true) => {
             result.pass(format!("{address} ({section}): a gateway is running there"));
         }
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            let holder = holder(address.port());
-            if runs.is_none()
+            let holder = find_holder(address.port());
+            if is_running.is_none()
                 && let Some((pid, _)) = holder.as_ref().filter(|(_, name)| is_own(name))
             {
                 return result.pass(format!(
@@ -102,14 +102,14 @@ fn port(address: SocketAddr, section: &str, runs: Option<bool>, result: &mut Che
                 || format!("ss -ltnp 'sport = :{}' shows the process", address.port()),
                 |(pid, _)| format!("kill {pid}"),
             );
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("{address} ({section}) is in use by {who}"),
                 format!("{stop}; or set another `address` under `{section}`"),
             );
         }
         Err(error) => {
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("cannot listen on {address} ({section}): {error}"),
                 format!("set another `address` under `{section}`"),
@@ -128,7 +128,7 @@ fn is_own(name: &str) -> bool {
 
 /// Returns the process that listens on a port, and its name, as far as this user may see them
 /// (Linux).
-fn holder(port: u16) -> Option<(u32, String)> {
+fn find_holder(port: u16) -> Option<(u32, String)> {
     let mut inodes: HashSet<String> = HashSet::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         let text = fs::read_to_string(table).unwrap_or_default();
@@ -155,14 +155,14 @@ fn holder(port: u16) -> Option<(u32, String)> {
             entry.path(),
         ))
     });
-    let mut left = LOOKED_AT;
+    let mut budget = MAX_OPEN_FILES;
     for (pid, folder) in processes {
         for file in fs::read_dir(folder.join("fd"))
             .into_iter()
             .flatten()
             .flatten()
         {
-            left = left.checked_sub(1)?;
+            budget = budget.checked_sub(1)?;
             if fs::read_link(file.path()).is_ok_and(|target| {
                 target
                     .to_str()
@@ -184,15 +184,15 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
         if let Err(error) = listen::tls::acceptor(tls) {
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("invalid listener certificate: {error}"),
                 "see `tls` under `[listen]`",
             );
         }
-        lasts("the listener's certificate", &tls.cert, &mut result);
+        check_validity("the listener's certificate", &tls.cert, &mut result);
         if let Some(ca) = &tls.client_ca {
-            lasts("the CA of agent certificates", ca, &mut result);
+            check_validity("the CA of agent certificates", ca, &mut result);
         }
     }
     for (name, upstream) in &config.upstreams {
@@ -200,25 +200,25 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
             continue;
         };
         if let Some(ca) = &http.ca {
-            lasts(&format!("the CA for `{name}`"), ca, &mut result);
+            check_validity(&format!("the CA for `{name}`"), ca, &mut result);
         }
         if let Some((cert, _)) = &http.client_cert {
-            lasts(
+            check_validity(
                 &format!("the client's certificate for `{name}`"),
                 cert,
                 &mut result,
             );
         }
     }
-    if result.found.is_empty() && result.passed.is_empty() {
+    if result.findings.is_empty() && result.passed.is_empty() {
         result.pass("the config names no certificates");
     }
     result
 }
 
-fn lasts(what: &str, file: &Path, result: &mut CheckResult) {
+fn check_validity(what: &str, file: &Path, result: &mut CheckResult) {
     match trust::certificates(file) {
-        Err(error) => result.find(
+        Err(error) => result.add_finding(
             Level::Error,
             format!("{what}: {error}"),
             format!("put a PEM file at '{}'", file.display()),
@@ -234,13 +234,13 @@ fn lasts(what: &str, file: &Path, result: &mut CheckResult) {
                 file.display(),
                 file.display()
             );
-            lasts_for(what, span, &fix, result);
+            report_validity(what, span, &fix, result);
         }
     }
 }
 
 /// Reports for how long a certificate is valid.
-pub(super) fn lasts_for(
+pub(super) fn report_validity(
     what: &str,
     span: Option<(SystemTime, SystemTime)>,
     fix: &str,
@@ -250,7 +250,7 @@ pub(super) fn lasts_for(
     let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
     if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
         let fix = format!("check this machine's clock (`date -u`); if it is correct, {fix}");
-        return result.find(
+        return result.add_finding(
             Level::Error,
             format!(
                 "{what} is not valid before {} days from now",
@@ -260,12 +260,12 @@ pub(super) fn lasts_for(
         );
     }
     match until.duration_since(now) {
-        Err(past) => result.find(
+        Err(past) => result.add_finding(
             Level::Error,
             format!("{what} ended {} days ago", days(past.duration())),
             fix,
         ),
-        Ok(left) if days(left) < SOON => result.find(
+        Ok(left) if days(left) < EXPIRY_WARNING_DAYS => result.add_finding(
             Level::Warning,
             format!("{what} ends in {} days", days(left)),
             fix,
@@ -284,11 +284,11 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let result = |from, until| {
             let mut result = CheckResult::default();
-            lasts_for("it", Some((from, until)), "renew it", &mut result);
+            report_validity("it", Some((from, until)), "renew it", &mut result);
             result
-                .found
+                .findings
                 .first()
-                .map(|finding| (finding.level, finding.what.clone()))
+                .map(|finding| (finding.level, finding.message.clone()))
         };
         assert_eq!(result(now - day, now + day * 300), None);
         let (level, what) = result(now + day * 800, now + day * 900).unwrap();

@@ -16,9 +16,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::listener::lasts_for;
+use super::listener::report_validity;
 use super::{CheckResult, Level, dates};
-use crate::cli::auth::lasts;
+use crate::cli::auth::describe_validity;
 use crate::cli::scan::{Client, RequestError, login_free};
 use crate::config::{Config, HttpTransport, Transport, UpstreamConfig};
 use crate::oauth::unix_now;
@@ -29,66 +29,68 @@ use crate::upstream::{Health, Upstream};
 
 /// Maximum number of servers that are checked concurrently, and the time limit of each step of a
 /// check.
-pub(super) const AT_ONCE: usize = 32;
-const STEP: Duration = Duration::from_secs(2);
+pub(super) const MAX_CONCURRENT: usize = 32;
+const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum clock difference that does not affect tokens and certificates.
-const SKEW: Duration = Duration::from_secs(30);
+const MAX_SKEW: Duration = Duration::from_secs(30);
 /// Maximum length of a response head that is read, in bytes.
-const HEAD_BYTES: u64 = 16 << 10;
+const MAX_HEAD_BYTES: u64 = 16 << 10;
 
 /// Checks the stored logins.
 pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
     let mut result = CheckResult::default();
-    let by_http = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
-    if !config.upstreams.values().any(by_http) {
+    let requires_login = |upstream: &UpstreamConfig| matches!(&upstream.transport, Transport::Http(http) | Transport::Sse(http) if http.login.is_some());
+    if !config.upstreams.values().any(requires_login) {
         result.pass("no upstream requires a login");
         return result;
     }
-    let kept = match Vault::open(&config.oauth) {
+    let vault_listing = match Vault::open(&config.oauth) {
         Ok(vault) => vault.list().await,
         Err(error) => Err(error),
     };
-    match kept {
-        Err(error) => result.find(
+    match vault_listing {
+        Err(error) => result.add_finding(
             Level::Error,
             format!("cannot use the login vault: {error}"),
             "lychgate auth status",
         ),
-        Ok(kept) => {
-            for fault in &kept.faults {
-                result.find(Level::Error, fault.to_string(), "lychgate auth status");
+        Ok(listing) => {
+            for fault in &listing.faults {
+                result.add_finding(Level::Error, fault.to_string(), "lychgate auth status");
             }
-            for account in &kept.accounts {
+            for account in &listing.accounts {
                 let upstream = &account.upstream;
-                let whose = account.party.principal.to_string();
+                let principal = account.party.principal.to_string();
                 let fix = format!("lychgate login {upstream}");
                 match &account.granted {
-                    None => result.find(
+                    None => result.add_finding(
                         Level::Warning,
-                        format!("`{upstream}` requires a login ({whose})"),
+                        format!("`{upstream}` requires a login ({principal})"),
                         fix,
                     ),
                     Some(granted) => {
-                        let over = granted.expires_unix.is_some_and(|end| end <= unix_now())
+                        let is_expired = granted.expires_unix.is_some_and(|end| end <= unix_now())
                             && granted.refresh.is_none();
-                        let what =
-                            format!("the token for `{upstream}` ({whose}) {}", lasts(granted));
-                        if over {
-                            result.find(Level::Warning, what, fix)
+                        let what = format!(
+                            "the token for `{upstream}` ({principal}) {}",
+                            describe_validity(granted)
+                        );
+                        if is_expired {
+                            result.add_finding(Level::Warning, what, fix)
                         } else {
                             result.pass(what)
                         }
                     }
                 }
                 if let Some(error) = &account.last_error {
-                    result.find(
+                    result.add_finding(
                         Level::Warning,
                         format!("the last renewal for `{upstream}` failed: {error}"),
                         format!("lychgate login {upstream}"),
                     );
                 }
             }
-            if kept.accounts.is_empty() && kept.faults.is_empty() {
+            if listing.accounts.is_empty() && listing.faults.is_empty() {
                 result.pass("no stored logins");
             }
         }
@@ -97,18 +99,18 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
 }
 
 /// Checks all servers, several at a time.
-pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
+pub(super) async fn check_upstreams(config: Arc<Config>) -> CheckResult {
     let mut result = CheckResult::default();
     let logins = match login_free(&config) {
         Ok(logins) => logins,
         Err(faults) => {
-            result.faults(&faults);
+            result.add_faults(&faults);
             return result;
         }
     };
     let config = &config;
     let logins = &logins;
-    let asked = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
+    let checks = stream::iter(&config.upstreams).map(|(name, upstream)| async move {
         let mut result = CheckResult::default();
         match Upstream::new(
             UpstreamName(name.as_str().into()),
@@ -116,66 +118,68 @@ pub(super) async fn reach(config: Arc<Config>) -> CheckResult {
             &config.limits,
             Some(logins),
         ) {
-            Err(fault) => result.faults(&[fault]),
+            Err(fault) => result.add_faults(&[fault]),
             Ok(built) => match &upstream.transport {
-                Transport::Stdio(_) => child(name, &built, config, &mut result).await,
+                Transport::Stdio(_) => check_child(name, &built, config, &mut result).await,
                 Transport::Http(http) | Transport::Sse(http) => {
-                    let (said, shown) =
-                        tokio::join!(answers(name, &built, config), connects(name, http));
-                    result.add(said);
-                    result.add(shown);
+                    let (answer, connection) = tokio::join!(
+                        check_answer(name, &built, config),
+                        check_connection(name, http)
+                    );
+                    result.merge(answer);
+                    result.merge(connection);
                 }
             },
         }
         result
     });
-    let all: Vec<CheckResult> = asked.buffered(AT_ONCE).collect().await;
+    let all: Vec<CheckResult> = checks.buffered(MAX_CONCURRENT).collect().await;
     for more in all {
-        result.add(more);
+        result.merge(more);
     }
     result
 }
 
 /// Checks that the program exists and responds as an MCP server.
-async fn child(name: &str, upstream: &Upstream, config: &Config, result: &mut CheckResult) {
-    if let Health::Down(why) = upstream.health().await {
+async fn check_child(name: &str, upstream: &Upstream, config: &Config, result: &mut CheckResult) {
+    if let Health::Down(reason) = upstream.health().await {
         let fix = format!("install it, or set its full path in `[upstream.{name}]`");
-        return result.find(Level::Error, format!("`{name}`: {why}"), fix);
+        return result.add_finding(Level::Error, format!("`{name}`: {reason}"), fix);
     }
     let mut client = Client::new(upstream, name, None, &config.limits.read);
-    let said = tokio::time::timeout(STEP * 2, client.greet(true)).await;
+    let greeting = tokio::time::timeout(STEP_TIMEOUT * 2, client.greet(true)).await;
     let printed = upstream.output().filter(|output| !output.is_empty());
     // A program that does not exit in time is killed with this process.
-    let _left = tokio::time::timeout(STEP / 2, client.close()).await;
-    let _ended = tokio::time::timeout(STEP / 2, upstream.shutdown()).await;
+    let _left = tokio::time::timeout(STEP_TIMEOUT / 2, client.close()).await;
+    let _ended = tokio::time::timeout(STEP_TIMEOUT / 2, upstream.shutdown()).await;
     let fix = format!("lychgate scan {name} --timeout-seconds 60");
-    match said {
+    match greeting {
         Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
-        Ok(Err(failed)) => result.find(Level::Error, format!("`{name}`: {failed}"), fix),
+        Ok(Err(failed)) => result.add_finding(Level::Error, format!("`{name}`: {failed}"), fix),
         Err(_) => {
             let printed = printed
                 .map(|output| format!("; {output}"))
                 .unwrap_or_default();
             let what = format!(
                 "`{name}` did not respond within {} s; the first start may take longer{printed}",
-                (STEP * 2).as_secs()
+                (STEP_TIMEOUT * 2).as_secs()
             );
-            result.find(Level::Warning, what, fix);
+            result.add_finding(Level::Warning, what, fix);
         }
     }
 }
 
 /// Checks that the upstream responds as an MCP server, with the gate's own credentials.
-async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResult {
+async fn check_answer(name: &str, upstream: &Upstream, config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     let mut client = Client::new(upstream, name, None, &config.limits.read);
-    let said = tokio::time::timeout(STEP * 2, client.greet(false)).await;
+    let greeting = tokio::time::timeout(STEP_TIMEOUT * 2, client.greet(false)).await;
     // Closing the client also ends its session at the server.
-    let _left = tokio::time::timeout(STEP, client.close()).await;
-    match said {
+    let _left = tokio::time::timeout(STEP_TIMEOUT, client.close()).await;
+    match greeting {
         Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
-        Ok(Err(RequestError::Call(CallError::LoginOwed { .. }))) => {
-            result.find(
+        Ok(Err(RequestError::Call(CallError::LoginRequired { .. }))) => {
+            result.add_finding(
                 Level::Warning,
                 format!("`{name}` requires a login, and none is stored"),
                 format!("lychgate login {name}"),
@@ -185,21 +189,21 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
             let fix = format!(
                 "`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}"
             );
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("`{name}` responds with 401: the token is missing or invalid"),
                 fix,
             );
         }
         Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("`{name}`: no token: {why}"),
                 format!("lychgate login {name}"),
             );
         }
         Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("cannot reach `{name}`: {error}"),
                 format!("check `url` in `[upstream.{name}.http]`, and that the server is up"),
@@ -208,7 +212,7 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
         Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
             let fix =
                 format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
-            result.find(Level::Error, format!("`{name}`: {error}"), fix);
+            result.add_finding(Level::Error, format!("`{name}`: {error}"), fix);
         }
         Ok(Err(failed)) => {
             // The probe distinguishes a web page from a server that refuses.
@@ -216,15 +220,18 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
             let what = health
                 .reason()
                 .map_or_else(|| failed.to_string(), ToOwned::to_owned);
-            result.find(
+            result.add_finding(
                 Level::Error,
                 format!("`{name}`: {what}"),
                 format!("lychgate scan {name}"),
             );
         }
-        Err(_) => result.find(
+        Err(_) => result.add_finding(
             Level::Error,
-            format!("`{name}` did not respond within {} s", (STEP * 2).as_secs()),
+            format!(
+                "`{name}` did not respond within {} s",
+                (STEP_TIMEOUT * 2).as_secs()
+            ),
             format!("lychgate scan {name} --timeout-seconds 60"),
         ),
     }
@@ -233,7 +240,7 @@ async fn answers(name: &str, upstream: &Upstream, config: &Config) -> CheckResul
 
 /// Checks the certificate and the clock with a direct connection. Unreachable servers are reported
 /// by `reach`.
-async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
+async fn check_connection(name: &str, http: &HttpTransport) -> CheckResult {
     let mut result = CheckResult::default();
     let Ok(url) = http.url.parse::<Uri>() else {
         return result;
@@ -247,20 +254,20 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
     let secure = url.scheme_str() == Some("https");
     let port = url.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let Ok(Ok(stream)) =
-        tokio::time::timeout(STEP, TcpStream::connect((host.as_str(), port))).await
+        tokio::time::timeout(STEP_TIMEOUT, TcpStream::connect((host.as_str(), port))).await
     else {
         return result;
     };
     let head = if secure {
-        let Ok((connector, shown)) = connector(http.ca.as_deref()) else {
+        let Ok((connector, peer_certificate)) = connector(http.ca.as_deref()) else {
             return result;
         };
         let Ok(server) = ServerName::try_from(host.clone()) else {
             return result;
         };
-        let stream = tokio::time::timeout(STEP, connector.connect(server, stream)).await;
-        let span = shown.lock().as_deref().and_then(dates::validity);
-        lasts_for(
+        let stream = tokio::time::timeout(STEP_TIMEOUT, connector.connect(server, stream)).await;
+        let span = peer_certificate.lock().as_deref().and_then(dates::validity);
+        report_validity(
             &format!("the certificate of `{name}`"),
             span,
             "its operator must renew it",
@@ -274,24 +281,24 @@ async fn connects(name: &str, http: &HttpTransport) -> CheckResult {
         head(stream, &url, &host).await
     };
     let date = head.as_deref().and_then(|head| {
-        let named = |line: &&str| {
+        let is_date = |line: &&str| {
             line.split_once(':')
                 .is_some_and(|(name, _)| name.eq_ignore_ascii_case("date"))
         };
-        httpdate::parse_http_date(head.lines().find(named)?.split_once(':')?.1.trim()).ok()
+        httpdate::parse_http_date(head.lines().find(is_date)?.split_once(':')?.1.trim()).ok()
     });
-    if let Some(theirs) = date {
+    if let Some(server_time) = date {
         let now = SystemTime::now();
-        let apart = now
-            .duration_since(theirs)
-            .or_else(|_| theirs.duration_since(now))
+        let difference = now
+            .duration_since(server_time)
+            .or_else(|_| server_time.duration_since(now))
             .unwrap_or_default();
-        if apart > SKEW {
+        if difference > MAX_SKEW {
             let what = format!(
                 "the clocks of this machine and `{name}` differ by {} s: tokens and certificates may appear expired or not yet valid",
-                apart.as_secs()
+                difference.as_secs()
             );
-            result.find(
+            result.add_finding(
                 Level::Warning,
                 what,
                 "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`",
@@ -313,14 +320,17 @@ async fn head<S: AsyncRead + AsyncWrite + Unpin>(
         "HEAD {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: lychgate-doctor\r\nconnection: close\r\n\r\n",
         url.path()
     );
-    let asked = async {
+    let exchange = async {
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut head = Vec::new();
         // Some servers close the connection without a TLS alert.
-        let _broken = stream.take(HEAD_BYTES).read_to_end(&mut head).await;
+        let _broken = stream.take(MAX_HEAD_BYTES).read_to_end(&mut head).await;
         Some(String::from_utf8_lossy(&head).into_owned())
     };
-    tokio::time::timeout(STEP, asked).await.ok().flatten()
+    tokio::time::timeout(STEP_TIMEOUT, exchange)
+        .await
+        .ok()
+        .flatten()
 }
 
 type PeerCertificate = Arc<Mutex<Option<Vec<u8>>>>;
@@ -335,23 +345,23 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), Strin
     let inner = WebPkiServerVerifier::builder_with_provider(roots, provider)
         .build()
         .map_err(|error| error.to_string())?;
-    let shown = PeerCertificate::default();
+    let certificate = PeerCertificate::default();
     let verifier = Arc::new(RecordingVerifier {
         inner,
-        shown: shown.clone(),
+        certificate: certificate.clone(),
     });
     let config = trust::client_tls()?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
-    Ok((TlsConnector::from(Arc::new(config)), shown))
+    Ok((TlsConnector::from(Arc::new(config)), certificate))
 }
 
 /// Verifies certificates as usual, and records them.
 #[derive(Debug)]
 struct RecordingVerifier {
     inner: Arc<WebPkiServerVerifier>,
-    shown: PeerCertificate,
+    certificate: PeerCertificate,
 }
 
 impl ServerCertVerifier for RecordingVerifier {
@@ -363,7 +373,7 @@ impl ServerCertVerifier for RecordingVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        *self.shown.lock() = Some(end_entity.to_vec());
+        *self.certificate.lock() = Some(end_entity.to_vec());
         self.inner
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }

@@ -5,19 +5,19 @@ use std::io::{self, IsTerminal};
 use crate::review::explain::{Explanation, FindingExplanation, RepeatedRefusal, RuleInfo, Step};
 
 /// Maximum number of test cases of a rule that are shown, for matches and non-matches each.
-const CASES: usize = 3;
+const MAX_CASES: usize = 3;
 
 /// Prefix of each line of a judged text.
 const BAR: &str = "     | ";
 /// Maximum number of lines of a text; the last one contains the rest.
-const LINES: usize = 40;
+const MAX_LINES: usize = 40;
 
 /// Options for the output.
 pub(super) struct Style {
     /// The marks before and after a match.
     pub(super) marks: (&'static str, &'static str),
     /// Whether findings that were only logged are explained like the others.
-    pub(super) all: bool,
+    pub(super) includes_logged: bool,
 }
 
 /// Returns the marks before and after a match: colors on a terminal.
@@ -31,80 +31,86 @@ pub(super) fn marks() -> (&'static str, &'static str) {
 }
 
 /// Formats an explanation for people.
-pub(super) fn printed(one: &Explanation, style: &Style) -> String {
-    let mut out = format!("{}  {}\n", one.audit, one.time);
-    let tool = one
+pub(super) fn format_explanation(explanation: &Explanation, style: &Style) -> String {
+    let mut out = format!("{}  {}\n", explanation.audit, explanation.time);
+    let tool = explanation
         .tool
         .as_ref()
         .map(|tool| format!(" `{tool}`"))
         .unwrap_or_default();
-    let method = one.method.as_deref().unwrap_or("a message");
-    let user = one
+    let method = explanation.method.as_deref().unwrap_or("a message");
+    let user = explanation
         .user
         .as_ref()
         .map(|user| format!(" for `{user}`"))
         .unwrap_or_default();
-    out += &match one.direction.as_str() {
+    out += &match explanation.direction.as_str() {
         "outbound" => format!(
             "agent `{}`{user} to `{}`: {method}{tool}\n",
-            one.agent, one.upstream
+            explanation.agent, explanation.upstream
         ),
         _ => format!(
             "`{}` to agent `{}`{user}: answer to {method}{tool}\n",
-            one.upstream, one.agent
+            explanation.upstream, explanation.agent
         ),
     };
-    if let Some(item) = one.item {
+    if let Some(item) = explanation.item {
         out += &format!("message {item} of a batch\n");
     }
-    out += &format!("verdict: {}", one.verdict);
-    if let Some(would) = &one.would {
+    out += &format!("verdict: {}", explanation.verdict);
+    if let Some(would) = &explanation.would {
         out += &format!(" (observe mode; would be {would})");
     }
     out += "\n";
-    out += match one.had {
+    out += match explanation.had {
         "whole" => "text: the whole message, from the evidence or quarantine store\n",
         "redacted" => {
             "text: from the audit log, with secrets masked; the whole message was not stored\n"
         }
         _ => "text: none\n",
     };
-    if let Some(lacks) = one.lacks {
+    if let Some(lacks) = explanation.lacks {
         out += &format!("      {lacks}\n");
     }
-    if one.had == "none"
-        && one
+    if explanation.had == "none"
+        && explanation
             .findings
             .iter()
             .any(|found| found.action == "quarantine")
     {
         out += "      it was quarantined: it may have been removed, or belong to another config or user\n";
     }
-    let then = one.would.as_ref().unwrap_or(&one.verdict);
-    match (&one.verdict_now, one.same_rules) {
-        (Some(now), true) if now == then => out += "rules: unchanged, with the same verdict\n",
+    let verdict_then = explanation.would.as_ref().unwrap_or(&explanation.verdict);
+    match (&explanation.verdict_now, explanation.same_rules) {
+        (Some(now), true) if now == verdict_then => {
+            out += "rules: unchanged, with the same verdict\n"
+        }
         (Some(now), true) => {
             out += &format!("rules: unchanged; their verdict on the text above is `{now}`\n")
         }
         (Some(now), false) => {
             out += &format!(
-                "rules: changed since. Verdict then: `{then}`; by the current rules: `{now}`\n"
+                "rules: changed since. Verdict then: `{verdict_then}`; by the current rules: `{now}`\n"
             )
         }
         (None, true) => out += "rules: unchanged\n",
         (None, false) => out += "rules: changed since; the verdict is that of the former rules\n",
     }
-    if one.findings.is_empty() {
+    if explanation.findings.is_empty() {
         out += "\nNo findings.\n";
     }
     // If there are no other findings, the question is about those that were only logged.
-    let all = style.all || one.findings.iter().all(|found| found.action == "log");
-    let (full, brief): (Vec<&FindingExplanation>, Vec<&FindingExplanation>) = one
+    let explains_all = style.includes_logged
+        || explanation
+            .findings
+            .iter()
+            .all(|found| found.action == "log");
+    let (full, brief): (Vec<&FindingExplanation>, Vec<&FindingExplanation>) = explanation
         .findings
         .iter()
-        .partition(|found| all || found.action != "log");
+        .partition(|found| explains_all || found.action != "log");
     for n in 0..full.len() {
-        out += &finding(n, &full, one, style.marks);
+        out += &format_finding(n, &full, explanation, style.marks);
     }
     if !brief.is_empty() {
         let others = |found: &FindingExplanation| {
@@ -125,15 +131,15 @@ pub(super) fn printed(one: &Explanation, style: &Style) -> String {
             names.join(", ")
         );
     }
-    if let Some(passes) = one.suppressed_passes {
-        out += match (passes, one.lacks) {
+    if let Some(passes) = explanation.suppressed_passes {
+        out += match (passes, explanation.lacks) {
             (true, None) => "\nWith these suppressions the message passes.",
             (true, Some(_)) => {
                 "\nWith these suppressions the logged text passes. The original message may not: the log does not contain all of it."
             }
             (false, _) => "\nEven with these suppressions the message does not pass unchanged.",
         };
-        let narrow = one
+        let narrow = explanation
             .findings
             .iter()
             .filter(|found| found.suppression.is_some())
@@ -141,32 +147,32 @@ pub(super) fn printed(one: &Explanation, style: &Style) -> String {
         let wide = if narrow { "" } else { " --wide" };
         out += &format!(
             " To add all: `lychgate suppress {}{wide} --reason TEXT`.\n",
-            one.audit
+            explanation.audit
         );
     }
     out + "\n"
 }
 
 /// Formats the explanation of a call that was refused without being judged.
-pub(super) fn repeated(one: &RepeatedRefusal) -> String {
-    let user = one
+pub(super) fn format_repeated(refusal: &RepeatedRefusal) -> String {
+    let user = refusal
         .user
         .as_ref()
         .map(|user| format!(" for `{user}`"))
         .unwrap_or_default();
     let mut out = format!(
         "{}  {}\nagent `{}`{user} to `{}`: tool `{}`\n",
-        one.audit, one.time, one.agent, one.upstream, one.tool
+        refusal.audit, refusal.time, refusal.agent, refusal.upstream, refusal.tool
     );
-    let times = one
+    let times = refusal
         .times
         .map(|times| format!(", {times} times so far"))
         .unwrap_or_default();
     out += &format!(
         "verdict: block, not inspected: the call was refused as a repeat of earlier ones{times}, by rule `{}`\n",
-        one.rule
+        refusal.rule
     );
-    out += &match &one.earlier {
+    out += &match &refusal.earlier {
         Some(id) => {
             format!(
                 "the previous call of this tool that this rule refused: `lychgate explain {id}`\n\n"
@@ -174,21 +180,21 @@ pub(super) fn repeated(one: &RepeatedRefusal) -> String {
         }
         None => format!(
             "the earlier call is not in this log; `lychgate rules explain {}` describes the rule\n\n",
-            one.rule
+            refusal.rule
         ),
     };
     out
 }
 
 /// Formats the finding at `index`; its rule is described only once.
-fn finding(
+fn format_finding(
     index: usize,
-    all: &[&FindingExplanation],
-    one: &Explanation,
+    findings: &[&FindingExplanation],
+    explanation: &Explanation,
     marks: (&str, &str),
 ) -> String {
-    let had = one.had;
-    let Some((found, before)) = all.get(index).zip(all.get(..index)) else {
+    let had = explanation.had;
+    let Some((found, before)) = findings.get(index).zip(findings.get(..index)) else {
         return String::new();
     };
     let n = index + 1;
@@ -210,7 +216,7 @@ fn finding(
         .map(|argument| format!(", argument `{argument}`"))
         .unwrap_or_default();
     out += &format!("   at {at}{argument}, reading `{}`\n", found.reading);
-    out += &also(found);
+    out += &format_others(found);
     match (found.recorded, found.found_again) {
         _ if found.further => {
             out += "   a further match of this rule here; the audit line has only the first\n"
@@ -224,14 +230,14 @@ fn finding(
         out += &format!("   a secret (not shown) of the shape: {shape}\n");
     }
     for step in &found.steps {
-        out += &format!("   {}:\n{BAR}{}\n", step.reading, text(step, marks));
+        out += &format!("   {}:\n{BAR}{}\n", step.reading, format_step(step, marks));
     }
     match (
         before.iter().position(|other| other.id == found.id),
         &found.rule,
     ) {
         (Some(first), Some(_)) => out += &format!("   rule: see {}\n", first + 1),
-        (None, Some(rule)) => out += &about(rule),
+        (None, Some(rule)) => out += &describe_rule(rule),
         (_, None) => {}
     }
     if let Some(found) = &found.told {
@@ -244,7 +250,7 @@ fn finding(
         let wide = if found.wide { " --wide" } else { "" };
         out += &format!(
             "   False positive? `lychgate suppress {} --finding {n}{wide} --reason TEXT` adds this to the config:\n",
-            one.audit
+            explanation.audit
         );
         if let Some(covers) = &found.covers {
             out += &format!("   {covers}\n");
@@ -259,7 +265,7 @@ fn finding(
 
 /// Lists the other rules that matched in a passage: those with an effect, then those that only log,
 /// then its other places.
-fn also(found: &FindingExplanation) -> String {
+fn format_others(found: &FindingExplanation) -> String {
     let mut seen = vec![&found.id];
     let mut acting = Vec::new();
     let mut logged = Vec::new();
@@ -297,14 +303,14 @@ fn also(found: &FindingExplanation) -> String {
 
 /// Formats a text with the match marked. Each line is prefixed with a bar, so that none can be
 /// mistaken for output of this program.
-fn text(step: &Step, (before, after): (&str, &str)) -> String {
+fn format_step(step: &Step, (before, after): (&str, &str)) -> String {
     let mut out = String::new();
     let mut lines = 0;
     for part in &step.parts {
         for (n, line) in part.text.split('\n').enumerate() {
             if n > 0 {
                 lines += 1;
-                out += &if lines < LINES {
+                out += &if lines < MAX_LINES {
                     format!("\n{BAR}")
                 } else {
                     "\\n".to_owned()
@@ -320,22 +326,25 @@ fn text(step: &Step, (before, after): (&str, &str)) -> String {
     out
 }
 
-fn about(rule: &RuleInfo) -> String {
+fn describe_rule(rule: &RuleInfo) -> String {
     let builtin = if rule.builtin { " (built in)" } else { "" };
     let mut out = format!(
         "   why: {}\n   rule: {}:{}{builtin}, kind `{}`\n",
         rule.why, rule.file, rule.line, rule.kind
     );
     for (what, cases) in [("catches", &rule.catches), ("spares", &rule.spares)] {
-        for case in cases.iter().take(CASES) {
+        for case in cases.iter().take(MAX_CASES) {
             let short = crate::text::cut(case, 120);
             out += &format!(
                 "     {what} {short}{}\n",
                 if short.len() < case.len() { "…" } else { "" }
             );
         }
-        if cases.len() > CASES {
-            out += &format!("     … and {} more that it {what}\n", cases.len() - CASES);
+        if cases.len() > MAX_CASES {
+            out += &format!(
+                "     … and {} more that it {what}\n",
+                cases.len() - MAX_CASES
+            );
         }
     }
     out
@@ -353,7 +362,7 @@ mod tests {
             matched,
         };
         let shown = |parts| {
-            text(
+            format_step(
                 &Step {
                     reading: String::new(),
                     parts,
@@ -373,7 +382,7 @@ mod tests {
         let flood = shown(vec![part(&"\n".repeat(500), false)]);
         assert_eq!(
             (flood.lines().count(), flood.matches("\\n").count()),
-            (LINES, 500 - LINES + 1)
+            (MAX_LINES, 500 - MAX_LINES + 1)
         );
     }
 }

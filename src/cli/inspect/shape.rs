@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::message::{Direction, Value, ValueKind};
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// The accepted forms of a line.
 const SHAPES: &str = "a line is a JSON-RPC message (`jsonrpc`), a call (`tool_name` and the object `arguments`) or a text (`text`), \
@@ -21,7 +21,7 @@ const CALL_PARAMS: [&str; 6] = [
 
 /// Converts a line to a message, and returns the path of the text in it if the line is a text. A
 /// line of an unknown form is rejected: judged as if it were empty, it would pass.
-pub(super) fn message(
+pub(super) fn build_message(
     root: Value<'_>,
     line: Bytes,
     direction: Direction,
@@ -32,7 +32,7 @@ pub(super) fn message(
     }
     let raw = |key: &str| root.get(key).map(|value| value.raw());
     if direction == Direction::Outbound
-        && let Some(call) = call(root)?
+        && let Some(call) = build_call(root)?
     {
         return Ok((call, &[]));
     }
@@ -75,7 +75,7 @@ pub(super) fn call_of_text(root: Value<'_>) -> Result<Option<Bytes>, String> {
     if root.get("jsonrpc").is_some() || root.get("text").is_none() {
         return Ok(None);
     }
-    let call = call(root)?;
+    let call = build_call(root)?;
     if call.is_some()
         && root
             .get("format")
@@ -89,7 +89,7 @@ pub(super) fn call_of_text(root: Value<'_>) -> Result<Option<Bytes>, String> {
 }
 
 /// Converts a line's `tool_name` and `arguments` to a message; `None` without `tool_name`.
-fn call(root: Value<'_>) -> Result<Option<Bytes>, String> {
+fn build_call(root: Value<'_>) -> Result<Option<Bytes>, String> {
     let Some(tool) = root.get("tool_name") else {
         return Ok(None);
     };
@@ -138,12 +138,12 @@ const METHODS: [&str; 23] = [
 
 /// Reports whether a method looks like one of MCP but does not exist: `tools/run`, `initialise`.
 /// Methods of extensions (`skills/list`, `x-vendor/query`) pass a gate, so they are judged.
-fn is_unknown(method: &str) -> bool {
+fn is_unknown_method(method: &str) -> bool {
     let area = |method: &'static str| method.split_once('/').map(|(area, _)| area);
-    let of_mcp = method
+    let is_mcp_area = method
         .split_once('/')
         .is_none_or(|(own, _)| METHODS.into_iter().filter_map(area).any(|area| area == own));
-    of_mcp && !METHODS.contains(&method)
+    is_mcp_area && !METHODS.contains(&method)
 }
 
 /// Members of results that only servers send. An agent responds to a server's request with `role`
@@ -165,17 +165,17 @@ const SERVER_RESULTS: [&str; 9] = [
 fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     let Some(method) = root.get("method") else {
         return match root.get("result") {
-            Some(result) if direction == Direction::Outbound && is_of_server(result) => {
+            Some(result) if direction == Direction::Outbound && is_server_result(result) => {
                 Err("this `result` is a server's answer: use `--direction inbound`".into())
             }
             _ => Ok(()),
         };
     };
     let method = method.str().ok_or("`method` is not a string")?;
-    if is_unknown(&method) {
+    if is_unknown_method(&method) {
         return Err(format!(
             "MCP has no method `{}`; tool calls use `tools/call`",
-            visible(&method)
+            escape_invisible(&method)
         ));
     }
     if method != "tools/call" {
@@ -200,7 +200,7 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
     {
         Some((key, _)) => Err(format!(
             "unknown `params.{}`: a `tools/call` has `name` and `arguments`",
-            visible(&key)
+            escape_invisible(&key)
         )),
         None => Ok(()),
     }
@@ -208,7 +208,7 @@ fn check_message(root: Value<'_>, direction: Direction) -> Result<(), String> {
 
 /// Reports whether a result is one that only servers send. A sampling result may contain `content`
 /// as well.
-fn is_of_server(result: Value<'_>) -> bool {
+fn is_server_result(result: Value<'_>) -> bool {
     let is_content = result
         .get("content")
         .is_some_and(|content| content.kind() == ValueKind::Array);

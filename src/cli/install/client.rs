@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 /// Maximum number of Amazon Q agent files that are read in one folder.
-const AGENT_FILES: usize = 100;
+const MAX_AGENT_FILES: usize = 100;
 
 /// A program with a list of MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,15 +74,15 @@ pub(super) struct Places {
 
 impl Places {
     /// Returns the places for the current user and folder.
-    pub(super) fn here() -> Option<Self> {
-        let set = |name: &str| {
+    pub(super) fn from_environment() -> Option<Self> {
+        let read_path = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
-        let home = set("HOME")?;
-        let config = set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        let codex = set("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
+        let home = read_path("HOME")?;
+        let config = read_path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let codex = read_path("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
         Some(Self {
             config,
             codex,
@@ -114,9 +114,9 @@ impl Client {
     /// the project. Names and formats follow the clients' own documentation.
     pub(super) fn files(self, places: &Places) -> Vec<ConfigFile> {
         let format = self.format();
-        let of_user = self.user_paths(places).into_iter().map(|path| (path, None));
+        let user_files = self.user_paths(places).into_iter().map(|path| (path, None));
         let project = &places.project;
-        let of_project = self
+        let project_files = self
             .project_paths()
             .iter()
             .map(|path| (project.join(path), Some(project.clone())));
@@ -128,8 +128,8 @@ impl Client {
             .map(|path| (path, Some(project.clone())));
         // The home folder may also be the project folder, possibly through a symbolic link.
         let mut seen = HashSet::new();
-        of_user
-            .chain(of_project)
+        user_files
+            .chain(project_files)
             .chain(of_agents)
             .filter(|(path, _)| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())))
             .map(|(path, project)| ConfigFile {
@@ -191,9 +191,9 @@ impl Client {
             Self::Kiro => vec![home.join(".kiro/settings/mcp.json")],
             Self::AmazonQ => {
                 let folder = home.join(".aws/amazonq");
-                let named = ["mcp.json", "default.json", "agents/default.json"]
+                let paths = ["mcp.json", "default.json", "agents/default.json"]
                     .map(|name| folder.join(name));
-                named
+                paths
                     .into_iter()
                     .chain(agent_files(&folder.join("cli-agents")))
                     .collect()
@@ -259,7 +259,7 @@ impl Client {
 
 impl ConfigFile {
     /// Returns a file given by path, in the format of this client.
-    pub(super) fn named(client: Client, path: &Path, places: &Places) -> Option<Self> {
+    pub(super) fn from_path(client: Client, path: &Path, places: &Places) -> Option<Self> {
         let path = std::path::absolute(path).ok()?;
         if let Some(known) = client
             .files(places)
@@ -268,12 +268,12 @@ impl ConfigFile {
         {
             return Some(known);
         }
-        let within = client
+        let suffixes = client
             .project_paths()
             .iter()
             .filter(|within| path.ends_with(within));
         // The longest match: `.opencode/opencode.json` ends with `opencode.json`.
-        let depth = within
+        let depth = suffixes
             .map(|within| Path::new(within).components().count())
             .max();
         let project = depth
@@ -296,8 +296,11 @@ fn agent_files(folder: &Path) -> Vec<PathBuf> {
         .flatten()
         .map(|entry| entry.path());
     let mut files: Vec<_> = entries
-        .filter(|path| path.extension().is_some_and(|end| end == "json"))
-        .take(AGENT_FILES)
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .take(MAX_AGENT_FILES)
         .collect();
     files.sort();
     files

@@ -10,12 +10,12 @@ use super::edit::{Edit, apply};
 use crate::record::terminal_safe;
 
 /// The placeholder of a secret.
-const HIDDEN: &str = "…";
+const PLACEHOLDER: &str = "…";
 
 /// Returns a unified diff of a file, with the values of variables, headers and secrets omitted.
 pub(super) fn diff(path: &Path, format: Format, old: &str, new: &str) -> String {
-    let old = masked(format, old);
-    let new = masked(format, new);
+    let old = mask_secrets(format, old);
+    let new = mask_secrets(format, new);
     let name = path.display().to_string();
     let text = TextDiff::from_lines(&old, &new)
         .unified_diff()
@@ -44,7 +44,9 @@ fn without_secrets(line: &str) -> String {
         let (authority, path) = url.find('/').map_or((url, ""), |slash| url.split_at(slash));
         let host = authority
             .rsplit_once('@')
-            .map_or(authority.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
+            .map_or(authority.to_owned(), |(_, host)| {
+                format!("{PLACEHOLDER}@{host}")
+            });
         out.push_str(&format!("://{host}{path}{query}{rest}"));
     }
     out
@@ -52,10 +54,10 @@ fn without_secrets(line: &str) -> String {
 
 /// Reports whether a word of a command line contains a secret: `--token=…`, `KEY=…`, a URL with a
 /// password, a long mixed word.
-pub(super) fn tells(word: &str) -> bool {
-    let named = word
+pub(super) fn contains_secret(word: &str) -> bool {
+    let has_secret_name = word
         .split_once('=')
-        .is_some_and(|(name, value)| !value.is_empty() && crate::config::names_a_secret(name));
+        .is_some_and(|(name, value)| !value.is_empty() && crate::config::is_secret_name(name));
     let has_password = word.split_once("://").is_some_and(|(_, rest)| {
         let authority = rest.split('/').next().unwrap_or_default();
         authority.contains('@')
@@ -65,7 +67,7 @@ pub(super) fn tells(word: &str) -> bool {
         char::is_ascii_uppercase,
         char::is_ascii_digit,
     ];
-    let drawn = word.len() >= 24
+    let looks_random = word.len() >= 24
         && word
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '='))
@@ -75,13 +77,13 @@ pub(super) fn tells(word: &str) -> bool {
             .count()
             >= 2
         && word.chars().any(|c| c.is_ascii_digit());
-    named || has_password || drawn
+    has_secret_name || has_password || looks_random
 }
 
-fn masked(format: Format, text: &str) -> String {
+fn mask_secrets(format: Format, text: &str) -> String {
     let private: Vec<Range<usize>> = match format {
-        Format::Json { .. } | Format::OpenCode => super::jsonc::private(text),
-        Format::Toml { .. } => super::toml::private(text),
+        Format::Json { .. } | Format::OpenCode => super::jsonc::private_spans(text),
+        Format::Toml { .. } => super::toml::private_spans(text),
     };
     let quote = if matches!(format, Format::Toml { .. }) {
         "\""
@@ -90,9 +92,9 @@ fn masked(format: Format, text: &str) -> String {
     };
     let edits = private
         .into_iter()
-        .map(|span| Edit::new(span, format!("{quote}{HIDDEN}{quote}")))
+        .map(|span| Edit::new(span, format!("{quote}{PLACEHOLDER}{quote}")))
         .collect();
-    apply(text, edits).unwrap_or_else(|| HIDDEN.to_owned())
+    apply(text, edits).unwrap_or_else(|| PLACEHOLDER.to_owned())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn step() -> io::Result<()> {
 const MARK: &str = "\u{feff}";
 
 /// Removes the byte order mark of a text.
-pub(super) fn without_mark(text: String) -> String {
+pub(super) fn strip_mark(text: String) -> String {
     text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text)
 }
 
@@ -44,14 +44,14 @@ pub(super) fn without_mark(text: String) -> String {
 ///
 /// # Errors
 /// The file exists and cannot be read.
-pub(super) fn marked_as(path: &Path, text: &str) -> io::Result<Vec<u8>> {
-    let mut begin = Vec::new();
+pub(super) fn add_mark(path: &Path, text: &str) -> io::Result<Vec<u8>> {
+    let mut prefix = Vec::new();
     match fs::File::open(path) {
-        Ok(file) => file.take(MARK.len() as u64).read_to_end(&mut begin)?,
+        Ok(file) => file.take(MARK.len() as u64).read_to_end(&mut prefix)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
-    let mark = if begin == MARK.as_bytes() { MARK } else { "" };
+    let mark = if prefix == MARK.as_bytes() { MARK } else { "" };
     Ok([mark, text].concat().into_bytes())
 }
 
@@ -60,7 +60,7 @@ pub(super) fn marked_as(path: &Path, text: &str) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+pub(in crate::cli) fn replace_file(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     step()?;
     sweep(path);
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -69,14 +69,14 @@ pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::R
         .ok_or_else(|| io::Error::other("a file needs a folder"))?;
     fs::create_dir_all(folder)?;
     let mode = mode
-        .or_else(|| fs::metadata(&target).ok().map(|found| found.mode() & 0o777))
+        .or_else(|| fs::metadata(&target).ok().map(|meta| meta.mode() & 0o777))
         .unwrap_or(0o600);
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = target.with_file_name(name);
     // The file may not exist, and a failure to remove it cannot be handled here.
     let discard = |_: &io::Error| drop(fs::remove_file(&new));
-    let written = (|| {
+    let result = (|| {
         let mut file = fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -86,18 +86,19 @@ pub(in crate::cli) fn put(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::R
         io::Write::write_all(&mut file, bytes)?;
         file.sync_all()
     })();
-    let placed = written.inspect_err(discard).and_then(|()| {
+    let renamed = result.inspect_err(discard).and_then(|()| {
         step()?;
         fs::rename(&new, &target).inspect_err(discard)
     });
-    placed.map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", target.display())))
+    renamed
+        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", target.display())))
 }
 
 /// Removes a file that may no longer exist.
 ///
 /// # Errors
 /// The file exists and cannot be removed.
-pub(in crate::cli) fn gone(path: &Path) -> io::Result<()> {
+pub(in crate::cli) fn remove_if_exists(path: &Path) -> io::Result<()> {
     step()?;
     sweep(path);
     match fs::remove_file(path) {
@@ -115,7 +116,7 @@ pub(super) fn sweep(path: &Path) {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let entries = target.parent().and_then(|folder| fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        if left_of(&entry.file_name())
+        if temporary_target(&entry.file_name())
             .is_some_and(|name| target.file_name() == Some(OsStr::new(&name)))
         {
             // Without permission to remove it, the file cannot be written either, which is reported
@@ -127,7 +128,7 @@ pub(super) fn sweep(path: &Path) {
 
 /// Returns the name of the file that was to be written, if `name` is a temporary file of a process
 /// that no longer exists.
-fn left_of(name: &OsStr) -> Option<String> {
+fn temporary_target(name: &OsStr) -> Option<String> {
     let (file, process) = name.to_str()?.strip_suffix(".new")?.rsplit_once('.')?;
     let process: i32 = process.parse().ok()?;
     // This process writes one file at a time, so a temporary file with its id is from an earlier
@@ -157,9 +158,9 @@ impl Drop for StateLock {
 ///
 /// # Errors
 /// Another process has locked the folder, or it cannot be read.
-pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
-    let opened = fs::File::open(folder)?;
-    flock(&opened, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+pub(super) fn lock_state(folder: &Path) -> io::Result<StateLock> {
+    let handle = fs::File::open(folder)?;
+    flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
         io::Error::new(
             io::Error::from(error).kind(),
             format!(
@@ -173,18 +174,18 @@ pub(super) fn hold(folder: &Path) -> io::Result<StateLock> {
         .map(|entry| entry.path())
         .collect();
     for file in files {
-        let is_left = file.file_name().and_then(left_of).is_some();
+        let is_temporary = file.file_name().and_then(temporary_target).is_some();
         // A backup is created before the record that refers to it, and nothing is changed before
         // that.
         let is_copy = file
             .extension()
             .is_some_and(|extension| extension == "before")
             && !file.with_extension("json").exists();
-        if is_left || is_copy {
+        if is_temporary || is_copy {
             fs::remove_file(file)?;
         }
     }
-    Ok(StateLock { folder: opened })
+    Ok(StateLock { folder: handle })
 }
 
 #[cfg(test)]
@@ -200,29 +201,29 @@ mod tests {
         let init = folder.path().join("secret.1.new");
         let kept = ["secret", "secret.new", "secret.x.new", "other.txt"]
             .map(|name| folder.path().join(name));
-        let left = folder.path().join(format!("secret.{gone}.new"));
-        for file in kept.iter().chain([&init, &left]) {
+        let leftover = folder.path().join(format!("secret.{gone}.new"));
+        for file in kept.iter().chain([&init, &leftover]) {
             fs::write(file, "x").unwrap();
         }
         let of_another = folder.path().join(format!("other.txt.{gone}.new"));
         fs::write(&of_another, "x").unwrap();
         sweep(&folder.path().join("secret"));
-        assert!(!left.exists() && init.exists() && of_another.exists());
+        assert!(!leftover.exists() && init.exists() && of_another.exists());
         assert!(kept.iter().all(|file| file.exists()));
     }
 
     #[test]
     fn one_at_a_time_holds_the_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let held = hold(folder.path()).unwrap();
+        let lock = lock_state(folder.path()).unwrap();
         assert!(
-            hold(folder.path())
+            lock_state(folder.path())
                 .err()
                 .unwrap()
                 .to_string()
                 .contains("another `install`")
         );
-        drop(held);
-        assert!(hold(folder.path()).is_ok());
+        drop(lock);
+        assert!(lock_state(folder.path()).is_ok());
     }
 }

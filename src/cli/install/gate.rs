@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item};
 
-use super::files::{gone, put, sweep};
+use super::files::{remove_if_exists, replace_file, sweep};
 use super::move_record::MovedServer;
 use super::server::{Header, UrlEntry};
 use super::toml::quoted;
-use crate::config::{self, AuditTo, is_name, names_a_secret};
+use crate::config::{self, AuditTo, is_name, is_secret_name};
 
 /// The default address of a gate.
 pub(in crate::cli) const ADDRESS: &str = "127.0.0.1:8800";
@@ -75,7 +75,7 @@ impl GateConfig {
     }
 
     /// Empties a file that contains only its initial text.
-    pub(super) fn end(&mut self, base: &str) {
+    pub(super) fn clear_if_unused(&mut self, base: &str) {
         if self.new.trim() == base.trim() {
             self.new.clear();
         }
@@ -103,12 +103,12 @@ impl GateConfig {
     }
 
     /// Adds a server, unless it already exists under some name. Returns its name and the text that
-    /// was added. `kept` is the record of an earlier addition, if there is one.
+    /// was added. `previous` is the record of an earlier addition, if there is one.
     pub(super) fn add(
         &mut self,
-        wanted: &str,
+        requested_name: &str,
         url: &UrlEntry,
-        kept: Option<&MovedServer>,
+        previous: Option<&MovedServer>,
     ) -> (String, String) {
         let kind = if url.sse { "sse" } else { "http" };
         self.variables
@@ -116,21 +116,24 @@ impl GateConfig {
                 Header::Variable(name) | Header::BearerVariable(name) => Some(name.clone()),
                 Header::Text(_) => None,
             }));
-        let own = kept.map(|kept| kept.secrets.clone()).unwrap_or_default();
+        let own_secrets = previous
+            .map(|kept| kept.secrets.clone())
+            .unwrap_or_default();
         if let Some((name, block)) =
-            kept.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block)))
+            previous.and_then(|kept| Some((kept.upstream.as_ref()?, &kept.block)))
         {
-            let (table, secrets) = self.table(name, kind, url, &own);
-            if block.trim_start() == table && self.leads(name, kind) == Some(url.url.clone()) {
+            let (table, secrets) = self.build_table(name, kind, url, &own_secrets);
+            if block.trim_start() == table && self.upstream_url(name, kind) == Some(url.url.clone())
+            {
                 self.secrets.extend(secrets);
                 return (name.clone(), block.clone());
             }
         }
-        if let Some(known) = self.known(kind, url) {
-            return (known, String::new());
+        if let Some(existing) = self.find_upstream(kind, url) {
+            return (existing, String::new());
         }
-        let name = self.free(wanted);
-        let (table, secrets) = self.table(&name, kind, url, &own);
+        let name = self.free_name(requested_name);
+        let (table, secrets) = self.build_table(&name, kind, url, &own_secrets);
         self.secrets.extend(secrets);
         let gap = if self.new.is_empty() {
             ""
@@ -144,14 +147,14 @@ impl GateConfig {
         (name, block)
     }
 
-    /// Returns a server's table in the gate's config, and the files with its secrets. `own` are the
-    /// files that it had before.
-    fn table(
+    /// Returns a server's table in the gate's config, and the files with its secrets. `own_files`
+    /// are the files that it had before.
+    fn build_table(
         &self,
         name: &str,
         kind: &str,
         url: &UrlEntry,
-        own: &[PathBuf],
+        own_files: &[PathBuf],
     ) -> (String, Vec<(PathBuf, String)>) {
         let mut members = vec![format!("url = {}", quoted(&url.url))];
         let mut headers = vec![];
@@ -166,8 +169,8 @@ impl GateConfig {
                     quoted(header),
                     quoted(variable)
                 )),
-                Header::Text(text) if names_a_secret(header) => {
-                    let file = self.secret(name, header, &secrets, own);
+                Header::Text(text) if is_secret_name(header) => {
+                    let file = self.secret_file(name, header, &secrets, own_files);
                     headers.push(format!(
                         "{} = {{ file = {} }}",
                         quoted(header),
@@ -207,10 +210,10 @@ impl GateConfig {
         }
         self.secrets
             .iter()
-            .try_for_each(|(path, secret)| put(path, secret.as_bytes(), Some(0o600)))?;
+            .try_for_each(|(path, secret)| replace_file(path, secret.as_bytes(), Some(0o600)))?;
         match self.is_changed() {
-            true if self.new.trim().is_empty() => gone(&self.path),
-            true => put(&self.path, self.new.as_bytes(), None),
+            true if self.new.trim().is_empty() => remove_if_exists(&self.path),
+            true => replace_file(&self.path, self.new.as_bytes(), None),
             false => {
                 sweep(&self.path);
                 Ok(())
@@ -237,7 +240,7 @@ impl GateConfig {
     }
 
     /// Returns the URL of an upstream.
-    fn leads(&self, name: &str, kind: &str) -> Option<String> {
+    fn upstream_url(&self, name: &str, kind: &str) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         Some(
             root.get("upstream")?
@@ -252,10 +255,10 @@ impl GateConfig {
     /// Returns an upstream that has exactly this URL and no other settings: headers, tokens,
     /// certificates and logins of a transport authenticate as somebody, and must not be lent to
     /// another client.
-    fn known(&self, kind: &str, url: &UrlEntry) -> Option<String> {
+    fn find_upstream(&self, kind: &str, url: &UrlEntry) -> Option<String> {
         let root = Document::parse(self.new.as_str()).ok()?;
         let upstreams = root.get("upstream")?.as_table_like()?;
-        let fits = |item: &Item| {
+        let has_same_url = |item: &Item| {
             let http = item.get(kind).and_then(Item::as_table_like);
             http.is_some_and(|http| {
                 http.len() == 1 && http.get("url").and_then(Item::as_str) == Some(&url.url)
@@ -263,28 +266,28 @@ impl GateConfig {
         };
         let found = upstreams
             .iter()
-            .find(|(_, item)| fits(item))
+            .find(|(_, item)| has_same_url(item))
             .map(|(name, _)| name.to_owned());
         found.filter(|_| url.headers.is_empty())
     }
 
-    fn free(&self, wanted: &str) -> String {
-        let plain = plain(wanted, 48);
-        let numbered = (2..=9999).map(|number| format!("{plain}-{number}"));
-        std::iter::once(plain.clone())
+    fn free_name(&self, requested_name: &str) -> String {
+        let base_name = sanitize_name(requested_name, 48);
+        let numbered = (2..=9999).map(|number| format!("{base_name}-{number}"));
+        std::iter::once(base_name.clone())
             .chain(numbered)
             .find(|name| !self.has(name))
-            .unwrap_or(plain)
+            .unwrap_or(base_name)
     }
 
     /// Returns the file for a header of a server: one that already belongs to the server, or one
     /// that does not exist yet.
-    fn secret(
+    fn secret_file(
         &self,
         name: &str,
         header: &str,
-        taken: &[(PathBuf, String)],
-        own: &[PathBuf],
+        reserved: &[(PathBuf, String)],
+        own_files: &[PathBuf],
     ) -> PathBuf {
         let header: String = header
             .to_ascii_lowercase()
@@ -297,11 +300,11 @@ impl GateConfig {
         let is_taken = |path: &PathBuf| {
             self.secrets
                 .iter()
-                .chain(taken)
+                .chain(reserved)
                 .any(|(taken, _)| taken == path)
         };
         let is_free = |path: &PathBuf| {
-            !is_taken(path) && (own.contains(path) || path.symlink_metadata().is_err())
+            !is_taken(path) && (own_files.contains(path) || path.symlink_metadata().is_err())
         };
         std::iter::once(plain.clone())
             .chain(numbered)
@@ -329,8 +332,8 @@ pub(in crate::cli) fn new_config(verb: &str, state: &Path) -> String {
 }
 
 /// Converts a name to a valid one for the gate's config, with a maximum number of characters.
-pub(super) fn plain(name: &str, characters: usize) -> String {
-    let plain: String = name
+pub(super) fn sanitize_name(name: &str, characters: usize) -> String {
+    let result: String = name
         .to_ascii_lowercase()
         .chars()
         .map(|c| {
@@ -342,8 +345,8 @@ pub(super) fn plain(name: &str, characters: usize) -> String {
         })
         .take(characters)
         .collect();
-    if is_name(&plain) {
-        plain
+    if is_name(&result) {
+        result
     } else {
         "server".to_owned()
     }

@@ -24,37 +24,51 @@ pub(super) enum Dialect {
 ///
 /// # Errors
 /// The text is not valid JSON; the error is a sentence.
-pub(super) fn servers_of_opencode(text: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
+pub(super) fn servers_of_opencode(
+    text: &str,
+    gate_entry: &GateEntry,
+) -> Result<Vec<Server>, String> {
     let mut out = vec![];
     if let Some(Value::Object(root)) = parse(text)? {
-        let entry = |all: &Object<'_>| {
+        let is_entry = |all: &Object<'_>| {
             ["type", "command", "url"]
                 .iter()
                 .any(|key| all.get_string(key).is_some())
         };
         match root.get_object("mcp") {
-            Some(mcp) if mcp.get_object("servers").is_some_and(|all| !entry(all)) => {
-                collect(
+            Some(mcp) if mcp.get_object("servers").is_some_and(|all| !is_entry(all)) => {
+                collect_servers(
                     text,
                     mcp,
                     &["mcp", "servers"],
                     Dialect::OpenCode,
-                    known,
+                    gate_entry,
                     &mut out,
                 );
             }
-            _ => collect(text, &root, &["mcp"], Dialect::OpenCode, known, &mut out),
+            _ => collect_servers(
+                text,
+                &root,
+                &["mcp"],
+                Dialect::OpenCode,
+                gate_entry,
+                &mut out,
+            ),
         }
     }
     Ok(out)
 }
 
-/// Returns the servers in a file, in order. `known` identifies entries that already lead to the
-/// gate.
+/// Returns the servers in a file, in order. `gate_entry` identifies entries that already lead to
+/// the gate.
 ///
 /// # Errors
 /// The text is not valid JSON; the error is a sentence.
-pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
+pub(super) fn servers(
+    text: &str,
+    key: &str,
+    gate_entry: &GateEntry,
+) -> Result<Vec<Server>, String> {
     let root = match parse(text)? {
         None => return Ok(vec![]),
         Some(Value::Object(root)) => root,
@@ -69,13 +83,13 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
         ));
     }
     let mut out = vec![];
-    collect(text, &root, &[key], Dialect::Common, known, &mut out);
+    collect_servers(text, &root, &[key], Dialect::Common, gate_entry, &mut out);
     // Claude Code has additional servers for each folder.
     if let Some(projects) = root.get_object("projects") {
         for project in &projects.properties {
             if let Value::Object(object) = &project.value {
                 let path = ["projects", project.name.as_str(), key];
-                collect(text, object, &path, Dialect::Common, known, &mut out);
+                collect_servers(text, object, &path, Dialect::Common, gate_entry, &mut out);
             }
         }
     }
@@ -99,7 +113,7 @@ pub(super) fn find(text: &str, path: &[String]) -> Option<std::ops::Range<usize>
 }
 
 /// Reports whether two texts have the same content, apart from formatting.
-pub(super) fn same(a: &str, b: &str) -> bool {
+pub(super) fn have_same_content(a: &str, b: &str) -> bool {
     let plain = |text: &str| parse(text).ok().flatten().map(|value| canonical(&value));
     plain(a).is_some_and(|a| plain(b) == Some(a))
 }
@@ -122,15 +136,15 @@ fn canonical(value: &Value<'_>) -> serde_json::Value {
 
 /// Returns the positions of private strings in a file: values of variables and headers, and values
 /// whose names indicate a secret.
-pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
+pub(super) fn private_spans(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut out = vec![];
-    let mut open: Vec<(Value<'_>, bool)> = parse(text)
+    let mut pending: Vec<(Value<'_>, bool)> = parse(text)
         .ok()
         .flatten()
         .map(|value| (value, false))
         .into_iter()
         .collect();
-    while let Some((value, hidden)) = open.pop() {
+    while let Some((value, hidden)) = pending.pop() {
         match value {
             Value::StringLit(lit) if hidden => {
                 out.push(lit.start() + 1..lit.end().saturating_sub(1))
@@ -142,18 +156,18 @@ pub(super) fn private(text: &str) -> Vec<std::ops::Range<usize>> {
                         .as_string_lit()
                         .map(|lit| lit.value.clone().into_owned())
                         .unwrap_or_default();
-                    let hide = hidden || after_flag || super::diff::tells(&word);
+                    let hide = hidden || after_flag || super::diff::contains_secret(&word);
                     after_flag = word.starts_with('-')
                         && !word.contains('=')
-                        && crate::config::names_a_secret(&word);
-                    open.push((element, hide));
+                        && crate::config::is_secret_name(&word);
+                    pending.push((element, hide));
                 }
             }
-            Value::Object(object) => open.extend(object.properties.into_iter().map(|prop| {
+            Value::Object(object) => pending.extend(object.properties.into_iter().map(|prop| {
                 let name = prop.name.as_str();
                 let hide = hidden
                     || matches!(name, "env" | "environment" | "headers" | "http_headers")
-                    || crate::config::names_a_secret(name);
+                    || crate::config::is_secret_name(name);
                 (prop.value, hide)
             })),
             _ => {}
@@ -174,12 +188,12 @@ fn parse(text: &str) -> Result<Option<Value<'_>>, String> {
         .map_err(|error| error.to_string())
 }
 
-fn collect(
+fn collect_servers(
     text: &str,
     object: &Object<'_>,
     path: &[&str],
     dialect: Dialect,
-    known: &GateEntry,
+    gate_entry: &GateEntry,
     out: &mut Vec<Server>,
 ) {
     let Some(servers) = path.last().and_then(|key| object.get_object(key)) else {
@@ -192,20 +206,25 @@ fn collect(
             .map(|key| (*key).to_owned())
             .chain([name.clone()])
             .collect();
-        let reached = match &prop.value {
-            Value::Object(entry) => reached(text, entry, dialect, known),
+        let connection = match &prop.value {
+            Value::Object(entry) => read_connection(text, entry, dialect, gate_entry),
             _ => Connection::Otherwise("it is not an object".to_owned()),
         };
         out.push(Server {
             name,
             path,
             span: prop.value.start()..prop.value.end(),
-            reached,
+            connection,
         });
     }
 }
 
-fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) -> Connection {
+fn read_connection(
+    text: &str,
+    entry: &Object<'_>,
+    dialect: Dialect,
+    gate_entry: &GateEntry,
+) -> Connection {
     if let (Dialect::OpenCode, Some(list)) = (dialect, entry.get_array("command")) {
         let words: Option<Vec<_>> = list
             .elements
@@ -215,7 +234,7 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
         let Some([command, rest @ ..]) = words.as_deref() else {
             return Connection::Otherwise("its `command` is not a list of strings".to_owned());
         };
-        if known.is_wrap(command, rest.first().copied()) {
+        if gate_entry.is_wrap(command, rest.first().copied()) {
             return Connection::Gate;
         }
         let arguments = Arguments::WithCommand {
@@ -229,10 +248,10 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
     }
     // Zed used to write the command as an object.
     if let Some(nested) = entry.get_object("command") {
-        return child(nested, "path", known);
+        return read_child(nested, "path", gate_entry);
     }
     if entry.get("command").is_some() {
-        return child(entry, "command", known);
+        return read_child(entry, "command", gate_entry);
     }
     for key in ["url", "httpUrl", "serverUrl"] {
         let Some(url) = entry.get_string(key) else {
@@ -260,20 +279,20 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
                 };
                 headers.push((
                     header.name.as_str().to_owned(),
-                    in_common(&value.value, dialect),
+                    to_common_syntax(&value.value, dialect),
                 ));
             }
-            spans.push(removal(text, entry, prop));
+            spans.push(removal_span(text, entry, prop));
         }
         let url_span = url.start()..url.end();
         let url = UrlEntry {
-            url: in_common(&url.value, dialect),
+            url: to_common_syntax(&url.value, dialect),
             url_span,
             sse,
             headers: vec![],
             headers_spans: spans,
         };
-        return Connection::url(url, headers, known);
+        return Connection::url(url, headers, gate_entry);
     }
     Connection::Otherwise(
         "it has neither a command nor a URL; it may be provided by an extension of the client"
@@ -283,14 +302,14 @@ fn reached(text: &str, entry: &Object<'_>, dialect: Dialect, known: &GateEntry) 
 
 /// Returns a string with its variables in the syntax of most clients; a variable that the gate
 /// cannot set is then detected by its `${`.
-fn in_common(written: &str, dialect: Dialect) -> String {
+fn to_common_syntax(text: &str, dialect: Dialect) -> String {
     match dialect {
-        Dialect::Common => written.to_owned(),
-        Dialect::OpenCode => written.replace("{env:", "${").replace("{file:", "${file:"),
+        Dialect::Common => text.to_owned(),
+        Dialect::OpenCode => text.replace("{env:", "${").replace("{file:", "${file:"),
     }
 }
 
-fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
+fn read_child(entry: &Object<'_>, key: &str, gate_entry: &GateEntry) -> Connection {
     let Some(command) = entry.get_string(key) else {
         return Connection::Otherwise(format!("its `{key}` is not a string"));
     };
@@ -306,7 +325,7 @@ fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
         .get_array("args")
         .and_then(|array| array.elements.first())
         .and_then(Value::as_string_lit);
-    if known.is_wrap(&command.value, first.map(|first| &*first.value)) {
+    if gate_entry.is_wrap(&command.value, first.map(|first| &*first.value)) {
         return Connection::Gate;
     }
     Connection::Child(CommandEntry {
@@ -317,7 +336,7 @@ fn child(entry: &Object<'_>, key: &str, known: &GateEntry) -> Connection {
 }
 
 /// Returns the range to delete in order to remove a member together with one comma.
-fn removal(text: &str, entry: &Object<'_>, prop: &ObjectProp<'_>) -> std::ops::Range<usize> {
+fn removal_span(text: &str, entry: &Object<'_>, prop: &ObjectProp<'_>) -> std::ops::Range<usize> {
     let at = entry
         .properties
         .iter()

@@ -10,18 +10,18 @@ use super::{InstallContext, plan, read};
 
 impl InstallContext<'_> {
     /// Prints the list, for people or as JSON.
-    pub(super) fn list(&mut self, known: &GateEntry, as_json: bool) -> io::Result<u8> {
-        let mut found = vec![];
+    pub(super) fn list(&mut self, gate_entry: &GateEntry, as_json: bool) -> io::Result<u8> {
+        let mut listing = vec![];
         for client in <Client as clap::ValueEnum>::value_variants() {
             for file in client.files(&self.places) {
                 if let Some(text) = read(&file)? {
-                    let servers = plan::servers(&file, &text, known);
-                    found.push((file, servers));
+                    let servers = plan::servers(&file, &text, gate_entry);
+                    listing.push((file, servers));
                 }
             }
         }
         if as_json {
-            let all: Vec<_> = found
+            let all: Vec<_> = listing
                 .iter()
                 .map(|(file, servers)| {
                     let state = servers.as_ref().map_or_else(
@@ -29,7 +29,7 @@ impl InstallContext<'_> {
                         |servers| {
                             servers
                                 .iter()
-                                .map(|server| json!({ "name": server.name, "reached": server.reached.word() }))
+                                .map(|server| json!({ "name": server.name, "reached": server.connection.word() }))
                                 .collect()
                         },
                     );
@@ -39,7 +39,7 @@ impl InstallContext<'_> {
             writeln!(self.out, "{}", json!(all))?;
             return Ok(0);
         }
-        for (file, servers) in &found {
+        for (file, servers) in &listing {
             writeln!(
                 self.out,
                 "{:<15} {}",
@@ -56,14 +56,14 @@ impl InstallContext<'_> {
                             self.out,
                             "                {:<24} {}",
                             server.name.escape_debug().to_string(),
-                            server.reached.word()
+                            server.connection.word()
                         )?;
                     }
                 }
                 Err(why) => writeln!(self.out, "                cannot be read: {why}")?,
             }
         }
-        if found.is_empty() {
+        if listing.is_empty() {
             writeln!(self.err, "no config of a supported client found")?;
         }
         Ok(0)

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::client::Format;
 use super::edit::{Edit, apply};
-use super::files::{put, without_mark};
+use super::files::{replace_file, strip_mark};
 use super::{jsonc, toml};
 use crate::message::hex;
 
@@ -94,15 +94,15 @@ impl MoveRecord {
     /// # Errors
     /// The record cannot be written.
     pub(super) fn write(&self, place: &Path) -> io::Result<()> {
-        put(place, &serde_json::to_vec_pretty(self)?, Some(0o600))
+        replace_file(place, &serde_json::to_vec_pretty(self)?, Some(0o600))
     }
 
     /// Returns the file without lychgate. If nobody has changed it since, or it has been restored
     /// already, this is the original, byte for byte; otherwise the moved servers are restored and
     /// everything else remains unchanged.
-    pub(super) fn put_back(&self, text: &str, format: Format) -> RestoreOutcome {
+    pub(super) fn restore(&self, text: &str, format: Format) -> RestoreOutcome {
         let hash = digest(text.as_bytes());
-        if let Ok(backup) = fs::read_to_string(&self.backup).map(without_mark)
+        if let Ok(backup) = fs::read_to_string(&self.backup).map(strip_mark)
             && (hash == self.written_sha256 || hash == self.found_sha256 || text == backup)
         {
             let changed = self
@@ -117,48 +117,52 @@ impl MoveRecord {
                 removed: vec![],
             };
         }
-        let mut back = RestoreOutcome {
+        let mut outcome = RestoreOutcome {
             text: text.to_owned(),
             changed: vec![],
             removed: vec![],
         };
         match format {
-            Format::Json { .. } | Format::OpenCode => self.json_back(&mut back),
-            Format::Toml { .. } => self.toml_back(&mut back),
+            Format::Json { .. } | Format::OpenCode => self.restore_json(&mut outcome),
+            Format::Toml { .. } => self.restore_toml(&mut outcome),
         }
-        back
+        outcome
     }
 
-    fn json_back(&self, back: &mut RestoreOutcome) {
-        let text = back.text.clone();
+    fn restore_json(&self, outcome: &mut RestoreOutcome) {
+        let text = outcome.text.clone();
         let mut edits = vec![];
         // A text that cannot be parsed does not show whether an entry has been removed.
         let is_readable = jsonc::find(&text, &[]).is_some();
         for server in &self.servers {
-            let is = jsonc::find(&text, &server.path)
+            let current = jsonc::find(&text, &server.path)
                 .and_then(|span| Some((span.clone(), text.get(span)?)));
-            match is {
-                Some((span, now)) if now == server.new || jsonc::same(now, &server.new) => {
+            match current {
+                Some((span, now))
+                    if now == server.new || jsonc::have_same_content(now, &server.new) =>
+                {
                     edits.push(Edit::new(span, &*server.old))
                 }
                 // The entry was never written, or has been restored already.
-                Some((_, now)) if now == server.old || jsonc::same(now, &server.old) => {}
-                None if is_readable => back.removed.push(server.name()),
-                _ => back.changed.push(server.name()),
+                Some((_, now))
+                    if now == server.old || jsonc::have_same_content(now, &server.old) => {}
+                None if is_readable => outcome.removed.push(server.name()),
+                _ => outcome.changed.push(server.name()),
             }
         }
-        back.text = apply(&text, edits).unwrap_or(text);
+        outcome.text = apply(&text, edits).unwrap_or(text);
     }
 
     /// Entries may consist of several pieces, so they are taken as a whole from the original file.
-    fn toml_back(&self, back: &mut RestoreOutcome) {
+    fn restore_toml(&self, outcome: &mut RestoreOutcome) {
         let backup = fs::read_to_string(&self.backup)
             .ok()
-            .map(without_mark)
+            .map(strip_mark)
             .and_then(|text| text.parse::<toml_edit::DocumentMut>().ok());
-        let (Some(backup), Ok(mut root)) = (backup, back.text.parse::<toml_edit::DocumentMut>())
+        let (Some(backup), Ok(mut root)) = (backup, outcome.text.parse::<toml_edit::DocumentMut>())
         else {
-            back.changed
+            outcome
+                .changed
                 .extend(self.servers.iter().map(MovedServer::name));
             return;
         };
@@ -169,11 +173,11 @@ impl MoveRecord {
             match (old, now) {
                 (Some(old), Some(now)) if toml::is_gate(now, &server.new) => *now = old.clone(),
                 (Some(old), Some(now)) if now.to_string() == old.to_string() => {}
-                (_, None) => back.removed.push(name.clone()),
-                _ => back.changed.push(name.clone()),
+                (_, None) => outcome.removed.push(name.clone()),
+                _ => outcome.changed.push(name.clone()),
             }
         }
-        back.text = root.to_string();
+        outcome.text = root.to_string();
     }
 }
 

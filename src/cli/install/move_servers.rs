@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::client::{Client, ConfigFile, Format};
-use super::files::{hold, marked_as, put};
+use super::files::{add_mark, lock_state, replace_file};
 use super::gate::{GateConfig, default_audit_file, new_config};
 use super::move_record::{MoveRecord, MovedServer, digest};
 use super::names::Names;
@@ -19,7 +19,7 @@ use super::{InstallArgs, InstallContext, diff, read};
 struct MoveContext<'a> {
     args: &'a InstallArgs,
     wrap: Wrap,
-    known: GateEntry,
+    gate_entry: GateEntry,
     /// The initial text of a new config of the gate.
     base: String,
 }
@@ -29,7 +29,7 @@ pub(super) struct FileChange {
     pub(super) file: ConfigFile,
     /// The current text, and the text without lychgate.
     text: String,
-    own: String,
+    original: String,
     pub(super) plan: Plan,
     place: PathBuf,
     /// Whether the change requires a change of the gate's config.
@@ -45,22 +45,22 @@ impl InstallContext<'_> {
             .unwrap_or_else(|| self.gate_config.clone());
         let mut gate = GateConfig::read(&config)?;
         let Some(client) = args.client else {
-            let known = Records::read(&self.state)?.known(&gate, &self.program);
-            return self.list(&known, args.json);
+            let gate_entry = Records::read(&self.state)?.gate_entry(&gate, &self.program);
+            return self.list(&gate_entry, args.json);
         };
         let wrap = self.wrap(args, &gate)?;
-        let _held = if args.dry_run {
+        let _lock = if args.dry_run {
             None
         } else {
             fs::create_dir_all(&self.state)?;
-            Some(hold(&self.state)?)
+            Some(lock_state(&self.state)?)
         };
         let mut records = Records::read(&self.state)?;
-        let known = records.known(&gate, &self.program);
+        let gate_entry = records.gate_entry(&gate, &self.program);
         let job = MoveContext {
             args,
             wrap,
-            known,
+            gate_entry,
             base: new_config("install", &self.state_root),
         };
         let mut code = 0;
@@ -68,8 +68,8 @@ impl InstallContext<'_> {
         let files = self.files(client, args.file.as_ref())?;
         for file in &files {
             if let Some(text) = read(file)? {
-                let step = step(file.clone(), text, &job, &mut gate, &mut records)?;
-                for (name, why) in &step.plan.left {
+                let step = plan_step(file.clone(), text, &job, &mut gate, &mut records)?;
+                for (name, why) in &step.plan.skipped {
                     writeln!(
                         self.err,
                         "left unchanged: `{}` of {}: {why}",
@@ -81,8 +81,8 @@ impl InstallContext<'_> {
                 steps.push(step);
             }
         }
-        let released = release(&steps, &mut gate, &mut records);
-        for name in &released.stay {
+        let leftovers = release(&steps, &mut gate, &mut records);
+        for name in &leftovers.changed_upstreams {
             writeln!(
                 self.err,
                 "`[upstream.{name}]` of {} was changed since, and is kept",
@@ -96,7 +96,7 @@ impl InstallContext<'_> {
             .iter()
             .all(|step| step.plan.text == step.text && !step.is_for_gate)
         {
-            self.tell_nothing(client, &files, &steps)?;
+            self.explain_nothing_to_do(client, &files, &steps)?;
             return Ok(code);
         }
         steps.retain(|step| step.plan.text != step.text || step.is_for_gate);
@@ -133,10 +133,10 @@ impl InstallContext<'_> {
                 )
             )?;
         }
-        if args.dry_run || !(self.yes)(self.err)? {
+        if args.dry_run || !(self.confirm)(self.err)? {
             return Ok(1);
         }
-        self.carry_out(&steps, &gate, &mut records, &released)?;
+        self.carry_out(&steps, &gate, &mut records, &leftovers)?;
         writeln!(self.err, "Done; {}.", client.restart())?;
         self.show_state(args, &steps, &gate, &job.wrap)?;
         writeln!(
@@ -155,18 +155,18 @@ impl InstallContext<'_> {
         steps: &[FileChange],
     ) -> io::Result<bool> {
         if let (Some(file), []) = (&args.file, steps) {
-            let here = self
+            let existing = self
                 .files(client, None)?
                 .into_iter()
                 .filter(|file| file.path.exists());
-            let here = here
+            let existing_list = existing
                 .map(|file| format!("`{}`", file.path.display()))
                 .collect::<Vec<_>>()
                 .join(", ");
-            let hint = if here.is_empty() {
+            let hint = if existing_list.is_empty() {
                 "there is none of its own either".to_owned()
             } else {
-                format!("there is {here}")
+                format!("there is {existing_list}")
             };
             writeln!(
                 self.err,
@@ -213,11 +213,11 @@ impl InstallContext<'_> {
     }
 
     /// Prints why there is nothing to do.
-    fn tell_nothing(
+    fn explain_nothing_to_do(
         &mut self,
         client: Client,
         files: &[ConfigFile],
-        found: &[FileChange],
+        changes: &[FileChange],
     ) -> io::Result<()> {
         let list = |files: &mut dyn Iterator<Item = &ConfigFile>| {
             files
@@ -226,8 +226,8 @@ impl InstallContext<'_> {
                 .join(", ")
         };
         let client = client.name();
-        let plans = || found.iter().map(|step| &step.plan);
-        if found.is_empty() {
+        let plans = || changes.iter().map(|step| &step.plan);
+        if changes.is_empty() {
             writeln!(
                 self.err,
                 "nothing to move: {client} has no config; its path would be {}",
@@ -237,9 +237,9 @@ impl InstallContext<'_> {
             writeln!(
                 self.err,
                 "nothing to move: {client} has no servers in {}",
-                list(&mut found.iter().map(|step| &step.file))
+                list(&mut changes.iter().map(|step| &step.file))
             )
-        } else if plans().any(|plan| !plan.left.is_empty()) {
+        } else if plans().any(|plan| !plan.skipped.is_empty()) {
             writeln!(self.err, "nothing else to move for {client}")
         } else {
             writeln!(
@@ -274,10 +274,10 @@ impl InstallContext<'_> {
         })
     }
 
-    fn files(&self, client: Client, named: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
-        match named {
+    fn files(&self, client: Client, argument: Option<&PathBuf>) -> io::Result<Vec<ConfigFile>> {
+        match argument {
             None => Ok(client.files(&self.places)),
-            Some(path) => ConfigFile::named(client, path, &self.places)
+            Some(path) => ConfigFile::from_path(client, path, &self.places)
                 .map(|file| vec![file])
                 .ok_or_else(|| {
                     io::Error::other(format!("`{}` is not a valid path", path.display()))
@@ -292,37 +292,40 @@ impl InstallContext<'_> {
         steps: &[FileChange],
         gate: &GateConfig,
         records: &mut Records,
-        released: &Leftovers,
+        leftovers: &Leftovers,
     ) -> io::Result<()> {
         for step in steps {
-            step.is_as_shown()?;
+            step.check_unchanged()?;
         }
         for FileChange {
-            file, own, place, ..
+            file,
+            original: own,
+            place,
+            ..
         } in steps
         {
-            put(&backup(place), &marked_as(&file.path, own)?, Some(0o600))?;
+            replace_file(&backup(place), &add_mark(&file.path, own)?, Some(0o600))?;
             records.write(place)?;
         }
-        records.write_handed()?;
+        records.write_unwritten()?;
         gate.write()?;
-        released.remove_secrets(gate)?;
+        leftovers.remove_secrets(gate)?;
         for step in steps {
             let FileChange {
                 file, plan, place, ..
             } = step;
-            step.is_as_shown()?;
+            step.check_unchanged()?;
             if plan.text != step.text {
-                put(&file.path, &marked_as(&file.path, &plan.text)?, None)?;
+                replace_file(&file.path, &add_mark(&file.path, &plan.text)?, None)?;
             }
             records.forget_dropped(place)?;
             let path = file.path.display();
-            let kept = backup(place);
+            let backup_path = backup(place);
             writeln!(
                 self.err,
                 "{path}: {} behind the gate; backup: {}",
                 count(plan.moved.len()),
-                kept.display()
+                backup_path.display()
             )?;
         }
         Ok(())
@@ -332,7 +335,7 @@ impl InstallContext<'_> {
 impl FileChange {
     /// Clients also write their files: a file is written only if it has not changed since the diff
     /// was shown.
-    fn is_as_shown(&self) -> io::Result<()> {
+    fn check_unchanged(&self) -> io::Result<()> {
         if read(&self.file)?.as_ref() == Some(&self.text) {
             return Ok(());
         }
@@ -345,7 +348,7 @@ impl FileChange {
 }
 
 /// Plans the change of a file and enters it in the records, which are not written yet.
-fn step(
+fn plan_step(
     file: ConfigFile,
     text: String,
     job: &MoveContext<'_>,
@@ -353,8 +356,8 @@ fn step(
     records: &mut Records,
 ) -> io::Result<FileChange> {
     let place = records.place(&file);
-    let mut before = records.get(&place).cloned().unwrap_or_default();
-    if let Some(other) = before.gate.take_if(|other| *other != gate.path) {
+    let mut previous = records.get(&place).cloned().unwrap_or_default();
+    if let Some(other) = previous.gate.take_if(|other| *other != gate.path) {
         let client = file.client.name();
         let other = other.display();
         let message = format!(
@@ -363,31 +366,32 @@ fn step(
         return Err(io::Error::other(message));
     }
     // The text without lychgate, so that the backup is complete.
-    let own = before.put_back(&text, file.format).text;
-    let again = |name: &str| before.servers.iter().any(|server| server.name() == name);
+    let original = previous.restore(&text, file.format).text;
+    let was_moved = |name: &str| previous.servers.iter().any(|server| server.name() == name);
     let servers = &job.args.servers;
-    let wanted = |name: &str| {
-        servers.is_empty() || servers.iter().any(|wanted| wanted == name) || again(name)
+    let is_wanted = |name: &str| {
+        servers.is_empty() || servers.iter().any(|wanted| wanted == name) || was_moved(name)
     };
     let gate_before = gate.new.clone();
-    let terms = PlanInputs {
+    let inputs = PlanInputs {
         wrap: &job.wrap,
-        known: &job.known,
-        before: &before.servers,
+        gate_entry: &job.gate_entry,
+        previous: &previous.servers,
         base: &job.base,
     };
     let mut names = Names::read(records);
-    let plan = plan::plan(&file, &own, &terms, gate, &mut names, wanted).map_err(|why| {
-        io::Error::other(format!("`{}` cannot be read: {why}", file.path.display()))
-    })?;
+    let plan =
+        plan::plan(&file, &original, &inputs, gate, &mut names, is_wanted).map_err(|why| {
+            io::Error::other(format!("`{}` cannot be read: {why}", file.path.display()))
+        })?;
     let is_needed = |server: &MovedServer| {
         plan.moved
             .iter()
             .any(|moved| !moved.block.is_empty() && moved.upstream == server.upstream)
     };
-    let mut dropped = before.dropped;
+    let mut dropped = previous.dropped;
     dropped.extend(
-        before
+        previous
             .servers
             .into_iter()
             .filter(|server| !server.block.is_empty()),
@@ -396,7 +400,7 @@ fn step(
     let is_for_gate = gate.new != gate_before || !dropped.is_empty();
     let has_any = !plan.moved.is_empty() || dropped.iter().any(|server| server.upstream.is_some());
     let base = gate.base.clone().or_else(|| records.base(&gate.path));
-    let moved = MoveRecord {
+    let record = MoveRecord {
         file: file.path.clone(),
         backup: backup(&place),
         written_sha256: digest(plan.text.as_bytes()),
@@ -406,11 +410,11 @@ fn step(
         gate: has_any.then(|| gate.path.clone()),
         base,
     };
-    records.set(&place, moved);
+    records.set(&place, record);
     Ok(FileChange {
         file,
         text,
-        own,
+        original,
         plan,
         place,
         is_for_gate,
@@ -419,7 +423,7 @@ fn step(
 
 /// Removes from the gate's config what no file needs any more.
 fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -> Leftovers {
-    let mut released = Leftovers::default();
+    let mut leftovers = Leftovers::default();
     for FileChange { place, .. } in steps {
         let dropped = records
             .get(place)
@@ -427,9 +431,9 @@ fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -
             .unwrap_or_default();
         dropped
             .iter()
-            .for_each(|server| records.release(server, gate, &mut released));
+            .for_each(|server| records.release(server, gate, &mut leftovers));
     }
-    released
+    leftovers
 }
 
 /// Returns the path of the backup of a file.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::client::ConfigFile;
-use super::gate::{GateConfig, plain};
+use super::gate::{GateConfig, sanitize_name};
 use super::move_record::{MovedServer, digest};
 use super::records::Records;
 use super::server::Server;
@@ -40,44 +40,46 @@ impl Names {
         Self { used }
     }
 
-    /// Returns the name of a server: the previous one (`kept`), or one that no other server has.
+    /// Returns the name of a server: the previous one (`previous`), or one that no other server
+    /// has.
     pub(super) fn assign(
         &mut self,
         file: &ConfigFile,
         server: &Server,
-        kept: Option<&MovedServer>,
+        previous: Option<&MovedServer>,
         gate: &GateConfig,
     ) -> String {
-        if let Some(name) = kept.and_then(|kept| kept.wrap_name.as_ref().or(kept.upstream.as_ref()))
+        if let Some(name) =
+            previous.and_then(|kept| kept.wrap_name.as_ref().or(kept.upstream.as_ref()))
         {
             return name.clone();
         }
-        let of_file = (file.path.clone(), server.path.clone());
-        let name = match project(file, server).and_then(Path::file_name) {
+        let owner = (file.path.clone(), server.path.clone());
+        let name = match project_folder(file, server).and_then(Path::file_name) {
             Some(folder) => {
-                let folder = plain(&folder.to_string_lossy(), FOLDER_CHARACTERS);
-                format!("{}-{folder}", plain(&server.name, NAME_CHARACTERS))
+                let folder = sanitize_name(&folder.to_string_lossy(), FOLDER_CHARACTERS);
+                format!("{}-{folder}", sanitize_name(&server.name, NAME_CHARACTERS))
             }
-            None => plain(&server.name, NAME_CHARACTERS + 1 + FOLDER_CHARACTERS),
+            None => sanitize_name(&server.name, NAME_CHARACTERS + 1 + FOLDER_CHARACTERS),
         };
-        let of_client = format!("{name}-{}", file.client.name());
-        let digest = digest(format!("{of_file:?}").as_bytes());
-        let of_entry = format!("{name}-{}", digest.get(..8).unwrap_or_default());
+        let client_name = format!("{name}-{}", file.client.name());
+        let digest = digest(format!("{owner:?}").as_bytes());
+        let unique_name = format!("{name}-{}", digest.get(..8).unwrap_or_default());
         let is_free = |name: &String| {
-            !gate.has(name) && self.used.get(name).is_none_or(|user| *user == of_file)
+            !gate.has(name) && self.used.get(name).is_none_or(|user| *user == owner)
         };
-        let name = [name, of_client]
+        let name = [name, client_name]
             .into_iter()
             .find(is_free)
-            .unwrap_or(of_entry);
-        self.used.insert(name.clone(), of_file);
+            .unwrap_or(unique_name);
+        self.used.insert(name.clone(), owner);
         name
     }
 }
 
 /// Returns the folder of the project that a server belongs to. Claude Code stores the servers of
 /// folders in the user's file.
-fn project<'a>(file: &'a ConfigFile, server: &'a Server) -> Option<&'a Path> {
+fn project_folder<'a>(file: &'a ConfigFile, server: &'a Server) -> Option<&'a Path> {
     match &*server.path {
         [projects, folder, _, _] if projects == "projects" => Some(Path::new(folder)),
         _ => file.project.as_deref(),

@@ -30,9 +30,9 @@ pub(super) struct Wrap {
 /// The inputs of a plan, in addition to the file.
 pub(super) struct PlanInputs<'a> {
     pub(super) wrap: &'a Wrap,
-    pub(super) known: &'a GateEntry,
+    pub(super) gate_entry: &'a GateEntry,
     /// The servers that were moved earlier.
-    pub(super) before: &'a [MovedServer],
+    pub(super) previous: &'a [MovedServer],
     /// The initial text of a new config of the gate.
     pub(super) base: &'a str,
 }
@@ -44,7 +44,7 @@ pub(super) struct Plan {
     /// The names of all servers in the file.
     pub(super) names: Vec<String>,
     /// Servers that are left unchanged, and why.
-    pub(super) left: Vec<(String, String)>,
+    pub(super) skipped: Vec<(String, String)>,
 }
 
 /// Returns the servers in a file.
@@ -54,61 +54,61 @@ pub(super) struct Plan {
 pub(super) fn servers(
     file: &ConfigFile,
     text: &str,
-    known: &GateEntry,
+    gate_entry: &GateEntry,
 ) -> Result<Vec<Server>, String> {
     match file.format {
-        Format::Json { servers } => jsonc::servers(text, servers, known),
-        Format::OpenCode => jsonc::servers_of_opencode(text, known),
-        Format::Toml { servers } => toml::servers(text, servers, known),
+        Format::Json { servers } => jsonc::servers(text, servers, gate_entry),
+        Format::OpenCode => jsonc::servers_of_opencode(text, gate_entry),
+        Format::Toml { servers } => toml::servers(text, servers, gate_entry),
     }
 }
 
-/// Moves all `wanted` servers of a file behind the gate.
+/// Moves all servers of a file that are `is_wanted` behind the gate.
 ///
 /// # Errors
 /// The same as for [`servers`].
 pub(super) fn plan(
     file: &ConfigFile,
     text: &str,
-    terms: &PlanInputs<'_>,
+    inputs: &PlanInputs<'_>,
     gate: &mut GateConfig,
     names: &mut Names,
-    wanted: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Plan, String> {
     let PlanInputs {
         wrap,
-        known,
-        before,
+        gate_entry: known,
+        previous: before,
         base,
-    } = *terms;
+    } = *inputs;
     let servers = servers(file, text, known)?;
     let all_names = servers.iter().map(|server| server.name.clone()).collect();
     let mut plan = Plan {
         text: String::new(),
         moved: vec![],
         names: all_names,
-        left: vec![],
+        skipped: vec![],
     };
-    let mut all = vec![];
-    for server in servers.into_iter().filter(|server| wanted(&server.name)) {
-        let kept = before.iter().find(|kept| kept.path == server.path);
+    let mut all_edits = vec![];
+    for server in servers.into_iter().filter(|server| is_wanted(&server.name)) {
+        let earlier = before.iter().find(|kept| kept.path == server.path);
         let mut moved = MovedServer {
             path: server.path.clone(),
             ..MovedServer::default()
         };
-        let (edits, written) = match &server.reached {
+        let (edits, target) = match &server.connection {
             Connection::Child(child) => {
                 gate.begin(base);
-                let name = names.assign(file, &server, kept, gate);
-                let edits = wrapped(file.format, text, child, wrap, &name);
+                let name = names.assign(file, &server, earlier, gate);
+                let edits = wrap_edits(file.format, text, child, wrap, &name);
                 moved.wrap_name = Some(name);
                 (edits, wrap.program.clone())
             }
             Connection::Url(url) => {
                 gate.begin(base);
                 let secrets = gate.secrets.len();
-                let wanted = names.assign(file, &server, kept, gate);
-                let (name, block) = gate.add(&wanted, url, kept);
+                let assigned_name = names.assign(file, &server, earlier, gate);
+                let (name, block) = gate.add(&assigned_name, url, earlier);
                 let new = format!("{}{name}", known.base);
                 moved.secrets = gate
                     .secrets
@@ -117,43 +117,51 @@ pub(super) fn plan(
                     .map(|(path, _)| path.clone())
                     .collect();
                 (moved.upstream, moved.block) = (Some(name), block);
-                (led(file.format, url, &new), new)
+                (url_edits(file.format, url, &new), new)
             }
-            Connection::Gate if kept.is_some() => {
+            Connection::Gate if earlier.is_some() => {
                 // Somebody has changed the entry since, and it still needs the upstream that it
                 // leads to.
-                plan.moved.extend(kept.map(|kept| MovedServer {
+                plan.moved.extend(earlier.map(|kept| MovedServer {
                     is_changed: true,
                     ..kept.clone()
                 }));
                 continue;
             }
             Connection::Gate => {
-                plan.left
+                plan.skipped
                     .push((server.name, "is already behind the gate".to_owned()));
                 continue;
             }
             Connection::Otherwise(why) => {
-                plan.left.push((server.name, why.clone()));
+                plan.skipped.push((server.name, why.clone()));
                 continue;
             }
         };
         moved.old = text.get(server.span.clone()).unwrap_or_default().to_owned();
-        moved.led = written.clone();
+        moved.led = target.clone();
         moved.new = match file.format {
-            Format::Json { .. } | Format::OpenCode => entry(&moved.old, server.span.start, &edits),
-            Format::Toml { .. } => written,
+            Format::Json { .. } | Format::OpenCode => {
+                edit_entry(&moved.old, server.span.start, &edits)
+            }
+            Format::Toml { .. } => target,
         };
-        all.extend(edits);
+        all_edits.extend(edits);
         plan.moved.push(moved);
     }
-    plan.text = apply(text, all).ok_or("its entries overlap")?;
+    plan.text = apply(text, all_edits).ok_or("its entries overlap")?;
     Ok(plan)
 }
 
 /// Replaces the command by `lychgate wrap`, with the original command as its first arguments. The
 /// rest of the entry remains unchanged.
-fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: &str) -> Vec<Edit> {
+fn wrap_edits(
+    format: Format,
+    text: &str,
+    child: &CommandEntry,
+    wrap: &Wrap,
+    name: &str,
+) -> Vec<Edit> {
     let options = ["wrap", "--name", name]
         .into_iter()
         .chain(wrap.options.iter().map(String::as_str))
@@ -203,14 +211,14 @@ fn wrapped(format: Format, text: &str, child: &CommandEntry, wrap: &Wrap, name: 
 }
 
 /// Replaces the URL by that of the gate, and removes the headers, which the gate sends instead.
-fn led(format: Format, url: &UrlEntry, new: &str) -> Vec<Edit> {
-    let gone = url
+fn url_edits(format: Format, url: &UrlEntry, new: &str) -> Vec<Edit> {
+    let removals = url
         .headers_spans
         .iter()
         .map(|span| Edit::new(span.clone(), ""));
     [Edit::new(url.url_span.clone(), quoted(format, new))]
         .into_iter()
-        .chain(gone)
+        .chain(removals)
         .collect()
 }
 
@@ -223,14 +231,14 @@ fn quoted(format: Format, text: &str) -> String {
 
 /// Applies an entry's own edits to it; `start` is its position in the text to which the edits
 /// refer.
-fn entry(old: &str, start: usize, edits: &[Edit]) -> String {
-    let own = |edit: &Edit| {
+fn edit_entry(old: &str, start: usize, edits: &[Edit]) -> String {
+    let shifted = |edit: &Edit| {
         let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;
         Some(Edit::new(span, &*edit.text))
     };
     edits
         .iter()
-        .map(own)
+        .map(shifted)
         .collect::<Option<_>>()
         .and_then(|own| apply(old, own))
         .unwrap_or_default()

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::client::ConfigFile;
-use super::files::gone;
+use super::files::remove_if_exists;
 use super::gate::GateConfig;
 use super::move_record::{MoveRecord, MovedServer, digest};
 use super::server::GateEntry;
@@ -14,9 +14,9 @@ use super::server::GateEntry;
 /// All records, by their path.
 pub(super) struct Records {
     folder: PathBuf,
-    all: BTreeMap<PathBuf, MoveRecord>,
+    by_path: BTreeMap<PathBuf, MoveRecord>,
     /// Paths of the records that took over an upstream and are not yet written.
-    handed: BTreeSet<PathBuf>,
+    unwritten: BTreeSet<PathBuf>,
 }
 
 /// What remains to be done after servers are removed from the gate's config.
@@ -25,7 +25,7 @@ pub(super) struct Leftovers {
     /// Files that are no longer needed.
     pub(super) secrets: Vec<PathBuf>,
     /// Upstreams that somebody has changed since.
-    pub(super) stay: Vec<String>,
+    pub(super) changed_upstreams: Vec<String>,
 }
 
 impl Leftovers {
@@ -39,7 +39,7 @@ impl Leftovers {
             .iter()
             .filter(|secret| gate.secrets.iter().all(|(path, _)| path != *secret))
         {
-            gone(secret)?;
+            remove_if_exists(secret)?;
             // Fails if the folder still contains files that others need.
             drop(secret.parent().map(fs::remove_dir));
         }
@@ -51,7 +51,7 @@ impl Records {
     /// # Errors
     /// A record cannot be read.
     pub(super) fn read(folder: &Path) -> io::Result<Self> {
-        let mut all = BTreeMap::new();
+        let mut by_path = BTreeMap::new();
         let entries = match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             entries => Some(entries?),
@@ -67,22 +67,22 @@ impl Records {
                 .is_some_and(|extension| extension == "json")
                 && let Some(moved) = MoveRecord::read(&place)?
             {
-                all.insert(place, moved);
+                by_path.insert(place, moved);
             }
         }
         Ok(Self {
             folder: folder.to_owned(),
-            all,
-            handed: BTreeSet::new(),
+            by_path,
+            unwritten: BTreeSet::new(),
         })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &MoveRecord)> {
-        self.all.iter()
+        self.by_path.iter()
     }
 
     pub(super) fn get(&self, place: &Path) -> Option<&MoveRecord> {
-        self.all.get(place)
+        self.by_path.get(place)
     }
 
     /// Returns the path of the record for a client's file.
@@ -96,22 +96,22 @@ impl Records {
     }
 
     /// Returns the data that identifies entries that lead to the gate.
-    pub(super) fn known(&self, gate: &GateConfig, program: &str) -> GateEntry {
-        let written = self
-            .all
+    pub(super) fn gate_entry(&self, gate: &GateConfig, program: &str) -> GateEntry {
+        let targets = self
+            .by_path
             .values()
             .flat_map(|moved| &moved.servers)
             .map(|server| server.led.clone());
         GateEntry {
             base: gate.base_url(),
             program: program.to_owned(),
-            written: written.filter(|written| !written.is_empty()).collect(),
+            moved_targets: targets.filter(|written| !written.is_empty()).collect(),
         }
     }
 
     /// Reports whether any record leads to this config of the gate.
     pub(super) fn leads_to(&self, gate: &Path) -> bool {
-        self.all
+        self.by_path
             .values()
             .any(|moved| moved.gate.as_deref() == Some(gate))
     }
@@ -119,7 +119,7 @@ impl Records {
     /// Returns the initial text of this config of the gate, if `install` created it.
     pub(super) fn base(&self, gate: &Path) -> Option<String> {
         let mut of_gate = self
-            .all
+            .by_path
             .values()
             .filter(|moved| moved.gate.as_deref() == Some(gate));
         of_gate.find_map(|moved| moved.base.clone())
@@ -127,11 +127,11 @@ impl Records {
 
     /// Sets the record to be written next.
     pub(super) fn set(&mut self, place: &Path, moved: MoveRecord) {
-        self.all.insert(place.to_owned(), moved);
+        self.by_path.insert(place.to_owned(), moved);
     }
 
     pub(super) fn take(&mut self, place: &Path) -> Option<MoveRecord> {
-        self.all.remove(place)
+        self.by_path.remove(place)
     }
 
     /// Removes from the gate's config a server that no record contains any more. If another client
@@ -141,14 +141,14 @@ impl Records {
         &mut self,
         server: &MovedServer,
         gate: &mut GateConfig,
-        released: &mut Leftovers,
+        leftovers: &mut Leftovers,
     ) {
         if server.block.is_empty() {
             return;
         }
         let name = server.upstream.as_deref().unwrap_or_default();
         let of_this_gate = self
-            .all
+            .by_path
             .iter_mut()
             .filter(|(_, moved)| moved.gate.as_ref() == Some(&gate.path));
         let mut heirs = of_this_gate
@@ -157,12 +157,12 @@ impl Records {
         {
             if heir.block.is_empty() {
                 (heir.block, heir.secrets) = (server.block.clone(), server.secrets.clone());
-                self.handed.insert(place.clone());
+                self.unwritten.insert(place.clone());
             }
         } else if gate.remove(&server.block) || !gate.has(name) {
-            released.secrets.extend(server.secrets.iter().cloned());
+            leftovers.secrets.extend(server.secrets.iter().cloned());
         } else {
-            released.stay.push(name.to_owned());
+            leftovers.changed_upstreams.push(name.to_owned());
         }
     }
 
@@ -171,8 +171,8 @@ impl Records {
     /// # Errors
     /// The record cannot be written.
     pub(super) fn write(&mut self, place: &Path) -> io::Result<()> {
-        self.handed.remove(place);
-        self.all
+        self.unwritten.remove(place);
+        self.by_path
             .get(place)
             .map_or(Ok(()), |moved| moved.write(place))
     }
@@ -183,7 +183,7 @@ impl Records {
     /// The record cannot be written.
     pub(super) fn forget_dropped(&mut self, place: &Path) -> io::Result<()> {
         match self
-            .all
+            .by_path
             .get_mut(place)
             .filter(|moved| !moved.dropped.is_empty())
         {
@@ -200,9 +200,9 @@ impl Records {
     ///
     /// # Errors
     /// A record cannot be written.
-    pub(super) fn write_handed(&mut self) -> io::Result<()> {
-        while let Some(place) = self.handed.pop_first() {
-            self.all
+    pub(super) fn write_unwritten(&mut self) -> io::Result<()> {
+        while let Some(place) = self.unwritten.pop_first() {
+            self.by_path
                 .get(&place)
                 .map_or(Ok(()), |moved| moved.write(&place))?;
         }

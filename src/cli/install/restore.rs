@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::client::{Client, ConfigFile};
-use super::files::{gone, hold, marked_as, put, sweep};
+use super::files::{add_mark, lock_state, remove_if_exists, replace_file, sweep};
 use super::gate::GateConfig;
 use super::move_record::MoveRecord;
 use super::records::{Leftovers, Records};
@@ -28,33 +28,33 @@ impl InstallContext<'_> {
     /// Runs `uninstall`.
     pub(super) fn uninstall(&mut self, args: &UninstallArgs) -> io::Result<u8> {
         let mut steps = vec![];
-        let _held = (!args.dry_run && self.state.exists())
-            .then(|| hold(&self.state))
+        let _lock = (!args.dry_run && self.state.exists())
+            .then(|| lock_state(&self.state))
             .transpose()?;
         let mut records = Records::read(&self.state)?;
-        for (file, place, moved) in self.installed(args, &records)? {
-            steps.push(self.step(file, place, &moved, args.forget)?);
+        for (file, place, moved) in self.select_records(args, &records)? {
+            steps.push(self.plan_step(file, place, &moved, args.forget)?);
         }
         if steps.is_empty() {
             writeln!(self.err, "lychgate is not installed there")?;
             return Ok(1);
         }
-        if args.dry_run || !(self.yes)(self.err)? {
+        if args.dry_run || !(self.confirm)(self.err)? {
             return Ok(1);
         }
         let code = u8::from(steps.iter().any(|step| step.changed > 0));
         for step in steps {
-            self.carry_back(step, args.forget, &mut records)?;
+            self.restore_file(step, args.forget, &mut records)?;
         }
         Ok(code)
     }
 
     /// Plans the restoration of a file and prints it.
-    fn step(
+    fn plan_step(
         &mut self,
         file: ConfigFile,
         place: PathBuf,
-        moved: &MoveRecord,
+        record: &MoveRecord,
         forget: bool,
     ) -> io::Result<FileRestore> {
         let text = read(&file)?;
@@ -64,7 +64,7 @@ impl InstallContext<'_> {
             text,
             new: None,
             changed: 0,
-            backup: moved.backup.clone(),
+            backup: record.backup.clone(),
         };
         let path = step.file.path.display();
         if forget {
@@ -74,15 +74,15 @@ impl InstallContext<'_> {
                 step.backup.display()
             )?;
         } else if let Some(text) = &step.text {
-            let back = moved.put_back(text, step.file.format);
-            for name in &back.changed {
+            let outcome = record.restore(text, step.file.format);
+            for name in &outcome.changed {
                 writeln!(
                     self.err,
                     "left unchanged: `{}` of {path} was changed since",
                     name.escape_debug()
                 )?;
             }
-            for name in &back.removed {
+            for name in &outcome.removed {
                 writeln!(
                     self.err,
                     "`{}` of {path} was removed since, and is not restored",
@@ -92,15 +92,15 @@ impl InstallContext<'_> {
             write!(
                 self.out,
                 "{}",
-                diff::diff(&step.file.path, step.file.format, text, &back.text)
+                diff::diff(&step.file.path, step.file.format, text, &outcome.text)
             )?;
-            step.changed = back.changed.len();
-            step.new = (back.text != *text).then_some(back.text);
+            step.changed = outcome.changed.len();
+            step.new = (outcome.text != *text).then_some(outcome.text);
         }
         Ok(step)
     }
 
-    fn carry_back(
+    fn restore_file(
         &mut self,
         step: FileRestore,
         forget: bool,
@@ -114,7 +114,7 @@ impl InstallContext<'_> {
             )));
         }
         match &step.new {
-            Some(new) => put(&step.file.path, &marked_as(&step.file.path, new)?, None)?,
+            Some(new) => replace_file(&step.file.path, &add_mark(&step.file.path, new)?, None)?,
             None => sweep(&step.file.path),
         }
         if step.changed > 0 {
@@ -130,14 +130,14 @@ impl InstallContext<'_> {
             if forget { step.text.as_deref() } else { None },
             records,
         )?;
-        let done = match &step.text {
+        let result = match &step.text {
             _ if forget => "left unchanged; backup removed",
             Some(_) => "restored",
             None => {
                 "no longer exists and is not restored; its additions to the gate's config are removed"
             }
         };
-        writeln!(self.err, "{path}: {done}")
+        writeln!(self.err, "{path}: {result}")
     }
 
     /// Removes what was added to the gate's config, unless another client uses it or the remaining
@@ -154,16 +154,16 @@ impl InstallContext<'_> {
         };
         if let Some(path) = &moved.gate {
             let mut gate = GateConfig::read(path)?;
-            let mut released = Leftovers::default();
+            let mut leftovers = Leftovers::default();
             for server in moved.servers.iter().chain(&moved.dropped) {
                 let name = server.upstream.as_deref().unwrap_or_default();
-                let leads = |text: &str| {
+                let is_referenced = |text: &str| {
                     ['"', '\'']
                         .iter()
                         .any(|end| text.contains(&format!("/mcp/{name}{end}")))
                 };
-                if text.is_none_or(|text| !leads(text)) {
-                    records.release(server, &mut gate, &mut released);
+                if text.is_none_or(|text| !is_referenced(text)) {
+                    records.release(server, &mut gate, &mut leftovers);
                 } else if !server.block.is_empty() {
                     let file = moved.file.display();
                     writeln!(
@@ -173,7 +173,7 @@ impl InstallContext<'_> {
                     )?;
                 }
             }
-            for name in &released.stay {
+            for name in &leftovers.changed_upstreams {
                 writeln!(
                     self.err,
                     "`[upstream.{name}]` of {} was changed since, and is kept",
@@ -181,23 +181,23 @@ impl InstallContext<'_> {
                 )?;
             }
             if let Some(base) = moved.base.as_ref().filter(|_| !records.leads_to(path)) {
-                gate.end(base);
+                gate.clear_if_unused(base);
             }
-            records.write_handed()?;
+            records.write_unwritten()?;
             gate.write()?;
-            released.remove_secrets(&gate)?;
+            leftovers.remove_secrets(&gate)?;
         }
-        gone(place)?;
-        gone(&moved.backup)
+        remove_if_exists(place)?;
+        remove_if_exists(&moved.backup)
     }
 
     /// Returns the records that the arguments select.
-    fn installed(
+    fn select_records(
         &self,
         args: &UninstallArgs,
         records: &Records,
     ) -> io::Result<Vec<(ConfigFile, PathBuf, MoveRecord)>> {
-        let named = args.file.as_ref().map(std::path::absolute).transpose()?;
+        let path = args.file.as_ref().map(std::path::absolute).transpose()?;
         let mut out = vec![];
         for (place, moved) in records.iter() {
             let stem = place
@@ -208,11 +208,11 @@ impl InstallContext<'_> {
             let Ok(client) = <Client as clap::ValueEnum>::from_str(name, false) else {
                 continue;
             };
-            let Some(file) = ConfigFile::named(client, &moved.file, &self.places) else {
+            let Some(file) = ConfigFile::from_path(client, &moved.file, &self.places) else {
                 continue;
             };
             if args.client.is_none_or(|wanted| wanted == client)
-                && named.as_ref().is_none_or(|named| *named == file.path)
+                && path.as_ref().is_none_or(|named| *named == file.path)
             {
                 out.push((file, place.clone(), moved.clone()));
             }

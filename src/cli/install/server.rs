@@ -13,7 +13,7 @@ pub(super) struct Server {
     /// The position of its value in the text.
     pub(super) span: Range<usize>,
     /// How the client reaches it.
-    pub(super) reached: Connection,
+    pub(super) connection: Connection,
 }
 
 /// How a client reaches a server.
@@ -84,25 +84,25 @@ impl Header {
     /// Parses a header value of a client, with at most one variable: `${NAME}` or `${env:NAME}`,
     /// alone or after `Bearer`. Returns `None` for values that the gate cannot produce
     /// (`${input:NAME}`, several variables).
-    pub(super) fn read(name: &str, written: &str) -> Option<Self> {
+    pub(super) fn read(name: &str, value: &str) -> Option<Self> {
         let variable = |text: &str| {
             let inner = text.strip_prefix("${")?.strip_suffix('}')?;
             let name = inner.strip_prefix("env:").unwrap_or(inner);
-            let fits =
+            let is_valid =
                 !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            fits.then(|| name.to_owned())
+            is_valid.then(|| name.to_owned())
         };
         let is_authorization = name.eq_ignore_ascii_case("authorization");
-        if let Some(name) = variable(written) {
+        if let Some(name) = variable(value) {
             return Some(Self::Variable(name));
         }
         if let (true, Some(name)) = (
             is_authorization,
-            written.strip_prefix("Bearer ").and_then(variable),
+            value.strip_prefix("Bearer ").and_then(variable),
         ) {
             return Some(Self::BearerVariable(name));
         }
-        (!written.contains("${")).then(|| Self::Text(written.to_owned()))
+        (!value.contains("${")).then(|| Self::Text(value.to_owned()))
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) struct GateEntry {
     /// The path of this program.
     pub(super) program: String,
     /// All commands and URLs that were written and have not been restored.
-    pub(super) written: Vec<String>,
+    pub(super) moved_targets: Vec<String>,
 }
 
 impl GateEntry {
@@ -121,22 +121,26 @@ impl GateEntry {
     pub(super) fn is_wrap(&self, command: &str, first_argument: Option<&str>) -> bool {
         let name = |path| Path::new(path).file_name();
         let is_program = [name(&*self.program), Some("lychgate".as_ref())].contains(&name(command));
-        first_argument == Some("wrap") && (is_program || self.has_written(command))
+        first_argument == Some("wrap") && (is_program || self.is_moved_target(command))
     }
 
     fn is_url(&self, url: &str) -> bool {
-        url.starts_with(&self.base) || self.has_written(url)
+        url.starts_with(&self.base) || self.is_moved_target(url)
     }
 
-    fn has_written(&self, text: &str) -> bool {
-        self.written.iter().any(|written| written == text)
+    fn is_moved_target(&self, text: &str) -> bool {
+        self.moved_targets.iter().any(|written| written == text)
     }
 }
 
 impl Connection {
     /// Returns the connection for a URL with its headers, if the gate can reproduce it.
-    pub(super) fn url(url: UrlEntry, headers: Vec<(String, String)>, known: &GateEntry) -> Self {
-        if known.is_url(&url.url) {
+    pub(super) fn url(
+        url: UrlEntry,
+        headers: Vec<(String, String)>,
+        gate_entry: &GateEntry,
+    ) -> Self {
+        if gate_entry.is_url(&url.url) {
             return Self::Gate;
         }
         if url.url.contains("${") {
@@ -147,18 +151,18 @@ impl Connection {
         if !(url.url.starts_with("http://") || url.url.starts_with("https://")) {
             return Self::Otherwise("its URL is neither http nor https".to_owned());
         }
-        let mut read = vec![];
-        for (name, written) in headers {
-            let Some(header) = Header::read(&name, &written) else {
+        let mut parsed = vec![];
+        for (name, value) in headers {
+            let Some(header) = Header::read(&name, &value) else {
                 let why = format!(
                     "the header `{name}` depends on values that only the client has: add the server to the gate's config manually"
                 );
                 return Self::Otherwise(why);
             };
-            read.push((name, header));
+            parsed.push((name, header));
         }
         Self::Url(UrlEntry {
-            headers: read,
+            headers: parsed,
             ..url
         })
     }
@@ -200,7 +204,7 @@ mod tests {
         let known = GateEntry {
             base: "http://gate/".into(),
             program: "/opt/lg-1.2".into(),
-            written: vec!["/old/lg".into()],
+            moved_targets: vec!["/old/lg".into()],
         };
         for command in [
             "/usr/bin/lychgate",

@@ -25,9 +25,9 @@ impl InstallContext<'_> {
             let name = server.name().escape_debug().to_string();
             match (&server.upstream, &server.wrap_name) {
                 (Some(upstream), _) => writeln!(self.err, "  {name:<20} http   {base}{upstream}")?,
-                (None, Some(own)) => writeln!(
+                (None, Some(wrap_name)) => writeln!(
                     self.err,
-                    "  {name:<20} stdio  starts with the client; `{own}` in the audit log"
+                    "  {name:<20} stdio  starts with the client; `{wrap_name}` in the audit log"
                 )?,
                 (None, None) => {}
             }
@@ -58,7 +58,7 @@ impl InstallContext<'_> {
 
     fn show_gate(&mut self, args: &InstallArgs, config: &Path) -> io::Result<()> {
         let path = config.display();
-        match liveness::of_config(config) {
+        match liveness::gate_status(config) {
             Some((address, true)) => {
                 writeln!(
                     self.err,

@@ -64,7 +64,7 @@ impl Machine {
             unserved: None,
             out: &mut out,
             err: &mut err,
-            yes: &mut yes,
+            confirm: &mut yes,
         };
         let code = work(&mut desk);
         let err = String::from_utf8(err).unwrap();

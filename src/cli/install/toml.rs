@@ -6,12 +6,16 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::server::{Arguments, CommandEntry, Connection, GateEntry, Server, UrlEntry};
 
-/// Returns the servers in a file, in order. `known` identifies entries that already lead to the
-/// gate.
+/// Returns the servers in a file, in order. `gate_entry` identifies entries that already lead to
+/// the gate.
 ///
 /// # Errors
 /// The text is not valid TOML; the error is the reason.
-pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Server>, String> {
+pub(super) fn servers(
+    text: &str,
+    key: &str,
+    gate_entry: &GateEntry,
+) -> Result<Vec<Server>, String> {
     let root = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let Some(all) = root.get(key) else {
         return Ok(vec![]);
@@ -23,8 +27,8 @@ pub(super) fn servers(text: &str, key: &str, known: &GateEntry) -> Result<Vec<Se
         name: name.to_owned(),
         path: vec![key.to_owned(), name.to_owned()],
         span: item.span().unwrap_or_default(),
-        reached: match item.as_table_like() {
-            Some(entry) => reached(text, entry, item.is_table(), known),
+        connection: match item.as_table_like() {
+            Some(entry) => read_connection(text, entry, item.is_table(), gate_entry),
             None => Connection::Otherwise("it is not a table".to_owned()),
         },
     };
@@ -37,29 +41,29 @@ pub(in crate::cli) fn quoted(text: &str) -> String {
 }
 
 /// Returns the positions of private strings in a file, as for JSON.
-pub(super) fn private(text: &str) -> Vec<Range<usize>> {
+pub(super) fn private_spans(text: &str) -> Vec<Range<usize>> {
     let Ok(root) = Document::parse(text) else {
         return vec![];
     };
     let mut out = vec![];
-    let mut open: Vec<(&Item, bool)> = vec![(root.as_item(), false)];
-    while let Some((item, hidden)) = open.pop() {
+    let mut pending: Vec<(&Item, bool)> = vec![(root.as_item(), false)];
+    while let Some((item, hidden)) = pending.pop() {
         if let Some(table) = item.as_table_like() {
-            open.extend(table.iter().map(|(name, item)| {
-                let telling = matches!(name, "env" | "headers" | "http_headers")
-                    || crate::config::names_a_secret(name);
-                (item, hidden || (telling && !name.ends_with("_env_var")))
+            pending.extend(table.iter().map(|(name, item)| {
+                let is_secret = matches!(name, "env" | "headers" | "http_headers")
+                    || crate::config::is_secret_name(name);
+                (item, hidden || (is_secret && !name.ends_with("_env_var")))
             }));
         } else if let Some(array) = item.as_array() {
             let mut after_flag = false;
             for value in array.iter() {
                 let word = value.as_str().unwrap_or_default();
-                if hidden || after_flag || super::diff::tells(word) {
+                if hidden || after_flag || super::diff::contains_secret(word) {
                     out.extend(value.span());
                 }
                 after_flag = word.starts_with('-')
                     && !word.contains('=')
-                    && crate::config::names_a_secret(word);
+                    && crate::config::is_secret_name(word);
             }
         } else if hidden {
             out.extend(item.span());
@@ -68,7 +72,12 @@ pub(super) fn private(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry) -> Connection {
+fn read_connection(
+    text: &str,
+    entry: &dyn TableLike,
+    has_lines: bool,
+    gate_entry: &GateEntry,
+) -> Connection {
     let string = |key: &str| {
         entry
             .get(key)
@@ -91,7 +100,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
             .get("args")
             .and_then(Item::as_array)
             .and_then(|array| array.get(0)?.as_str());
-        if known.is_wrap(&command, first) {
+        if gate_entry.is_wrap(&command, first) {
             return Connection::Gate;
         }
         return Connection::Child(CommandEntry {
@@ -147,7 +156,7 @@ fn reached(text: &str, entry: &dyn TableLike, has_lines: bool, known: &GateEntry
             headers_spans: spans,
         },
         headers,
-        known,
+        gate_entry,
     )
 }
 
@@ -159,8 +168,8 @@ fn line_end(text: &str, at: usize) -> usize {
 }
 
 /// Reports whether an entry still has the command or the URL that was written to lead to the gate.
-pub(super) fn is_gate(entry: &Item, written: &str) -> bool {
+pub(super) fn is_gate(entry: &Item, target: &str) -> bool {
     ["command", "url"]
         .iter()
-        .any(|key| entry.get(key).and_then(Item::as_str) == Some(written))
+        .any(|key| entry.get(key).and_then(Item::as_str) == Some(target))
 }

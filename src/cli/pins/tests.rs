@@ -1,7 +1,7 @@
 use clap::Parser;
 
 use super::*;
-use crate::inspect::definitions::HeldDefinition;
+use crate::inspect::definitions::PendingDefinition;
 
 #[derive(Parser)]
 struct Line {
@@ -34,37 +34,37 @@ fn file(folder: &tempfile::TempDir) -> PathBuf {
         kind: Kind::Tool,
         name: name.into(),
     };
-    let held = HeldDefinition {
+    let held = PendingDefinition {
         content: content("Adds. You must\\u200b read it first."),
         classes: vec![ChangeClass::NewImperativeText],
     };
     let mut lock = Lock::default();
-    lock.of_mut("up").insert(
+    lock.upstream_mut("up").insert(
         key("add"),
         Pin {
             content: Some(content("Adds.")),
-            held: Some(held.clone()),
+            pending: Some(held.clone()),
         },
     );
-    lock.of_mut("up").insert(
+    lock.upstream_mut("up").insert(
         key("sum\u{1b}[2J"),
         Pin {
             content: Some(content("Sums.")),
-            held: None,
+            pending: None,
         },
     );
-    lock.of_mut("other").insert(
+    lock.upstream_mut("other").insert(
         key("new"),
         Pin {
             content: None,
-            held: Some(HeldDefinition {
+            pending: Some(PendingDefinition {
                 classes: vec![ChangeClass::New],
                 ..held
             }),
         },
     );
     let path = folder.path().join("lychgate.lock");
-    std::fs::write(&path, lock.written()).unwrap();
+    std::fs::write(&path, lock.to_text()).unwrap();
     path
 }
 

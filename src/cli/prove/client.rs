@@ -20,14 +20,14 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
-use super::NotTried;
+use super::ProveError;
 use crate::config::ListenTls;
 use crate::trust;
 
 /// Time limit of one response, from connecting to the last byte.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a response, in bytes: the rules of a policy take a few tens of kilobytes.
-const ANSWER_BYTES: usize = 4 << 20;
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// A client for a gate, with the token that it sends.
 pub(super) struct GateClient {
@@ -61,15 +61,15 @@ type ClientFiles<'f> = Option<(&'f Path, &'f Path)>;
 impl GateClient {
     /// Creates a client for the gate of a config, by its address. Over TLS the gate must present
     /// the exact certificate of its config, since few certificates contain its address.
-    pub(super) fn to_own(
+    pub(super) fn for_address(
         address: SocketAddr,
         tls: Option<&ListenTls>,
         client: ClientFiles<'_>,
         token: String,
-    ) -> Result<Self, NotTried> {
-        let own = match tls {
+    ) -> Result<Self, ProveError> {
+        let pinned = match tls {
             Some(tls) => trust::certificates(&tls.cert)
-                .map_err(NotTried)?
+                .map_err(ProveError)?
                 .into_iter()
                 .next(),
             None => None,
@@ -77,29 +77,29 @@ impl GateClient {
         let scheme = if tls.is_some() { "https" } else { "http" };
         Self::new(
             format!("{scheme}://{address}"),
-            PinnedCertificate::verifier(own),
+            PinnedCertificate::verifier(pinned),
             client,
             token,
         )
     }
 
     /// Creates a client for the gate at this URL.
-    pub(super) fn to_url(
+    pub(super) fn for_url(
         url: &str,
         ca: Option<&Path>,
         client: ClientFiles<'_>,
         token: String,
-    ) -> Result<Self, NotTried> {
-        let roots = trust::roots_for(url, ca).map_err(NotTried)?;
+    ) -> Result<Self, ProveError> {
+        let roots = trust::roots_for(url, ca).map_err(ProveError)?;
         let verifier: Arc<dyn ServerCertVerifier> = if roots.is_empty() {
             PinnedCertificate::verifier(None)
         } else {
-            let built = WebPkiServerVerifier::builder_with_provider(
+            let result = WebPkiServerVerifier::builder_with_provider(
                 roots,
                 Arc::new(ring::default_provider()),
             )
             .build();
-            built.map_err(|error| NotTried(format!("TLS cannot be set up: {error}")))?
+            result.map_err(|error| ProveError(format!("TLS cannot be set up: {error}")))?
         };
         Self::new(
             url.trim_end_matches('/').to_owned(),
@@ -114,23 +114,23 @@ impl GateClient {
         verifier: Arc<dyn ServerCertVerifier>,
         client: ClientFiles<'_>,
         token: String,
-    ) -> Result<Self, NotTried> {
-        let no_tls = |error: rustls::Error| NotTried(format!("TLS cannot be set up: {error}"));
+    ) -> Result<Self, ProveError> {
+        let no_tls = |error: rustls::Error| ProveError(format!("TLS cannot be set up: {error}"));
         let builder = trust::client_tls()
-            .map_err(NotTried)?
+            .map_err(ProveError)?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let tls = match client {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
                 let key = PrivateKeyDer::from_pem_file(key).map_err(|error| {
-                    NotTried(format!(
+                    ProveError(format!(
                         "`{}` cannot be read as a private key: {error}",
                         key.display()
                     ))
                 })?;
                 builder
-                    .with_client_auth_cert(trust::certificates(cert).map_err(NotTried)?, key)
+                    .with_client_auth_cert(trust::certificates(cert).map_err(ProveError)?, key)
                     .map_err(no_tls)?
             }
         };
@@ -138,7 +138,7 @@ impl GateClient {
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(trust::tcp_connector(PATIENCE));
+            .wrap_connector(trust::tcp_connector(RESPONSE_TIMEOUT));
         Ok(Self {
             base,
             http: Client::builder(TokioExecutor::new()).build(connector),
@@ -152,7 +152,7 @@ impl GateClient {
     }
 
     /// Fetches the gate's state.
-    pub(super) async fn get(&self, path: &str) -> Result<Answer, NotTried> {
+    pub(super) async fn get(&self, path: &str) -> Result<Answer, ProveError> {
         self.send(Method::GET, path, &[], Auth::Token, String::new())
             .await
     }
@@ -162,10 +162,10 @@ impl GateClient {
         &self,
         path: &str,
         headers: &[(&'static str, &str)],
-        shows: Auth<'_>,
+        auth: Auth<'_>,
         body: String,
-    ) -> Result<Answer, NotTried> {
-        self.send(Method::POST, path, headers, shows, body).await
+    ) -> Result<Answer, ProveError> {
+        self.send(Method::POST, path, headers, auth, body).await
     }
 
     async fn send(
@@ -173,33 +173,33 @@ impl GateClient {
         method: Method,
         path: &str,
         headers: &[(&'static str, &str)],
-        shows: Auth<'_>,
+        auth: Auth<'_>,
         body: String,
-    ) -> Result<Answer, NotTried> {
-        let request = self.request(method, path, headers, shows, body);
+    ) -> Result<Answer, ProveError> {
+        let request = self.request(method, path, headers, auth, body);
         let request = request.map_err(|error| {
-            NotTried(format!("`{}` is not a valid gate URL: {error}", self.base))
+            ProveError(format!("`{}` is not a valid gate URL: {error}", self.base))
         })?;
-        let answered = tokio::time::timeout(PATIENCE, async {
+        let exchange = tokio::time::timeout(RESPONSE_TIMEOUT, async {
             let response = self
                 .http
                 .request(request)
                 .await
                 .map_err(|error| trust::error_text(&error))?;
             let (head, body) = response.into_parts();
-            let body = whole(body).await.map_err(|error| error.to_string())?;
+            let body = read_body(body).await.map_err(|error| error.to_string())?;
             Ok(Answer {
                 status: head.status,
                 headers: head.headers,
                 body,
             })
         });
-        let answered: Result<Answer, String> = answered
+        let result: Result<Answer, String> = exchange
             .await
-            .unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
-        answered.map_err(|why| {
+            .unwrap_or_else(|_| Err(format!("no answer within {} s", RESPONSE_TIMEOUT.as_secs())));
+        result.map_err(|why| {
             let hint = hint(&why, self.base.starts_with("http:"));
-            NotTried(format!(
+            ProveError(format!(
                 "{} does not answer: {why}\n  hint: {hint}",
                 self.base
             ))
@@ -211,23 +211,23 @@ impl GateClient {
         method: Method,
         path: &str,
         headers: &[(&'static str, &str)],
-        shows: Auth<'_>,
+        auth: Auth<'_>,
         body: String,
     ) -> Result<Request<Full<Bytes>>, http::Error> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .body(Full::new(body.into()))?;
-        let all = request.headers_mut();
-        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        all.insert(
+        let header_map = request.headers_mut();
+        header_map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        header_map.insert(
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         for (name, value) in headers {
-            all.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
+            header_map.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
         }
-        let (name, value) = match shows {
+        let (name, value) = match auth {
             Auth::Token => (AUTHORIZATION, format!("Bearer {}", self.token)),
             Auth::Nothing => return Ok(request),
             Auth::Host(host) => (HOST, host.to_owned()),
@@ -235,28 +235,28 @@ impl GateClient {
         };
         let mut value = HeaderValue::from_str(&value)?;
         value.set_sensitive(name == AUTHORIZATION);
-        all.insert(name, value);
+        header_map.insert(name, value);
         Ok(request)
     }
 }
 
-async fn whole(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
-    let mut whole = BytesMut::new();
+async fn read_body(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
+    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
             continue;
         };
-        if whole.len() + data.len() > ANSWER_BYTES {
+        if bytes.len() + data.len() > MAX_RESPONSE_BYTES {
             return Err(io::Error::other("its answer is too long"));
         }
-        whole.extend_from_slice(&data);
+        bytes.extend_from_slice(&data);
     }
-    Ok(whole.freeze())
+    Ok(bytes.freeze())
 }
 
 /// Returns a hint for a gate that does not respond; `why` is the error of the connection.
 fn hint(why: &str, plain: bool) -> &'static str {
-    let known = [
+    let hints = [
         (
             "CertificateRequired",
             "it requires a client certificate: `--client-cert FILE --client-key FILE`",
@@ -283,7 +283,7 @@ fn hint(why: &str, plain: bool) -> &'static str {
             "its certificate has expired: run `lychgate doctor`",
         ),
     ];
-    if let Some((_, hint)) = known.iter().find(|(word, _)| why.contains(word)) {
+    if let Some((_, hint)) = hints.iter().find(|(word, _)| why.contains(word)) {
         return hint;
     }
     if plain
@@ -299,15 +299,15 @@ fn hint(why: &str, plain: bool) -> &'static str {
 /// Trusts exactly one certificate, independent of its name and issuer.
 #[derive(Debug)]
 struct PinnedCertificate {
-    own: Option<CertificateDer<'static>>,
+    certificate: Option<CertificateDer<'static>>,
     provider: CryptoProvider,
 }
 
 impl PinnedCertificate {
     /// Without a certificate, none is trusted.
-    fn verifier(own: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
+    fn verifier(certificate: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
         Arc::new(Self {
-            own,
+            certificate,
             provider: ring::default_provider(),
         })
     }
@@ -322,7 +322,7 @@ impl ServerCertVerifier for PinnedCertificate {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.own.as_ref() == Some(end_entity) {
+        if self.certificate.as_ref() == Some(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
         Err(rustls::Error::General(

@@ -12,7 +12,7 @@ use crate::rules::Library;
 use crate::upstream::canary::Canary;
 
 /// Maximum number of rules that are named.
-const NAMED: usize = 3;
+const MAX_NAMED_RULES: usize = 3;
 
 /// Explains the outcomes of canaries.
 pub(super) struct Diagnosis<'c> {
@@ -33,24 +33,29 @@ impl<'c> Diagnosis<'c> {
     pub(super) fn diagnose(
         &mut self,
         canary: &Canary,
-        became: Outcome,
-        (upstream, there): (&str, &Value),
-        said: &str,
+        outcome: Outcome,
+        (upstream, verdicts): (&str, &Value),
+        response: &str,
     ) -> String {
-        let word = |key: &str| there.get(key).and_then(Value::as_str).unwrap_or_default();
+        let word = |key: &str| {
+            verdicts
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let policy = word("policy");
-        let acting: Vec<&str> = acting(there, canary);
-        if became == Outcome::Disturbed {
-            return match acting.as_slice() {
+        let acting_rules: Vec<&str> = find_acting_rules(verdicts, canary);
+        if outcome == Outcome::Disturbed {
+            return match acting_rules.as_slice() {
                 [] => format!(
                     "no rule of policy `{policy}` explains this; the gate's answer: {}",
-                    first_line(said)
+                    first_line(response)
                 ),
-                rules => format!("matched in policy `{policy}`: {}", named(rules)),
+                rules => format!("matched in policy `{policy}`: {}", list_rules(rules)),
             };
         }
-        if !acting.is_empty() {
-            let rules = named(&acting);
+        if !acting_rules.is_empty() {
+            let rules = list_rules(&acting_rules);
             if word("mode") == "observe" {
                 return format!("observe mode; in enforce mode it would be caught by {rules}");
             }
@@ -58,34 +63,37 @@ impl<'c> Diagnosis<'c> {
                 "{rules} should have acted: the gate does not follow its policy (a bug: please report it)"
             );
         }
-        if let Some((rule, until)) = suppressed(there, canary) {
+        if let Some((rule, until)) = find_suppressed(verdicts, canary) {
             return format!(
                 "`{rule}` found it; a `[[policy.{policy}.suppress]]` lets it pass until {until}"
             );
         }
-        let side = if canary.goes_out() {
+        let side = if canary.is_outbound() {
             "outbound"
         } else {
             "inbound"
         };
         let in_force = |rule: &str| {
-            there
+            verdicts
                 .get(side)
                 .and_then(|rules| rules.get(rule))
                 .and_then(Value::as_str)
         };
-        let shipped = self.shipped().clone();
-        let rules = self::acting(&shipped, canary);
+        let shipped = self.shipped_verdicts().clone();
+        let rules = self::find_acting_rules(&shipped, canary);
         let reasons: Vec<String> = rules
             .iter()
-            .take(NAMED)
+            .take(MAX_NAMED_RULES)
             .map(|rule| match in_force(rule) {
-                None => format!("`{rule}` is not in force ({})", self.off(policy, rule)),
+                None => format!(
+                    "`{rule}` is not in force ({})",
+                    self.explain_disabled(policy, rule)
+                ),
                 Some("log") => format!("`{rule}` only logs (`[policy.{policy}.override]`)"),
                 Some(_) => {
                     format!(
                         "`{rule}` is in force, but does not inspect this location ({})",
-                        self.elsewhere(upstream, policy)
+                        self.explain_not_inspected(upstream, policy)
                     )
                 }
             })
@@ -97,7 +105,7 @@ impl<'c> Diagnosis<'c> {
     }
 
     /// Explains why a rule is not in effect, according to the available config.
-    fn off(&self, policy: &str, rule: &str) -> String {
+    fn explain_disabled(&self, policy: &str, rule: &str) -> String {
         let Some(config) = self.config.and_then(|config| config.policies.get(policy)) else {
             return format!(
                 "disabled by `override`, `packs`, `profile` or `rules` of `[policy.{policy}]`"
@@ -128,29 +136,29 @@ impl<'c> Diagnosis<'c> {
     }
 
     /// Describes what may prevent a rule from inspecting an argument.
-    fn elsewhere(&self, upstream: &str, policy: &str) -> String {
+    fn explain_not_inspected(&self, upstream: &str, policy: &str) -> String {
         let config = self
             .config
             .and_then(|config| Some((config, config.policies.get(policy)?)));
-        let Some((config, of)) = config else {
+        let Some((config, policy_config)) = config else {
             return format!(
                 "check the argument types, `roots`, `urls` and `suppress` of `[policy.{policy}]`"
             );
         };
         let mut keys: Vec<&str> = Vec::new();
-        let named = |key, any: bool| any.then_some(key);
-        keys.extend(named("`text`", !of.text.is_empty()));
-        keys.extend(named(
+        let key_if = |key, any: bool| any.then_some(key);
+        keys.extend(key_if("`text`", !policy_config.text.is_empty()));
+        keys.extend(key_if(
             "`roots`",
             config
                 .upstreams
                 .get(upstream)
                 .is_some_and(|upstream| upstream.roots.is_some()),
         ));
-        keys.extend(named("tables for tools", !of.tools.is_empty()));
-        keys.extend(named(
+        keys.extend(key_if("tables for tools", !policy_config.tools.is_empty()));
+        keys.extend(key_if(
             "`urls` or `roots`",
-            format!("{:?}", of.places) != format!("{:?}", PlacesConfig::default()),
+            format!("{:?}", policy_config.places) != format!("{:?}", PlacesConfig::default()),
         ));
         match keys.as_slice() {
             [] => format!("see `[policy.{policy}]`"),
@@ -158,7 +166,7 @@ impl<'c> Diagnosis<'c> {
         }
     }
 
-    fn shipped(&mut self) -> &Value {
+    fn shipped_verdicts(&mut self) -> &Value {
         self.shipped.get_or_insert_with(|| {
             let library = Library::load(true, &[]).ok();
             let policy = library.and_then(|library| {
@@ -186,7 +194,7 @@ pub(super) fn findings<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j Valu
 }
 
 /// Returns the rule that would act if it were not suppressed, and the end of the suppression.
-fn suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
+fn find_suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j str)> {
     let word = |finding: &'j Value, key: &str| finding.get(key)?.as_str();
     findings(verdicts, canary)
         .into_iter()
@@ -194,8 +202,8 @@ fn suppressed<'j>(verdicts: &'j Value, canary: &Canary) -> Option<(&'j str, &'j 
 }
 
 /// Returns the rules that act on a canary.
-fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
-    let acts = |finding: &&Value| {
+fn find_acting_rules<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
+    let is_acting = |finding: &&Value| {
         finding
             .get("action")
             .and_then(Value::as_str)
@@ -203,7 +211,7 @@ fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
     };
     let mut rules: Vec<&str> = findings(verdicts, canary)
         .into_iter()
-        .filter(acts)
+        .filter(is_acting)
         .filter_map(|f| f.get("rule")?.as_str())
         .collect();
     let mut seen = std::collections::HashSet::new();
@@ -211,11 +219,11 @@ fn acting<'j>(verdicts: &'j Value, canary: &Canary) -> Vec<&'j str> {
     rules
 }
 
-fn named(rules: &[&str]) -> String {
-    let more = rules.len().saturating_sub(NAMED);
+fn list_rules(rules: &[&str]) -> String {
+    let more = rules.len().saturating_sub(MAX_NAMED_RULES);
     let names: Vec<String> = rules
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_RULES)
         .map(|rule| format!("`{rule}`"))
         .collect();
     if more == 0 {

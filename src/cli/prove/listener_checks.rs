@@ -1,7 +1,7 @@
 //! Tests the listener's own checks on an upstream's real path: none of these requests may reach the
 //! upstream.
 
-use super::NotTried;
+use super::ProveError;
 use super::client::{Auth, GateClient};
 use super::trial::{Outcome, Trial};
 
@@ -29,21 +29,21 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 pub(super) async fn trials(
     wire: &GateClient,
     upstream: &str,
-    open: bool,
+    is_open: bool,
     except: &[String],
-) -> Result<Vec<Trial>, NotTried> {
+) -> Result<Vec<Trial>, ProveError> {
     let path = format!("/mcp/{upstream}");
     let mut trials = Vec::new();
-    for (id, title, shows, expected) in CHECKS
+    for (id, title, auth, expected) in CHECKS
         .into_iter()
-        .filter(|(id, ..)| !open || *id != "no-token")
+        .filter(|(id, ..)| !is_open || *id != "no-token")
     {
         let status = wire
-            .post(&path, &[], shows, PING.to_owned())
+            .post(&path, &[], auth, PING.to_owned())
             .await?
             .status
             .as_u16();
-        let (became, why) = match status {
+        let (outcome, why) = match status {
             status if status == expected => (Outcome::Caught, String::new()),
             503 => (Outcome::Untried, "the gate is at capacity".to_owned()),
             status => (
@@ -56,7 +56,7 @@ pub(super) async fn trials(
             id,
             title,
             attack: true,
-            became,
+            outcome,
             rules: Vec::new(),
             why,
             excepted,

@@ -5,71 +5,80 @@ use serde_json::{Value, json};
 use super::trial::{Outcome, Proof, Trial};
 
 /// Formats the results for people.
-pub(super) fn text(proof: &Proof) -> String {
-    let how = if proof.offline {
+pub(super) fn format_text(proof: &Proof) -> String {
+    let origin = if proof.offline {
         "started here from the config"
     } else {
         "running"
     };
-    let mut out = format!("gate {} ({how}, lychgate {})\n", proof.gate, proof.version);
+    let mut out = format!(
+        "gate {} ({origin}, lychgate {})\n",
+        proof.gate, proof.version
+    );
     for upstream in &proof.upstreams {
-        let observed = if upstream.mode == "observe" {
+        let note = if upstream.mode == "observe" {
             ": findings are recorded, and messages pass"
         } else {
             ""
         };
         out.push_str(&format!(
-            "\n{} · policy {} · {}{observed}\n",
+            "\n{} · policy {} · {}{note}\n",
             upstream.name, upstream.policy, upstream.mode
         ));
         upstream
             .trials
             .iter()
-            .for_each(|trial| line(trial, &mut out));
+            .for_each(|trial| format_trial(trial, &mut out));
     }
-    if !proof.door.is_empty() {
+    if !proof.listener.is_empty() {
         out.push_str("\nlistener\n");
-        proof.door.iter().for_each(|trial| line(trial, &mut out));
+        proof
+            .listener
+            .iter()
+            .for_each(|trial| format_trial(trial, &mut out));
     }
     let all = proof.trials().count();
-    let well = proof.trials().filter(|trial| trial.became.well()).count();
-    let count = |what: Outcome| {
+    let expected_count = proof
+        .trials()
+        .filter(|trial| trial.outcome.is_expected())
+        .count();
+    let count = |outcome: Outcome| {
         proof
             .trials()
-            .filter(|trial| trial.became == what && !trial.excepted)
+            .filter(|trial| trial.outcome == outcome && !trial.excepted)
             .count()
     };
     let excepted = proof
         .trials()
-        .filter(|trial| trial.excepted && !trial.became.well())
+        .filter(|trial| trial.excepted && !trial.outcome.is_expected())
         .count();
-    let mut parts = vec![format!("{well} of {all} as expected")];
-    for (number, what) in [
+    let mut parts = vec![format!("{expected_count} of {all} as expected")];
+    for (number, label) in [
         (count(Outcome::Missed), "not caught"),
         (count(Outcome::Disturbed), "false positive"),
         (count(Outcome::Untried), "not tested"),
         (excepted, "excepted"),
     ] {
         if number > 0 {
-            parts.push(format!("{number} {what}"));
+            parts.push(format!("{number} {label}"));
         }
     }
     out.push_str(&format!("\n{}\n", parts.join(", ")));
     out
 }
 
-fn line(trial: &Trial, out: &mut String) {
-    let word = match (trial.became, trial.excepted) {
-        (became, _) if became.well() => became.name().to_owned(),
-        (became, true) => format!("({})", became.name()),
-        (became, false) => became.name().to_uppercase(),
+fn format_trial(trial: &Trial, out: &mut String) {
+    let word = match (trial.outcome, trial.excepted) {
+        (outcome, _) if outcome.is_expected() => outcome.name().to_owned(),
+        (outcome, true) => format!("({})", outcome.name()),
+        (outcome, false) => outcome.name().to_uppercase(),
     };
     let rule = match trial.rules.as_slice() {
         [] => String::new(),
         [one] => format!("  {one}"),
         [first, rest @ ..] => format!("  {first} +{}", rest.len()),
     };
-    let rule = if trial.became.well() {
+    let rule = if trial.outcome.is_expected() {
         rule
     } else {
         String::new()
@@ -82,14 +91,14 @@ fn line(trial: &Trial, out: &mut String) {
 }
 
 /// Formats the results as one JSON document.
-pub(super) fn json(proof: &Proof) -> String {
+pub(super) fn format_json(proof: &Proof) -> String {
     let trial = |trial: &Trial| {
         let mut parts = json!({
             "canary": trial.id,
             "title": trial.title,
             "attack": trial.attack,
-            "became": trial.became.name(),
-            "as_expected": trial.became.well(),
+            "became": trial.outcome.name(),
+            "as_expected": trial.outcome.is_expected(),
             "rules": trial.rules,
         });
         if let Some(parts) = parts.as_object_mut() {
@@ -105,19 +114,19 @@ pub(super) fn json(proof: &Proof) -> String {
     let upstreams: Vec<Value> = proof
         .upstreams
         .iter()
-        .map(|of| {
-            let trials: Vec<Value> = of.trials.iter().map(trial).collect();
-            json!({ "name": of.name, "policy": of.policy, "mode": of.mode, "canaries": trials })
+        .map(|upstream| {
+            let trials: Vec<Value> = upstream.trials.iter().map(trial).collect();
+            json!({ "name": upstream.name, "policy": upstream.policy, "mode": upstream.mode, "canaries": trials })
         })
         .collect();
-    let door: Vec<Value> = proof.door.iter().map(trial).collect();
+    let checks: Vec<Value> = proof.listener.iter().map(trial).collect();
     let document = json!({
         "ok": proof.code() == 0,
         "gate": proof.gate,
         "version": proof.version,
         "offline": proof.offline,
         "upstreams": upstreams,
-        "listener": door,
+        "listener": checks,
     });
     format!("{document:#}\n")
 }

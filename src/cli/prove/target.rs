@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use super::client::GateClient;
-use super::{Args, NotTried};
-use crate::cli::admin_client::reachable;
+use super::{Args, ProveError};
+use crate::cli::admin_client::reachable_address;
 use crate::config::{self, Config};
 
 /// Returns a client for the gate that the arguments select, and its config if that can be read.
-pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTried> {
+pub(super) fn select_gate(args: &Args) -> Result<(GateClient, Option<Config>), ProveError> {
     let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
     if let (Some(url), Some(file)) = (&args.url, &args.token_file) {
         return Ok((
-            GateClient::to_url(url, args.ca.as_deref(), client, token(file)?)?,
+            GateClient::for_url(url, args.ca.as_deref(), client, read_token(file)?)?,
             None,
         ));
     }
@@ -22,33 +22,33 @@ pub(super) fn running(args: &Args) -> Result<(GateClient, Option<Config>), NotTr
     let file = match (&args.token_file, admin.address) {
         (Some(file), _) => file.clone(),
         (None, Some(admin)) => approval.token_file(admin.port()).ok_or_else(|| {
-            NotTried("no token file\n  hint: pass `--token-file FILE`".to_owned())
+            ProveError("no token file\n  hint: pass `--token-file FILE`".to_owned())
         })?,
         (None, None) => {
-            return Err(NotTried(format!(
+            return Err(ProveError(format!(
                 "the config sets no admin port, so there is no token\n  hint: {hint}"
             )));
         }
     };
-    let wire = GateClient::to_own(
-        reachable(listen.address),
+    let wire = GateClient::for_address(
+        reachable_address(listen.address),
         listen.tls.as_ref(),
         client,
-        token(&file)?,
+        read_token(&file)?,
     )?;
     // The config only improves explanations; the caller may not be able to read that of the gate.
     Ok((wire, config::load(&config_file).ok()))
 }
 
-fn token(file: &Path) -> Result<String, NotTried> {
-    let read = std::fs::read_to_string(file).map_err(|error| {
+fn read_token(file: &Path) -> Result<String, ProveError> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
         let hint = "run this as the gateway's user, while it is running; or start it here with `--offline`";
-        NotTried(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
+        ProveError(format!("cannot read the token in `{}`: {error}\n  hint: {hint}", file.display()))
     })?;
-    let token = read.trim();
+    let token = text.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let hint = "a token file has one line; this may be a certificate or a key";
-        return Err(NotTried(format!(
+        return Err(ProveError(format!(
             "`{}` contains no token\n  hint: {hint}",
             file.display()
         )));

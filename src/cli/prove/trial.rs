@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::client::{Answer, Auth, GateClient};
 use super::diagnosis::Diagnosis;
-use super::{Args, NotTried, listener_checks};
+use super::{Args, ProveError, listener_checks};
 use crate::config::Config;
 use crate::protocol::{MODERN, header};
 use crate::upstream::canary::{CANARIES, CANARY, Canary, RECEIVED, digest};
@@ -17,7 +17,7 @@ pub(super) struct Proof {
     pub(super) offline: bool,
     pub(super) upstreams: Vec<UpstreamProof>,
     /// The results of the listener's own checks.
-    pub(super) door: Vec<Trial>,
+    pub(super) listener: Vec<Trial>,
 }
 
 /// The results of the canaries at one upstream.
@@ -33,7 +33,7 @@ pub(super) struct Trial {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) attack: bool,
-    pub(super) became: Outcome,
+    pub(super) outcome: Outcome,
     /// Rules that acted, or would have acted.
     pub(super) rules: Vec<String>,
     /// Why the outcome is not as expected, if it is not.
@@ -68,7 +68,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn well(self) -> bool {
+    pub(super) fn is_expected(self) -> bool {
         matches!(self, Self::Caught | Self::Passed)
     }
 }
@@ -78,14 +78,14 @@ impl Proof {
         self.upstreams
             .iter()
             .flat_map(|upstream| &upstream.trials)
-            .chain(&self.door)
+            .chain(&self.listener)
     }
 
     /// Returns the exit code.
     pub(super) fn code(&self) -> u8 {
-        let any = |what: fn(Outcome) -> bool| {
+        let any = |predicate: fn(Outcome) -> bool| {
             self.trials()
-                .any(|trial| !trial.excepted && what(trial.became))
+                .any(|trial| !trial.excepted && predicate(trial.outcome))
         };
         match (
             any(|became| matches!(became, Outcome::Missed | Outcome::Disturbed)),
@@ -104,61 +104,61 @@ pub(super) async fn prove(
     wire: &GateClient,
     config: Option<&Config>,
     offline: bool,
-) -> Result<Proof, NotTried> {
-    let begun = gate_state(wire.get("/prove").await?, wire)?;
+) -> Result<Proof, ProveError> {
+    let state = gate_state(wire.get("/prove").await?, wire)?;
     let text = |of: &Value, key: &str| {
         of.get(key)
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned()
     };
-    let listed: Vec<Value> = begun
+    let entries: Vec<Value> = state
         .get("upstreams")
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
-    let names: Vec<String> = listed
+    let names: Vec<String> = entries
         .iter()
         .map(|upstream| text(upstream, "name"))
         .collect();
     if names.is_empty() {
-        return Err(NotTried(
+        return Err(ProveError(
             "the response lists no upstreams: it is not a gate, or has nothing to test".to_owned(),
         ));
     }
     if let Some(unknown) = args.upstream.iter().find(|name| !names.contains(name)) {
-        return Err(NotTried(format!(
+        return Err(ProveError(format!(
             "the gate has no upstream `{unknown}`\n  hint: known upstreams: {}",
             names.join(", ")
         )));
     }
     let mut upstreams = Vec::new();
-    let mut why = Diagnosis::new(config);
+    let mut diagnosis = Diagnosis::new(config);
     for name in names
         .iter()
         .filter(|name| args.upstream.is_empty() || args.upstream.contains(name))
     {
-        let judged = gate_state(wire.get(&format!("/prove/{name}")).await?, wire)?;
-        let policy = text(&judged, "policy");
-        let mode = text(&judged, "mode");
+        let verdicts = gate_state(wire.get(&format!("/prove/{name}")).await?, wire)?;
+        let policy = text(&verdicts, "policy");
+        let mode = text(&verdicts, "mode");
         let mut trials = Vec::new();
         for canary in CANARIES.iter().filter(|canary| canary.quick || !args.quick) {
             let answer = send(wire, name, canary).await?;
-            let (mut became, said) = outcome(canary, &answer);
-            let rules = rules(&judged, canary, became);
-            let mut because = String::new();
-            if !became.well() {
-                because = if became == Outcome::Untried {
-                    said
+            let (mut outcome, answer_text) = evaluate(canary, &answer);
+            let rules = rules(&verdicts, canary, outcome);
+            let mut reason = String::new();
+            if !outcome.is_expected() {
+                reason = if outcome == Outcome::Untried {
+                    answer_text
                 } else {
-                    why.diagnose(canary, became, (name, &judged), &said)
+                    diagnosis.diagnose(canary, outcome, (name, &verdicts), &answer_text)
                 };
-                if became == Outcome::Missed
+                if outcome == Outcome::Missed
                     && args.allow_observe
                     && mode == "observe"
                     && !rules.is_empty()
                 {
-                    (became, because) = (Outcome::Caught, String::new());
+                    (outcome, reason) = (Outcome::Caught, String::new());
                 }
             }
             let excepted = args.except.iter().any(|id| id == canary.id);
@@ -169,9 +169,9 @@ pub(super) async fn prove(
                 id,
                 title,
                 attack,
-                became,
+                outcome,
                 rules,
-                why: because,
+                why: reason,
                 excepted,
             });
         }
@@ -182,34 +182,34 @@ pub(super) async fn prove(
             trials,
         });
     }
-    let open = begun
+    let is_open = state
         .get("open")
         .and_then(Value::as_bool)
         .unwrap_or_default();
-    let door = match (names.first(), args.quick) {
+    let listener_trials = match (names.first(), args.quick) {
         (Some(upstream), false) => {
-            listener_checks::trials(wire, upstream, open, &args.except).await?
+            listener_checks::trials(wire, upstream, is_open, &args.except).await?
         }
         _ => Vec::new(),
     };
     Ok(Proof {
         gate: wire.base().to_owned(),
-        version: text(&begun, "version"),
+        version: text(&state, "version"),
         offline,
         upstreams,
-        door,
+        listener: listener_trials,
     })
 }
 
 /// Parses the gate's description of itself.
-fn gate_state(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
+fn gate_state(answer: Answer, wire: &GateClient) -> Result<Value, ProveError> {
     if answer.status.is_success()
         && let Ok(value) = serde_json::from_slice(&answer.body)
     {
         return Ok(value);
     }
     let base = wire.base();
-    Err(NotTried(match answer.status.as_u16() {
+    Err(ProveError(match answer.status.as_u16() {
         401 => format!(
             "{base} rejected the token\n  hint: it changes at each start of the gate: check that the file belongs to this gate"
         ),
@@ -220,7 +220,7 @@ fn gate_state(answer: Answer, wire: &GateClient) -> Result<Value, NotTried> {
     }))
 }
 
-async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answer, NotTried> {
+async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answer, ProveError> {
     let (body, method, tool) = canary.request();
     let mut headers = vec![
         (header::VERSION, MODERN),
@@ -233,45 +233,45 @@ async fn send(wire: &GateClient, upstream: &str, canary: &Canary) -> Result<Answ
 }
 
 /// Returns the outcome of a canary, and the gate's response.
-fn outcome(canary: &Canary, answer: &Answer) -> (Outcome, String) {
-    let said = message_text(&answer.body);
+fn evaluate(canary: &Canary, answer: &Answer) -> (Outcome, String) {
+    let text = message_text(&answer.body);
     let received = answer
         .headers
         .get(RECEIVED)
         .and_then(|value| value.to_str().ok());
-    let whole = answer.body == canary.answer().as_bytes();
+    let is_whole = answer.body == canary.answer().as_bytes();
     if !canary.attack {
-        let same = whole && received == Some(&digest(canary.request().0.as_bytes()));
-        let became = match (same, refused(&said) || received.is_some()) {
+        let is_unchanged = is_whole && received == Some(&digest(canary.request().0.as_bytes()));
+        let outcome = match (is_unchanged, is_refusal(&text) || received.is_some()) {
             (true, _) => Outcome::Passed,
             (false, true) => Outcome::Disturbed,
             (false, false) => Outcome::Untried,
         };
-        return (became, said);
+        return (outcome, text);
     }
-    let arrived = match canary.goes_out() {
+    let has_arrived = match canary.is_outbound() {
         true => received.is_some(),
-        false => whole || said.contains(&canary.payload()),
+        false => is_whole || text.contains(&canary.payload()),
     };
-    let became = match (
-        arrived,
-        refused(&said) || !canary.goes_out() && received.is_some(),
+    let outcome = match (
+        has_arrived,
+        is_refusal(&text) || !canary.is_outbound() && received.is_some(),
     ) {
         (true, _) => Outcome::Missed,
         (false, true) => Outcome::Caught,
         (false, false) => Outcome::Untried,
     };
-    let said = if became == Outcome::Untried && said.is_empty() {
+    let message = if outcome == Outcome::Untried && text.is_empty() {
         format!("status {}", answer.status)
     } else {
-        said
+        text
     };
-    (became, said)
+    (outcome, message)
 }
 
 /// Reports whether a rule refused the message: limits and failures do not count as caught.
-fn refused(said: &str) -> bool {
-    said.contains("lychgate") && said.contains("rule `")
+fn is_refusal(text: &str) -> bool {
+    text.contains("lychgate") && text.contains("rule `")
 }
 
 /// Returns all strings in a response.
@@ -279,13 +279,13 @@ fn message_text(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
     };
-    let mut open = vec![&value];
+    let mut pending = vec![&value];
     let mut texts = Vec::new();
-    while let Some(value) = open.pop() {
+    while let Some(value) = pending.pop() {
         match value {
             Value::String(text) => texts.push(text.as_str()),
-            Value::Array(all) => open.extend(all),
-            Value::Object(members) => open.extend(members.values()),
+            Value::Array(all) => pending.extend(all),
+            Value::Object(members) => pending.extend(members.values()),
             _ => {}
         }
     }
@@ -295,12 +295,12 @@ fn message_text(body: &[u8]) -> String {
 
 /// Returns the rules of the current policy that act on a canary; none for a harmless message that
 /// passed.
-fn rules(judged: &Value, canary: &Canary, became: Outcome) -> Vec<String> {
+fn rules(verdicts: &Value, canary: &Canary, outcome: Outcome) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
-    if became == Outcome::Passed {
+    if outcome == Outcome::Passed {
         return rules;
     }
-    for finding in super::diagnosis::findings(judged, canary) {
+    for finding in super::diagnosis::findings(verdicts, canary) {
         let word = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
         if word("action") != "log" && !rules.iter().any(|rule| rule == word("rule")) {
             rules.push(word("rule").to_owned());

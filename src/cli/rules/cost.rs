@@ -49,23 +49,23 @@ pub(super) fn measure(library: &Library, texts: &[PathBuf]) -> Result<Costs, Vec
 }
 
 impl Costs {
-    /// Writes one rule per line. Returns the number of rules that cost more than `most` bytes per
+    /// Writes one rule per line. Returns the number of rules that cost more than `limit` bytes per
     /// kilobyte of text.
-    pub(super) fn write(&self, most: Option<usize>, out: &mut dyn Write) -> io::Result<usize> {
-        let each = |count: usize| {
+    pub(super) fn write(&self, limit: Option<usize>, out: &mut dyn Write) -> io::Result<usize> {
+        let rate = |count: usize| {
             count
                 .saturating_mul(10_000)
                 .checked_div(self.bytes)
                 .unwrap_or_default()
         };
         writeln!(out, "{:>14}  {:>14}  rule", "searches/kB", "bytes/kB")?;
-        let mut over = 0;
+        let mut exceeded = 0;
         for (rule, cost) in &self.rules {
-            let searches = each(cost.searches);
-            let bytes = each(cost.bytes);
-            let dear = most.is_some_and(|most| bytes > most.saturating_mul(10));
-            over += usize::from(dear);
-            let mark = if dear { "  too expensive" } else { "" };
+            let searches = rate(cost.searches);
+            let bytes = rate(cost.bytes);
+            let is_over = limit.is_some_and(|most| bytes > most.saturating_mul(10));
+            exceeded += usize::from(is_over);
+            let mark = if is_over { "  too expensive" } else { "" };
             writeln!(
                 out,
                 "{:>12}.{}  {:>12}.{}  {rule}{mark}",
@@ -79,8 +79,8 @@ impl Costs {
             .rules
             .iter()
             .fold(Cost::default(), |sum, (_, cost)| sum.plus(*cost));
-        let searches = each(sum.searches);
-        let bytes = each(sum.bytes);
+        let searches = rate(sum.searches);
+        let bytes = rate(sum.bytes);
         writeln!(
             out,
             "{:>12}.{}  {:>12}.{}  all, over {} bytes",
@@ -90,7 +90,7 @@ impl Costs {
             bytes % 10,
             self.bytes
         )?;
-        Ok(over)
+        Ok(exceeded)
     }
 }
 

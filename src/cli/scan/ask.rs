@@ -20,10 +20,10 @@ pub(super) const AGENT: &str = "lychgate-scan";
 /// The revision that is requested in `initialize`.
 const LEGACY: &str = "2025-11-25";
 /// Maximum number of pages of one list, and of entries in all lists of a server.
-const PAGES: usize = 100;
-const ITEMS: usize = 10_000;
+const MAX_PAGES: usize = 100;
+const MAX_ITEMS: usize = 10_000;
 /// Timeout of `server/discover`, which older servers do not know.
-const DISCOVER: Duration = Duration::from_secs(5);
+const DISCOVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Error code of an unknown method (JSON-RPC 2.0, section 5.1).
 const NO_METHOD: &str = "-32601";
@@ -80,7 +80,7 @@ pub(in crate::cli) enum RequestError {
 
 impl RequestError {
     /// Reports whether the server may be of the other era, or may not offer what was requested.
-    fn is_no(&self) -> bool {
+    fn may_be_other_era(&self) -> bool {
         match self {
             Self::Error { .. } => true,
             Self::Status(status) => status.is_client_error() && *status != StatusCode::UNAUTHORIZED,
@@ -99,7 +99,7 @@ impl RequestError {
 
 impl RequestError {
     /// Reports whether the server responded that it does not support this.
-    fn has_none(&self) -> bool {
+    fn is_unsupported(&self) -> bool {
         match self {
             Self::Error { code, .. } => code == NO_METHOD,
             Self::Status(status) => status.is_client_error() && *status != StatusCode::UNAUTHORIZED,
@@ -139,10 +139,10 @@ impl<'u> Client<'u> {
     }
 
     /// Queries a server of any revision.
-    pub(super) async fn look(&mut self, child: bool) -> Result<ServerLists, RequestError> {
+    pub(super) async fn read_lists(&mut self, child: bool) -> Result<ServerLists, RequestError> {
         let first = self.greet(child).await?;
         let capabilities = capabilities(&first.message);
-        let mut said = ServerLists {
+        let mut lists = ServerLists {
             version: self.version.clone(),
             pages: vec![first],
             capabilities,
@@ -150,14 +150,14 @@ impl<'u> Client<'u> {
         };
         let mut items = 0;
         for (_, method, member, _, capability) in LISTS {
-            let declared = said.capabilities.iter().any(|known| known == capability);
+            let declared = lists.capabilities.iter().any(|known| known == capability);
             // Servers that do not declare tools may still have some; clients ask.
             if declared || capability == "tools" {
-                self.list(method, member, declared, &mut items, &mut said)
+                self.list(method, member, declared, &mut items, &mut lists)
                     .await;
             }
         }
-        Ok(said)
+        Ok(lists)
     }
 
     /// Has the server identify itself. A child process first receives `initialize`, which most
@@ -166,11 +166,13 @@ impl<'u> Client<'u> {
     pub(in crate::cli) async fn greet(&mut self, child: bool) -> Result<ReplyPage, RequestError> {
         match child {
             true => match self.initialize().await {
-                Err(failed) if failed.is_no() => self.discover().await.map_err(|_| failed),
+                Err(failed) if failed.may_be_other_era() => {
+                    self.discover().await.map_err(|_| failed)
+                }
                 said => said,
             },
             false => match self.discover().await {
-                Err(failed) if failed.is_no() => self.initialize().await,
+                Err(failed) if failed.may_be_other_era() => self.initialize().await,
                 said => said,
             },
         }
@@ -180,7 +182,7 @@ impl<'u> Client<'u> {
     pub(in crate::cli) async fn close(&mut self) {
         if self.context.session.is_some() {
             let call = Call {
-                ask: CallKind::Close,
+                kind: CallKind::Close,
                 headers: self.headers(None),
                 context: self.context.clone(),
             };
@@ -191,8 +193,8 @@ impl<'u> Client<'u> {
 
     async fn discover(&mut self) -> Result<ReplyPage, RequestError> {
         (self.context.era, self.version) = (Era::Modern, MODERN.to_owned());
-        let asked = tokio::time::timeout(DISCOVER, self.ask("server/discover", "")).await;
-        asked.unwrap_or(Err(RequestError::Call(CallError::Silent(DISCOVER))))
+        let result = tokio::time::timeout(DISCOVER_TIMEOUT, self.ask("server/discover", "")).await;
+        result.unwrap_or(Err(RequestError::Call(CallError::Silent(DISCOVER_TIMEOUT))))
     }
 
     async fn initialize(&mut self) -> Result<ReplyPage, RequestError> {
@@ -214,17 +216,17 @@ impl<'u> Client<'u> {
         {
             self.version = version.into_owned();
         }
-        self.tell_ready().await;
+        self.notify_ready().await;
         Ok(page)
     }
 
-    async fn tell_ready(&self) {
-        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let Ok(message) = Message::parse(ready.into(), self.limits) else {
+    async fn notify_ready(&self) {
+        let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let Ok(message) = Message::parse(notification.into(), self.limits) else {
             return;
         };
         let call = Call {
-            ask: CallKind::Send(message),
+            kind: CallKind::Send(message),
             headers: self.headers(None),
             context: self.context.clone(),
         };
@@ -239,15 +241,17 @@ impl<'u> Client<'u> {
         member: &str,
         declared: bool,
         items: &mut usize,
-        said: &mut ServerLists,
+        lists: &mut ServerLists,
     ) {
         let mut cursor = String::new();
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let page = match self.ask(method, &cursor).await {
                 Ok(page) => page,
                 // A server with resources need not have resource templates.
-                Err(failed) if failed.has_none() && (!declared || method == TEMPLATES) => return,
-                Err(failed) => return said.notes.push(format!("`{method}`: {failed}")),
+                Err(failed) if failed.is_unsupported() && (!declared || method == TEMPLATES) => {
+                    return;
+                }
+                Err(failed) => return lists.notes.push(format!("`{method}`: {failed}")),
             };
             let result = page
                 .message
@@ -259,24 +263,24 @@ impl<'u> Client<'u> {
             let next = result
                 .and_then(|result| result.get("nextCursor")?.str())
                 .map(|next| format!(r#""cursor":{}"#, quote(&next)));
-            said.pages.push(page);
+            lists.pages.push(page);
             match next {
                 None => return,
                 Some(next) if next == cursor => {
-                    return said
+                    return lists
                         .notes
                         .push(format!("`{method}`: its pages form a loop"));
                 }
-                Some(_) if *items > ITEMS => {
-                    return said.notes.push(format!(
-                        "`{method}`: more than {ITEMS} entries; the rest was not inspected"
+                Some(_) if *items > MAX_ITEMS => {
+                    return lists.notes.push(format!(
+                        "`{method}`: more than {MAX_ITEMS} entries; the rest was not inspected"
                     ));
                 }
                 Some(next) => cursor = next,
             }
         }
-        said.notes.push(format!(
-            "`{method}`: more than {PAGES} pages; the rest was not inspected"
+        lists.notes.push(format!(
+            "`{method}`: more than {MAX_PAGES} pages; the rest was not inspected"
         ));
     }
 
@@ -303,11 +307,11 @@ impl<'u> Client<'u> {
         let request = Message::parse(body.into(), self.limits)
             .map_err(|error| RequestError::Call(CallError::BadMessage(error)))?;
         let context = Context {
-            asked: headers::requests(&request).into(),
+            requests: headers::requests(&request).into(),
             ..self.context.clone()
         };
         let call = Call {
-            ask: CallKind::Send(request),
+            kind: CallKind::Send(request),
             headers: self.headers(Some(method)),
             context: context.clone(),
         };
@@ -317,9 +321,9 @@ impl<'u> Client<'u> {
             .await
             .map_err(RequestError::Call)?;
         if method == "initialize" {
-            self.context.session = answer::session(&reply);
+            self.context.session = answer::opened_session(&reply);
         }
-        let own = id.to_string();
+        let own_id = id.to_string();
         while let Some(frame) = reply.frames.next().await {
             let Payload::Message(message) = frame.map_err(RequestError::Call)?.payload else {
                 continue;
@@ -327,9 +331,9 @@ impl<'u> Client<'u> {
             let Some(envelope) = message.single() else {
                 continue;
             };
-            let same = message.id(envelope).is_some_and(|id| id == own);
+            let is_own = message.id(envelope).is_some_and(|id| id == own_id);
             match envelope.kind {
-                MessageKind::Result if same => {
+                MessageKind::Result if is_own => {
                     return Ok(ReplyPage {
                         method,
                         message,
@@ -356,15 +360,15 @@ impl<'u> Client<'u> {
     }
 
     fn headers(&self, method: Option<&'static str>) -> HeaderMap {
-        let mut all = HeaderMap::new();
-        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        all.insert(
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         let mut add = |name, value: &str| {
             if let Ok(value) = HeaderValue::from_str(value) {
-                all.insert(HeaderName::from_static(name), value);
+                headers.insert(HeaderName::from_static(name), value);
             }
         };
         if method != Some("initialize") {
@@ -376,7 +380,7 @@ impl<'u> Client<'u> {
         if let Some(session) = &self.context.session {
             add(header::SESSION, session.expose());
         }
-        all
+        headers
     }
 }
 
@@ -396,14 +400,14 @@ impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Call(CallError::Connect(error)) => write!(f, "unreachable: {error}"),
-            Self::Call(CallError::Process(fault)) => f.write_str(&fault.described()),
+            Self::Call(CallError::Process(fault)) => f.write_str(&fault.describe()),
             Self::Call(error) => error.fmt(f),
             Self::Error { code, text } => {
                 write!(
                     f,
                     "it responded with error {}: {}",
-                    super::show::plain(code, 20),
-                    super::show::plain(text, 200)
+                    super::show::escape_text(code, 20),
+                    super::show::escape_text(text, 200)
                 )
             }
             Self::Status(status) => write!(

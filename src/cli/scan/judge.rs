@@ -17,7 +17,7 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     pub(super) name: String,
     /// Its findings, the most severe first.
-    pub(super) found: Vec<ScanFinding>,
+    pub(super) findings: Vec<ScanFinding>,
 }
 
 /// A finding in an item.
@@ -55,8 +55,8 @@ pub(super) fn judge(
     limits: &Limits,
 ) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
-    let mut at: BTreeMap<(Kind, String), usize> = BTreeMap::new();
-    let known = InspectContext {
+    let mut index_of: BTreeMap<(Kind, String), usize> = BTreeMap::new();
+    let inspect_context = InspectContext {
         pins: Some(pins.clone()),
         names: Some(names),
         ..InspectContext::default()
@@ -66,22 +66,22 @@ pub(super) fn judge(
             Direction::Inbound,
             &page.message,
             &page.context,
-            AuditId::make(),
-            &known,
+            AuditId::generate(),
+            &inspect_context,
         );
         let entries = entries(page);
-        let mut here: Vec<usize> = Vec::new();
+        let mut indices: Vec<usize> = Vec::new();
         for (kind, name, _) in &entries {
             let next = items.len();
-            let index = *at.entry((*kind, name.clone())).or_insert(next);
+            let index = *index_of.entry((*kind, name.clone())).or_insert(next);
             if index == next {
                 items.push(Item {
                     kind: *kind,
                     name: name.clone(),
-                    found: Vec::new(),
+                    findings: Vec::new(),
                 });
             }
-            here.push(index);
+            indices.push(index);
         }
         for finding in &inspection.findings {
             let (entry, place) = entries
@@ -103,20 +103,20 @@ pub(super) fn judge(
                 });
             // Findings in members next to the list belong to the server itself.
             let index = entry
-                .and_then(|entry| here.get(entry))
+                .and_then(|entry| indices.get(entry))
                 .copied()
                 .unwrap_or(0);
             if let Some(item) = items.get_mut(index) {
-                item.found.push(scan_finding(policy, finding, place));
+                item.findings.push(scan_finding(policy, finding, place));
             }
         }
-        changes(policy, page, pins, limits, &mut items, &at);
+        changes(policy, page, pins, limits, &mut items, &index_of);
     }
     for item in &mut items {
-        item.found
+        item.findings
             .sort_by_key(|found| std::cmp::Reverse((found.acts, found.severity)));
         let mut seen = std::collections::HashSet::new();
-        item.found
+        item.findings
             .retain(|found| seen.insert((found.rule.clone(), found.place.clone())));
     }
     items
@@ -132,18 +132,25 @@ fn entries(page: &ReplyPage) -> Vec<(Kind, String, String)> {
         return vec![(Kind::Server, page.method.to_owned(), "/result".to_owned())];
     };
     let list = result.and_then(|result| result.get(member));
-    let named = |entry: Value<'_>| {
+    let entry_name = |entry: Value<'_>| {
         entry
             .get(name)
             .and_then(|name| name.str())
             .unwrap_or_default()
             .into_owned()
     };
-    let each = list
+    let numbered = list
         .into_iter()
         .flat_map(|list| list.elements())
         .enumerate();
-    each.map(|(index, entry)| (*kind, named(entry), format!("/result/{member}/{index}")))
+    numbered
+        .map(|(index, entry)| {
+            (
+                *kind,
+                entry_name(entry),
+                format!("/result/{member}/{index}"),
+            )
+        })
         .collect()
 }
 
@@ -177,35 +184,43 @@ fn changes(
     pins: &Pins,
     limits: &Limits,
     items: &mut [Item],
-    at: &BTreeMap<(Kind, String), usize>,
+    index_of: &BTreeMap<(Kind, String), usize>,
 ) {
-    let listed = policy.listed(&page.message, &page.context, pins, limits);
-    for seen in listed.seen.iter().filter(|seen| !seen.classes.is_empty()) {
-        let item = at
-            .get(&(seen.key.kind, seen.key.name.to_string()))
+    let listing = policy.compare_lists(&page.message, &page.context, pins, limits);
+    for definition in listing
+        .new_definitions
+        .iter()
+        .filter(|seen| !seen.classes.is_empty())
+    {
+        let item = index_of
+            .get(&(definition.key.kind, definition.key.name.to_string()))
             .and_then(|index| items.get_mut(*index));
         let Some(item) = item else { continue };
-        let class = seen
+        let class = definition
             .classes
             .iter()
             .copied()
             .max()
             .unwrap_or(ChangeClass::Other);
-        let words: Vec<&str> = seen.classes.iter().map(|class| class.name()).collect();
-        let new = seen.classes == [ChangeClass::New];
+        let words: Vec<&str> = definition
+            .classes
+            .iter()
+            .map(|class| class.name())
+            .collect();
+        let new = definition.classes == [ChangeClass::New];
         let title = if new {
             "New since the list was pinned"
         } else {
             "Changed since it was pinned"
         };
-        item.found.push(ScanFinding {
+        item.findings.push(ScanFinding {
             rule: CHANGED.to_owned(),
             title: format!("{title}: {}", words.join(", ")),
             why: "See `lychgate pins diff`; `lychgate pins approve` accepts the new one."
                 .to_owned(),
             severity: severity(class),
-            verdict: seen.action.name(),
-            acts: seen.action > ChangeAction::Pass,
+            verdict: definition.action.name(),
+            acts: definition.action > ChangeAction::Pass,
             place: "/".to_owned(),
             reading: class.name().to_owned(),
             references: Vec::new(),

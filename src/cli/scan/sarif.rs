@@ -17,21 +17,21 @@ const SCHEMA: &str =
 /// Returns the SARIF document.
 pub(super) fn document(report: &Report) -> String {
     let mut rules: BTreeMap<&str, &ScanFinding> = BTreeMap::new();
-    for (_, _, found) in all(report) {
-        rules.entry(&found.rule).or_insert(found);
+    for (_, _, finding) in all_findings(report) {
+        rules.entry(&finding.rule).or_insert(finding);
     }
     let index: BTreeMap<&str, usize> = rules
         .keys()
         .enumerate()
         .map(|(index, rule)| (*rule, index))
         .collect();
-    let results: Vec<Value> = all(report)
+    let results: Vec<Value> = all_findings(report)
         .map(|(server, item, found)| result(server, item, found, &index))
         .collect();
-    let failed: Vec<Value> = report
+    let notifications: Vec<Value> = report
         .servers
         .iter()
-        .flat_map(|server| match &server.looked {
+        .flat_map(|server| match &server.report {
             Ok(looked) => looked
                 .notes
                 .iter()
@@ -49,7 +49,7 @@ pub(super) fn document(report: &Report) -> String {
             "rules": rules.values().map(|found| rule(found)).collect::<Vec<Value>>(),
         }},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{ "executionSuccessful": failed.is_empty(), "toolExecutionNotifications": failed }],
+        "invocations": [{ "executionSuccessful": notifications.is_empty(), "toolExecutionNotifications": notifications }],
         "results": results,
     });
     format!(
@@ -58,24 +58,24 @@ pub(super) fn document(report: &Report) -> String {
     )
 }
 
-fn all(report: &Report) -> impl Iterator<Item = (&Server, &Item, &ScanFinding)> {
+fn all_findings(report: &Report) -> impl Iterator<Item = (&Server, &Item, &ScanFinding)> {
     report.servers.iter().flat_map(|server| {
-        let items = server.looked.iter().flat_map(|looked| &looked.items);
-        items.flat_map(move |item| item.found.iter().map(move |found| (server, item, found)))
+        let items = server.report.iter().flat_map(|looked| &looked.items);
+        items.flat_map(move |item| item.findings.iter().map(move |found| (server, item, found)))
     })
 }
 
-fn rule(found: &ScanFinding) -> Value {
+fn rule(finding: &ScanFinding) -> Value {
     let mut rule = json!({
-        "id": found.rule,
-        "shortDescription": { "text": found.title },
-        "fullDescription": { "text": if found.why.is_empty() { &found.title } else { &found.why } },
-        "help": { "text": help(found) },
-        "defaultConfiguration": { "level": level(found.severity) },
-        "properties": { "security-severity": score(found.severity), "tags": ["security", "mcp"] },
+        "id": finding.rule,
+        "shortDescription": { "text": finding.title },
+        "fullDescription": { "text": if finding.why.is_empty() { &finding.title } else { &finding.why } },
+        "help": { "text": help(finding) },
+        "defaultConfiguration": { "level": level(finding.severity) },
+        "properties": { "security-severity": score(finding.severity), "tags": ["security", "mcp"] },
     });
     if let (Some(reference), Some(rule)) = (
-        found
+        finding
             .references
             .iter()
             .find(|at| at.starts_with("https://")),
@@ -86,13 +86,13 @@ fn rule(found: &ScanFinding) -> Value {
     rule
 }
 
-fn help(found: &ScanFinding) -> String {
-    let mut text = format!("{}.", found.title);
-    if !found.why.is_empty() {
-        text.push_str(&format!(" {}", found.why));
+fn help(finding: &ScanFinding) -> String {
+    let mut text = format!("{}.", finding.title);
+    if !finding.why.is_empty() {
+        text.push_str(&format!(" {}", finding.why));
     }
-    if !found.references.is_empty() {
-        text.push_str(&format!("\n\nSee {}", found.references.join(", ")));
+    if !finding.references.is_empty() {
+        text.push_str(&format!("\n\nSee {}", finding.references.join(", ")));
     }
     text
 }
@@ -100,27 +100,27 @@ fn help(found: &ScanFinding) -> String {
 fn result(
     server: &Server,
     item: &Item,
-    found: &ScanFinding,
+    finding: &ScanFinding,
     index: &BTreeMap<&str, usize>,
 ) -> Value {
     let kind = item.kind.name();
     let name = &item.name;
-    let qualified = format!("{}/{kind}/{name}{}", server.name, found.place);
+    let qualified = format!("{}/{kind}/{name}{}", server.name, finding.place);
     let text = format!(
         "{} in the {kind} `{name}` of the MCP server `{}`, at {}. The gate's verdict by policy `{}`: {}.",
-        found.title, server.name, found.place, server.policy, found.verdict
+        finding.title, server.name, finding.place, server.policy, finding.verdict
     );
-    let (file, line) = match &server.stands {
+    let (file, line) = match &server.source {
         Some((file, line)) => (relative(&file.display().to_string()), *line),
         None => ("lychgate.toml".to_owned(), 1),
     };
     // A finding keeps its fingerprint if lines move or the surrounding text changes.
-    let digest = Sha256::digest(format!("{}\n{qualified}", found.rule).as_bytes());
+    let digest = Sha256::digest(format!("{}\n{qualified}", finding.rule).as_bytes());
     let fingerprint = hex(digest.get(..16).unwrap_or_default());
     json!({
-        "ruleId": found.rule,
-        "ruleIndex": index.get(found.rule.as_str()).copied().unwrap_or(0),
-        "level": if found.acts { level(found.severity) } else { "note" },
+        "ruleId": finding.rule,
+        "ruleIndex": index.get(finding.rule.as_str()).copied().unwrap_or(0),
+        "level": if finding.acts { level(finding.severity) } else { "note" },
         "kind": "fail",
         "message": { "text": text },
         "locations": [{
@@ -129,8 +129,8 @@ fn result(
         }],
         "partialFingerprints": { "primaryLocationLineHash": fingerprint },
         "properties": {
-            "server": server.name, "item": name, "itemKind": kind, "place": found.place, "severity": found.severity.name(),
-            "verdict": found.verdict, "reading": found.reading,
+            "server": server.name, "item": name, "itemKind": kind, "place": finding.place, "severity": finding.severity.name(),
+            "verdict": finding.verdict, "reading": finding.reading,
         },
     })
 }
@@ -140,14 +140,14 @@ fn relative(path: &str) -> String {
     let folder = std::env::current_dir()
         .map(|folder| format!("{}/", folder.display()))
         .unwrap_or_default();
-    let below = path.strip_prefix(folder.as_str()).unwrap_or(path);
-    let below = below.strip_prefix("./").unwrap_or(below);
-    let mut uri = if below.starts_with('/') {
+    let relative_path = path.strip_prefix(folder.as_str()).unwrap_or(path);
+    let relative_path = relative_path.strip_prefix("./").unwrap_or(relative_path);
+    let mut uri = if relative_path.starts_with('/') {
         "file://".to_owned()
     } else {
         String::new()
     };
-    for byte in below.bytes() {
+    for byte in relative_path.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 uri.push(char::from(byte))

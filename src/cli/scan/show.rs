@@ -8,14 +8,14 @@ use crate::inspect::definitions::Kind;
 use crate::rules::Severity;
 
 /// Maximum length of a name from a server that is shown, in characters.
-const NAME: usize = 60;
+const MAX_NAME_CHARACTERS: usize = 60;
 
 /// Escapes text from a server for display on a terminal: characters that are not visible are shown
 /// by their code point.
-pub(in crate::cli) fn plain(text: &str, most: usize) -> String {
+pub(in crate::cli) fn escape_text(text: &str, limit: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
-        if count == most {
+        if count == limit {
             out.push('…');
             break;
         }
@@ -28,16 +28,16 @@ pub(in crate::cli) fn plain(text: &str, most: usize) -> String {
 }
 
 /// Formats the report for people.
-pub(super) fn text(report: &Report, all: bool) -> String {
+pub(super) fn format_text(report: &Report, all: bool) -> String {
     let mut out = String::new();
     for server in &report.servers {
-        one(server, all, &mut out);
+        format_server(server, all, &mut out);
     }
     out.push_str(&summary(report));
     out
 }
 
-fn one(server: &Server, all: bool, out: &mut String) {
+fn format_server(server: &Server, all: bool, out: &mut String) {
     let observed = if server.observed {
         " (observe mode)"
     } else {
@@ -45,11 +45,11 @@ fn one(server: &Server, all: bool, out: &mut String) {
     };
     out.push_str(&format!(
         "{} · {} · policy {}{observed}\n",
-        plain(&server.name, NAME),
-        plain(&server.reached, 200),
+        escape_text(&server.name, MAX_NAME_CHARACTERS),
+        escape_text(&server.location, 200),
         server.policy
     ));
-    let looked = match &server.looked {
+    let report = match &server.report {
         Ok(looked) => looked,
         Err(why) => {
             out.push_str(&format!("  not scanned: {}\n\n", why.replace('\n', "\n  ")));
@@ -58,22 +58,22 @@ fn one(server: &Server, all: bool, out: &mut String) {
     };
     out.push_str(&format!(
         "  {}, MCP {}{}\n",
-        counted(looked),
-        looked.version,
-        offers(looked)
+        format_counts(report),
+        report.version,
+        format_capabilities(report)
     ));
-    for note in &looked.notes {
+    for note in &report.notes {
         out.push_str(&format!("  incomplete: {note}\n"));
     }
-    let shown: Vec<&Item> = looked
+    let items: Vec<&Item> = report
         .items
         .iter()
-        .filter(|item| all || !item.found.is_empty())
+        .filter(|item| all || !item.findings.is_empty())
         .collect();
-    if shown.iter().any(|item| !item.found.is_empty()) || all && !shown.is_empty() {
-        let width = shown
+    if items.iter().any(|item| !item.findings.is_empty()) || all && !items.is_empty() {
+        let width = items
             .iter()
-            .map(|item| plain(&item.name, NAME).chars().count())
+            .map(|item| escape_text(&item.name, MAX_NAME_CHARACTERS).chars().count())
             .max()
             .unwrap_or(4)
             .max(4);
@@ -81,11 +81,11 @@ fn one(server: &Server, all: bool, out: &mut String) {
             "\n  {:<9} {:<width$}  {:<10}  {:<8}  {:<26}  {}\n",
             "KIND", "ITEM", "VERDICT", "SEVERITY", "RULE", "PLACE"
         ));
-        for item in shown {
+        for item in items {
             rows(item, width, all, out);
         }
     } else {
-        let part = if looked.notes.is_empty() {
+        let part = if report.notes.is_empty() {
             ""
         } else {
             " in the inspected part"
@@ -98,13 +98,13 @@ fn one(server: &Server, all: bool, out: &mut String) {
 /// Formats the rows of an item. Findings that would only be logged are counted, unless `all` is
 /// set.
 fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
-    let name = plain(&item.name, NAME);
-    if item.found.is_empty() {
+    let name = escape_text(&item.name, MAX_NAME_CHARACTERS);
+    if item.findings.is_empty() {
         out.push_str(&format!("  {:<9} {name:<width$}  pass\n", item.kind.name()));
     }
-    let (shown, noted): (Vec<&ScanFinding>, Vec<&ScanFinding>) =
-        item.found.iter().partition(|found| all || found.acts);
-    for (index, found) in shown.iter().enumerate() {
+    let (visible, logged): (Vec<&ScanFinding>, Vec<&ScanFinding>) =
+        item.findings.iter().partition(|found| all || found.acts);
+    for (index, found) in visible.iter().enumerate() {
         let (kind, name) = if index == 0 {
             (item.kind.name(), name.as_str())
         } else {
@@ -121,32 +121,32 @@ fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
         out.push_str(&format!(
             "  {kind:<9} {name:<width$}  {verdict:<10}  {:<8}  {rule:<26}  {}\n  {:<9} {:<width$}  {title}\n",
             severity.name(),
-            plain(place, 80),
+            escape_text(place, 80),
             "",
             ""
         ));
     }
-    if !noted.is_empty() {
-        let (kind, name) = if shown.is_empty() {
+    if !logged.is_empty() {
+        let (kind, name) = if visible.is_empty() {
             (item.kind.name(), name.as_str())
         } else {
             ("", "")
         };
-        let more = if shown.is_empty() { "" } else { "more " };
-        let things = if noted.len() == 1 {
+        let more = if visible.is_empty() { "" } else { "more " };
+        let noun = if logged.len() == 1 {
             "finding"
         } else {
             "findings"
         };
         out.push_str(&format!(
-            "  {kind:<9} {name:<width$}  log         {} {more}{things} (`--all` shows them)\n",
-            noted.len()
+            "  {kind:<9} {name:<width$}  log         {} {more}{noun} (`--all` shows them)\n",
+            logged.len()
         ));
     }
 }
 
-fn counted(looked: &ServerReport) -> String {
-    let number = |kind, what: &str| match looked.count(kind) {
+fn format_counts(report: &ServerReport) -> String {
+    let number = |kind, what: &str| match report.count(kind) {
         0 => None,
         1 => Some(format!("1 {what}")),
         many => Some(format!("{many} {what}s")),
@@ -168,11 +168,11 @@ fn counted(looked: &ServerReport) -> String {
     }
 }
 
-fn offers(looked: &ServerReport) -> String {
-    let names: Vec<String> = looked
+fn format_capabilities(report: &ServerReport) -> String {
+    let names: Vec<String> = report
         .capabilities
         .iter()
-        .map(|name| plain(name, 40))
+        .map(|name| escape_text(name, 40))
         .collect();
     if names.is_empty() {
         String::new()
@@ -182,42 +182,42 @@ fn offers(looked: &ServerReport) -> String {
 }
 
 fn summary(report: &Report) -> String {
-    let looked: Vec<&ServerReport> = report
+    let reports: Vec<&ServerReport> = report
         .servers
         .iter()
-        .filter_map(|server| server.looked.as_ref().ok())
+        .filter_map(|server| server.report.as_ref().ok())
         .collect();
-    let items = || looked.iter().flat_map(|looked| &looked.items);
+    let items = || reports.iter().flat_map(|looked| &looked.items);
     let acting: Vec<&Item> = items()
-        .filter(|item| item.found.iter().any(|found| found.acts))
+        .filter(|item| item.findings.iter().any(|found| found.acts))
         .collect();
     let worst = |severity: Severity| {
-        let of = |item: &&&Item| {
-            item.found
+        let has_severity = |item: &&&Item| {
+            item.findings
                 .iter()
                 .filter(|found| found.acts)
                 .map(|found| found.severity)
                 .max()
                 == Some(severity)
         };
-        acting.iter().filter(of).count()
+        acting.iter().filter(has_severity).count()
     };
     let mut summary = format!(
         "{} scanned, {}",
-        number(looked.len(), "server"),
+        number(reports.len(), "server"),
         number(items().count(), "item")
     );
     if acting.is_empty() {
         summary.push_str(": no findings that the gate would act on");
     } else {
-        let named = [
+        let counts = [
             Severity::Critical,
             Severity::High,
             Severity::Medium,
             Severity::Low,
         ]
         .map(|severity| (worst(severity), severity.name()));
-        let by: Vec<String> = named
+        let parts: Vec<String> = counts
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, name)| format!("{count} {name}"))
@@ -225,17 +225,17 @@ fn summary(report: &Report) -> String {
         summary.push_str(&format!(
             ": the gate would act on {} ({})",
             acting.len(),
-            by.join(", ")
+            parts.join(", ")
         ));
     }
-    match report.servers.len() - looked.len() {
+    match report.servers.len() - reports.len() {
         0 => {}
         missing => summary.push_str(&format!(
             "; {} could not be scanned",
             number(missing, "server")
         )),
     }
-    match looked
+    match reports
         .iter()
         .filter(|looked| !looked.notes.is_empty())
         .count()
@@ -259,29 +259,29 @@ fn number(count: usize, what: &str) -> String {
 }
 
 /// Formats the report as one JSON document.
-pub(super) fn json(report: &Report) -> String {
-    let found = |found: &ScanFinding| {
+pub(super) fn format_json(report: &Report) -> String {
+    let finding_json = |found: &ScanFinding| {
         json!({
             "rule": found.rule, "title": found.title, "why": found.why, "severity": found.severity.name(),
             "verdict": found.verdict, "acts": found.acts, "place": found.place, "reading": found.reading,
         })
     };
-    let item = |item: &Item| {
-        let all: Vec<Value> = item.found.iter().map(found).collect();
+    let item_json = |item: &Item| {
+        let all: Vec<Value> = item.findings.iter().map(finding_json).collect();
         json!({ "kind": item.kind.name(), "name": item.name, "found": all })
     };
-    let server = |server: &Server| {
+    let server_json = |server: &Server| {
         let mut summary = json!({
-            "name": server.name, "reached": server.reached, "policy": server.policy,
+            "name": server.name, "reached": server.location, "policy": server.policy,
             "mode": if server.observed { "observe" } else { "enforce" },
         });
-        let more = match &server.looked {
+        let more = match &server.report {
             Err(why) => json!({ "error": why }),
             Ok(looked) => json!({
                 "protocol": looked.version,
                 "capabilities": looked.capabilities,
                 "incomplete": looked.notes,
-                "items": looked.items.iter().map(item).collect::<Vec<Value>>(),
+                "items": looked.items.iter().map(item_json).collect::<Vec<Value>>(),
             }),
         };
         if let (Some(summary), Value::Object(more)) = (summary.as_object_mut(), more) {
@@ -289,7 +289,7 @@ pub(super) fn json(report: &Report) -> String {
         }
         summary
     };
-    let servers: Vec<Value> = report.servers.iter().map(server).collect();
+    let servers: Vec<Value> = report.servers.iter().map(server_json).collect();
     format!(
         "{:#}\n",
         json!({ "ok": report.code() == 0, "servers": servers })
@@ -303,9 +303,9 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_written_by_its_number() {
         assert_eq!(
-            plain("a\x1b[2J\u{202e}b\nü", 80),
+            escape_text("a\x1b[2J\u{202e}b\nü", 80),
             "a\\u{1b}[2J\\u{202e}b\\u{a}ü"
         );
-        assert_eq!(plain("abcdef", 3), "abc…");
+        assert_eq!(escape_text("abcdef", 3), "abc…");
     }
 }

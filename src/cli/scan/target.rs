@@ -28,7 +28,7 @@ pub(super) struct Target {
     /// The name under which it is pinned.
     pub(super) pinned_as: String,
     pub(super) policy: Arc<Policy>,
-    pub(super) stands: Option<(PathBuf, usize)>,
+    pub(super) source: Option<(PathBuf, usize)>,
     config: UpstreamConfig,
     /// The transports to try, one after another.
     upstreams: Vec<Upstream>,
@@ -45,19 +45,19 @@ pub(super) fn targets(args: &Args) -> Result<Targets, String> {
         .as_ref()
         .is_some_and(|target| target.contains("://"));
     if is_url || !args.command.is_empty() {
-        return alone(args).map_err(fault_text);
+        return single_target(args).map_err(fault_text);
     }
-    of_config(args).map_err(fault_text)
+    config_targets(args).map_err(fault_text)
 }
 
 /// Returns the upstreams of a config.
-fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
+fn config_targets(args: &Args) -> Result<Targets, Vec<Fault>> {
     let path = args.config.find()?;
     let mut config = config::load(&path)?;
     if let Some(name) = &args.target {
-        let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
-        if !known.contains(&name.as_str()) {
-            let hint = format!("{}; a URL has `://` in it", suggest(name, &known));
+        let names: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
+        if !names.contains(&name.as_str()) {
+            let hint = format!("{}; a URL has `://` in it", suggest(name, &names));
             return Err(vec![Fault::of_file(
                 path.display().to_string(),
                 format!("there is no upstream `{name}`"),
@@ -71,21 +71,21 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let mut targets = Vec::new();
     for (name, upstream) in &config.upstreams {
-        let named = UpstreamName(name.as_str().into());
-        let Some(policy) = policies.get(&named).cloned() else {
+        let upstream_name = UpstreamName(name.as_str().into());
+        let Some(policy) = policies.get(&upstream_name).cloned() else {
             continue;
         };
         let upstreams = vec![
-            Upstream::new(named, upstream, &config.limits, Some(&logins))
+            Upstream::new(upstream_name, upstream, &config.limits, Some(&logins))
                 .map_err(|fault| vec![fault])?,
         ];
-        let stands = Some((path.clone(), line_of(&text, name)));
+        let source = Some((path.clone(), line_of(&text, name)));
         let (name, pinned_as) = (name.clone(), name.clone());
         targets.push(Target {
             name,
             pinned_as,
             policy,
-            stands,
+            source,
             config: upstream.clone(),
             upstreams,
             has_login: true,
@@ -95,7 +95,7 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
         config
             .pins
             .clone()
-            .of_config(state_folder(), &path)
+            .with_default_file(state_folder(), &path)
             .file
             .as_deref()
             .filter(|file| file.exists()),
@@ -104,11 +104,11 @@ fn of_config(args: &Args) -> Result<Targets, Vec<Fault>> {
 }
 
 /// Returns a server that is not in a config.
-fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
+fn single_target(args: &Args) -> Result<Targets, Vec<Fault>> {
     let fault = |what: &str, why: String, hint: Option<&str>| vec![Fault::of_file(what, why, hint)];
     let config = args
         .config
-        .named()
+        .named_file()
         .as_deref()
         .map(config::load_policies)
         .transpose()?
@@ -152,12 +152,12 @@ fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
                     Some("such as `https://mcp.example.org/mcp`"),
                 )
             })?;
-            let both = if args.sse {
+            let candidates = if args.sse {
                 vec![Transport::Sse(http)]
             } else {
                 vec![Transport::Http(http.clone()), Transport::Sse(http)]
             };
-            (host.clone(), host, both)
+            (host.clone(), host, candidates)
         }
         None => {
             let env: Vec<String> = std::env::vars_os()
@@ -179,24 +179,25 @@ fn alone(args: &Args) -> Result<Targets, Vec<Fault>> {
     let mut upstreams = Vec::new();
     for transport in &transports {
         let config = UpstreamConfig::new(transport.clone());
-        let built = Upstream::new(
+        let result = Upstream::new(
             UpstreamName(name.as_str().into()),
             &config,
             &Limits::default(),
             None,
         );
-        upstreams.push(built.map_err(|fault| vec![fault])?);
+        upstreams.push(result.map_err(|fault| vec![fault])?);
     }
-    let file = config.pins.file.clone().or_else(PinsConfig::of_user);
+    let file = config.pins.file.clone().or_else(PinsConfig::user_lock_file);
     let lock = lock(file.as_deref().filter(|file| file.exists()))?;
     let first = transports.into_iter().next().map(UpstreamConfig::new);
-    let config_of = first.ok_or_else(|| fault("COMMAND", "there is none".to_owned(), None))?;
+    let upstream_config =
+        first.ok_or_else(|| fault("COMMAND", "there is none".to_owned(), None))?;
     let target = Target {
         name,
         pinned_as,
         policy,
-        stands: None,
-        config: config_of,
+        source: None,
+        config: upstream_config,
         upstreams,
         has_login: false,
     };
@@ -226,7 +227,7 @@ fn lock(file: Option<&Path>) -> Result<Lock, Vec<Fault>> {
     let names: Vec<String> = lock.iter().map(|(name, _)| name.to_owned()).collect();
     names
         .iter()
-        .for_each(|name| lock.of_mut(name).complete_all());
+        .for_each(|name| lock.upstream_mut(name).mark_all_complete());
     Ok(lock)
 }
 
@@ -246,7 +247,7 @@ fn line_of(text: &str, name: &str) -> usize {
 }
 
 impl Target {
-    pub(super) fn ways(&self) -> &[Upstream] {
+    pub(super) fn transports(&self) -> &[Upstream] {
         &self.upstreams
     }
 
@@ -256,7 +257,7 @@ impl Target {
 
     /// Describes how the server is reached, without the query and arguments, which may contain
     /// secrets.
-    pub(super) fn reached(&self) -> String {
+    pub(super) fn location(&self) -> String {
         match &self.config.transport {
             Transport::Http(http) | Transport::Sse(http) => http
                 .url
@@ -271,14 +272,14 @@ impl Target {
     }
 
     /// Explains why the server could not be scanned, and what to do.
-    pub(super) fn explain(&self, failed: &RequestError) -> String {
-        let hint = match failed {
-            RequestError::Call(CallError::LoginOwed { .. } | CallError::AuthRequired | CallError::NoToken(_))
+    pub(super) fn explain(&self, failure: &RequestError) -> String {
+        let hint = match failure {
+            RequestError::Call(CallError::LoginRequired { .. } | CallError::AuthRequired | CallError::NoToken(_))
                 if self.has_login =>
             {
                 format!("log in with `lychgate login {}`", self.name)
             }
-            RequestError::Call(CallError::LoginOwed { .. } | CallError::AuthRequired) => {
+            RequestError::Call(CallError::LoginRequired { .. } | CallError::AuthRequired) => {
                 "pass a token with `--token-file FILE`, or add it to a config as an upstream and log in there".to_owned()
             }
             RequestError::Call(CallError::Process(fault)) => {
@@ -297,8 +298,8 @@ impl Target {
             }
             RequestError::Call(CallError::NotStarted(_)) => "check `command`, and that the program is installed".to_owned(),
             RequestError::Call(CallError::Connect(_)) => "check the address, and that the server is up".to_owned(),
-            _ => return failed.to_string(),
+            _ => return failure.to_string(),
         };
-        format!("{failed}\n  hint: {hint}")
+        format!("{failure}\n  hint: {hint}")
     }
 }

@@ -10,10 +10,10 @@ use super::unit::{self, Gate, LABEL, UNIT};
 use crate::record::terminal_safe;
 
 /// Number of checks, and the delay after each, until a started service is running.
-const LOOKS: usize = 10;
-const LOOK: Duration = Duration::from_millis(200);
+const MAX_CHECKS: usize = 10;
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum length of a command's error message that is shown, in characters.
-const COMPLAINT: usize = 300;
+const MAX_MESSAGE_CHARACTERS: usize = 300;
 
 /// The service manager of the user.
 pub(super) struct Manager {
@@ -74,9 +74,9 @@ impl Manager {
     /// The reason why the manager is not available.
     pub(super) fn check(&self) -> Result<(), String> {
         let command = if self.is_mac {
-            words(&["launchctl", "print", &self.domain()])
+            to_strings(&["launchctl", "print", &self.domain()])
         } else {
-            words(&["systemctl", "--user", "show-environment"])
+            to_strings(&["systemctl", "--user", "show-environment"])
         };
         let name = if self.is_mac {
             "launchd does not manage this session"
@@ -85,7 +85,7 @@ impl Manager {
         };
         match self.output(&command) {
             Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(format!("{name}: {}", complaint(&output))),
+            Ok(output) => Err(format!("{name}: {}", error_line(&output))),
             Err(error) => Err(format!("{name}: `{}`: {error}", command.join(" "))),
         }
     }
@@ -93,13 +93,13 @@ impl Manager {
     /// Reports whether the service is running.
     pub(super) fn is_active(&self) -> bool {
         if self.is_mac {
-            let print = self.output(&words(&["launchctl", "print", &self.service()]));
+            let print = self.output(&to_strings(&["launchctl", "print", &self.service()]));
             print.is_ok_and(|output| {
                 output.status.success()
                     && String::from_utf8_lossy(&output.stdout).contains("state = running")
             })
         } else {
-            let command = words(&["systemctl", "--user", "is-active", "--quiet", UNIT]);
+            let command = to_strings(&["systemctl", "--user", "is-active", "--quiet", UNIT]);
             self.output(&command)
                 .is_ok_and(|output| output.status.success())
         }
@@ -107,34 +107,34 @@ impl Manager {
 
     /// Waits up to two seconds until a started service is running.
     pub(super) fn wait_until_active(&self) {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_CHECKS {
             if self.is_active() {
                 return;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
     }
 
     /// Returns the commands that start the service now and at each login. An existing service is
     /// restarted with its new file.
-    pub(super) fn commands_to_start(&self, file: &Path, was_there: bool) -> Vec<Vec<String>> {
+    pub(super) fn commands_to_start(&self, file: &Path, is_installed: bool) -> Vec<Vec<String>> {
         if self.is_mac {
             let file = file.display().to_string();
-            let bootout = words(&["launchctl", "bootout", &self.service()]);
-            let bootstrap = words(&["launchctl", "bootstrap", &self.domain(), &file]);
+            let bootout = to_strings(&["launchctl", "bootout", &self.service()]);
+            let bootstrap = to_strings(&["launchctl", "bootstrap", &self.domain(), &file]);
             // `bootout` fails if the service is not loaded.
-            if was_there && self.is_loaded() {
+            if is_installed && self.is_loaded() {
                 vec![bootout, bootstrap]
             } else {
                 vec![bootstrap]
             }
         } else {
             let mut commands = vec![
-                words(&["systemctl", "--user", "daemon-reload"]),
-                words(&["systemctl", "--user", "enable", "--now", UNIT]),
+                to_strings(&["systemctl", "--user", "daemon-reload"]),
+                to_strings(&["systemctl", "--user", "enable", "--now", UNIT]),
             ];
-            if was_there {
-                commands.push(words(&["systemctl", "--user", "restart", UNIT]));
+            if is_installed {
+                commands.push(to_strings(&["systemctl", "--user", "restart", UNIT]));
             }
             commands
         }
@@ -144,7 +144,7 @@ impl Manager {
     /// after.
     pub(super) fn commands_to_stop(&self) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
         if self.is_mac {
-            let bootout = words(&["launchctl", "bootout", &self.service()]);
+            let bootout = to_strings(&["launchctl", "bootout", &self.service()]);
             (
                 if self.is_loaded() {
                     vec![bootout]
@@ -154,16 +154,16 @@ impl Manager {
                 vec![],
             )
         } else {
-            let disable = words(&["systemctl", "--user", "disable", "--now", UNIT]);
+            let disable = to_strings(&["systemctl", "--user", "disable", "--now", UNIT]);
             (
                 vec![disable],
-                vec![words(&["systemctl", "--user", "daemon-reload"])],
+                vec![to_strings(&["systemctl", "--user", "daemon-reload"])],
             )
         }
     }
 
     /// Returns what to do so that the service outlives a logout, if anything is needed.
-    pub(super) fn after_logout(&self) -> Option<&'static str> {
+    pub(super) fn logout_hint(&self) -> Option<&'static str> {
         (!self.is_mac)
             .then_some("It stops when you log out. To keep it running: loginctl enable-linger")
     }
@@ -183,7 +183,7 @@ impl Manager {
         Err(io::Error::other(format!(
             "`{line}` failed ({}): {}\n  hint: {hint}",
             output.status,
-            complaint(&output)
+            error_line(&output)
         )))
     }
 
@@ -197,7 +197,7 @@ impl Manager {
     }
 
     fn is_loaded(&self) -> bool {
-        self.output(&words(&["launchctl", "print", &self.service()]))
+        self.output(&to_strings(&["launchctl", "print", &self.service()]))
             .is_ok_and(|output| output.status.success())
     }
 
@@ -210,19 +210,19 @@ impl Manager {
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
+fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// Returns the first line that a failed command wrote.
-fn complaint(output: &Output) -> String {
+fn error_line(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line: String = text
         .lines()
         .next()
         .unwrap_or_default()
         .chars()
-        .take(COMPLAINT)
+        .take(MAX_MESSAGE_CHARACTERS)
         .collect();
     if line.is_empty() {
         output.status.to_string()

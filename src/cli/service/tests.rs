@@ -23,9 +23,9 @@ fn the_files_are_as_documented_and_name_their_config() {
         (unit::launchd(&gate()), PLIST),
     ] {
         assert_eq!(text, wanted);
-        assert_eq!(unit::config_of(&text), Some(gate().config));
+        assert_eq!(unit::find_config(&text), Some(gate().config));
     }
-    assert_eq!(unit::config_of("[Service]\nExecStart=/bin/true\n"), None);
+    assert_eq!(unit::find_config("[Service]\nExecStart=/bin/true\n"), None);
 }
 
 struct Machine(tempfile::TempDir);
@@ -136,7 +136,7 @@ fn a_unit_is_shown_written_started_and_removed() {
         ]
     );
     assert_eq!(
-        unit::config_of(&fs::read_to_string(&unit).unwrap()),
+        unit::find_config(&fs::read_to_string(&unit).unwrap()),
         Some(machine.config().display().to_string())
     );
     assert!(!fs::read_to_string(&unit).unwrap().contains("PATH="));

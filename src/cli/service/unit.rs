@@ -27,10 +27,10 @@ pub(super) fn systemd(gate: &Gate) -> String {
     } = gate;
     let variables: String = variables
         .iter()
-        .map(|(name, value)| format!("Environment={}\n", quoted(&format!("{name}={value}"))))
+        .map(|(name, value)| format!("Environment={}\n", quote(&format!("{name}={value}"))))
         .collect();
-    let program = quoted(program);
-    let config = quoted(config);
+    let program = quote(program);
+    let config = quote(config);
     format!(
         "# {MARK}; to remove it: lychgate service uninstall\n\
          [Unit]\n\
@@ -57,14 +57,18 @@ pub(super) fn systemd(gate: &Gate) -> String {
 
 /// Returns the launchd property list.
 pub(super) fn launchd(gate: &Gate) -> String {
-    let string = |text: &str| format!("<string>{}</string>", escaped(text));
+    let string = |text: &str| format!("<string>{}</string>", escape_xml(text));
     let words = [&*gate.program, "run", "--config", &*gate.config];
     let words: String = words
         .iter()
         .map(|word| format!("\t\t{}\n", string(word)))
         .collect();
     let pair = |(name, value): &(String, String)| {
-        format!("\t\t<key>{}</key>\n\t\t{}\n", escaped(name), string(value))
+        format!(
+            "\t\t<key>{}</key>\n\t\t{}\n",
+            escape_xml(name),
+            string(value)
+        )
     };
     let variables: String = gate.variables.iter().map(pair).collect();
     let environment = if variables.is_empty() {
@@ -95,19 +99,19 @@ pub(super) fn launchd(gate: &Gate) -> String {
 
 /// Returns the config that an installed service names, in the format written by the two functions
 /// above.
-pub(super) fn config_of(text: &str) -> Option<String> {
+pub(super) fn find_config(text: &str) -> Option<String> {
     if let Some((_, rest)) = text.split_once(" run --config ") {
-        return unquoted(rest.lines().next()?);
+        return unquote(rest.lines().next()?);
     }
     let (_, rest) = text.split_once("<string>--config</string>\n")?;
-    let written = rest
+    let value = rest
         .lines()
         .next()?
         .trim()
         .strip_prefix("<string>")?
         .strip_suffix("</string>")?;
     Some(
-        written
+        value
             .replace("&lt;", "<")
             .replace("&gt;", ">")
             .replace("&amp;", "&"),
@@ -116,7 +120,7 @@ pub(super) fn config_of(text: &str) -> Option<String> {
 
 /// Quotes a word of a systemd command line (systemd.service(5), "Command lines"; systemd.unit(5),
 /// "Specifiers").
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let escaped = word
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
@@ -125,7 +129,7 @@ fn quoted(word: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-fn unquoted(word: &str) -> Option<String> {
+fn unquote(word: &str) -> Option<String> {
     let inner = word.strip_prefix('"')?.strip_suffix('"')?;
     let plain = inner.replace("$$", "$").replace("%%", "%");
     let mut out = String::new();
@@ -140,7 +144,7 @@ fn unquoted(word: &str) -> Option<String> {
     Some(out)
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -33,15 +33,18 @@ pub(super) struct ParsedAgent {
 /// Reads `[[agent]]`, and the agents of the file that `[agents]` names.
 pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>, AgentsFile) {
     let file = file(root, reader);
-    let mut all: Vec<ParsedAgent> = root
+    let mut agents: Vec<ParsedAgent> = root
         .tables("agent")
         .iter()
         .map(|table| agent(table, reader, &file))
         .collect();
-    for token in tokens_of(root, reader, &file) {
-        match all.iter_mut().find(|read| read.agent.name == token.agent) {
-            Some(read) if !read.agent.tokens.contains(&token.sha256) => {
-                read.agent.tokens.push(token.sha256)
+    for token in read_tokens(root, reader, &file) {
+        match agents
+            .iter_mut()
+            .find(|parsed| parsed.agent.name == token.agent)
+        {
+            Some(parsed) if !parsed.agent.tokens.contains(&token.sha256) => {
+                parsed.agent.tokens.push(token.sha256)
             }
             Some(_) => {}
             None => {
@@ -50,7 +53,7 @@ pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>
                     tokens: vec![token.sha256],
                     ..Agent::default()
                 };
-                all.push(ParsedAgent {
+                agents.push(ParsedAgent {
                     agent,
                     upstreams: vec![],
                     place: root.place(),
@@ -58,7 +61,7 @@ pub(super) fn agents(root: &Table<'_>, reader: &Reader<'_>) -> (Vec<ParsedAgent>
             }
         }
     }
-    (all, file)
+    (agents, file)
 }
 
 /// Reads `[agents]`.
@@ -78,7 +81,7 @@ pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
 }
 
 /// Reads the tokens in the file; none if the file does not exist yet.
-fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<AgentToken> {
+fn read_tokens(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<AgentToken> {
     let Some(file) = &file.file else {
         return Vec::new();
     };
@@ -97,7 +100,7 @@ fn tokens_of(root: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> Vec<Ag
     AgentToken::read_all(&file.display().to_string(), &text).unwrap_or_else(|faults| {
         faults
             .iter()
-            .for_each(|fault| root.fault_of("agents", fault.to_string(), None));
+            .for_each(|fault| root.fault_at_key("agents", fault.to_string(), None));
         Vec::new()
     })
 }
@@ -111,10 +114,10 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
     let has_hash = table.has("token_sha256");
     let token = reader
         .secret(table, "token")
-        .and_then(|token| hashed(table, &token));
+        .and_then(|token| hash_token(table, &token));
     let hash = table
         .string("token_sha256")
-        .and_then(|written| checked_hash(table, &written));
+        .and_then(|written| check_hash(table, &written));
     let certificate = certificate(table);
     if has_token && has_hash {
         table.fault(
@@ -129,7 +132,7 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
         );
     }
     let upstreams = table.strings("upstreams");
-    let named = table
+    let upstream_names = table
         .has("upstreams")
         .then(|| upstreams.iter().map(|name| name.value.clone()).collect());
     let groups = table
@@ -147,7 +150,7 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
         tokens: token.or(hash).into_iter().collect(),
         certificate,
         groups,
-        upstreams: named,
+        upstreams: upstream_names,
     };
     ParsedAgent {
         agent,
@@ -191,17 +194,17 @@ fn certificate(table: &Table<'_>) -> Option<String> {
     ))
 }
 
-fn hashed(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
+fn hash_token(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
     if token.len() < TOKEN_BYTES || token.contains(' ') {
         let message =
             format!("the agent's token is shorter than {TOKEN_BYTES} bytes, or contains a space");
-        table.fault_of("token", message, Some(TOKEN_HINT));
+        table.fault_at_key("token", message, Some(TOKEN_HINT));
         return None;
     }
     Some(Sha256::digest(token.as_bytes()).into())
 }
 
-fn checked_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]> {
+fn check_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]> {
     let hash = read_hash(&written.value);
     if hash.is_none() {
         table.fault_at(
@@ -216,17 +219,17 @@ fn checked_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]
 /// Reads `[[issuer]]`.
 pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig> {
     let tables = root.tables("issuer");
-    let mut all: Vec<IssuerConfig> = Vec::new();
+    let mut configs: Vec<IssuerConfig> = Vec::new();
     for table in &tables {
-        let (made, place) = issuer(table, reader);
-        if all.iter().any(|other| other.issuer == made.issuer) {
+        let (config, place) = issuer(table, reader);
+        if configs.iter().any(|other| other.issuer == config.issuer) {
             root.fault_at(
                 &place,
-                format!("there are two issuers `{}`", made.issuer),
+                format!("there are two issuers `{}`", config.issuer),
                 Some("remove one of them"),
             );
         }
-        if all.len() >= ISSUERS {
+        if configs.len() >= ISSUERS {
             root.fault_at(
                 &place,
                 format!("there are more than {ISSUERS} issuers"),
@@ -234,9 +237,9 @@ pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig
             );
             break;
         }
-        all.push(made);
+        configs.push(config);
     }
-    all
+    configs
 }
 
 fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
@@ -248,8 +251,9 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
         .as_ref()
         .map_or_else(|| table.place(), |issuer| issuer.place.clone());
     for url in issuer.iter().chain(&table.string("jwks_uri")) {
-        let secure = url.value.starts_with("https://") || url.value.starts_with("http://");
-        if !secure || url.value.contains(['#', ' ']) {
+        let has_valid_scheme =
+            url.value.starts_with("https://") || url.value.starts_with("http://");
+        if !has_valid_scheme || url.value.contains(['#', ' ']) {
             let hint = "an `https` URL without a fragment; `http` on loopback requires `allow_loopback_http = true` under `[oauth]`";
             table.fault_at(
                 &url.place,
@@ -275,8 +279,8 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
     let scopes = table.strings("scopes");
     for scope in &scopes {
         // RFC 6749, section 3.3.
-        let fits = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-        if scope.value.is_empty() || !scope.value.bytes().all(fits) {
+        let is_valid = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        if scope.value.is_empty() || !scope.value.bytes().all(is_valid) {
             table.fault_at(
                 &scope.place,
                 format!("`{}` is not a valid scope", scope.value),
@@ -284,7 +288,7 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
             );
         }
     }
-    let made = IssuerConfig {
+    let config = IssuerConfig {
         issuer: issuer.map(|issuer| issuer.value).unwrap_or_default(),
         jwks_uri: word("jwks_uri"),
         ca: reader.file(table, "ca"),
@@ -298,7 +302,7 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
         scopes: scopes.into_iter().map(|scope| scope.value).collect(),
     };
     table.finish();
-    (made, place)
+    (config, place)
 }
 
 /// Checks the listener for settings that agents and issuers require.
@@ -308,30 +312,30 @@ pub(super) fn check_listener(
     issuers: &[IssuerConfig],
     listen: &Listen,
 ) {
-    let certified = listen
+    let verifies_clients = listen
         .tls
         .as_ref()
         .is_some_and(|tls| tls.client_ca.is_some());
-    for read in agents
+    for parsed in agents
         .iter()
-        .filter(|read| read.agent.certificate.is_some() && !certified)
+        .filter(|read| read.agent.certificate.is_some() && !verifies_clients)
     {
         let message = format!(
             "`{}` has a `certificate`, but the listener requests none",
-            read.agent.name
+            parsed.agent.name
         );
         root.fault_at(
-            &read.place,
+            &parsed.place,
             message,
             Some("name the authority that signs them: `tls.client_ca` under `[listen]`"),
         );
     }
-    let nameless = listen.public_url.is_none()
+    let has_no_name = listen.public_url.is_none()
         && listen.hosts.is_empty()
         && listen.address.ip().is_unspecified();
-    if nameless && issuers.iter().any(|issuer| issuer.audience.is_empty()) {
+    if has_no_name && issuers.iter().any(|issuer| issuer.audience.is_empty()) {
         let message = "tokens of an `[[issuer]]` must be for this gate, and it has no name";
-        root.fault_of(
+        root.fault_at_key(
             "issuer",
             message,
             Some("set `public_url` under `[listen]`, or `audience` under `[[issuer]]`"),
@@ -345,22 +349,22 @@ pub(super) fn check(
     agents: &[ParsedAgent],
     upstreams: &[(Located<String>, ParsedUpstream)],
 ) {
-    let known: Vec<&str> = upstreams
+    let upstream_names: Vec<&str> = upstreams
         .iter()
         .map(|(name, _)| name.value.as_str())
         .collect();
-    for (index, read) in agents.iter().enumerate() {
+    for (index, parsed) in agents.iter().enumerate() {
         for earlier in agents.iter().take(index) {
-            let (name, other) = (&read.agent.name, &earlier.agent.name);
+            let (name, other) = (&parsed.agent.name, &earlier.agent.name);
             if name == other {
                 let hint = "agent names are unique; `lychgate agent add` creates further tokens for an agent";
                 root.fault_at(
-                    &read.place,
+                    &parsed.place,
                     format!("there are two agents `{name}`"),
                     Some(hint),
                 );
             }
-            if read
+            if parsed
                 .agent
                 .tokens
                 .iter()
@@ -368,22 +372,26 @@ pub(super) fn check(
             {
                 let message = format!("`{name}` has the same token as `{other}`");
                 root.fault_at(
-                    &read.place,
+                    &parsed.place,
                     message,
                     Some("each agent needs its own token, which identifies it"),
                 );
             }
-            if read.agent.certificate.is_some()
-                && read.agent.certificate == earlier.agent.certificate
+            if parsed.agent.certificate.is_some()
+                && parsed.agent.certificate == earlier.agent.certificate
             {
                 let message = format!("`{name}` has the same name in certificates as `{other}`");
-                root.fault_at(&read.place, message, Some("each agent has its own"));
+                root.fault_at(&parsed.place, message, Some("each agent has its own"));
             }
         }
-        for name in &read.upstreams {
-            if !known.contains(&name.value.as_str()) {
+        for name in &parsed.upstreams {
+            if !upstream_names.contains(&name.value.as_str()) {
                 let message = format!("there is no `[upstream.{}]`", name.value);
-                root.fault_at(&name.place, message, Some(&suggest(&name.value, &known)));
+                root.fault_at(
+                    &name.place,
+                    message,
+                    Some(&suggest(&name.value, &upstream_names)),
+                );
             }
         }
     }

@@ -19,27 +19,27 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
             .integer(key, 1..=most)
             .map_or(base, Duration::from_secs)
     };
-    let made = ApprovalConfig {
+    let config = ApprovalConfig {
         deadline: seconds("deadline_seconds", 86_400, base.deadline),
         wait: seconds("wait_seconds", 3600, base.wait),
         session: seconds("session_seconds", 30 * 86_400, base.session),
         file: reader.any_path(&table, "file"),
         token_file: reader.any_path(&table, "token_file"),
     };
-    notify::KEYS.iter().for_each(|key| table.know(key));
+    notify::KEYS.iter().for_each(|key| table.mark_known(key));
     table.finish();
-    made
+    config
 }
 
 /// Reads the approval settings of a policy.
-pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
-    made.confirm_first_write = table
+pub(super) fn read_policy_settings(table: &Table<'_>, policy: &mut PolicyConfig) {
+    policy.confirm_first_write = table
         .choice("confirm", &[("first-write", true), ("nothing", false)])
         .unwrap_or(false);
     let Some(approval) = table.table("approval") else {
         return;
     };
-    made.through_agent = approval.boolean("through_agent").unwrap_or(true);
+    policy.through_agent = approval.boolean("through_agent").unwrap_or(true);
     if approval.has("scopes") {
         let mut scopes = Vec::new();
         for word in approval.strings("scopes") {
@@ -58,13 +58,13 @@ pub(super) fn of_policy(table: &Table<'_>, made: &mut PolicyConfig) {
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() {
-            approval.fault_of(
+            approval.fault_at_key(
                 "scopes",
                 "`scopes` is empty: no approval is possible",
                 Some("write `scopes = [\"once\"]`"),
             );
         }
-        made.scopes = scopes;
+        policy.scopes = scopes;
     }
     approval.finish();
 }
@@ -75,14 +75,14 @@ pub(super) fn check(
     approval: &ApprovalConfig,
     policies: &std::collections::BTreeMap<String, PolicyConfig>,
 ) {
-    let good = |policy: &PolicyConfig| policy.scopes.contains(&Scope::Always);
+    let allows_always = |policy: &PolicyConfig| policy.scopes.contains(&Scope::Always);
     if let (None, Some((name, _))) = (
         &approval.file,
-        policies.iter().find(|(_, policy)| good(policy)),
+        policies.iter().find(|(_, policy)| allows_always(policy)),
     ) {
         let hint =
             "permanent approvals are stored in a file: set `file = \"PATH\"` under `[approval]`";
-        root.fault_of(
+        root.fault_at_key(
             "policy",
             format!(
                 "`policy.{name}.approval` allows `always`, but permanent approvals have no file"

@@ -7,11 +7,11 @@ use http::Uri;
 use crate::config::{AuditConfig, AuditTo};
 use crate::document::Table;
 
-use super::classifier::leaves_in_the_clear;
+use super::classifier::is_unencrypted_remote;
 use super::values::Reader;
 
 /// Keys that apply only if the log is a file.
-const OF_FILES: [&str; 12] = [
+const FILE_KEYS: [&str; 12] = [
     "key_file",
     "checkpoint_lines",
     "checkpoint_seconds",
@@ -31,25 +31,25 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     let Some(table) = root.table("audit") else {
         return AuditConfig::default();
     };
-    let mut made = AuditConfig::default();
+    let mut config = AuditConfig::default();
     let file = reader.any_path(&table, "file");
     let stdout = table.boolean("stdout").unwrap_or(false);
-    made.required = table.boolean("required").unwrap_or(false);
-    made.key_file = reader.any_path(&table, "key_file");
-    made.checkpoint_lines = table
+    config.required = table.boolean("required").unwrap_or(false);
+    config.key_file = reader.any_path(&table, "key_file");
+    config.checkpoint_lines = table
         .integer("checkpoint_lines", 1..=1_000_000)
-        .unwrap_or(made.checkpoint_lines);
+        .unwrap_or(config.checkpoint_lines);
     let seconds = table
         .integer("checkpoint_seconds", 1..=86_400)
         .map(Duration::from_secs);
-    made.checkpoint_time = seconds.unwrap_or(made.checkpoint_time);
-    made.anchor.command = command(&table, reader, "anchor_command");
-    made.anchor.url = url(&table);
-    made.anchor.timeout = table
+    config.checkpoint_time = seconds.unwrap_or(config.checkpoint_time);
+    config.anchor.command = command(&table, reader, "anchor_command");
+    config.anchor.url = url(&table);
+    config.anchor.timeout = table
         .integer("anchor_seconds", 1..=300)
-        .map_or(made.anchor.timeout, Duration::from_secs);
-    let rotation = &mut made.rotation;
-    rotation.bytes = bytes_or_none(&table, "rotate_bytes").unwrap_or(rotation.bytes);
+        .map_or(config.anchor.timeout, Duration::from_secs);
+    let rotation = &mut config.rotation;
+    rotation.bytes = read_bytes(&table, "rotate_bytes").unwrap_or(rotation.bytes);
     rotation.age = table
         .integer("rotate_hours", 0..=8784)
         .map_or(rotation.age, |hours| Duration::from_secs(hours * 3600));
@@ -60,9 +60,9 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
         .map(|days| Duration::from_secs(days * 86_400));
     rotation.keep_bytes = table.integer("keep_bytes", 1 << 16..=1 << 50);
     if stdout {
-        for key in OF_FILES.iter().filter(|key| table.has(key)) {
+        for key in FILE_KEYS.iter().filter(|key| table.has(key)) {
             let hint = "remove it, or replace `stdout` with `file = \"PATH\"`";
-            table.fault_of(
+            table.fault_at_key(
                 key,
                 format!("`{key}` has no effect on standard output"),
                 Some(hint),
@@ -76,19 +76,19 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
             Some("write `file = \"PATH\"` or `stdout = true`"),
         );
     }
-    made.to = file
+    config.to = file
         .map(AuditTo::File)
         .or(stdout.then_some(AuditTo::Stdout));
-    made
+    config
 }
 
 /// Reads a file size; sizes with which the file would be rotated after nearly every line are
 /// faults.
-fn bytes_or_none(table: &Table<'_>, key: &str) -> Option<u64> {
+fn read_bytes(table: &Table<'_>, key: &str) -> Option<u64> {
     let bytes = table.integer(key, 0..=1 << 40)?;
     if (1..1 << 16).contains(&bytes) {
         let hint = "the minimum is 65536; 0 disables it";
-        table.fault_of(key, format!("`{key}` is too small"), Some(hint));
+        table.fault_at_key(key, format!("`{key}` is too small"), Some(hint));
     }
     Some(bytes)
 }
@@ -103,7 +103,7 @@ pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<
     match words.first_mut() {
         Some(program) if program.is_empty() => {
             let hint = "for example `[\"/usr/local/bin/program\", \"--option\"]`";
-            table.fault_of(key, format!("`{key}` is empty"), Some(hint));
+            table.fault_at_key(key, format!("`{key}` is empty"), Some(hint));
         }
         // A name without a slash is left for the system to look up in `PATH`.
         Some(program) if program.contains('/') => {
@@ -125,7 +125,7 @@ fn url(table: &Table<'_>) -> Option<String> {
     {
         let hint = "use `https://`, a host and a path, without user name and password";
         table.fault_at(&url.place, "`anchor_url` is not a valid URL", Some(hint));
-    } else if leaves_in_the_clear(&url.value) {
+    } else if is_unencrypted_remote(&url.value) {
         let hint = "a checkpoint modified in transit proves nothing: use `https://`, or a host on this machine";
         table.fault_at(
             &url.place,

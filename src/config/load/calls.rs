@@ -7,7 +7,7 @@ use crate::document::Table;
 const CALLS: u64 = 10_000_000;
 
 /// Reads the limits in `[limits]`.
-pub(super) fn of_all(table: &Table<'_>) -> CallLimits {
+pub(super) fn call_limits(table: &Table<'_>) -> CallLimits {
     CallLimits {
         per_minute_per_agent: count(table, "calls_per_minute_per_agent"),
         per_minute_per_upstream: count(table, "calls_per_minute_per_upstream"),
@@ -17,7 +17,7 @@ pub(super) fn of_all(table: &Table<'_>) -> CallLimits {
 }
 
 /// Reads the limits of one tool.
-pub(super) fn of_tool(table: &Table<'_>) -> ToolLimits {
+pub(super) fn tool_limits(table: &Table<'_>) -> ToolLimits {
     ToolLimits {
         per_minute: count(table, "calls_per_minute"),
         concurrent: table

@@ -17,7 +17,7 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
     let server = http(&table, reader);
     if let Some(server) = server
         .as_ref()
-        .filter(|server| leaves_in_the_clear(&server.url))
+        .filter(|server| is_unencrypted_remote(&server.url))
     {
         let host = server
             .url
@@ -27,7 +27,7 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
             .unwrap_or_default();
         let hint =
             "it receives server content: use `https://`, or run the classifier on this machine";
-        table.fault_of(
+        table.fault_at_key(
             "url",
             format!(
                 "`{}` would be contacted without encryption",
@@ -36,7 +36,7 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
             Some(hint),
         );
     }
-    let mut made = server.map(ClassifierConfig::new);
+    let mut config = server.map(ClassifierConfig::new);
     let bytes = |key: &str, range| {
         table
             .integer(key, range)
@@ -63,29 +63,29 @@ pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<Clas
         number
     });
     table.finish();
-    let made_of = made.as_mut()?;
-    made_of.timeout = timeout.unwrap_or(made_of.timeout);
-    made_of.text_bytes = text_bytes.unwrap_or(made_of.text_bytes);
-    made_of.least_bytes = least_bytes.unwrap_or(made_of.least_bytes);
-    made_of.calls_at_once = calls_at_once.unwrap_or(made_of.calls_at_once);
-    made_of.ask_about = ask_about.unwrap_or(made_of.ask_about);
-    made_of.action = action.unwrap_or(made_of.action);
-    made_of.passes_on_failure = on_failure.unwrap_or(made_of.passes_on_failure);
-    made_of.threshold = threshold.unwrap_or(made_of.threshold);
-    made
+    let settings = config.as_mut()?;
+    settings.timeout = timeout.unwrap_or(settings.timeout);
+    settings.text_bytes = text_bytes.unwrap_or(settings.text_bytes);
+    settings.least_bytes = least_bytes.unwrap_or(settings.least_bytes);
+    settings.calls_at_once = calls_at_once.unwrap_or(settings.calls_at_once);
+    settings.ask_about = ask_about.unwrap_or(settings.ask_about);
+    settings.action = action.unwrap_or(settings.action);
+    settings.passes_on_failure = on_failure.unwrap_or(settings.passes_on_failure);
+    settings.threshold = threshold.unwrap_or(settings.threshold);
+    config
 }
 
 /// Reports whether a URL leads off this machine without TLS.
-pub(super) fn leaves_in_the_clear(url: &str) -> bool {
+pub(super) fn is_unencrypted_remote(url: &str) -> bool {
     let Ok(url) = url.parse::<Uri>() else {
         return false;
     };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    let here = host == "localhost"
+    let is_local = host == "localhost"
         || host
             .parse::<IpAddr>()
             .is_ok_and(|address| address.to_canonical().is_loopback());
-    url.scheme_str() == Some("http") && !here
+    url.scheme_str() == Some("http") && !is_local
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
             "http://[::1]:80/",
             "https://scores.example/",
         ] {
-            assert!(!leaves_in_the_clear(here), "{here}");
+            assert!(!is_unencrypted_remote(here), "{here}");
         }
         for elsewhere in [
             "http://10.0.0.1/",
@@ -108,7 +108,7 @@ mod tests {
             "http://localhost.example/",
             "http://0.0.0.0:1/",
         ] {
-            assert!(leaves_in_the_clear(elsewhere), "{elsewhere}");
+            assert!(is_unencrypted_remote(elsewhere), "{elsewhere}");
         }
     }
 }

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// # Errors
 /// Fails if the program cannot be started, fails or times out, or if its output is too long or not
 /// text.
-pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::Result<String> {
+pub(super) fn read_output(command: &[String], timeout: Duration, most: u64) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -22,35 +22,35 @@ pub(super) fn output_of(command: &[String], within: Duration, most: u64) -> io::
         .stdout(Stdio::piped())
         .spawn()?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let (done, waits) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut text = Zeroizing::new(Vec::new());
-        let read = output.take(most + 1).read_to_end(&mut text).map(|_| text);
+        let result = output.take(most + 1).read_to_end(&mut text).map(|_| text);
         // The receiver is gone if it took too long.
-        let _late = done.send(read);
+        let _late = sender.send(result);
     });
-    let Ok(read) = waits.recv_timeout(within) else {
+    let Ok(result) = receiver.recv_timeout(timeout) else {
         child.kill()?;
         child.wait()?;
         // Children of the program may hold the pipe open indefinitely; the thread ends when they
         // do.
         return Err(io::Error::other(format!(
             "it timed out after {} s",
-            within.as_secs()
+            timeout.as_secs()
         )));
     };
-    let read = read?;
-    if read.len() as u64 > most {
+    let captured = result?;
+    if captured.len() as u64 > most {
         child.kill()?;
     }
     let status = child.wait()?;
     let _joined = reader.join();
-    match (read.len() as u64 > most, status.success()) {
+    match (captured.len() as u64 > most, status.success()) {
         (true, _) => Err(io::Error::other(format!(
             "it printed more than {most} bytes"
         ))),
         (false, false) => Err(io::Error::other(format!("it failed: {status}"))),
-        (false, true) => std::str::from_utf8(&read)
+        (false, true) => std::str::from_utf8(&captured)
             .map(str::to_owned)
             .map_err(io::Error::other),
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, within: u64) -> io::Result<String> {
-        output_of(
+        read_output(
             &["sh", "-c", script].map(String::from),
             Duration::from_millis(within),
             100,
@@ -85,7 +85,7 @@ mod tests {
                 .contains("more than 100 bytes")
         );
         assert!(
-            output_of(
+            read_output(
                 &["/no/such/program".to_owned()],
                 Duration::from_secs(1),
                 100

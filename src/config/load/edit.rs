@@ -14,12 +14,12 @@ use crate::document::Fault;
 /// # Errors
 /// See [`load`].
 pub fn load_edited(path: &Path, text: &str) -> Result<Config, Vec<Fault>> {
-    let wants = if load(path).is_ok() {
+    let scope = if load(path).is_ok() {
         LoadScope::Upstreams
     } else {
         LoadScope::Policies
     };
-    load_in(path, &EditedFile { path, text }, wants)
+    load_in(path, &EditedFile { path, text }, scope)
 }
 
 /// This machine, except that the config file has another content.
@@ -43,8 +43,8 @@ impl Environment for EditedFile<'_> {
         }
     }
 
-    fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
-        Machine.run(command, within)
+    fn run(&self, command: &[String], timeout: Duration) -> io::Result<String> {
+        Machine.run(command, timeout)
     }
 
     fn is_file(&self, path: &Path) -> bool {

@@ -6,13 +6,13 @@ use crate::document::Table;
 /// Reads `flow`, if present.
 pub(super) fn flow(table: &Table<'_>) -> Option<FlowConfig> {
     let flow = table.table("flow")?;
-    let made = FlowConfig {
+    let config = FlowConfig {
         private: tools(&flow, "private"),
         untrusted: tools(&flow, "untrusted"),
         outward: tools(&flow, "outward"),
     };
     flow.finish();
-    Some(made)
+    Some(config)
 }
 
 /// Reads globs of tools: all (`true`), none (`false`), or a list.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::config::OwnConfig;
+use crate::config::GuardedSecretsConfig;
 use crate::detect::secret::GuardedValues;
 use crate::document::Table;
 
@@ -19,8 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const HINT: &str = "set `name`, and the source of the value: `env = \"NAME\"`, `file = \"PATH\"` or `command = [\"PROGRAM\", …]`";
 
 /// Reads the secrets that a policy guards.
-pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
-    let mut made = OwnConfig::default();
+pub(super) fn guarded_secrets(policy: &Table<'_>, reader: &Reader<'_>) -> GuardedSecretsConfig {
+    let mut config = GuardedSecretsConfig::default();
     let mut names = Vec::new();
     for table in policy.tables("secret") {
         let name = table.required("name", HINT);
@@ -78,7 +78,7 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
                 format!("cannot read the secret from {from}: {error}"),
                 None,
             ),
-            Ok(value) if !made.guarded.guard(value.trim()) => {
+            Ok(value) if !config.guarded.guard(value.trim()) => {
                 let message = format!(
                     "the secret in {from} is shorter than {} bytes",
                     GuardedValues::LEAST_BYTES
@@ -92,5 +92,5 @@ pub(super) fn own(policy: &Table<'_>, reader: &Reader<'_>) -> OwnConfig {
             Ok(_) => {}
         }
     }
-    made
+    config
 }

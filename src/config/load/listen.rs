@@ -9,30 +9,30 @@ use super::values::Reader;
 
 /// Reads `[listen]`.
 pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
-    let mut made = Listen::default();
+    let mut config = Listen::default();
     let Some(table) = root.table("listen") else {
-        return made;
+        return config;
     };
-    made.address = address(&table, "8800").unwrap_or(made.address);
-    made.tls = table.table("tls").and_then(|tls| listen_tls(&tls, reader));
-    made.origins = table
+    config.address = address(&table, "8800").unwrap_or(config.address);
+    config.tls = table.table("tls").and_then(|tls| listen_tls(&tls, reader));
+    config.origins = table
         .strings("origins")
         .into_iter()
-        .map(|origin| checked_origin(&table, origin))
+        .map(|origin| check_origin(&table, origin))
         .collect();
-    made.hosts = table
+    config.hosts = table
         .strings("hosts")
         .into_iter()
-        .map(|host| checked_host(&table, host))
+        .map(|host| check_host(&table, host))
         .collect();
-    made.public_url = table
+    config.public_url = table
         .string("public_url")
-        .map(|url| checked_url(&table, url));
-    made.allow_anyone = table
+        .map(|url| check_public_url(&table, url));
+    config.allow_anyone = table
         .boolean("allow_unauthenticated_agents_off_loopback")
         .unwrap_or(false);
     table.finish();
-    made
+    config
 }
 
 fn listen_tls(table: &Table<'_>, reader: &Reader<'_>) -> Option<ListenTls> {
@@ -69,9 +69,9 @@ fn address(table: &Table<'_>, port: &str) -> Option<SocketAddr> {
     address
 }
 
-fn checked_origin(table: &Table<'_>, origin: Located<String>) -> String {
+fn check_origin(table: &Table<'_>, origin: Located<String>) -> String {
     let value = origin.value.to_ascii_lowercase();
-    let fits = value == "null"
+    let is_valid = value == "null"
         || value.split_once("://").is_some_and(|(scheme, rest)| {
             let scheme_fits = scheme
                 .bytes()
@@ -81,7 +81,7 @@ fn checked_origin(table: &Table<'_>, origin: Located<String>) -> String {
             });
             !scheme.is_empty() && !rest.is_empty() && scheme_fits && rest_fits
         });
-    if !fits {
+    if !is_valid {
         let hint = "an origin consists of scheme, host and port, as in `https://app.example.org`; wildcards are not supported";
         table.fault_at(
             &origin.place,
@@ -92,13 +92,13 @@ fn checked_origin(table: &Table<'_>, origin: Located<String>) -> String {
     value
 }
 
-fn checked_url(table: &Table<'_>, url: Located<String>) -> String {
-    let bare = url.value.strip_suffix('/').unwrap_or(&url.value);
-    let site = bare
+fn check_public_url(table: &Table<'_>, url: Located<String>) -> String {
+    let trimmed = url.value.strip_suffix('/').unwrap_or(&url.value);
+    let authority = trimmed
         .strip_prefix("https://")
-        .or_else(|| bare.strip_prefix("http://"));
-    let fits = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
-    if !site.is_some_and(fits) {
+        .or_else(|| trimmed.strip_prefix("http://"));
+    let is_valid = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
+    if !authority.is_some_and(is_valid) {
         let hint = "scheme, host and port only, as in `https://gate.example.org`";
         table.fault_at(
             &url.place,
@@ -106,20 +106,20 @@ fn checked_url(table: &Table<'_>, url: Located<String>) -> String {
             Some(hint),
         );
     }
-    bare.to_owned()
+    trimmed.to_owned()
 }
 
-fn checked_host(table: &Table<'_>, host: Located<String>) -> String {
+fn check_host(table: &Table<'_>, host: Located<String>) -> String {
     let value = host.value.to_ascii_lowercase();
-    let bare = value
+    let unbracketed = value
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
         .unwrap_or(&value);
-    let name_fits = !value.is_empty()
+    let is_name = !value.is_empty()
         && value
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
-    if !name_fits && bare.parse::<std::net::Ipv6Addr>().is_err() {
+    if !is_name && unbracketed.parse::<std::net::Ipv6Addr>().is_err() {
         let hint = "a host is a name or an address without scheme and port, as in `gate.example.org`; wildcards are not supported";
         table.fault_at(
             &host.place,
@@ -142,19 +142,19 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     let hosts = table
         .strings("hosts")
         .into_iter()
-        .map(|host| checked_host(&table, host))
+        .map(|host| check_host(&table, host))
         .collect();
     let console = table.boolean("console");
     let console_url = table
         .string("console_url")
-        .map(|url| console_url(&table, url));
+        .map(|url| check_console_url(&table, url));
     table.finish();
     if console == Some(true)
         && console_url.is_none()
         && address.is_some_and(|address| !address.ip().is_loopback())
     {
         let hint = "put a TLS proxy in front and set its URL: `console_url = \"https://gate-admin.example.org\"`";
-        table.fault_of(
+        table.fault_at_key(
             "console",
             "off loopback the console requires TLS",
             Some(hint),
@@ -163,7 +163,7 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     if address.is_some_and(|admin| {
         admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)
     }) {
-        table.fault_of(
+        table.fault_at_key(
             "address",
             "the admin port equals the agents' port",
             Some("use a different port"),
@@ -177,16 +177,16 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     }
 }
 
-fn console_url(table: &Table<'_>, url: Located<String>) -> String {
-    let bare = url
+fn check_console_url(table: &Table<'_>, url: Located<String>) -> String {
+    let trimmed = url
         .value
         .strip_suffix('/')
         .unwrap_or(&url.value)
         .to_ascii_lowercase();
-    let site = bare
+    let authority = trimmed
         .strip_prefix("https://")
         .filter(|site| !site.contains('@'));
-    if site.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
+    if authority.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
         let hint = "`https`, host and port only, as in `https://gate-admin.example.org`";
         table.fault_at(
             &url.place,
@@ -194,7 +194,7 @@ fn console_url(table: &Table<'_>, url: Located<String>) -> String {
             Some(hint),
         );
     }
-    bare
+    trimmed
 }
 
 fn overlap(a: SocketAddr, b: SocketAddr) -> bool {

@@ -10,7 +10,7 @@ use crate::config::{HttpTransport, NotifyConfig};
 use crate::document::Table;
 
 use super::audit::command;
-use super::classifier::leaves_in_the_clear;
+use super::classifier::is_unencrypted_remote;
 use super::upstream::headers;
 use super::values::Reader;
 
@@ -24,20 +24,20 @@ pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
         return base;
     };
     let seconds = table.integer("notify_seconds", 1..=60);
-    let made = NotifyConfig {
+    let config = NotifyConfig {
         command: command(&table, reader, "notify_command"),
         webhook: webhook(&table, reader),
         timeout: seconds.map_or(base.timeout, Duration::from_secs),
     };
-    if seconds.is_some() && made.command.is_empty() && !table.has("webhook") {
+    if seconds.is_some() && config.command.is_empty() && !table.has("webhook") {
         let hint = "add `notify_command` or `webhook`, or remove it";
-        table.fault_of(
+        table.fault_at_key(
             "notify_seconds",
             "`notify_seconds` has no effect: nobody is notified",
             Some(hint),
         );
     }
-    made
+    config
 }
 
 fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
@@ -57,7 +57,7 @@ fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
         .as_ref()
         .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
     {
-        table.fault_of(
+        table.fault_at_key(
             "bearer",
             "the token is not valid in a header",
             Some("a bearer token is printable ASCII"),
@@ -82,16 +82,16 @@ fn check(table: &Table<'_>, url: &str) {
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
     if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.contains(['#', '@']) {
         let hint = "use `https://`, a host and a path, without name and password";
-        table.fault_of("url", "`url` of `webhook` is not a valid URL", Some(hint));
-    } else if leaves_in_the_clear(url) {
+        table.fault_at_key("url", "`url` of `webhook` is not a valid URL", Some(hint));
+    } else if is_unencrypted_remote(url) {
         let hint = "requests contain agents, tools and arguments: use `https://`, or an address of this machine";
-        table.fault_of(
+        table.fault_at_key(
             "url",
             "the webhook would be called without encryption",
             Some(hint),
         );
     } else if scheme == Some("http") && table.has("ca") {
-        table.fault_of(
+        table.fault_at_key(
             "ca",
             "`ca` has no effect on an `http://` URL",
             Some("write `https://`"),

@@ -26,51 +26,51 @@ const CLIENT_AUTH: [&str; 4] = [
 
 /// Reads `[oauth]`.
 pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
-    let mut made = OAuthConfig::default();
+    let mut config = OAuthConfig::default();
     let Some(table) = root.table("oauth") else {
-        return made;
+        return config;
     };
     let seconds =
         |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_secs);
-    made.vault = reader.any_path(&table, "vault");
-    made.vault_key = table
+    config.vault = reader.any_path(&table, "vault");
+    config.vault_key = table
         .table("vault_key")
-        .and_then(|key| key_place(&key, reader))
-        .unwrap_or(made.vault_key);
-    made.earlier_vault_keys = table
+        .and_then(|key| read_vault_key(&key, reader))
+        .unwrap_or(config.vault_key);
+    config.earlier_vault_keys = table
         .tables("earlier_vault_keys")
         .iter()
-        .filter_map(|key| key_place(key, reader))
+        .filter_map(|key| read_vault_key(key, reader))
         .collect();
-    made.callback = callback(&table).unwrap_or(made.callback);
-    made.callback_port = table
+    config.callback = callback(&table).unwrap_or(config.callback);
+    config.callback_port = table
         .integer("callback_port", 0..=65_535)
         .map_or(0, |port| u16::try_from(port).unwrap_or(0));
-    made.open_browser = table.boolean("open_browser").unwrap_or(made.open_browser);
-    made.login_wait = seconds("login_wait_seconds", 0..=600, made.login_wait);
-    made.login = seconds("login_seconds", 30..=3600, made.login);
-    made.renew_before = seconds("renew_before_seconds", 0..=3600, made.renew_before);
-    made.lease = seconds("lease_seconds", 2..=600, made.lease);
-    made.request = seconds("request_seconds", 1..=120, made.request);
-    if made.lease <= made.request {
+    config.open_browser = table.boolean("open_browser").unwrap_or(config.open_browser);
+    config.login_wait = seconds("login_wait_seconds", 0..=600, config.login_wait);
+    config.login = seconds("login_seconds", 30..=3600, config.login);
+    config.renew_before = seconds("renew_before_seconds", 0..=3600, config.renew_before);
+    config.lease = seconds("lease_seconds", 2..=600, config.lease);
+    config.request = seconds("request_seconds", 1..=120, config.request);
+    if config.lease <= config.request {
         let hint = "a renewal must end before its lease does";
         table.fault(
             "`lease_seconds` must be longer than `request_seconds`",
             Some(hint),
         );
     }
-    made.pending_logins = table
+    config.pending_logins = table
         .integer("pending_logins", 1..=100_000)
-        .map_or(made.pending_logins, |most| most as usize);
-    made.allow_loopback_http = table
+        .map_or(config.pending_logins, |most| most as usize);
+    config.allow_loopback_http = table
         .boolean("allow_loopback_http")
-        .unwrap_or(made.allow_loopback_http);
-    made.private_hosts = table
+        .unwrap_or(config.allow_loopback_http);
+    config.private_hosts = table
         .strings("private_hosts")
         .into_iter()
         .map(|host| host.value.to_ascii_lowercase())
         .collect();
-    made.client_document = client_document(&table);
+    config.client_document = client_document(&table);
     if let Some(name) = table.string("client_name") {
         if name.value.is_empty()
             || name.value.len() > 100
@@ -82,14 +82,14 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
                 None,
             );
         }
-        made.client_name = name.value;
+        config.client_name = name.value;
     }
     table.finish();
-    made
+    config
 }
 
 /// Reads the source of an encryption key.
-pub(super) fn key_place(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
+pub(super) fn read_vault_key(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
     let file = reader.any_path(table, "file");
     let env = table.string("env");
     let keyring = table.string("keyring");
@@ -135,11 +135,11 @@ fn callback(table: &Table<'_>) -> Option<Callback> {
 /// path and neither query nor fragment.
 fn client_document(table: &Table<'_>) -> Option<String> {
     let written = table.string("client_document")?;
-    let path = written
+    let has_path = written
         .value
         .parse::<Uri>()
         .is_ok_and(|url| url.path().len() > 1);
-    if is_https(&written.value) && path && !written.value.contains(['?', '#']) {
+    if is_https(&written.value) && has_path && !written.value.contains(['?', '#']) {
         return Some(written.value);
     }
     let hint = "a public URL, such as `\"https://example.org/lychgate.json\"`; the gate serves the document's content at `/oauth/client.json`";
@@ -162,9 +162,9 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
     };
     if table.has("bearer") {
         let hint = "remove one of the two: the gate either logs in or has a token";
-        table.fault_of("oauth", "`oauth` has no effect beside `bearer`", Some(hint));
+        table.fault_at_key("oauth", "`oauth` has no effect beside `bearer`", Some(hint));
     }
-    let made = LoginConfig {
+    let config = LoginConfig {
         token_of: inner
             .choice("token_of", &TokenOf::WORDS)
             .unwrap_or_default(),
@@ -180,22 +180,22 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
             inner
                 .strings("scopes")
                 .into_iter()
-                .map(|scope| checked_scope(&inner, scope))
+                .map(|scope| check_scope(&inner, scope))
                 .collect()
         }),
     };
-    if made.client_id.is_some() != made.issuer.is_some() {
+    if config.client_id.is_some() != config.issuer.is_some() {
         let hint = "a client id is valid only at the authorization server that issued it";
         inner.fault("`client_id` and `issuer` require each other", Some(hint));
     }
-    if made.grant != Grant::Person && made.client_id.is_none() {
+    if config.grant != Grant::Person && config.client_id.is_none() {
         inner.missing(
             "client_id",
             "`client_credentials` requires a registered client",
         );
     }
     inner.finish();
-    Some(Box::new(made))
+    Some(Box::new(config))
 }
 
 fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
@@ -205,8 +205,8 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
                 "grant",
                 &[("authorization_code", false), ("client_credentials", true)],
             )
-            .map_or(Grant::Person, |by_itself| {
-                if by_itself {
+            .map_or(Grant::Person, |as_client| {
+                if as_client {
                     Grant::Client
                 } else {
                     Grant::Person
@@ -240,7 +240,7 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
             inner.missing(key, hint);
         }
     }
-    let made = EnterpriseConfig {
+    let config = EnterpriseConfig {
         issuer: issuer.unwrap_or_default(),
         token_endpoint: address(&inner, "token_endpoint"),
         client_id: inner
@@ -252,7 +252,7 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
         saml: inner.boolean("saml").unwrap_or(false),
     };
     inner.finish();
-    Grant::Enterprise(made)
+    Grant::Enterprise(config)
 }
 
 /// Reads the PEM text of `client_key`.
@@ -261,7 +261,7 @@ fn key(table: &Table<'_>, reader: &Reader<'_>) -> Option<Secret> {
     match reader.read(&path, KEY_BYTES) {
         Ok(pem) => Some(Secret(pem)),
         Err(error) => {
-            table.fault_of(
+            table.fault_at_key(
                 "client_key",
                 format!("`{}` cannot be read: {error}", path.display()),
                 Some("a private key as a PEM file"),
@@ -276,14 +276,14 @@ fn client_auth(table: &Table<'_>) -> Option<String> {
     table.choice("client_auth", &words).map(str::to_owned)
 }
 
-fn checked_scope(table: &Table<'_>, scope: Located<String>) -> String {
+fn check_scope(table: &Table<'_>, scope: Located<String>) -> String {
     // RFC 6749, section 3.3.
-    let fits = !scope.value.is_empty()
+    let is_valid = !scope.value.is_empty()
         && scope
             .value
             .bytes()
             .all(|b| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
-    if !fits {
+    if !is_valid {
         table.fault_at(
             &scope.place,
             format!("`{}` is not a valid scope", scope.value.escape_debug()),
@@ -322,9 +322,9 @@ fn is_loopback_url(text: &str) -> bool {
         return false;
     };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    let here = host == "localhost"
+    let is_loopback = host == "localhost"
         || host
             .parse::<IpAddr>()
             .is_ok_and(|address| address.is_loopback());
-    url.scheme_str() == Some("http") && here
+    url.scheme_str() == Some("http") && is_loopback
 }

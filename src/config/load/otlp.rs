@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::OtlpConfig;
 use crate::document::Table;
 
-use super::classifier::leaves_in_the_clear;
+use super::classifier::is_unencrypted_remote;
 use super::upstream::{check_url, headers};
 use super::values::Reader;
 
@@ -22,9 +22,9 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
         "endpoint",
         "the collector's URL, such as `http://127.0.0.1:4318`",
     );
-    let plain = table.boolean("allow_plain_http") == Some(true);
+    let allows_plain_http = table.boolean("allow_plain_http") == Some(true);
     if let Some(url) = &endpoint {
-        let https = check_url(&table, url, "endpoint");
+        let is_https = check_url(&table, url, "endpoint");
         if url.value.contains('?') {
             let hint = "put keys into `headers`, as `{ env = … }` or `{ file = … }`";
             table.fault_at(&url.place, "`endpoint` contains a query", Some(hint));
@@ -38,7 +38,7 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
                 "`endpoint` is the URL of a single signal",
                 Some(hint),
             );
-        } else if leaves_in_the_clear(&url.value) && !plain {
+        } else if is_unencrypted_remote(&url.value) && !allows_plain_http {
             let hint = "it receives audit lines: use `https://`, run a collector on this machine, or set `allow_plain_http = true`";
             table.fault_at(
                 &url.place,
@@ -46,20 +46,20 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
                 Some(hint),
             );
         }
-        if !https && table.has("ca") {
-            table.fault_of(
+        if !is_https && table.has("ca") {
+            table.fault_at_key(
                 "ca",
                 "`ca` has no effect on an `http://` URL",
                 Some("write `https://`"),
             );
         }
     }
-    let mut made = OtlpConfig::new(endpoint.map(|url| url.value).unwrap_or_default());
-    made.headers = headers(&table, reader);
-    made.ca = reader.file(&table, "ca");
-    made.logs = table.boolean("logs").unwrap_or(made.logs);
-    made.traces = table.boolean("traces").unwrap_or(made.traces);
-    made.metrics = table.boolean("metrics").unwrap_or(made.metrics);
+    let mut config = OtlpConfig::new(endpoint.map(|url| url.value).unwrap_or_default());
+    config.headers = headers(&table, reader);
+    config.ca = reader.file(&table, "ca");
+    config.logs = table.boolean("logs").unwrap_or(config.logs);
+    config.traces = table.boolean("traces").unwrap_or(config.traces);
+    config.metrics = table.boolean("metrics").unwrap_or(config.metrics);
     if let Some(written) = table.number("sample_ratio") {
         match written
             .value
@@ -67,7 +67,7 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
             .ok()
             .filter(|number| (0.0..=1.0).contains(number))
         {
-            Some(ratio) => made.sample_ratio = ratio,
+            Some(ratio) => config.sample_ratio = ratio,
             None => table.fault_at(
                 &written.place,
                 "`sample_ratio` must be between 0 and 1",
@@ -75,33 +75,36 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
             ),
         }
     }
-    made.resource = resource(&table);
+    config.resource = resource(&table);
     let milliseconds = |key: &str, range, base| {
         table
             .integer(key, range)
             .map_or(base, Duration::from_millis)
     };
-    made.interval = milliseconds("interval_ms", 50..=3_600_000, made.interval);
-    made.metrics_interval =
-        milliseconds("metrics_interval_ms", 50..=3_600_000, made.metrics_interval);
-    made.timeout = milliseconds("timeout_ms", 50..=120_000, made.timeout);
+    config.interval = milliseconds("interval_ms", 50..=3_600_000, config.interval);
+    config.metrics_interval = milliseconds(
+        "metrics_interval_ms",
+        50..=3_600_000,
+        config.metrics_interval,
+    );
+    config.timeout = milliseconds("timeout_ms", 50..=120_000, config.timeout);
     let count = |key: &str, range, base| {
         table
             .integer(key, range)
             .map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
     };
-    made.queue_records = count("queue_records", 1..=10_000_000, made.queue_records);
-    made.queue_bytes = count("queue_bytes", 1024..=1 << 32, made.queue_bytes);
-    made.batch_records = count("batch_records", 1..=100_000, made.batch_records);
-    made.batch_bytes = count("batch_bytes", 1024..=64 << 20, made.batch_bytes);
-    if !made.logs && !made.traces && !made.metrics {
+    config.queue_records = count("queue_records", 1..=10_000_000, config.queue_records);
+    config.queue_bytes = count("queue_bytes", 1024..=1 << 32, config.queue_bytes);
+    config.batch_records = count("batch_records", 1..=100_000, config.batch_records);
+    config.batch_bytes = count("batch_bytes", 1024..=64 << 20, config.batch_bytes);
+    if !config.logs && !config.traces && !config.metrics {
         table.fault(
             "all signals are disabled",
             Some("enable `logs`, `traces` or `metrics`, or remove `[otlp]`"),
         );
     }
     table.finish();
-    Some(made)
+    Some(config)
 }
 
 fn resource(table: &Table<'_>) -> BTreeMap<String, String> {
@@ -113,7 +116,7 @@ fn resource(table: &Table<'_>) -> BTreeMap<String, String> {
     names.sort_by(|a, b| a.value.cmp(&b.value));
     for name in names {
         if all.is_table(&name.value) {
-            all.know(&name.value);
+            all.mark_known(&name.value);
             let hint = "quote the whole name, as in `\"service.name\" = \"gate\"`";
             all.fault_at(
                 &name.place,

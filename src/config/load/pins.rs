@@ -10,27 +10,27 @@ pub(super) fn pins(root: &Table<'_>, reader: &Reader<'_>) -> PinsConfig {
     let Some(table) = root.table("pins") else {
         return PinsConfig::default();
     };
-    let mut made = PinsConfig {
+    let mut config = PinsConfig {
         file: reader.any_path(&table, "file"),
         ..PinsConfig::default()
     };
-    made.persistent = table.boolean("persistent").unwrap_or(made.persistent);
-    if made.file.is_some() && !made.persistent {
-        table.fault_of(
+    config.persistent = table.boolean("persistent").unwrap_or(config.persistent);
+    if config.file.is_some() && !config.persistent {
+        table.fault_at_key(
             "persistent",
             "`persistent = false` contradicts `file`",
             Some("remove one of the two"),
         );
     }
     table.finish();
-    made
+    config
 }
 
 /// Reads the actions of a policy for changed definitions.
 pub(super) fn changes(policy: &Table<'_>) -> ChangesConfig {
-    let mut made = ChangesConfig::default();
+    let mut config = ChangesConfig::default();
     let Some(table) = policy.table("pins") else {
-        return made;
+        return config;
     };
     // A definition that the server no longer lists cannot be kept in its list.
     for (word, class) in ChangeClass::WORDS
@@ -38,9 +38,9 @@ pub(super) fn changes(policy: &Table<'_>) -> ChangesConfig {
         .filter(|(_, class)| *class != ChangeClass::Gone)
     {
         if let Some(action) = table.choice(word, &ChangeAction::WORDS) {
-            made.set(*class, action);
+            config.set(*class, action);
         }
     }
     table.finish();
-    made
+    config
 }

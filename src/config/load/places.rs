@@ -13,19 +13,19 @@ const RESOLVE: Duration = Duration::from_millis(500);
 
 /// Reads `roots` and `urls` of a policy.
 pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
-    let mut made = PlacesConfig {
+    let mut config = PlacesConfig {
         roots: roots(table, reader).unwrap_or_default(),
         ..PlacesConfig::default()
     };
     if let Some(urls) = table.table("urls") {
-        let wanted = urls.boolean("resolve").unwrap_or(false);
-        let within = urls
+        let resolves = urls.boolean("resolve").unwrap_or(false);
+        let timeout = urls
             .integer("resolve_ms", 10..=10_000)
             .map_or(RESOLVE, Duration::from_millis);
-        made.resolve = wanted.then_some(within);
-        made.urls = hosts(&urls);
+        config.resolve = resolves.then_some(timeout);
+        config.urls = hosts(&urls);
     }
-    made
+    config
 }
 
 /// Reads `roots`, if present.
@@ -41,7 +41,7 @@ pub(super) fn roots(table: &Table<'_>, reader: &Reader<'_>) -> Option<Vec<String
 
 /// Reads a table with `allow` and `deny`.
 pub(super) fn hosts(table: &Table<'_>) -> HostList {
-    let read = |key: &str, written: Vec<Located<String>>| {
+    let read_patterns = |key: &str, written: Vec<Located<String>>| {
         let pattern = |entry: &Located<String>| match HostPattern::read(&entry.value) {
             Ok(pattern) => Some(pattern),
             Err(hint) => {
@@ -55,18 +55,18 @@ pub(super) fn hosts(table: &Table<'_>) -> HostList {
         };
         written.iter().filter_map(pattern).collect()
     };
-    let made = HostList {
-        allow: read("allow", table.strings("allow")),
-        deny: read("deny", table.strings("deny")),
+    let list = HostList {
+        allow: read_patterns("allow", table.strings("allow")),
+        deny: read_patterns("deny", table.strings("deny")),
     };
     table.finish();
-    made
+    list
 }
 
 /// Returns a resolved root. It need not exist: the server may be on another machine, or create it.
 fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> Option<String> {
     let text = written.value.as_str();
-    let of_windows = text.get(1..2) == Some(":")
+    let is_windows_path = text.get(1..2) == Some(":")
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         || text.starts_with("\\\\");
     if text.is_empty()
@@ -82,7 +82,7 @@ fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> 
         );
         return None;
     }
-    Some(if of_windows {
+    Some(if is_windows_path {
         text.to_owned()
     } else {
         reader.path(text).display().to_string()

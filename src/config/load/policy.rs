@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{InstructionFiles, Keeps, Override, PolicyConfig, RenderPages};
+use crate::config::{EvidenceLevel, InstructionFiles, Override, PolicyConfig, RenderPages};
 use crate::document::{Located, Table, suggest};
 use crate::inspect::SkipReason;
 use crate::rules::Action;
 
 use super::classifier::classifier;
 use super::flow::flow;
-use super::guarded_secrets::own;
+use super::guarded_secrets::guarded_secrets;
 use super::places::places;
 use super::upstream::ParsedUpstream;
 use super::values::Reader;
@@ -30,23 +30,23 @@ const LIKELY: &str = "likely";
 /// Reads a policy.
 pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> PolicyConfig {
     let enforce = table.choice("mode", &MODES).unwrap_or(true);
-    let mut made = PolicyConfig {
+    let mut config = PolicyConfig {
         enforce,
         ..PolicyConfig::default()
     };
     if table.has("rules") {
         let written = table.strings("rules");
-        made.builtin = written.iter().any(|entry| entry.value == BUILTIN);
-        made.rules = written
+        config.builtin = written.iter().any(|entry| entry.value == BUILTIN);
+        config.rules = written
             .iter()
             .filter(|entry| entry.value != BUILTIN)
             .map(|entry| reader.folder(table, "rules", entry))
             .collect();
-        if written.is_empty() && made.enforce {
+        if written.is_empty() && config.enforce {
             let hint = format!(
                 "write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` to enforce nothing"
             );
-            table.fault_of(
+            table.fault_at_key(
                 "rules",
                 format!("`policy.{name}` enforces no rules at all"),
                 Some(&hint),
@@ -54,7 +54,7 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
         }
     }
     if let Some(packs) = table.table("packs") {
-        made.packs = packs
+        config.packs = packs
             .keys()
             .into_iter()
             .filter_map(|pack| Some((pack.value.clone(), packs.boolean(&pack.value)?)))
@@ -62,58 +62,60 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
         packs.finish();
     }
     if table.choice("profile", &PROFILES) == Some(true) {
-        made.packs.entry(LIKELY.to_owned()).or_insert(false);
+        config.packs.entry(LIKELY.to_owned()).or_insert(false);
     }
     if let Some(all) = table.table("override") {
         for rule in all.keys() {
             if let Some(change) = all.table(&rule.value) {
-                made.overrides.insert(rule.value, change_of(&change));
+                config.overrides.insert(rule.value, read_override(&change));
             }
         }
         all.finish();
     }
-    made.suppress = suppress::suppressions(table);
-    made.shell = arguments(table, "shell");
-    made.text = arguments(table, "text");
-    made.path = arguments(table, "path");
-    made.url = arguments(table, "url");
-    made.sql = arguments(table, "sql");
-    made.sql_read_only = arguments(table, "sql_read_only");
-    made.tools = tool::tools(table);
-    made.schema = tool::schema(table);
-    made.changes = pins::changes(table);
-    made.places = places(table, reader);
-    approval::of_policy(table, &mut made);
-    made.own = own(table, reader);
-    made.flow = flow(table).unwrap_or_default();
-    made.classifier = classifier(table, reader).map(Arc::new);
-    made.evidence = table.choice("evidence", &Keeps::WORDS).unwrap_or_default();
-    redact_results(table, &mut made);
-    made.block_uninspected = block_uninspected(table);
-    made.render_pages = table
+    config.suppress = suppress::suppressions(table);
+    config.shell = arguments(table, "shell");
+    config.text = arguments(table, "text");
+    config.path = arguments(table, "path");
+    config.url = arguments(table, "url");
+    config.sql = arguments(table, "sql");
+    config.sql_read_only = arguments(table, "sql_read_only");
+    config.tools = tool::tools(table);
+    config.schema = tool::schema(table);
+    config.changes = pins::changes(table);
+    config.places = places(table, reader);
+    approval::read_policy_settings(table, &mut config);
+    config.guarded_secrets = guarded_secrets(table, reader);
+    config.flow = flow(table).unwrap_or_default();
+    config.classifier = classifier(table, reader).map(Arc::new);
+    config.evidence = table
+        .choice("evidence", &EvidenceLevel::WORDS)
+        .unwrap_or_default();
+    redact_results(table, &mut config);
+    config.block_uninspected = block_uninspected(table);
+    config.render_pages = table
         .choice("render_pages", &RenderPages::WORDS)
         .unwrap_or_default();
-    made.instruction_files = table
+    config.instruction_files = table
         .choice("instruction_files", &InstructionFiles::WORDS)
         .unwrap_or_default();
-    made.result_text_bytes = sizes(table, "result_text_bytes");
-    made.result_block_bytes = sizes(table, "result_block_bytes");
-    made
+    config.result_text_bytes = sizes(table, "result_text_bytes");
+    config.result_block_bytes = sizes(table, "result_block_bytes");
+    config
 }
 
 /// Values of `redact_results`: secrets, and kinds of personal data, each of which is a pack of
 /// rules.
 const REDACTED: [&str; 6] = ["secrets", "emails", "phones", "cards", "ibans", "ssns"];
 
-fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
-    for what in policy.strings("redact_results") {
-        match what.value.as_str() {
-            "secrets" => made.redact_secrets = true,
+fn redact_results(policy: &Table<'_>, config: &mut PolicyConfig) {
+    for entry in policy.strings("redact_results") {
+        match entry.value.as_str() {
+            "secrets" => config.redact_secrets = true,
             name if REDACTED.contains(&name) => {
-                made.packs.entry(format!("redact-{name}")).or_insert(true);
+                config.packs.entry(format!("redact-{name}")).or_insert(true);
             }
             name => policy.fault_at(
-                &what.place,
+                &entry.place,
                 format!("`redact_results` contains `{name}`"),
                 Some(&suggest(name, &REDACTED)),
             ),
@@ -124,10 +126,10 @@ fn redact_results(policy: &Table<'_>, made: &mut PolicyConfig) {
 /// Reads the reasons for which uninspected content causes its message to be blocked.
 fn block_uninspected(policy: &Table<'_>) -> Vec<SkipReason> {
     let reason = |written: Located<String>| {
-        let known = SkipReason::WORDS
+        let found = SkipReason::WORDS
             .iter()
             .find(|(word, _)| *word == written.value);
-        if known.is_none() {
+        if found.is_none() {
             let hint = suggest(&written.value, &SkipReason::WORDS.map(|(word, _)| word));
             policy.fault_at(
                 &written.place,
@@ -135,7 +137,7 @@ fn block_uninspected(policy: &Table<'_>) -> Vec<SkipReason> {
                 Some(&hint),
             );
         }
-        known.map(|(_, reason)| *reason)
+        found.map(|(_, reason)| *reason)
     };
     policy
         .strings("block_uninspected")
@@ -152,18 +154,18 @@ fn sizes(policy: &Table<'_>, key: &str) -> BTreeMap<String, usize> {
         let bytes = table.integer(&tool.value, 256..=1 << 30)?;
         Some((tool.value, usize::try_from(bytes).unwrap_or(usize::MAX)))
     };
-    let made = table.keys().into_iter().filter_map(size).collect();
+    let sizes = table.keys().into_iter().filter_map(size).collect();
     table.finish();
-    made
+    sizes
 }
 
-fn change_of(table: &Table<'_>) -> Override {
-    let made = Override {
+fn read_override(table: &Table<'_>) -> Override {
+    let change = Override {
         action: table.choice("action", &Action::WORDS),
         enabled: table.boolean("enabled"),
     };
-    if made.action.is_none()
-        && made.enabled.is_none()
+    if change.action.is_none()
+        && change.enabled.is_none()
         && !table.has("action")
         && !table.has("enabled")
     {
@@ -173,17 +175,17 @@ fn change_of(table: &Table<'_>) -> Override {
         );
     }
     table.finish();
-    made
+    change
 }
 
 fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
     let written = table.strings(key);
     for entry in &written {
-        let fits = entry
+        let is_valid = entry
             .value
             .split_once('.')
             .is_some_and(|(tool, argument)| !tool.is_empty() && !argument.is_empty());
-        if !fits {
+        if !is_valid {
             let hint = "a tool and its argument joined by a dot, as in `run_query.sql`";
             table.fault_at(
                 &entry.place,
@@ -201,16 +203,16 @@ pub(super) fn check(
     policies: &BTreeMap<String, PolicyConfig>,
     upstreams: &[(Located<String>, ParsedUpstream)],
 ) {
-    let known: Vec<&str> = policies.keys().map(String::as_str).collect();
-    for (_, read) in upstreams {
-        if let Some(policy) = &read.policy
+    let policy_names: Vec<&str> = policies.keys().map(String::as_str).collect();
+    for (_, parsed) in upstreams {
+        if let Some(policy) = &parsed.policy
             && !policies.contains_key(&policy.value)
         {
             let message = format!("there is no `[policy.{}]`", policy.value);
             root.fault_at(
                 &policy.place,
                 message,
-                Some(&suggest(&policy.value, &known)),
+                Some(&suggest(&policy.value, &policy_names)),
             );
         }
     }

@@ -29,7 +29,7 @@ const AT: &str =
 pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
     let tables = policy.tables("suppress");
     if tables.len() > MOST {
-        policy.fault_of(
+        policy.fault_at_key(
             "suppress",
             format!("more than {MOST} suppressions"),
             Some("change the rule, or disable it"),
@@ -44,13 +44,13 @@ pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
 
 fn suppression(table: &Table<'_>) -> Option<Suppression> {
     let rules = rules(table);
-    let name = |key: &str| named(table, key);
+    let name = |key: &str| read_text(table, key);
     let upstream = name("upstream");
     let tool = name("tool");
     let argument = name("argument");
-    let checked = |key: &str, hint: &str, fits: fn(&str) -> bool| {
+    let read_checked = |key: &str, hint: &str, is_valid: fn(&str) -> bool| {
         let names = names(table, key);
-        for name in names.iter().filter(|name| !fits(&name.value)) {
+        for name in names.iter().filter(|name| !is_valid(&name.value)) {
             table.fault_at(
                 &name.place,
                 format!("`{}` is not a valid `{key}`", name.value.escape_debug()),
@@ -59,8 +59,8 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
         }
         names
     };
-    let at = checked("at", AT, |at| at.starts_with('/'));
-    let sha256 = checked("sha256", SHA256, |hex| {
+    let at = read_checked("at", AT, |at| at.starts_with('/'));
+    let sha256 = read_checked("sha256", SHA256, |hex| {
         hex.len() == 32
             && hex
                 .bytes()
@@ -76,13 +76,13 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     if !table.has("reason") {
         table.missing("reason", REASON);
     }
-    let reason = named(table, "reason");
+    let reason = read_text(table, "reason");
     if !table.has("until") {
         table.missing("until", UNTIL);
     }
     let until = table.day("until");
     if let Some(until) = &until
-        && until.value.ends > SystemTime::now() + Duration::from_secs((MOST_DAYS + 1) * 86_400)
+        && until.value.end > SystemTime::now() + Duration::from_secs((MOST_DAYS + 1) * 86_400)
     {
         table.fault_at(
             &until.place,
@@ -122,14 +122,14 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
                 .inspect(|rule| check_text(table, "rule", rule))
                 .collect();
         }
-        (true, true) => table.fault_of(
+        (true, true) => table.fault_at_key(
             "rules",
             "`rule` and `rules` are both set",
             Some("remove one of them"),
         ),
         (false, true) => {}
     }
-    table.know("rule");
+    table.mark_known("rule");
     names(table, "rules")
 }
 
@@ -137,7 +137,7 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
 fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
     let names = table.one_or_more(key);
     if names.is_empty() && table.is_list(key) {
-        table.fault_of(
+        table.fault_at_key(
             key,
             format!("`{key}` is empty"),
             Some("remove it, or add at least one"),
@@ -147,7 +147,7 @@ fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
     names
 }
 
-fn named(table: &Table<'_>, key: &str) -> Option<Located<String>> {
+fn read_text(table: &Table<'_>, key: &str) -> Option<Located<String>> {
     let name = table.string(key)?;
     check_text(table, key, &name);
     Some(name)
@@ -178,20 +178,21 @@ pub(super) fn check(
     upstreams: &[(Located<String>, ParsedUpstream)],
 ) {
     for (name, policy) in policies {
-        for one in &policy.suppress {
-            let Some(upstream) = one.upstream.as_deref() else {
+        for suppression in &policy.suppress {
+            let Some(upstream) = suppression.upstream.as_deref() else {
                 continue;
             };
-            let Some((_, read)) = upstreams.iter().find(|(name, _)| name.value == upstream) else {
+            let Some((_, parsed)) = upstreams.iter().find(|(name, _)| name.value == upstream)
+            else {
                 continue;
             };
-            let judged = &read.config.policy;
+            let judged = &parsed.config.policy;
             if judged == name {
                 continue;
             }
             let message = format!("`{upstream}` uses `policy.{judged}`, not `policy.{name}`");
             let hint = format!("write it under `[[policy.{judged}.suppress]]`");
-            let (file, line, column) = one.place.clone();
+            let (file, line, column) = suppression.place.clone();
             root.add(Fault {
                 file: file.into(),
                 line,

@@ -271,7 +271,7 @@ fn ports_must_differ_where_addresses_meet() {
 fn pins_are_kept_in_the_state_folder_unless_the_config_says_otherwise() {
     let file = |text: &str| {
         let pins = load_text(&format!("{UPSTREAM}{text}")).unwrap().pins;
-        pins.of_config(Some("/state".into()), Path::new("/etc/gate/lychgate.toml"))
+        pins.with_default_file(Some("/state".into()), Path::new("/etc/gate/lychgate.toml"))
             .file
     };
     assert!(file("").unwrap().starts_with("/state"));
@@ -559,7 +559,7 @@ fn a_suppression_names_one_rule_or_several() {
         let text = format!(
             "{UPSTREAM}[[policy.default.suppress]]\n{keys}\nreason = \"r\"\nuntil = 2026-01-31\n"
         );
-        load_text(&text).map(|config| config.policies["default"].suppress[0].named())
+        load_text(&text).map(|config| config.policies["default"].suppress[0].describe())
     };
     assert_eq!(
         load("rule = \"a\"\nsha256 = \"0123456789abcdef0123456789abcdef\"").unwrap(),

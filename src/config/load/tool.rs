@@ -20,12 +20,12 @@ pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
     let Some(all) = policy.table("tool") else {
         return Vec::new();
     };
-    let mut made: Vec<(String, ToolConfig)> = all
+    let mut settings: Vec<(String, ToolConfig)> = all
         .keys()
         .into_iter()
         .filter_map(|name| Some((name.value.clone(), tool(&all.table(&name.value)?))))
         .collect();
-    made.sort_by_key(|(name, _)| {
+    settings.sort_by_key(|(name, _)| {
         (
             name.contains('*'),
             std::cmp::Reverse(name.len()),
@@ -33,7 +33,7 @@ pub(super) fn tools(policy: &Table<'_>) -> Vec<(String, ToolConfig)> {
         )
     });
     all.finish();
-    made
+    settings
 }
 
 /// Reads whether the input schemas of tools are enforced.
@@ -42,16 +42,16 @@ pub(super) fn schema(policy: &Table<'_>) -> SchemaConfig {
     let Some(table) = policy.table("schema") else {
         return base;
     };
-    let made = SchemaConfig {
+    let config = SchemaConfig {
         enforce: table.boolean("enforce").unwrap_or(base.enforce),
         unlisted: table.choice("unlisted", &UNLISTED).unwrap_or(base.unlisted),
     };
     table.finish();
-    made
+    config
 }
 
 fn tool(table: &Table<'_>) -> ToolConfig {
-    let mut made = ToolConfig {
+    let mut config = ToolConfig {
         hidden: table.boolean("hidden"),
         description: table.string("description").map(|text| text.value),
         ask: table.choice("ask", &AskTool::WORDS),
@@ -63,53 +63,55 @@ fn tool(table: &Table<'_>) -> ToolConfig {
         sql_read_only: table.boolean("sql_read_only"),
         render_pages: table.choice("render_pages", &RenderPages::WORDS),
         instruction_files: table.choice("instruction_files", &InstructionFiles::WORDS),
-        limits: calls::of_tool(table),
+        limits: calls::tool_limits(table),
     };
     if let Some(all) = table.table("arguments") {
         for name in all.keys() {
-            if let Some(one) = all.table(&name.value) {
-                made.arguments.insert(name.value, argument(&one));
+            if let Some(argument_table) = all.table(&name.value) {
+                config
+                    .arguments
+                    .insert(name.value, argument(&argument_table));
             }
         }
         all.finish();
     }
     table.finish();
-    made
+    config
 }
 
 fn argument(table: &Table<'_>) -> ArgumentConfig {
-    let made = ArgumentConfig {
+    let config = ArgumentConfig {
         read_as: table.choice("read_as", &ReadsAs::WORDS),
         description: table.string("description").map(|text| text.value),
         required: table.boolean("required").unwrap_or(false),
         format: table.choice("format", &PathFormat::WORDS),
         keywords: keywords(table),
     };
-    if made.format.is_some() && made.keywords.contains_key("pattern") {
-        table.fault_of(
+    if config.format.is_some() && config.keywords.contains_key("pattern") {
+        table.fault_at_key(
             "format",
             "`format` and `pattern` are both set",
             Some("remove one of them"),
         );
     }
     table.finish();
-    made
+    config
 }
 
 fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
-    let mut made = BTreeMap::new();
+    let mut keywords = BTreeMap::new();
     for key in ["minimum", "maximum"] {
-        made.extend(table.number(key).map(|number| (key, number.value)));
+        keywords.extend(table.number(key).map(|number| (key, number.value)));
     }
     for key in ["minLength", "maxLength", "maxItems"] {
-        made.extend(
+        keywords.extend(
             table
                 .integer(key, 0..=1 << 30)
                 .map(|number| (key, number.to_string())),
         );
     }
     for key in ["const", "default"] {
-        made.extend(table.json(key).map(|value| (key, value.value)));
+        keywords.extend(table.json(key).map(|value| (key, value.value)));
     }
     if let Some(list) = table.json("enum") {
         if !list.value.starts_with('[') || list.value == "[]" {
@@ -119,7 +121,7 @@ fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
                 None,
             );
         }
-        made.insert("enum", list.value);
+        keywords.insert("enum", list.value);
     }
     if let Some(pattern) = table.string("pattern") {
         if let Err(error) = regex::Regex::new(&pattern.value) {
@@ -130,11 +132,11 @@ fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
                 Some(hint),
             );
         }
-        made.extend(
+        keywords.extend(
             table
                 .json("pattern")
                 .map(|pattern| ("pattern", pattern.value)),
         );
     }
-    made
+    keywords
 }

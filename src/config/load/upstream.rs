@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Uri};
 
 use crate::config::{
-    HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, names_a_secret,
+    HttpTransport, Secret, StdioTransport, Transport, UpstreamConfig, is_secret_name,
 };
 use crate::document::{Located, Table};
 
@@ -45,14 +45,14 @@ pub(super) struct ParsedUpstream {
 
 /// Reads an upstream.
 pub(super) fn upstream(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
-    let (mut read, missing) = reader.without_missing(|| read(table, reader));
-    read.config.faults = missing;
-    read
+    let (mut parsed, missing) = reader.collect_missing(|| read_upstream(table, reader));
+    parsed.config.faults = missing;
+    parsed
 }
 
-fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
-    let ways = ["http", "sse", "stdio"];
-    if ways.iter().filter(|way| table.has(way)).count() != 1 {
+fn read_upstream(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
+    let kinds = ["http", "sse", "stdio"];
+    if kinds.iter().filter(|way| table.has(way)).count() != 1 {
         let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
         table.fault(
             "an upstream needs exactly one of `http`, `sse` and `stdio`",
@@ -60,11 +60,11 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
         );
     }
     let mut transport = None;
-    for way in ways {
-        let Some(inner) = table.table(way) else {
+    for kind in kinds {
+        let Some(inner) = table.table(kind) else {
             continue;
         };
-        transport = match way {
+        transport = match kind {
             "http" => server(&inner, reader).map(Transport::Http),
             "sse" => server(&inner, reader).map(Transport::Sse),
             _ => stdio(&inner, reader).map(Transport::Stdio),
@@ -72,7 +72,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
         inner.finish();
     }
     // A placeholder for the transport: a fault is recorded, so the config is not used.
-    let nothing = || {
+    let placeholder = || {
         Transport::Stdio(StdioTransport {
             command: vec![],
             env: vec![],
@@ -80,7 +80,7 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
             directory: None,
         })
     };
-    let mut config = UpstreamConfig::new(transport.unwrap_or_else(nothing));
+    let mut config = UpstreamConfig::new(transport.unwrap_or_else(placeholder));
     let policy = table.string("policy");
     if let Some(policy) = &policy {
         config.policy.clone_from(&policy.value);
@@ -102,13 +102,13 @@ fn read(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
 fn server(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
     let login = login(table, reader);
     let transport = http(table, reader)?;
-    let has_own = transport.bearer.is_some()
+    let has_credential = transport.bearer.is_some()
         || transport
             .headers
             .iter()
             .any(|(name, _)| name == "authorization");
     Some(HttpTransport {
-        login: login.filter(|_| !has_own),
+        login: login.filter(|_| !has_credential),
         ..transport
     })
 }
@@ -119,16 +119,16 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
         "url",
         "the server's URL, such as `https://mcp.example.org/mcp`",
     );
-    let https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
+    let is_https = url.as_ref().is_some_and(|url| check_url(table, url, "url"));
     let bearer = reader.secret(table, "bearer");
     // A gate that runs without this upstream records a token that it cannot send when it builds the
     // upstream.
-    if !reader.spares_others()
+    if !reader.isolates_upstreams()
         && bearer
             .as_ref()
             .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
     {
-        table.fault_of(
+        table.fault_at_key(
             "bearer",
             "the token is not valid in a header",
             Some("a bearer token is printable ASCII"),
@@ -155,10 +155,10 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
         pair.finish();
         Some((cert?, key?))
     });
-    if url.is_some() && !https {
+    if url.is_some() && !is_https {
         for key in ["ca", "client_cert"] {
             if table.has(key) {
-                table.fault_of(
+                table.fault_at_key(
                     key,
                     format!("`{key}` has no effect on an `http://` URL"),
                     Some("write `https://`"),
@@ -238,7 +238,7 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
         let Some(value) = plain_or_secret(&all, reader, &written) else {
             continue;
         };
-        if !reader.spares_others() && HeaderValue::try_from(value.as_str()).is_err() {
+        if !reader.isolates_upstreams() && HeaderValue::try_from(value.as_str()).is_err() {
             all.fault_at(
                 &written.place,
                 format!("the value of `{name}` is not valid in a header"),
@@ -264,7 +264,7 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
             .first()
             .is_none_or(|program| program.value.is_empty())
     {
-        table.fault_of("command", "`command` is empty", None);
+        table.fault_at_key("command", "`command` is empty", None);
     }
     let mut command = Vec::new();
     for (index, part) in written.into_iter().enumerate() {
@@ -334,7 +334,7 @@ fn plain_or_secret(
     reader: &Reader<'_>,
     name: &Located<String>,
 ) -> Option<String> {
-    if table.is_table(&name.value) || names_a_secret(&name.value) {
+    if table.is_table(&name.value) || is_secret_name(&name.value) {
         return reader.secret(table, &name.value);
     }
     let value = table.string(&name.value)?;

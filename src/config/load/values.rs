@@ -18,51 +18,51 @@ pub(super) struct Reader<'w> {
     config: PathBuf,
     folder: PathBuf,
     home: Option<PathBuf>,
-    world: &'w dyn Environment,
+    environment: &'w dyn Environment,
     /// Files that values were read from.
-    read: RefCell<Vec<PathBuf>>,
+    read_files: RefCell<Vec<PathBuf>>,
     /// Whether values that are missing for one upstream are faults of that upstream only.
-    spares_others: bool,
+    isolates_upstreams: bool,
     /// What is missing for the upstream that is currently read.
     missing: RefCell<Option<Vec<Fault>>>,
 }
 
 impl<'w> Reader<'w> {
     /// Returns a reader for the config file at `path`.
-    pub(super) fn new(path: &Path, world: &'w dyn Environment) -> Self {
+    pub(super) fn new(path: &Path, environment: &'w dyn Environment) -> Self {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        let home = world.variable("HOME").map(PathBuf::from);
+        let home = environment.variable("HOME").map(PathBuf::from);
         Self {
             config: path.to_owned(),
             folder,
             home,
-            world,
-            read: RefCell::default(),
-            spares_others: false,
+            environment,
+            read_files: RefCell::default(),
+            isolates_upstreams: false,
             missing: RefCell::default(),
         }
     }
 
     /// Returns the same reader for a gate that runs without those upstreams for which something is
     /// missing.
-    pub(super) fn sparing_others(self) -> Self {
+    pub(super) fn isolating_upstreams(self) -> Self {
         Self {
-            spares_others: true,
+            isolates_upstreams: true,
             ..self
         }
     }
 
     /// Reports whether missing values are faults of their upstream only.
-    pub(super) fn spares_others(&self) -> bool {
-        self.spares_others
+    pub(super) fn isolates_upstreams(&self) -> bool {
+        self.isolates_upstreams
     }
 
     /// Reads an upstream, or another optional part of the config, and returns it with the faults
     /// about missing values.
-    pub(super) fn without_missing<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Fault>) {
-        *self.missing.borrow_mut() = self.spares_others.then(Vec::new);
-        let made = read();
-        (made, self.missing.borrow_mut().take().unwrap_or_default())
+    pub(super) fn collect_missing<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Fault>) {
+        *self.missing.borrow_mut() = self.isolates_upstreams.then(Vec::new);
+        let value = read();
+        (value, self.missing.borrow_mut().take().unwrap_or_default())
     }
 
     /// Records that something that the file references is missing.
@@ -77,7 +77,7 @@ impl<'w> Reader<'w> {
     pub(super) fn unreadable(&self, root: &Table<'_>, section: &str, message: String) {
         match self.missing.borrow_mut().as_mut() {
             Some(missing) => missing.push(root.place().fault(message, None)),
-            None => root.fault_of(section, message, None),
+            None => root.fault_at_key(section, message, None),
         }
     }
 
@@ -96,23 +96,23 @@ impl<'w> Reader<'w> {
 
     /// Returns an environment variable, if it is set.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
-        self.world.variable(name)
+        self.environment.variable(name)
     }
 
     /// Returns the text of the config file.
     pub(super) fn config(&self, path: &Path, most: u64) -> io::Result<String> {
-        self.world.read(path, most)
+        self.environment.read(path, most)
     }
 
     /// Returns the text of a file of at most `most` bytes.
     pub(super) fn read(&self, path: &Path, most: u64) -> io::Result<String> {
-        self.read.borrow_mut().push(path.to_path_buf());
-        self.world.read(path, most)
+        self.read_files.borrow_mut().push(path.to_path_buf());
+        self.environment.read(path, most)
     }
 
     /// Records a file that is read elsewhere: a change to it counts as a change of the config.
     pub(super) fn watch(&self, path: &Path) {
-        self.read.borrow_mut().push(path.to_path_buf());
+        self.read_files.borrow_mut().push(path.to_path_buf());
     }
 
     pub(super) fn config_file(&self) -> PathBuf {
@@ -121,12 +121,12 @@ impl<'w> Reader<'w> {
 
     /// Returns every file that a value was read from.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        self.read.borrow().clone()
+        self.read_files.borrow().clone()
     }
 
     /// Returns what a program prints within this time.
-    pub(super) fn run(&self, command: &[String], within: Duration) -> io::Result<String> {
-        self.world.run(command, within)
+    pub(super) fn run(&self, command: &[String], timeout: Duration) -> io::Result<String> {
+        self.environment.run(command, timeout)
     }
 
     /// Reads a path, if set; whether it exists is not checked.
@@ -142,7 +142,7 @@ impl<'w> Reader<'w> {
     pub(super) fn file(&self, table: &Table<'_>, key: &str) -> Option<PathBuf> {
         let written = table.string(key)?;
         let path = self.path(&written.value);
-        if !self.world.is_file(&path) {
+        if !self.environment.is_file(&path) {
             let message = format!("`{key}`: there is no file `{}`", path.display());
             self.missing(
                 table,
@@ -162,7 +162,7 @@ impl<'w> Reader<'w> {
         written: &Located<String>,
     ) -> PathBuf {
         let path = self.path(&written.value);
-        if !self.world.is_folder(&path) {
+        if !self.environment.is_folder(&path) {
             let message = format!("`{key}`: there is no folder `{}`", path.display());
             self.missing(
                 table,
@@ -181,8 +181,8 @@ impl<'w> Reader<'w> {
             return None;
         }
         if !table.is_table(key) {
-            table.know(key);
-            table.fault_of(
+            table.mark_known(key);
+            table.fault_at_key(
                 key,
                 format!("`{key}` is a secret and must not be in the config file"),
                 Some(&secret_hint(key)),
@@ -194,8 +194,8 @@ impl<'w> Reader<'w> {
         let file = place.string("file");
         place.finish();
         match (env, file) {
-            (Some(name), None) => match self.world.variable(&name.value) {
-                Some(value) => self.checked(&place, &name, value),
+            (Some(name), None) => match self.environment.variable(&name.value) {
+                Some(value) => self.check_secret(&place, &name, value),
                 None => {
                     let message = format!("the environment variable `{}` is not set", name.value);
                     let hint = "set it before lychgate starts, or use `{ file = \"PATH\" }`";
@@ -206,7 +206,7 @@ impl<'w> Reader<'w> {
             (None, Some(name)) => {
                 let path = self.path(&name.value);
                 match self.read(&path, SECRET_BYTES) {
-                    Ok(value) => self.checked(
+                    Ok(value) => self.check_secret(
                         &place,
                         &name,
                         value.trim_end_matches(['\r', '\n']).to_owned(),
@@ -234,7 +234,12 @@ impl<'w> Reader<'w> {
     }
 
     /// Checks that a secret is usable.
-    fn checked(&self, table: &Table<'_>, name: &Located<String>, value: String) -> Option<String> {
+    fn check_secret(
+        &self,
+        table: &Table<'_>,
+        name: &Located<String>,
+        value: String,
+    ) -> Option<String> {
         if value.is_empty() {
             self.missing(
                 table,

@@ -8,17 +8,17 @@ use super::value::{Taint, UNKNOWN, Value};
 const MAX_ITEMS: usize = 256;
 
 impl Reader<'_> {
-    pub(super) fn set(
+    pub(super) fn read_assignment(
         &mut self,
         word: &Word,
         name: String,
         appends: bool,
-        around: &mut CommandContext,
+        context: &mut CommandContext,
     ) {
-        let field = self.single(word);
-        let (left, text) = field.text.split_once('=').unwrap_or((&field.text, ""));
-        around.environment.push((name.clone(), text.to_owned()));
-        if let Some((_, index)) = left.trim_end_matches('+').split_once('[') {
+        let field = self.expand_single(word);
+        let (target, text) = field.text.split_once('=').unwrap_or((&field.text, ""));
+        context.environment.push((name.clone(), text.to_owned()));
+        if let Some((_, index)) = target.trim_end_matches('+').split_once('[') {
             let index = index.trim_end_matches(']').to_owned();
             let value = Value {
                 known: !text.contains(UNKNOWN),
@@ -60,7 +60,7 @@ impl Reader<'_> {
                 sum.known &= value.known;
                 sum.taint |= value.taint;
             } else {
-                sum.then(value);
+                sum.append(value);
             }
             value = sum;
         }
@@ -74,7 +74,7 @@ impl Reader<'_> {
                 .variables
                 .get(name)
                 .cloned()
-                .unwrap_or_else(Value::nothing);
+                .unwrap_or_else(Value::empty);
             if at <= list.items.len() && at < MAX_ITEMS {
                 let item = value.items.concat();
                 match list.items.get_mut(at) {

@@ -55,7 +55,7 @@ const PIECES: [&str; 44] = [
 ];
 
 /// Returns texts that are slow for reasons other than repetition.
-fn made() -> Vec<String> {
+fn slow_texts() -> Vec<String> {
     let nested = (0..12).fold("id".to_owned(), |text, _| {
         format!("echo {} | sh", text.replace(' ', "_"))
     });
@@ -98,25 +98,25 @@ fn inputs_made_to_exhaust_end_in_time() {
     for text in PIECES
         .iter()
         .map(|piece| piece.repeat(40_000 / piece.len()))
-        .chain(made())
+        .chain(slow_texts())
     {
         let start = Instant::now();
-        let read = Reader::read(&text, ScriptContext::default());
-        let what: String = text.chars().take(24).collect();
+        let reader = Reader::read(&text, ScriptContext::default());
+        let beginning: String = text.chars().take(24).collect();
         // Generous, because the build is unoptimized and the machine may be busy: the next bound is
         // the one that matters.
         assert!(
             start.elapsed() < Duration::from_secs(5),
-            "{what:?} took {:?}",
+            "{beginning:?} took {:?}",
             start.elapsed()
         );
         // The limit, plus the tokens of one text.
         assert!(
-            read.steps() < 24_000 + 45_000,
-            "{what:?} took {} steps",
-            read.steps()
+            reader.steps() < 24_000 + 45_000,
+            "{beginning:?} took {} steps",
+            reader.steps()
         );
-        assert!(read.facts.len() < 20_000, "{what:?}");
+        assert!(reader.facts.len() < 20_000, "{beginning:?}");
     }
 }
 
@@ -124,8 +124,8 @@ fn inputs_made_to_exhaust_end_in_time() {
 fn twice_as_much_takes_twice_as_long() {
     for piece in PIECES {
         let steps = |times: usize| {
-            let read = Reader::read(&piece.repeat(times), ScriptContext::default());
-            (!is_unread(&read)).then(|| read.steps())
+            let reader = Reader::read(&piece.repeat(times), ScriptContext::default());
+            (!is_unread(&reader)).then(|| reader.steps())
         };
         for times in [20, 100, 400] {
             if let Some((once, twice)) = steps(times).zip(steps(times * 2)) {
@@ -166,12 +166,12 @@ fn scripts_that_people_write_are_read_to_their_end() {
         "Some words of a long document that is written to a file.\n".repeat(1_000)
     );
     for text in [line.repeat(150), log, document] {
-        let read = Reader::read(&text, ScriptContext::default());
+        let reader = Reader::read(&text, ScriptContext::default());
         assert!(
-            !is_unread(&read),
+            !is_unread(&reader),
             "{} bytes, {} steps",
             text.len(),
-            read.steps()
+            reader.steps()
         );
     }
 }

@@ -23,9 +23,9 @@ enum Atom<'w> {
 
 /// Expands the braces of a word, outermost first.
 pub(super) fn expand(word: &Word) -> Braces {
-    let unquoted = |wanted: &str| {
+    let unquoted = |mark: &str| {
         word.iter()
-            .any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(wanted)))
+            .any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(mark)))
     };
     let opens = |p: &Piece| matches!(p, Piece::Text { text, quoted: false } if text.as_bytes().contains(&b'{'));
     if !word.iter().any(opens) || !(unquoted(",") || unquoted("..")) {
@@ -40,16 +40,16 @@ pub(super) fn expand(word: &Word) -> Braces {
             piece => atoms.push(Atom::Piece(piece)),
         }
     }
-    let mut spent = 0;
+    let mut cost = 0;
     let mut todo = vec![atoms];
-    let mut done = Vec::new();
+    let mut words = Vec::new();
     while let Some(atoms) = todo.pop() {
-        spent += atoms.len() + 1;
-        if spent > MAX_ATOMS {
+        cost += atoms.len() + 1;
+        if cost > MAX_ATOMS {
             return Braces::TooMany;
         }
         let Some(group) = first_group(&atoms) else {
-            done.push(to_word(&atoms));
+            words.push(to_word(&atoms));
             continue;
         };
         let before = atoms.get(..group.open).unwrap_or_default();
@@ -60,14 +60,14 @@ pub(super) fn expand(word: &Word) -> Braces {
             next.extend_from_slice(before);
             next.extend(choice);
             next.extend_from_slice(after);
-            spent += next.len();
+            cost += next.len();
             todo.push(next);
-            if spent > MAX_ATOMS {
+            if cost > MAX_ATOMS {
                 return Braces::TooMany;
             }
         }
     }
-    Braces::Words(done)
+    Braces::Words(words)
 }
 
 struct Group<'w> {
@@ -92,7 +92,7 @@ fn first_group<'w>(atoms: &[Atom<'w>]) -> Option<Group<'w>> {
                     continue;
                 };
                 let valid = !commas.is_empty()
-                    || sequence(atoms.get(start + 1..at).unwrap_or_default()).is_some();
+                    || expand_sequence(atoms.get(start + 1..at).unwrap_or_default()).is_some();
                 if valid && best.as_ref().is_none_or(|(first, ..)| start < *first) {
                     best = Some((start, at, commas));
                 }
@@ -106,7 +106,7 @@ fn first_group<'w>(atoms: &[Atom<'w>]) -> Option<Group<'w>> {
     let (start, close, commas) = best?;
     let inside = |from: usize, to: usize| atoms.get(from..to).unwrap_or_default().to_vec();
     let choices = if commas.is_empty() {
-        sequence(atoms.get(start + 1..close).unwrap_or_default())?
+        expand_sequence(atoms.get(start + 1..close).unwrap_or_default())?
     } else {
         let mut from = start + 1;
         let mut choices = Vec::with_capacity(commas.len() + 1);
@@ -124,7 +124,7 @@ fn first_group<'w>(atoms: &[Atom<'w>]) -> Option<Group<'w>> {
     })
 }
 
-fn sequence<'w>(atoms: &[Atom<'_>]) -> Option<Vec<Vec<Atom<'w>>>> {
+fn expand_sequence<'w>(atoms: &[Atom<'_>]) -> Option<Vec<Vec<Atom<'w>>>> {
     if atoms.len() > 24 {
         return None;
     }
@@ -139,14 +139,14 @@ fn sequence<'w>(atoms: &[Atom<'_>]) -> Option<Vec<Vec<Atom<'w>>>> {
         })
         .collect();
     let (from, to) = text.split_once("..")?;
-    let one = |text: &str| -> Option<u32> {
+    let letter = |text: &str| -> Option<u32> {
         let mut chars = text.chars();
         chars
             .next()
             .filter(|c| chars.next().is_none() && c.is_ascii_alphabetic())
             .map(u32::from)
     };
-    let letters = one(from).zip(one(to));
+    let letters = letter(from).zip(letter(to));
     let (from, to) = letters.or_else(|| from.parse::<u32>().ok().zip(to.parse::<u32>().ok()))?;
     if from.abs_diff(to) >= MAX_SEQUENCE {
         return None;
@@ -156,7 +156,7 @@ fn sequence<'w>(atoms: &[Atom<'_>]) -> Option<Vec<Vec<Atom<'w>>>> {
     } else {
         (to..=from).rev().collect()
     };
-    let say = |n: u32| {
+    let to_text = |n: u32| {
         if letters.is_some() {
             char::from_u32(n).map(String::from).unwrap_or_default()
         } else {
@@ -166,7 +166,7 @@ fn sequence<'w>(atoms: &[Atom<'_>]) -> Option<Vec<Vec<Atom<'w>>>> {
     Some(
         numbers
             .into_iter()
-            .map(|n| say(n).chars().map(|c| Atom::Char(c, false)).collect())
+            .map(|n| to_text(n).chars().map(|c| Atom::Char(c, false)).collect())
             .collect(),
     )
 }

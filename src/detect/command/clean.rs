@@ -36,11 +36,11 @@ fn spaced(text: &str) -> Option<String> {
     let mut changed = false;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let parts = invisible(c)
+        let separates = invisible(c)
             && chars.peek() == Some(&'-')
             && out.ends_with(|c: char| c.is_alphanumeric());
-        out.push(if parts { ' ' } else { c });
-        changed |= parts;
+        out.push(if separates { ' ' } else { c });
+        changed |= separates;
     }
     changed.then_some(out)
 }

@@ -9,23 +9,23 @@ use super::value::{Field, Taint, Value};
 use super::windows;
 
 /// Maximum number of variable substitutions.
-const MAX_PUT: usize = 4_096;
+const MAX_SUBSTITUTIONS: usize = 4_096;
 
 /// A cmd.exe session that reads a script.
 pub(super) struct Prompt<'r, 'w> {
     reader: &'r mut Reader<'w>,
     variables: HashMap<String, String>,
     /// The variable of a `for`, and its values.
-    each: Option<(String, Vec<String>)>,
+    loop_variable: Option<(String, Vec<String>)>,
     /// The output of earlier commands.
     echoed: String,
     labels: Vec<String>,
-    starts: bool,
+    has_start: bool,
     /// Whether there was a `for /l` without end.
     endless: bool,
     /// The flag of a `for` whose set follows.
-    awaits: Option<String>,
-    puts: usize,
+    pending_flag: Option<String>,
+    substitutions: usize,
 }
 
 impl<'r, 'w> Prompt<'r, 'w> {
@@ -33,13 +33,13 @@ impl<'r, 'w> Prompt<'r, 'w> {
         Self {
             reader,
             variables: HashMap::new(),
-            each: None,
+            loop_variable: None,
             echoed: String::new(),
             labels: Vec::new(),
-            starts: false,
+            has_start: false,
             endless: false,
-            awaits: None,
-            puts: 0,
+            pending_flag: None,
+            substitutions: 0,
         }
     }
 
@@ -56,7 +56,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
         let mut open = false;
         let mut quoted = false;
         let mut targets = 0usize;
-        let mut written: Vec<Field> = Vec::new();
+        let mut target_words: Vec<Field> = Vec::new();
         while let Some(c) = rest.pop() {
             if self.reader.is_spent() {
                 break;
@@ -75,17 +75,32 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     word.quoted = true;
                     open = true;
                 }
-                '%' | '!' if self.put(c, &mut rest) => {}
+                '%' | '!' if self.substitute_variable(c, &mut rest) => {}
                 '&' | '|' | '\n' | '(' | ')' if !quoted => {
-                    self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
-                    self.command(std::mem::take(&mut words), std::mem::take(&mut written));
+                    self.end_word(
+                        &mut word,
+                        &mut open,
+                        &mut words,
+                        &mut targets,
+                        &mut target_words,
+                    );
+                    self.run_command(
+                        std::mem::take(&mut words),
+                        std::mem::take(&mut target_words),
+                    );
                 }
                 '>' | '<' if !quoted => {
                     if word.text.len() == 1 && word.text.starts_with(|c: char| c.is_ascii_digit()) {
                         word = Field::default();
                         open = false;
                     }
-                    self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
+                    self.end_word(
+                        &mut word,
+                        &mut open,
+                        &mut words,
+                        &mut targets,
+                        &mut target_words,
+                    );
                     targets += usize::from(
                         c == '>' && rest.last() != Some(&'&') && rest.last() != Some(&'>'),
                     );
@@ -94,9 +109,13 @@ impl<'r, 'w> Prompt<'r, 'w> {
                         rest.pop();
                     }
                 }
-                c if c.is_whitespace() && !quoted => {
-                    self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written)
-                }
+                c if c.is_whitespace() && !quoted => self.end_word(
+                    &mut word,
+                    &mut open,
+                    &mut words,
+                    &mut targets,
+                    &mut target_words,
+                ),
                 c => {
                     word.text.push(c);
                     word.glob |= c == '*';
@@ -104,33 +123,39 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 }
             }
         }
-        self.word_ends(&mut word, &mut open, &mut words, &mut targets, &mut written);
-        self.command(words, written);
+        self.end_word(
+            &mut word,
+            &mut open,
+            &mut words,
+            &mut targets,
+            &mut target_words,
+        );
+        self.run_command(words, target_words);
         self.reader.come_up();
     }
 
-    fn word_ends(
+    fn end_word(
         &mut self,
         word: &mut Field,
         open: &mut bool,
         words: &mut Vec<Field>,
         targets: &mut usize,
-        written: &mut Vec<Field>,
+        target_words: &mut Vec<Field>,
     ) {
         if std::mem::take(open) {
-            let done = std::mem::take(word);
+            let field = std::mem::take(word);
             if *targets > 0 {
                 *targets -= 1;
-                written.push(done);
+                target_words.push(field);
             } else {
-                words.push(done);
+                words.push(field);
             }
         }
     }
 
     /// Replaces a variable by its value: `%name%`, `%name:~1,3%`, `%name:a=b%`, and the same with
     /// `!`.
-    fn put(&mut self, mark: char, rest: &mut Vec<char>) -> bool {
+    fn substitute_variable(&mut self, mark: char, rest: &mut Vec<char>) -> bool {
         let name: String = rest
             .iter()
             .rev()
@@ -147,19 +172,19 @@ impl<'r, 'w> Prompt<'r, 'w> {
             .split_once(':')
             .map_or((name.as_str(), None), |(base, change)| (base, Some(change)));
         let base = base.to_ascii_lowercase();
-        let known = self
+        let stored = self
             .variables
             .get(&base)
             .cloned()
-            .or_else(|| windows::variable(&base).map(String::from));
-        let Some(value) = known else { return false };
+            .or_else(|| windows::default_variable(&base).map(String::from));
+        let Some(value) = stored else { return false };
         let value = match change {
-            Some(change) => changed(&value, change),
+            Some(change) => apply_change(&value, change),
             None => value,
         };
-        self.puts += 1;
+        self.substitutions += 1;
         self.reader.spend_bytes(value.len());
-        if self.puts > MAX_PUT {
+        if self.substitutions > MAX_SUBSTITUTIONS {
             self.reader.give_up();
         }
         rest.truncate(rest.len() - name.chars().count() - 1);
@@ -167,13 +192,13 @@ impl<'r, 'w> Prompt<'r, 'w> {
         true
     }
 
-    fn command(&mut self, words: Vec<Field>, targets: Vec<Field>) {
+    fn run_command(&mut self, words: Vec<Field>, targets: Vec<Field>) {
         if !words.is_empty()
-            && let Some(flag) = self.awaits.take()
+            && let Some(flag) = self.pending_flag.take()
         {
-            return self.bind(&flag, words);
+            return self.bind_set(&flag, words);
         }
-        let mut words = self.spread(words);
+        let mut words = self.substitute_loop_variable(words);
         for _ in 0..16 {
             let Some(first) = words.first_mut() else {
                 return;
@@ -209,7 +234,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 }
                 "start" => {
                     words.remove(0);
-                    self.starts = true;
+                    self.has_start = true;
                     if self.endless {
                         self.reader.facts.push(Facts::new(Behaviour::ForkBomb));
                     }
@@ -220,15 +245,15 @@ impl<'r, 'w> Prompt<'r, 'w> {
                         words.remove(0);
                     }
                 }
-                "for" => return self.each(&words),
+                "for" => return self.read_for(&words),
                 "rem" => return,
-                "set" => return self.set(&words),
+                "set" => return self.set_variable(&words),
                 "goto" => {
                     let label = words
                         .get(1)
                         .map(|word| word.text.trim_start_matches(':').to_ascii_lowercase())
                         .unwrap_or_default();
-                    if self.starts && self.labels.contains(&label) {
+                    if self.has_start && self.labels.contains(&label) {
                         self.reader.facts.push(Facts::new(Behaviour::ForkBomb));
                     }
                     return;
@@ -288,9 +313,9 @@ impl<'r, 'w> Prompt<'r, 'w> {
             return;
         }
         if name == "echo" {
-            let said: Vec<&str> = split.iter().map(|word| word.text.as_str()).collect();
+            let texts: Vec<&str> = split.iter().map(|word| word.text.as_str()).collect();
             if self.echoed.len() < 65_536 {
-                self.echoed.push_str(&said.join(" "));
+                self.echoed.push_str(&texts.join(" "));
                 self.echoed.push('\n');
             }
             for target in &targets {
@@ -300,12 +325,12 @@ impl<'r, 'w> Prompt<'r, 'w> {
         }
         let echoed = self.echoed.clone();
         self.reader
-            .windows_program(&name, split, &targets, Taint::NONE, &echoed);
+            .run_windows_program(&name, split, &targets, Taint::NONE, &echoed);
     }
 
     /// Returns the words with the variable of a `for` replaced by its values.
-    fn spread(&self, words: Vec<Field>) -> Vec<Field> {
-        let Some((name, items)) = &self.each else {
+    fn substitute_loop_variable(&self, words: Vec<Field>) -> Vec<Field> {
+        let Some((name, items)) = &self.loop_variable else {
             return words;
         };
         let marks = [
@@ -328,7 +353,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
     }
 
     /// Handles `for %i in (…)`. Its set follows as the next command and is bound there.
-    fn each(&mut self, words: &[Field]) {
+    fn read_for(&mut self, words: &[Field]) {
         let name = words
             .iter()
             .find(|word| word.text.starts_with('%'))
@@ -341,12 +366,12 @@ impl<'r, 'w> Prompt<'r, 'w> {
             .get(2)
             .filter(|_| flag == "/r")
             .map(|word| format!("{}\\*", word.text.trim_end_matches('\\')));
-        self.awaits = Some(flag);
-        self.each = name.map(|name| (name, folder.into_iter().collect()));
+        self.pending_flag = Some(flag);
+        self.loop_variable = name.map(|name| (name, folder.into_iter().collect()));
     }
 
     /// Binds the set of a `for`.
-    fn bind(&mut self, flag: &str, mut words: Vec<Field>) {
+    fn bind_set(&mut self, flag: &str, mut words: Vec<Field>) {
         match flag {
             "/l" => {
                 let numbers: Vec<&str> =
@@ -357,20 +382,20 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 let command = words
                     .first()
                     .is_some_and(|word| word.text.starts_with(['\'', '`']));
-                if let Some((_, items)) = &mut self.each {
+                if let Some((_, items)) = &mut self.loop_variable {
                     *items = vec!["*".into()];
                 }
                 if command {
                     for word in &mut words {
                         word.text = word.text.trim_matches(['\'', '`']).to_owned();
                     }
-                    let each = self.each.take();
-                    self.command(words, Vec::new());
-                    self.each = each;
+                    let loop_variable = self.loop_variable.take();
+                    self.run_command(words, Vec::new());
+                    self.loop_variable = loop_variable;
                 }
             }
             _ => {
-                if let Some((_, items)) = &mut self.each
+                if let Some((_, items)) = &mut self.loop_variable
                     && items.is_empty()
                 {
                     *items = words.into_iter().map(|word| word.text).collect();
@@ -379,7 +404,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
         }
     }
 
-    fn set(&mut self, words: &[Field]) {
+    fn set_variable(&mut self, words: &[Field]) {
         let text = words
             .iter()
             .skip(1)
@@ -400,7 +425,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
 }
 
 /// Returns a part of a variable's value, or the value with a text replaced by another.
-fn changed(value: &str, change: &str) -> String {
+fn apply_change(value: &str, change: &str) -> String {
     if let Some(part) = change.strip_prefix('~') {
         let chars: Vec<char> = value.chars().collect();
         let mut numbers = part.split(',').map(|n| n.trim().parse::<i64>().ok());
@@ -423,8 +448,8 @@ fn changed(value: &str, change: &str) -> String {
             .collect();
     }
     match change.split_once('=') {
-        Some((wanted, by)) if !wanted.is_empty() && by.len() <= 64 && value.len() <= 8_192 => {
-            value.replace(wanted, by)
+        Some((pattern, by)) if !pattern.is_empty() && by.len() <= 64 && value.len() <= 8_192 => {
+            value.replace(pattern, by)
         }
         _ => value.to_owned(),
     }

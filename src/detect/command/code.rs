@@ -17,7 +17,7 @@ const MAX_FRAMES: usize = 128;
 
 impl Reader<'_> {
     /// Reads code of the language that `program` runs.
-    pub(super) fn code(&mut self, program: &str, text: &str, taint: Taint) {
+    pub(super) fn evaluate_code(&mut self, program: &str, text: &str, taint: Taint) {
         let language = Language::of_program(program);
         let deletes_in_walk = language == Language::Compiled && compiled::deletes_in_walk(text);
         let mut flow = Flow {
@@ -25,7 +25,7 @@ impl Reader<'_> {
             deletes_in_walk,
             ..Flow::default()
         };
-        self.more_code(language, text, &mut flow);
+        self.evaluate_in_flow(language, text, &mut flow);
         let executes = if flow.evaluates {
             flow.taint.without(Taint::SOCKET)
         } else {
@@ -48,20 +48,20 @@ impl Reader<'_> {
     }
 
     /// Reads code, or code within code, with the names that are already known.
-    pub(super) fn more_code(&mut self, language: Language, text: &str, flow: &mut Flow) {
+    pub(super) fn evaluate_in_flow(&mut self, language: Language, text: &str, flow: &mut Flow) {
         self.spend_bytes(text.len());
         if !self.spend_command() || !self.go_deeper() {
             return;
         }
         self.scripts.push(text.to_owned());
-        code_names::behaviour(self, text);
+        code_names::report_behaviour(self, text);
         match code_lex::lex(text, language) {
             Some(tokens) => {
-                self.pass(language, &tokens, flow);
+                self.run_pass(language, &tokens, flow);
                 // A second pass resolves names that are used before they are known: the arguments
                 // of a function, or a loop that follows the code that it repeats.
-                if std::mem::take(&mut flow.again) && !self.is_spent() {
-                    self.pass(language, &tokens, flow);
+                if std::mem::take(&mut flow.needs_second_pass) && !self.is_spent() {
+                    self.run_pass(language, &tokens, flow);
                 }
             }
             None => self.give_up(),
@@ -69,7 +69,7 @@ impl Reader<'_> {
         self.come_up();
     }
 
-    fn pass(&mut self, language: Language, tokens: &[Token], flow: &mut Flow) {
+    fn run_pass(&mut self, language: Language, tokens: &[Token], flow: &mut Flow) {
         let mut frames = vec![Frame::default()];
         let mut at = 0;
         while at < tokens.len() && !self.is_spent() {
@@ -81,7 +81,7 @@ impl Reader<'_> {
             self.close(language, &mut frames, flow);
         }
         if let Some(frame) = frames.last_mut() {
-            frame.end(flow);
+            frame.end_statement(flow);
         }
     }
 
@@ -109,41 +109,43 @@ impl Reader<'_> {
         let next = tokens.get(at + 1);
         match token {
             Token::Command(script) => {
-                let script = flow.filled(script);
+                let script = flow.fill_placeholders(script);
                 flow.shells |= script.contains("$_");
-                let out = self.inner_script(&script, &Value::nothing());
-                frame.operand(Term::unknown(out.taint));
+                let out = self.read_inner_script(&script, &Value::empty());
+                frame.push_operand(Term::unknown(out.taint));
             }
             Token::Text(text) => {
                 let piped = matches!(next, Some(Token::Sign('|')))
                     || matches!(tokens.get(at.wrapping_sub(1)), Some(Token::Sign('|')));
                 if language == Language::Awk && piped {
-                    self.inner_script(text, &Value::nothing());
+                    self.read_inner_script(text, &Value::empty());
                 }
-                frame.operand(Term::text(text.clone()));
+                frame.push_operand(Term::text(text.clone()));
             }
             Token::Filled(text) => {
-                let text = flow.filled(text);
+                let text = flow.fill_placeholders(text);
                 // $`rm -rf /`
                 if let Some(term) = frame
                     .value
                     .take_if(|term| term.name == "$" || term.name.ends_with(".$"))
                 {
-                    self.code_call(language, term, &[Term::text(text)], flow);
+                    self.evaluate_call(language, term, &[Term::text(text)], flow);
                 } else {
-                    frame.operand(Term::text(text));
+                    frame.push_operand(Term::text(text));
                 }
             }
-            Token::Number(text) => frame.operand(Term::text(text.clone())),
-            Token::Name(name) => return self.name(language, name, tokens, at, frames, flow),
-            Token::Line if depth == 1 || matches!(frame.kind, Kind::Block) => frame.end(flow),
+            Token::Number(text) => frame.push_operand(Term::text(text.clone())),
+            Token::Name(name) => return self.read_name(language, name, tokens, at, frames, flow),
+            Token::Line if depth == 1 || matches!(frame.kind, Kind::Block) => {
+                frame.end_statement(flow)
+            }
             Token::Line => {}
-            Token::Sign(sign) => self.sign(language, *sign, tokens, at, frames, flow),
+            Token::Sign(sign) => self.read_sign(language, *sign, tokens, at, frames, flow),
         }
         at + 1
     }
 
-    fn sign(
+    fn read_sign(
         &mut self,
         language: Language,
         sign: char,
@@ -163,23 +165,23 @@ impl Reader<'_> {
             || matches!(before, Some(Token::Sign('=' | '!' | '<' | '>')));
         match sign {
             '(' | '[' if behind_value => {
-                let of = frame.value.take().unwrap_or_default();
-                frame.sign = frame.held_sign.take();
-                let held = frame.held.take();
-                frame.value = held;
+                let subject = frame.value.take().unwrap_or_default();
+                frame.sign = frame.pending_sign.take();
+                let pending = frame.pending.take();
+                frame.value = pending;
                 self.open(
                     frames,
                     if sign == '(' {
-                        Kind::Call(of)
+                        Kind::Call(subject)
                     } else {
-                        Kind::Index(of)
+                        Kind::Index(subject)
                     },
                 );
             }
             '(' | '[' => self.open(frames, Kind::Group),
             '{' if behind_value && language == Language::Perl && frame.last_name == "ENV" => {
-                let of = frame.value.take().unwrap_or_default();
-                self.open(frames, Kind::Index(of));
+                let subject = frame.value.take().unwrap_or_default();
+                self.open(frames, Kind::Index(subject));
             }
             '{' => {
                 // The head of a loop ends here: `for _, d := range dirs {`.
@@ -187,17 +189,17 @@ impl Reader<'_> {
                     && !frame.targets.is_empty()
                     && frame.value.as_ref().is_some_and(Term::is_known)
                 {
-                    frame.end(flow);
+                    frame.end_statement(flow);
                 }
                 // `each { |f| … }`
                 if language == Language::Ruby && matches!(next, Some(Token::Sign('|'))) {
-                    let of = frame.value.clone().unwrap_or_default();
+                    let list = frame.value.clone().unwrap_or_default();
                     if let Some(Token::Name(name)) = tokens.get(at + 2) {
-                        flow.keep(
+                        flow.assign(
                             name,
                             Term {
                                 name: String::new(),
-                                ..of
+                                ..list
                             },
                         );
                     }
@@ -205,11 +207,11 @@ impl Reader<'_> {
                 self.open(frames, Kind::Block);
             }
             ')' | ']' | '}' => self.close(language, frames, flow),
-            ';' => frame.end(flow),
+            ';' => frame.end_statement(flow),
             ',' => {
-                frame.settle();
+                frame.apply_sign();
                 let value = frame.value.take();
-                frame.done.extend(value);
+                frame.items.extend(value);
             }
             '=' if compared => frame.value = None,
             // A key, or the parameters of an arrow function.
@@ -229,11 +231,11 @@ impl Reader<'_> {
                 frame.clear();
                 frame.sign = old.is_some().then_some('+');
                 frame.value = old;
-                frame.targets = std::mem::take(&mut frame.seen);
+                frame.targets = std::mem::take(&mut frame.names);
             }
             ':' if matches!(frame.kind, Kind::Index(_)) => {
                 let value = frame.value.take().unwrap_or_else(|| Term::text(":"));
-                frame.done.push(value);
+                frame.items.push(value);
             }
             ':' if language == Language::Lua && frame.value.is_some() => frame.sign = Some('>'),
             ':' if depth > 1 => {
@@ -242,7 +244,7 @@ impl Reader<'_> {
                 if let (Kind::Block, Some(Token::Name(alias)), Some(Token::Sign(',' | '}'))) =
                     (&frame.kind, next, tokens.get(at + 2))
                 {
-                    flow.keep(alias, Term::named(frame.last_name.clone()));
+                    flow.assign(alias, Term::named(frame.last_name.clone()));
                 }
                 frame.value = None;
                 frame.sign = None;
@@ -252,10 +254,10 @@ impl Reader<'_> {
             // `let x: &str = …`: a type.
             ':' if language == Language::Compiled => frame.clear(),
             // The head of a loop ends here.
-            ':' => frame.end(flow),
+            ':' => frame.end_statement(flow),
             '.' if language == Language::Lua && matches!(before, Some(Token::Sign('.'))) => {}
             '.' if language == Language::Lua && matches!(next, Some(Token::Sign('.'))) => {
-                frame.settle();
+                frame.apply_sign();
                 frame.sign = Some('+');
             }
             '.' if !language.joins_with_dot() && frame.value.is_some() => frame.sign = Some('>'),
@@ -265,7 +267,7 @@ impl Reader<'_> {
             }
             '-' if matches!(next, Some(Token::Sign('>'))) => {}
             '+' | '.' | '%' | '/' | '|' | '-' => {
-                frame.settle();
+                frame.apply_sign();
                 frame.sign = Some(sign);
             }
             _ => {}
@@ -290,36 +292,37 @@ impl Reader<'_> {
         let Some(mut frame) = frames.pop() else {
             return;
         };
-        frame.settle();
+        frame.apply_sign();
         if !frame.targets.is_empty()
             && (frame.result.is_some()
-                || flow.again
+                || flow.needs_second_pass
                 || !matches!(frame.kind, Kind::Call(_) | Kind::Index(_)))
         {
-            flow.again |= !matches!(frame.kind, Kind::Block);
+            flow.needs_second_pass |= !matches!(frame.kind, Kind::Block);
             let value = frame.value.clone();
-            frame.end(flow);
+            frame.end_statement(flow);
             frame.value = frame.result.take().or(value);
         }
-        let list = frames.len() > 1 || !frame.done.is_empty();
-        let mut done = frame.done;
-        done.extend(frame.value.take());
+        let list = frames.len() > 1 || !frame.items.is_empty();
+        let mut items = frame.items;
+        items.extend(frame.value.take());
         let block = matches!(frame.kind, Kind::Block);
         let group = matches!(frame.kind, Kind::Group);
-        let made = match frame.kind {
-            Kind::Call(callee) => self.code_call(language, callee, &done, flow),
-            Kind::Index(of) => index(of, &done),
-            Kind::Group if done.len() == 1 => {
-                let mut only = done.pop().unwrap_or_default();
+        let result = match frame.kind {
+            Kind::Call(callee) => self.evaluate_call(language, callee, &items, flow),
+            Kind::Index(subject) => index(subject, &items),
+            Kind::Group if items.len() == 1 => {
+                let mut only = items.pop().unwrap_or_default();
                 only.list |= list && only.items.len() > 1;
                 only
             }
             Kind::Group | Kind::Block => {
-                let taint = done
+                let taint = items
                     .iter()
                     .fold(Taint::NONE, |taint, term| taint | term.taint);
                 Term::list(
-                    done.into_iter()
+                    items
+                        .into_iter()
                         .flat_map(|term| term.items)
                         .take(1_024)
                         .collect(),
@@ -327,28 +330,28 @@ impl Reader<'_> {
                 .with(taint)
             }
         };
-        self.spend_bytes(made.size());
-        if language == Language::Perl && group && made.is_known() {
-            flow.keep("_", made.clone());
+        self.spend_bytes(result.size());
+        if language == Language::Perl && group && result.is_known() {
+            flow.assign("_", result.clone());
         }
         let Some(frame) = frames.last_mut() else {
             return;
         };
         if block
-            && (frame.value.is_some() || !(made.is_known() || made.taint != Taint::NONE))
+            && (frame.value.is_some() || !(result.is_known() || result.taint != Taint::NONE))
             && frame.targets.is_empty()
         {
             // A body, not a table.
             if !matches!(frame.kind, Kind::Call(_)) {
-                frame.end(flow);
+                frame.end_statement(flow);
             }
             return;
         }
-        frame.seen.clear();
-        frame.operand(made);
+        frame.names.clear();
+        frame.push_operand(result);
     }
 
-    fn name(
+    fn read_name(
         &mut self,
         language: Language,
         name: &str,
@@ -365,40 +368,40 @@ impl Reader<'_> {
         if !member {
             match name {
                 "import" | "from" | "use" if !opens => {
-                    return code_imports::imports(tokens, at, flow);
+                    return code_imports::read_imports(tokens, at, flow);
                 }
                 "def" | "function" | "sub" | "fn" | "func" => {
-                    return code_imports::defines(tokens, at, flow);
+                    return code_imports::read_function(tokens, at, flow);
                 }
                 "as" => {
-                    frame.settle();
+                    frame.apply_sign();
                     if let (Some(Token::Name(alias)), Some(value)) =
                         (tokens.get(at + 1), frame.value.clone())
                     {
-                        flow.keep(alias, value);
+                        flow.assign(alias, value);
                     }
                     return at + 2;
                 }
                 "in" | "of" => {
-                    frame.targets = std::mem::take(&mut frame.seen);
+                    frame.targets = std::mem::take(&mut frame.names);
                     frame.clear();
                     return at + 1;
                 }
                 _ if code_names::is_keyword(name, language) => {
                     if !frame.targets.is_empty() && name == "for" {
-                        flow.again = true;
-                        frame.end(flow);
+                        flow.needs_second_pass = true;
+                        frame.end_statement(flow);
                     }
                     if name == "for" && matches!(frame.kind, Kind::Call(_) | Kind::Group) {
-                        frame.settle();
+                        frame.apply_sign();
                         frame.result = frame
                             .result
                             .take()
                             .or(frame.value.take().filter(Term::is_known));
-                        flow.again = true;
+                        flow.needs_second_pass = true;
                     }
                     frame.clear();
-                    frame.seen.clear();
+                    frame.names.clear();
                     return at + 1;
                 }
                 _ => {}
@@ -407,20 +410,20 @@ impl Reader<'_> {
         let bare = name.trim_start_matches(['$', '@', '%', '&', '\\']);
         let bare = if bare.is_empty() { name } else { bare };
         frame.last_name = bare.to_owned();
-        let found = if member {
-            let of = frame.value.take().unwrap_or_default();
+        let operand = if member {
+            let subject = frame.value.take().unwrap_or_default();
             frame.sign = None;
-            frame.seen.clear();
+            frame.names.clear();
             Term {
-                name: format!("{}.{bare}", of.name),
-                ..of
+                name: format!("{}.{bare}", subject.name),
+                ..subject
             }
         } else {
-            frame.seen.push(bare.to_owned());
+            frame.names.push(bare.to_owned());
             flow.look_up(bare)
         };
         // Some languages need no parentheses for `system "x"` and `exec "a", "b"`.
-        let given = matches!(
+        let has_argument = matches!(
             tokens.get(at + 1),
             Some(
                 Token::Text(_)
@@ -431,9 +434,9 @@ impl Reader<'_> {
                     | Token::Sign('-' | '$')
             )
         );
-        if given && language.calls_loosely() && code_names::acts(bare) {
-            frame.seen.clear();
-            self.open(frames, Kind::Call(found));
+        if has_argument && language.calls_loosely() && code_names::acts_on_text(bare) {
+            frame.names.clear();
+            self.open(frames, Kind::Call(operand));
             if let Some(frame) = frames.last_mut() {
                 frame.loose = true;
             }
@@ -443,44 +446,50 @@ impl Reader<'_> {
         if member
             && !opens
             && language == Language::Ruby
-            && let Some(made) = term::call(
+            && let Some(result) = term::call(
                 &bare.rsplit('.').next().unwrap_or(bare).to_ascii_lowercase(),
-                Some(&found),
+                Some(&operand),
                 &[],
             )
-            && made.is_known()
+            && result.is_known()
         {
-            frame.operand(made);
+            frame.push_operand(result);
             return at + 1;
         }
-        frame.operand(found);
+        frame.push_operand(operand);
         at + 1
     }
 }
 
 /// Returns the term for an environment variable that contains a secret: its name as a shell would
 /// write it.
-pub(super) fn variable(name: &str) -> Option<Term> {
+pub(super) fn secret_variable(name: &str) -> Option<Term> {
     env_secrets::is_secret(name)
         .then(|| Term::text(format!("${name}")).with(Taint::SECRET_VARIABLE))
 }
 
 /// Evaluates `of[…]`: a member by its name, an item by its index, or the reversed text (`[::-1]`).
-fn index(of: Term, by: &[Term]) -> Term {
-    let words: Vec<&str> = by.iter().map(Term::first).collect();
+fn index(subject: Term, keys: &[Term]) -> Term {
+    let words: Vec<&str> = keys.iter().map(Term::first).collect();
     match words.as_slice() {
-        [":", ":", "-1"] => of.reversed(),
-        [one] if of.name.ends_with("environ") || of.name.ends_with("env") || of.name == "ENV" => {
-            match *one {
+        [":", ":", "-1"] => subject.reverse(),
+        [key]
+            if subject.name.ends_with("environ")
+                || subject.name.ends_with("env")
+                || subject.name == "ENV" =>
+        {
+            match *key {
                 "HOME" | "USERPROFILE" => Term::text("~"),
-                name => variable(name).unwrap_or_default(),
+                name => secret_variable(name).unwrap_or_default(),
             }
         }
-        [one] if term::number(one).is_some() && of.is_known() => of.at(&[(*one).to_owned()]),
-        [one] if !one.is_empty() && !of.is_known() => Term {
-            name: format!("{}.{one}", of.name),
-            ..of
+        [key] if term::parse_number(key).is_some() && subject.is_known() => {
+            subject.at(&[(*key).to_owned()])
+        }
+        [key] if !key.is_empty() && !subject.is_known() => Term {
+            name: format!("{}.{key}", subject.name),
+            ..subject
         },
-        _ => of,
+        _ => subject,
     }
 }

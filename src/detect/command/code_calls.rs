@@ -1,12 +1,13 @@
 //! The effects of calls in the languages of interpreters: run, evaluate, delete, read, write,
 //! fetch, send.
 
-use super::code::variable;
+mod files;
+
+use super::code::secret_variable;
 use super::code_flow::Flow;
 use super::code_lex::Language;
 use super::code_names::{
-    CONNECT, COPY, DELETE, DELETE_TREE, EVALUATE, FETCH, READ, RUN, SEND, WALK, WRITE, acts,
-    fetches, last_of, mode,
+    CONNECT, EVALUATE, FETCH, RUN, SEND, WALK, acts_on_text, fetches, last_part,
 };
 use super::compiled::{self, CallMeaning};
 use super::dialect::{self, Dialect};
@@ -32,42 +33,42 @@ const OPENED: &str = "file:";
 
 impl Reader<'_> {
     /// Reports what a call does as a command and returns the value that it produces.
-    pub(super) fn code_call(
+    pub(super) fn evaluate_call(
         &mut self,
         language: Language,
         mut callee: Term,
-        given: &[Term],
+        arguments: &[Term],
         flow: &mut Flow,
     ) -> Term {
-        match compiled::call_meaning(language, &callee, given, flow) {
-            Some(CallMeaning::Makes(made)) => return made,
-            Some(CallMeaning::Runs(words)) => return self.run_call("spawn", &[words], flow),
+        match compiled::call_meaning(language, &callee, arguments, flow) {
+            Some(CallMeaning::Value(result)) => return result,
+            Some(CallMeaning::Command(words)) => return self.run_call("spawn", &[words], flow),
             Some(CallMeaning::Call(name)) => callee.name = name.to_owned(),
             None => {}
         }
         let name = callee.name.clone();
-        let last = last_of(&name);
+        let last = last_part(&name);
         let lower = last.to_ascii_lowercase();
-        let taint = given
+        let taint = arguments
             .iter()
             .fold(callee.taint, |taint, term| taint | term.taint);
-        let first = given.first().map(Term::first).unwrap_or_default();
+        let first = arguments.first().map(Term::first).unwrap_or_default();
         flow.taint |= taint;
         match last {
             "__import__" | "import_module" | "import" | "_load" | "require"
             | "getBuiltinModule"
-                if given.len() == 1 || last == "__import__" =>
+                if arguments.len() == 1 || last == "__import__" =>
             {
                 return Term::named(first.trim_start_matches("node:"));
             }
-            "getattr" | "__getattribute__" | "attrgetter" if given.len() >= 2 => {
-                let of = given
+            "getattr" | "__getattribute__" | "attrgetter" if arguments.len() >= 2 => {
+                let object = arguments
                     .first()
                     .map(|term| term.name.clone())
                     .unwrap_or_default();
                 return Term::named(format!(
-                    "{of}.{}",
-                    given.get(1).map(Term::first).unwrap_or_default()
+                    "{object}.{}",
+                    arguments.get(1).map(Term::first).unwrap_or_default()
                 ));
             }
             "send"
@@ -79,15 +80,15 @@ impl Reader<'_> {
             | "map"
             | "array_map"
             | "apply"
-                if given.first().is_some_and(|term| {
-                    acts(if term.first().is_empty() {
+                if arguments.first().is_some_and(|term| {
+                    acts_on_text(if term.first().is_empty() {
                         &term.name
                     } else {
                         term.first()
                     })
                 }) =>
             {
-                let target = given
+                let target = arguments
                     .first()
                     .map(|term| {
                         if term.is_known() {
@@ -97,27 +98,29 @@ impl Reader<'_> {
                         }
                     })
                     .unwrap_or_default();
-                let rest = given.get(1..).unwrap_or_default();
-                return self.code_call(language, Term::named(target), rest, flow);
+                let rest = arguments.get(1..).unwrap_or_default();
+                return self.evaluate_call(language, Term::named(target), rest, flow);
             }
             "call" | "apply" | "bind"
                 if name.len() > last.len()
-                    && acts(name.get(..name.len() - last.len() - 1).unwrap_or_default()) =>
+                    && acts_on_text(
+                        name.get(..name.len() - last.len() - 1).unwrap_or_default(),
+                    ) =>
             {
                 let target = name.get(..name.len() - last.len() - 1).unwrap_or_default();
-                return self.code_call(
+                return self.evaluate_call(
                     language,
                     Term::named(target),
-                    given.get(1..).unwrap_or_default(),
+                    arguments.get(1..).unwrap_or_default(),
                     flow,
                 );
             }
             "map"
-                if given
+                if arguments
                     .first()
-                    .is_some_and(|term| matches!(last_of(&term.name), "chr" | "unichr")) =>
+                    .is_some_and(|term| matches!(last_part(&term.name), "chr" | "unichr")) =>
             {
-                return given.get(1).cloned().unwrap_or_default().into_letters();
+                return arguments.get(1).cloned().unwrap_or_default().into_letters();
             }
             "include" | "include_once" | "require" | "require_once" if first.contains("://") => {
                 self.facts.push(Facts {
@@ -130,24 +133,34 @@ impl Reader<'_> {
             "getenv" | "get" | "fetch" | "env"
                 if last == "getenv" || name.contains("env") || name.starts_with("ENV.") =>
             {
-                if let Some(secret) = variable(first) {
+                if let Some(secret) = secret_variable(first) {
                     return secret;
                 }
             }
-            "URI" | "URL" if given.len() == 1 => return given.first().cloned().unwrap_or_default(),
-            "parse" if name == "URI.parse" => return given.first().cloned().unwrap_or_default(),
+            "URI" | "URL" if arguments.len() == 1 => {
+                return arguments.first().cloned().unwrap_or_default();
+            }
+            "parse" if name == "URI.parse" => {
+                return arguments.first().cloned().unwrap_or_default();
+            }
             "loads" if name.contains("marshal") => return Term::unknown(taint | Taint::DECODED),
-            "compile" if given.len() >= 2 => return given.first().cloned().unwrap_or_default(),
-            "promisify" | "partial" => return given.first().cloned().unwrap_or_default(),
+            "compile" if arguments.len() >= 2 => {
+                return arguments.first().cloned().unwrap_or_default();
+            }
+            "promisify" | "partial" => return arguments.first().cloned().unwrap_or_default(),
             // A variable that names a function: `$f("x")`.
-            _ if callee.is_known() && !callee.list && name.is_empty() && acts(callee.first()) => {
-                return self.code_call(language, Term::named(callee.first()), given, flow);
+            _ if callee.is_known()
+                && !callee.list
+                && name.is_empty()
+                && acts_on_text(callee.first()) =>
+            {
+                return self.evaluate_call(language, Term::named(callee.first()), arguments, flow);
             }
             _ => {}
         }
-        if given
+        if arguments
             .iter()
-            .any(|term| EVALUATE.contains(&last_of(&term.name)) && !term.is_known())
+            .any(|term| EVALUATE.contains(&last_part(&term.name)) && !term.is_known())
             && matches!(last, "then" | "map" | "on" | "forEach")
         {
             flow.evaluates = true;
@@ -167,7 +180,7 @@ impl Reader<'_> {
         {
             return Term::unknown(taint | Taint::SOCKET);
         }
-        if SEND.contains(&last) || (FETCH.contains(&last) && !given.is_empty()) {
+        if SEND.contains(&last) || (FETCH.contains(&last) && !arguments.is_empty()) {
             flow.sent |= taint;
         }
         if FETCH.contains(&last)
@@ -175,18 +188,23 @@ impl Reader<'_> {
         {
             flow.taint |= Taint::DOWNLOAD;
             if first.contains("://") {
-                let secrets = given
+                let secrets = arguments
                     .iter()
                     .skip(1)
-                    .filter(|term| term.taint.meets(Taint::SECRET_VARIABLE));
-                let shown = secrets
+                    .filter(|term| term.taint.intersects(Taint::SECRET_VARIABLE));
+                let secret_items = secrets
                     .flat_map(|term| &term.items)
                     .filter(|item| item.contains('$'))
                     .take(16);
-                let headers = shown.map(|item| {
+                let headers = secret_items.map(|item| {
                     Term::list(vec!["-H".to_owned(), format!("Authorization: {item}")])
                 });
-                let words: Vec<Term> = given.first().cloned().into_iter().chain(headers).collect();
+                let words: Vec<Term> = arguments
+                    .first()
+                    .cloned()
+                    .into_iter()
+                    .chain(headers)
+                    .collect();
                 self.report_command(&["curl"], &words.iter().collect::<Vec<_>>());
             }
             return Term {
@@ -199,7 +217,7 @@ impl Reader<'_> {
             last,
             "loads" | "load" | "unsafe_load" | "read_pickle" | "decode" | "Unpickler"
         ) && REBUILDERS.iter().any(|module| name.contains(module))
-            && taint.meets(Taint::DECODED | Taint::DOWNLOAD)
+            && taint.intersects(Taint::DECODED | Taint::DOWNLOAD)
         {
             flow.evaluates = true;
         }
@@ -210,25 +228,27 @@ impl Reader<'_> {
             last => EVALUATE.contains(&last),
         };
         if evaluates {
-            return self.evaluate(language, given, taint, flow);
+            return self.evaluate(language, arguments, taint, flow);
         }
         if RUN.contains(&last) && !name.ends_with("re.compile") {
-            return self.run_call(last, given, flow);
+            return self.run_call(last, arguments, flow);
         }
-        if let Some(made) = self.touch(language, &name, last, &callee, given, flow) {
-            return made;
+        if let Some(result) =
+            self.report_file_access(language, &name, last, &callee, arguments, flow)
+        {
+            return result;
         }
         if lower == "join"
             && (name.contains("path") || name.starts_with("File") || name.contains("Path"))
             || lower == "joinpath"
         {
-            let mut parts = given.iter().cloned();
+            let mut parts = arguments.iter().cloned();
             let start = if callee.is_known() {
                 callee
             } else {
                 parts.next().unwrap_or_default()
             };
-            return parts.fold(start, Term::slash);
+            return parts.fold(start, Term::join_path);
         }
         if matches!(
             lower.as_str(),
@@ -265,18 +285,18 @@ impl Reader<'_> {
             };
         }
         let subject = (callee.is_known() || callee.taint != Taint::NONE).then_some(&callee);
-        if let Some(made) = term::call(&lower, subject, given) {
-            flow.taint |= made.taint;
-            return made;
+        if let Some(result) = term::call(&lower, subject, arguments) {
+            flow.taint |= result.taint;
+            return result;
         }
         if let Some(names) = flow.functions.get(last).cloned() {
-            for (name, value) in names.iter().zip(given) {
-                flow.again |= !flow.names.contains_key(name);
-                flow.keep(name, value.clone());
+            for (name, value) in names.iter().zip(arguments) {
+                flow.needs_second_pass |= !flow.names.contains_key(name);
+                flow.assign(name, value.clone());
             }
         }
         if name.starts_with("sh.") && language == Language::Python {
-            self.report_command(&[last], &given.iter().collect::<Vec<_>>());
+            self.report_command(&[last], &arguments.iter().collect::<Vec<_>>());
         }
         Term {
             taint,
@@ -288,12 +308,12 @@ impl Reader<'_> {
     fn evaluate(
         &mut self,
         language: Language,
-        given: &[Term],
+        arguments: &[Term],
         taint: Taint,
         flow: &mut Flow,
     ) -> Term {
-        let last = given.iter().rev().find(|term| term.is_known());
-        match given
+        let last = arguments.iter().rev().find(|term| term.is_known());
+        match arguments
             .iter()
             .find(|term| term.is_known())
             .filter(|term| term.items.concat().len() > 8)
@@ -301,42 +321,42 @@ impl Reader<'_> {
         {
             Some(code) if !code.items.concat().is_empty() => {
                 let text = code.items.concat();
-                if taint.meets(Taint::DECODED | Taint::DOWNLOAD | Taint::SOCKET) {
+                if taint.intersects(Taint::DECODED | Taint::DOWNLOAD | Taint::SOCKET) {
                     flow.evaluates = true;
                 }
-                self.more_code(language, &text, flow);
+                self.evaluate_in_flow(language, &text, flow);
                 Term::unknown(taint)
             }
             _ => {
-                flow.evaluates |= !given.is_empty();
-                flow.shells |= taint.meets(Taint::SOCKET);
+                flow.evaluates |= !arguments.is_empty();
+                flow.shells |= taint.intersects(Taint::SOCKET);
                 Term::unknown(taint)
             }
         }
     }
 
     /// Reads a call that runs a command.
-    fn run_call(&mut self, last: &str, given: &[Term], flow: &mut Flow) -> Term {
-        let taint = given
+    fn run_call(&mut self, last: &str, arguments: &[Term], flow: &mut Flow) -> Term {
+        let taint = arguments
             .iter()
             .fold(Taint::NONE, |taint, term| taint | term.taint);
-        flow.shells |= taint.meets(Taint::SOCKET);
+        flow.shells |= taint.intersects(Taint::SOCKET);
         // A replaced program name, or a mode, comes first.
         let skip = usize::from(
             last.starts_with("execl")
-                || (last.starts_with("spawnl") && given.first().is_none_or(Term::is_known)),
+                || (last.starts_with("spawnl") && arguments.first().is_none_or(Term::is_known)),
         );
         let mut words: Vec<String> = Vec::new();
         let mut taints: Vec<Taint> = Vec::new();
-        let mut whole = false;
-        for (at, term) in given.iter().enumerate().skip(skip) {
+        let mut is_text = false;
+        for (at, term) in arguments.iter().enumerate().skip(skip) {
             if last.starts_with("execv") && at == 1 {
                 words.extend(term.items.iter().skip(1).cloned());
             } else {
                 words.extend(term.items.iter().take(256).cloned());
             }
             taints.resize(words.len(), term.taint);
-            whole |= at == skip && !term.list && term.is_known();
+            is_text |= at == skip && !term.list && term.is_known();
         }
         let executes =
             taint.without(Taint::SOCKET | Taint::CREDENTIAL | Taint::ENVIRONMENT | Taint::PERSONAL);
@@ -362,215 +382,29 @@ impl Reader<'_> {
             .iter()
             .any(|word| matches!(word.as_str(), "-c" | "-lc" | "/c"))
             && !script.contains(" -c");
-        let out =
-            if whole && script.contains([' ', ';', '|', '&', '\n', '`', '$']) || words.len() == 1 {
-                if dialect::evidence(&script).dialect == Dialect::Windows {
-                    self.windows(&script);
-                }
-                self.inner_script(&script, &Value::nothing())
-            } else {
-                let joined = words.join(" ");
-                if dialect::evidence(&joined).dialect == Dialect::Windows {
-                    self.windows(&joined);
-                }
-                let fields: Vec<Field> = words
-                    .into_iter()
-                    .zip(taints)
-                    .map(|(word, taint)| Field {
-                        taint,
-                        ..Field::plain(word)
-                    })
-                    .collect();
-                self.command_fields(fields)
-            };
-        Term::unknown(out.taint | taint)
-    }
-
-    /// Reports a call that touches files as the command that would do the same.
-    fn touch(
-        &mut self,
-        language: Language,
-        name: &str,
-        last: &str,
-        callee: &Term,
-        given: &[Term],
-        flow: &mut Flow,
-    ) -> Option<Term> {
-        let receiver = callee.is_known()
-            && !callee.list
-            && callee.first().starts_with(['/', '~', '.', 'C', '*']);
-        let mut operands: Vec<&Term> = Vec::new();
-        if receiver {
-            operands.push(callee);
-        }
-        operands.extend(
-            given
-                .iter()
-                .filter(|term| language != Language::Perl || term.is_known()),
-        );
-        if DELETE_TREE.contains(&last) {
-            operands.retain(|term| !term.first().starts_with('-'));
-        }
-        let first = operands.first().copied().cloned().unwrap_or_default();
-        if READ.contains(&last) && first.first().contains("://") {
-            flow.taint |= Taint::DOWNLOAD;
-            return Some(Term::unknown(Taint::DOWNLOAD));
-        }
-        let writes_whole = WRITE.contains(&last) && !callee.name.starts_with(OPENED);
-        if !writes_whole {
-            self.keep_written(last, callee, given);
-        }
-        let words: &[&str] = match last {
-            "kill"
-                if given
-                    .iter()
-                    .take(2)
-                    .any(|term| matches!(term.first(), "1" | "-1")) =>
-            {
-                let target = if given.iter().any(|term| term.first() == "-1") {
-                    "-1"
-                } else {
-                    "1"
-                };
-                self.report_command(&["kill", "-9", target], &[]);
-                return Some(Term::default());
-            }
-            "chmod" | "chmodSync" | "lchmod" | "fchmod" => {
-                let mode = operands.iter().find_map(|term| mode(term.first()))?;
-                let paths: Vec<&Term> = operands
-                    .iter()
-                    .copied()
-                    .filter(|term| term.first().starts_with(['/', '~', '.']))
-                    .collect();
-                self.report_command(&["chmod", &mode], &paths);
-                return Some(Term::default());
-            }
-            "chown" | "chownSync" => {
-                let paths: Vec<&Term> = operands
-                    .iter()
-                    .copied()
-                    .filter(|term| term.first().starts_with(['/', '~']))
-                    .collect();
-                self.report_command(&["chown", "1000"], &paths);
-                return Some(Term::default());
-            }
-            _ if DELETE_TREE.contains(&last) => &["rm", "-r", "-f"],
-            _ if last == "sync" && name.contains("rimraf") => &["rm", "-r", "-f"],
-            "remove" if language == Language::JavaScript && given.len() > 1 => &["rm", "-r", "-f"],
-            _ if last == "rmdir" && given.len() > 1 => &["rm", "-r", "-f"],
-            _ if DELETE.contains(&last) => &["rm", "-f"],
-            "rename" | "renameSync" | "move" | "replace_file"
-                if operands.iter().filter(|term| term.is_known()).count() > 1 =>
-            {
-                &["mv"]
-            }
-            _ if COPY.contains(&last)
-                && operands.iter().filter(|term| term.is_known()).count() > 1 =>
-            {
-                &["cp"]
-            }
-            _ if WRITE.contains(&last) && last.starts_with("append") => &["tee", "-a"],
-            _ if WRITE.contains(&last) => &["tee"],
-            _ if READ.contains(&last) => {
-                let writes = operands.iter().skip(1).any(|term| {
-                    let mode = term.first().trim();
-                    (mode.len() <= 4 && mode.starts_with(['w', 'a', 'x', '>', '+']))
-                        || mode.starts_with("r+")
-                        || mode == "rb+"
-                });
-                if writes || first.first().starts_with('>') {
-                    &["tee"]
-                } else {
-                    &["cat"]
-                }
-            }
-            _ => return None,
-        };
-        if !first.is_known() {
-            return Some(Term {
-                taint: first.taint | callee.taint,
-                ..Term::default()
-            })
-            .filter(|_| words.first() != Some(&"tee") && !READ.contains(&last));
-        }
-        let mode = |text: &str| text.len() <= 2 && text.starts_with(['>', '<', '+']);
-        let paths: Vec<Term> = operands
-            .iter()
-            .filter(|term| !mode(term.first().trim()))
-            .take(if words == ["cp"] || words == ["mv"] {
-                2
-            } else {
-                1
-            })
-            .map(|term| {
-                let items = term
-                    .items
-                    .iter()
-                    .map(|item| item.trim_start_matches(['>', '<', ' ']).to_owned())
-                    .collect();
-                Term {
-                    items,
-                    ..(*term).clone()
-                }
-            })
-            .collect();
-        let out = self.report_command(words, &paths.iter().collect::<Vec<_>>());
-        if writes_whole {
-            // `tee` has emptied the file.
-            self.keep_written(last, callee, given);
-        }
-        flow.taint |= out.taint;
-        // Later writes to the file are recognized by this name.
-        let path = paths.first().map_or("", Term::first);
-        let name = if words == ["tee"] {
-            format!("{OPENED}{path}")
-        } else {
-            "file".to_owned()
-        };
-        let sent = operands
-            .iter()
-            .fold(out.taint, |taint, term| taint | term.taint);
-        Some(Term {
-            taint: sent,
-            name,
-            ..Term::default()
-        })
-    }
-
-    /// Keeps the content that code writes to a file, for a command that runs the file.
-    fn keep_written(&mut self, last: &str, callee: &Term, given: &[Term]) {
-        let known = |term: Option<&Term>| {
-            term.filter(|term| term.is_known() && !term.list)
-                .map(|term| term.first().to_owned())
-        };
-        let opened = callee
-            .name
-            .strip_prefix(OPENED)
-            .map(|path| path.split('.').collect::<Vec<_>>());
-        let (path, content) = match last {
-            "urlretrieve" | "getstore" => {
-                if let Some(path) = known(given.get(1)) {
-                    self.keep_file(&path, Value::unknown(Taint::DOWNLOAD));
-                }
-                return;
-            }
-            "write" | "writelines" | "puts" if opened.is_some() => {
-                // The name of the method follows that of the file.
-                let parts = opened.unwrap_or_default();
-                let end = parts.len() - usize::from(parts.last() == Some(&last));
-                (parts.get(..end).map(|parts| parts.join(".")), given.first())
-            }
-            "write_text" | "write_bytes" => (known(Some(callee)), given.first()),
-            _ if WRITE.contains(&last) => (known(given.first()), given.get(1)),
-            _ => return,
-        };
-        if let Some(path) = path.filter(|path| !path.is_empty())
-            && let Some(content) = content
-            && let Some(text) = known(Some(content))
+        let out = if is_text && script.contains([' ', ';', '|', '&', '\n', '`', '$'])
+            || words.len() == 1
         {
-            self.append_file(&path, Value::text(text).with(content.taint));
-            self.note_written_by_code(&path);
-        }
+            if dialect::evidence(&script).dialect == Dialect::Windows {
+                self.read_windows_script(&script);
+            }
+            self.read_inner_script(&script, &Value::empty())
+        } else {
+            let joined = words.join(" ");
+            if dialect::evidence(&joined).dialect == Dialect::Windows {
+                self.read_windows_script(&joined);
+            }
+            let fields: Vec<Field> = words
+                .into_iter()
+                .zip(taints)
+                .map(|(word, taint)| Field {
+                    taint,
+                    ..Field::plain(word)
+                })
+                .collect();
+            self.command_fields(fields)
+        };
+        Term::unknown(out.taint | taint)
     }
 
     /// Reports a command that consists of known words and the items of terms, and returns its
@@ -588,9 +422,9 @@ impl Reader<'_> {
 
     fn command_fields(&mut self, fields: Vec<Field>) -> Value {
         if fields.is_empty() || !self.go_deeper() {
-            return Value::nothing();
+            return Value::empty();
         }
-        let out = self.command(fields.into(), CommandContext::default());
+        let out = self.read_command(fields.into(), CommandContext::default());
         self.come_up();
         out
     }

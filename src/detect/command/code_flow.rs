@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::code::variable;
+use super::code::secret_variable;
 use super::code_names::WALK;
 use super::term::{self, Term};
 use super::value::Taint;
@@ -28,11 +28,11 @@ pub(super) struct Flow {
     /// Whether the code walks through folders and deletes the files that it finds.
     pub(super) deletes_in_walk: bool,
     /// Whether a second pass would know more.
-    pub(super) again: bool,
+    pub(super) needs_second_pass: bool,
 }
 
 impl Flow {
-    pub(super) fn keep(&mut self, name: &str, term: Term) {
+    pub(super) fn assign(&mut self, name: &str, term: Term) {
         if self.names.len() < MAX_NAMES && !name.is_empty() && term.size() <= 65_536 {
             self.names
                 .insert(name.trim_start_matches(['$', '@', '%']).to_owned(), term);
@@ -55,7 +55,7 @@ impl Flow {
         if let Some(secret) = name
             .strip_prefix("process.env.")
             .or_else(|| name.strip_prefix("import.meta.env."))
-            .and_then(variable)
+            .and_then(secret_variable)
         {
             return secret;
         }
@@ -64,14 +64,14 @@ impl Flow {
             .or_else(|| name.rsplit_once("::"))
             .or_else(|| name.rsplit_once('.'));
         match split {
-            Some((of, member)) => {
+            Some((owner, member)) => {
                 let before = self
                     .names
-                    .get(of)
+                    .get(owner)
                     .cloned()
-                    .unwrap_or_else(|| Term::named(of));
+                    .unwrap_or_else(|| Term::named(owner));
                 // `Settings.command`: a member of a class.
-                if of.starts_with(|c: char| c.is_ascii_uppercase())
+                if owner.starts_with(|c: char| c.is_ascii_uppercase())
                     && !before.is_known()
                     && let Some(term) = self.names.get(member).filter(|term| term.is_known())
                 {
@@ -87,7 +87,7 @@ impl Flow {
     }
 
     /// Returns a text with `{name}`, `${name}`, `#{name}` and `$name` replaced by their values.
-    pub(super) fn filled(&self, text: &str) -> String {
+    pub(super) fn fill_placeholders(&self, text: &str) -> String {
         if !text.contains(['{', '$']) {
             return text.to_owned();
         }
@@ -108,17 +108,19 @@ impl Flow {
                     .unwrap_or(name.len());
                 (name.get(..length).unwrap_or_default(), length + 1)
             };
-            let known = match name.trim().trim_matches(['\'', '"']) {
-                asked if asked.contains(['[', '(']) => asks_environment(asked)
-                    .and_then(variable)
+            let replacement = match name.trim().trim_matches(['\'', '"']) {
+                expression if expression.contains(['[', '(']) => environment_variable(expression)
+                    .and_then(secret_variable)
                     .map(|term| term.items.concat()),
                 literal if literal.len() + 2 == name.trim().len() => Some(literal.to_owned()),
                 name => Some(self.look_up(name))
                     .filter(Term::is_known)
                     .map(|term| term.items.join(" ")),
             };
-            match known {
-                Some(known) if out.len() + known.len() < 65_536 => out.push_str(&known),
+            match replacement {
+                Some(replacement) if out.len() + replacement.len() < 65_536 => {
+                    out.push_str(&replacement)
+                }
                 _ => out.push_str(tail.get(..end.min(tail.len())).unwrap_or_default()),
             }
             rest = tail.get(end.min(tail.len())..).unwrap_or_default();
@@ -129,8 +131,8 @@ impl Flow {
 }
 
 /// Returns the environment variable that an expression reads: `os.environ["X"]`, `os.getenv("X")`.
-fn asks_environment(expression: &str) -> Option<&str> {
-    const ASKS: [&str; 7] = [
+fn environment_variable(expression: &str) -> Option<&str> {
+    const ACCESSES: [&str; 7] = [
         "os.environ[",
         "os.environ.get(",
         "os.getenv(",
@@ -139,7 +141,9 @@ fn asks_environment(expression: &str) -> Option<&str> {
         "process.env[",
         "ENV[",
     ];
-    let rest = ASKS.iter().find_map(|asks| expression.strip_prefix(asks))?;
+    let rest = ACCESSES
+        .iter()
+        .find_map(|prefix| expression.strip_prefix(prefix))?;
     rest.trim_start_matches(['"', '\'', '\\'])
         .split(['"', '\'', '\\', ']', ')', ','])
         .next()
@@ -160,17 +164,17 @@ pub(super) enum Kind {
 pub(super) struct Frame {
     pub(super) kind: Kind,
     /// Finished arguments or items.
-    pub(super) done: Vec<Term>,
+    pub(super) items: Vec<Term>,
     pub(super) value: Option<Term>,
     /// The sign between the value and the next operand.
     pub(super) sign: Option<char>,
     /// The operand before a sign, while the one after it is still being assembled.
-    pub(super) held: Option<Term>,
-    pub(super) held_sign: Option<char>,
+    pub(super) pending: Option<Term>,
+    pub(super) pending_sign: Option<char>,
     /// Names that the statement assigns to.
     pub(super) targets: Vec<String>,
     /// Names seen since the statement began.
-    pub(super) seen: Vec<String>,
+    pub(super) names: Vec<String>,
     pub(super) last_name: String,
     /// Whether this is a call without parentheses, which ends with its statement.
     pub(super) loose: bool,
@@ -180,18 +184,20 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Adds an operand.
-    pub(super) fn operand(&mut self, term: Term) {
+    pub(super) fn push_operand(&mut self, term: Term) {
         match (self.value.take(), self.sign.take()) {
             (Some(before), Some(sign)) => {
-                self.held = Some(before);
-                self.held_sign = Some(sign);
+                self.pending = Some(before);
+                self.pending_sign = Some(sign);
                 self.value = Some(term);
             }
             // Two adjacent texts are one.
-            (Some(before), None) if before.is_known() && term.is_known() && self.held.is_none() => {
+            (Some(before), None)
+                if before.is_known() && term.is_known() && self.pending.is_none() =>
+            {
                 self.value = Some(before.plus(term))
             }
-            (None, Some('-')) if term::number(term.first()).is_some() => {
+            (None, Some('-')) if term::parse_number(term.first()).is_some() => {
                 self.value = Some(Term::text(format!("-{}", term.first())))
             }
             (_, _) => self.value = Some(term),
@@ -199,14 +205,14 @@ impl Frame {
     }
 
     /// Applies the pending sign.
-    pub(super) fn settle(&mut self) {
-        if let (Some(before), Some(sign)) = (self.held.take(), self.held_sign.take()) {
+    pub(super) fn apply_sign(&mut self) {
+        if let (Some(before), Some(sign)) = (self.pending.take(), self.pending_sign.take()) {
             let term = self.value.take().unwrap_or_default();
             self.value = Some(match sign {
                 '+' | '.' => before.plus(term),
-                '%' if before.is_known() => before.filled(&term.items).with(term.taint),
-                '/' if before.is_known() && term::number(term.first()).is_none() => {
-                    before.slash(term)
+                '%' if before.is_known() => before.fill_in(&term.items).with(term.taint),
+                '/' if before.is_known() && term::parse_number(term.first()).is_none() => {
+                    before.join_path(term)
                 }
                 _ => term,
             });
@@ -216,42 +222,42 @@ impl Frame {
     pub(super) fn clear(&mut self) {
         self.value = None;
         self.sign = None;
-        self.held = None;
-        self.held_sign = None;
-        self.done.clear();
+        self.pending = None;
+        self.pending_sign = None;
+        self.items.clear();
     }
 
     /// Ends a statement and keeps the values that it assigns.
-    pub(super) fn end(&mut self, flow: &mut Flow) {
-        self.settle();
+    pub(super) fn end_statement(&mut self, flow: &mut Flow) {
+        self.apply_sign();
         let targets = std::mem::take(&mut self.targets);
         if !targets.is_empty() {
-            let mut values = std::mem::take(&mut self.done);
+            let mut values = std::mem::take(&mut self.items);
             values.extend(self.value.take());
             match (targets.as_slice(), values.as_slice()) {
-                ([name], [value]) => flow.keep(name, value.clone()),
+                ([name], [value]) => flow.assign(name, value.clone()),
                 ([name], values) => {
                     let items = values.iter().flat_map(|term| term.items.clone()).collect();
-                    flow.keep(name, Term::list(items));
+                    flow.assign(name, Term::list(items));
                 }
                 (names, [list]) if list.list && list.name == WALK => {
                     for (name, item) in names.iter().zip(&list.items) {
-                        flow.keep(name, Term::text(item.clone()));
+                        flow.assign(name, Term::text(item.clone()));
                     }
                 }
                 (names, [value]) => {
                     for name in names {
-                        flow.keep(name, value.clone());
+                        flow.assign(name, value.clone());
                     }
                 }
                 (names, values) => {
                     for (name, value) in names.iter().zip(values) {
-                        flow.keep(name, value.clone());
+                        flow.assign(name, value.clone());
                     }
                 }
             }
         }
         self.clear();
-        self.seen.clear();
+        self.names.clear();
     }
 }

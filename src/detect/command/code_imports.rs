@@ -6,7 +6,7 @@ use super::term::Term;
 
 /// Records the meaning of imported names: `import os as o`, `from os import system as s`, `import {
 /// exec } from "child_process"`. Returns the index after the statement.
-pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
+pub(super) fn read_imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     let mut end = at;
     let mut words: Vec<&str> = Vec::new();
     while let Some(token) = tokens.get(end).filter(|_| end < at + 96) {
@@ -43,18 +43,18 @@ pub(super) fn imports(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
             }
             _ => name,
         };
-        let whole = if module.is_empty() {
+        let full_name = if module.is_empty() {
             (*name).to_owned()
         } else {
             format!("{module}.{name}")
         };
-        flow.keep(alias, Term::named(whole));
+        flow.assign(alias, Term::named(full_name));
     }
     end
 }
 
 /// Records the names of a function's parameters: `def name(a, b)`. Returns the index after them.
-pub(super) fn defines(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
+pub(super) fn read_function(tokens: &[Token], at: usize, flow: &mut Flow) -> usize {
     let Some(Token::Name(name)) = tokens.get(at + 1) else {
         return at + 1;
     };

@@ -88,14 +88,19 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
         let at_line = matches!(out.last(), None | Some(Token::Line));
         match b {
             // A method call on a line of its own belongs to the previous line.
-            b'\n' if language == Language::Compiled && compiled::goes_on(bytes, at) => at += 1,
+            b'\n'
+                if language == Language::Compiled
+                    && compiled::continues_on_next_line(bytes, at) =>
+            {
+                at += 1
+            }
             b'\n' => {
                 out.push(Token::Line);
                 at += 1;
             }
             b'\'' if language == Language::Compiled => at = compiled::behind_character(code, at),
             b'!' | b'%' if language == Language::Python && at_line => {
-                at = magic(code, at, &mut out)
+                at = read_magic(code, at, &mut out)
             }
             // A Rust attribute is not a comment.
             b'#' if language == Language::Compiled && next == Some(b'[') => at += 1,
@@ -109,8 +114,8 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
                 && matches!(out.last(), None | Some(Token::Line | Token::Sign(_))) =>
             {
                 let end = quote::find_unescaped(bytes, at + 1, b'/');
-                let whole = end < bytes.len() && !quote::cut(code, at + 1, end).contains('\n');
-                at = if whole { end + 1 } else { at + 1 };
+                let is_regex = end < bytes.len() && !quote::cut(code, at + 1, end).contains('\n');
+                at = if is_regex { end + 1 } else { at + 1 };
             }
             b'/' if slashes
                 && next == Some(b'/')
@@ -127,7 +132,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
             b'-' if language == Language::Lua && next == Some(b'-') => {
                 at = quote::find(bytes, at, b'\n')
             }
-            b'\'' | b'"' | b'`' => at = text(code, at, language, runs_backticks, &mut out),
+            b'\'' | b'"' | b'`' => at = read_text(code, at, language, runs_backticks, &mut out),
             b':' if language == Language::Ruby
                 && next.is_some_and(|b| b.is_ascii_lowercase())
                 && bytes.get(at.wrapping_sub(1)) != Some(&b':') =>
@@ -138,13 +143,13 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
                 at = end;
             }
             b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'@') => {
-                at = name(code, at, language, &mut out)
+                at = read_name(code, at, language, &mut out)
             }
             b'%' if language == Language::Ruby
                 && next == Some(b'x')
                 && bytes.get(at + 2).is_some_and(u8::is_ascii_punctuation) =>
             {
-                at = command(code, at + 2, &mut out);
+                at = read_command(code, at + 2, &mut out);
             }
             b if b.is_ascii_digit() => {
                 let start = at;
@@ -174,7 +179,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
 }
 
 /// Reads IPython's `!command`, `%system command` and `%%bash`.
-fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
+fn read_magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
     let rest = code.get(at..).unwrap_or_default();
     let line = rest.lines().next().unwrap_or_default();
     if let Some(cell) = rest.strip_prefix("%%") {
@@ -203,7 +208,7 @@ fn magic(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
 }
 
 /// Reads a quoted text and returns the index after it.
-fn text(
+fn read_text(
     code: &str,
     at: usize,
     language: Language,
@@ -263,7 +268,7 @@ fn text(
     let text = if plain {
         raw.to_owned()
     } else {
-        unescaped(raw, language)
+        unescape(raw, language)
     };
     let filled = prefix.contains('f')
         || (b == b'`' && language == Language::JavaScript)
@@ -277,7 +282,7 @@ fn text(
 }
 
 /// Returns a text with its escapes decoded, including `\u0072` and `\u{72}`.
-fn unescaped(text: &str, language: Language) -> String {
+fn unescape(text: &str, language: Language) -> String {
     if language == Language::JavaScript && text.contains("\\u") {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -305,9 +310,9 @@ fn unescaped(text: &str, language: Language) -> String {
             }
         }
         out.push_str(rest);
-        return quote::escapes(&out);
+        return quote::decode_escapes(&out);
     }
-    quote::escapes(text)
+    quote::decode_escapes(text)
 }
 
 fn word_end(bytes: &[u8], from: usize) -> usize {
@@ -321,13 +326,13 @@ fn word_end(bytes: &[u8], from: usize) -> usize {
     at
 }
 
-fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> usize {
+fn read_name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> usize {
     let bytes = code.as_bytes();
     let arrows = matches!(language, Language::Perl | Language::Php);
     let mut at = from;
     while let Some(&b) = bytes.get(at) {
         let next = bytes.get(at + 1).copied();
-        let goes_on = b.is_ascii_alphanumeric()
+        let is_part = b.is_ascii_alphanumeric()
             || matches!(b, b'_' | b'$' | b'@')
             || (b == b'.'
                 && !language.joins_with_dot()
@@ -341,7 +346,7 @@ fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> us
                 && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic))
             || (arrows && b == b'>' && bytes.get(at.wrapping_sub(1)) == Some(&b'-') && at > from)
             || (language == Language::Ruby && matches!(b, b'!' | b'?') && next != Some(b'='));
-        if !goes_on {
+        if !is_part {
             break;
         }
         at += 1;
@@ -350,10 +355,10 @@ fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> us
     match name {
         // `qx{…}` runs a command, whereas `q{…}` and `qq{…}` are texts.
         "qx" if matches!(language, Language::Perl | Language::Ruby) => {
-            return command(code, at, out);
+            return read_command(code, at, out);
         }
         "q" | "qq" | "qw" if language == Language::Perl => {
-            let end = command(code, at, out);
+            let end = read_command(code, at, out);
             if let Some(Token::Command(text)) = out.last().cloned() {
                 out.pop();
                 out.push(Token::Text(text));
@@ -365,7 +370,7 @@ fn name(code: &str, from: usize, language: Language, out: &mut Vec<Token>) -> us
     at
 }
 
-fn command(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
+fn read_command(code: &str, at: usize, out: &mut Vec<Token>) -> usize {
     let bytes = code.as_bytes();
     let close = match bytes.get(at) {
         Some(b'(') => b')',

@@ -234,8 +234,8 @@ pub(super) const CONNECT: [&str; 18] = [
 
 /// Reports whether a function acts on the text after its name, in a language where parentheses are
 /// optional.
-pub(super) fn acts(name: &str) -> bool {
-    let last = last_of(name);
+pub(super) fn acts_on_text(name: &str) -> bool {
+    let last = last_part(name);
     RUN.contains(&last)
         || EVALUATE.contains(&last)
         || DELETE.contains(&last)
@@ -313,13 +313,13 @@ pub(super) fn is_keyword(name: &str, language: Language) -> bool {
         || (name == "range" && language == Language::Compiled)
 }
 
-pub(super) fn last_of(name: &str) -> &str {
+pub(super) fn last_part(name: &str) -> &str {
     name.rsplit(['.', ':', '>']).next().unwrap_or(name)
 }
 
 /// Reports behaviour that no single call shows: a shell connected to a socket, a program that
 /// starts itself repeatedly.
-pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
+pub(super) fn report_behaviour(reader: &mut Reader<'_>, text: &str) {
     const CONNECTS: [&str; 11] = [
         "socket.socket",
         "Socket",
@@ -349,11 +349,11 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
         "spawn(\"sh",
         "fdopen(",
     ];
-    let any = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
-    if any(&CONNECTS) && any(&SHELLS) {
+    let contains_any = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
+    if contains_any(&CONNECTS) && contains_any(&SHELLS) {
         reader.facts.push(Facts::new(Behaviour::ReverseShell));
     }
-    let loops = any(&[
+    let loops = contains_any(&[
         "while",
         "loop",
         "for(;;)",
@@ -363,22 +363,22 @@ pub(super) fn behaviour(reader: &mut Reader<'_>, text: &str) {
         "for _ in iter(",
         "setInterval",
     ]);
-    let forks = text.contains("fork") && !any(&["accept", "wait", "forked", "fork("])
-        || any(&[
+    let forks = text.contains("fork") && !contains_any(&["accept", "wait", "forked", "fork("])
+        || contains_any(&[
             "os.fork()",
             "fork()",
             "fork while",
             "cluster.fork",
             ".fork(__filename",
             "Process(target",
-        ]) && !any(&["accept", "wait", "join("]);
-    let bounded = any(&["range(", "i <", "i<", "cpus()", "isMaster", "isPrimary"]);
+        ]) && !contains_any(&["accept", "wait", "join("]);
+    let bounded = contains_any(&["range(", "i <", "i<", "cpus()", "isMaster", "isPrimary"]);
     if forks && loops && !bounded && text.len() < 600 {
         reader.facts.push(Facts::new(Behaviour::ForkBomb));
     }
-    if any(&["process_iter", "psutil.pids"])
-        && any(&[".kill(", ".terminate("])
-        && !any(&["name()", "['name']", "info["])
+    if contains_any(&["process_iter", "psutil.pids"])
+        && contains_any(&[".kill(", ".terminate("])
+        && !contains_any(&["name()", "['name']", "info["])
     {
         reader.report_command(&["kill", "-9", "-1"], &[]);
     }
@@ -397,14 +397,14 @@ pub(super) fn fetches(name: &str) -> bool {
 }
 
 /// Returns a file mode in the form that `chmod` takes: `0o777`, `0777` and 511 are 777.
-pub(super) fn mode(text: &str) -> Option<String> {
+pub(super) fn chmod_mode(text: &str) -> Option<String> {
     if let Some(octal) = text.strip_prefix("0o") {
         return Some(octal.to_owned());
     }
     if text.len() > 2 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()) {
         return Some(text.to_owned());
     }
-    term::number(text)
+    term::parse_number(text)
         .filter(|n| (8..=4_095).contains(n))
         .map(|n| format!("{n:o}"))
 }

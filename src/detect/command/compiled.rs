@@ -3,7 +3,7 @@
 
 use super::code_flow::Flow;
 use super::code_lex::{COMPILED, Language};
-use super::code_names::last_of;
+use super::code_names::last_part;
 use super::reader::Reader;
 use super::term::Term;
 use super::value::Taint;
@@ -122,9 +122,9 @@ const HOMES: [&str; 3] = ["HOME", "user.home", "USERPROFILE"];
 impl Reader<'_> {
     /// Reads the source code of a program that is run: texts that it may pass to a shell, and calls
     /// that change files.
-    pub(super) fn source_code(&mut self, text: &str) {
-        self.rare_code(text);
-        self.code(COMPILED, text, Taint::NONE);
+    pub(super) fn read_source_code(&mut self, text: &str) {
+        self.read_rare_code(text);
+        self.evaluate_code(COMPILED, text, Taint::NONE);
     }
 }
 
@@ -132,8 +132,8 @@ impl Reader<'_> {
 /// that it runs.
 pub(super) enum CallMeaning {
     Call(&'static str),
-    Makes(Term),
-    Runs(Term),
+    Value(Term),
+    Command(Term),
 }
 
 /// The name of the value with which a program is started: `Command::new("rm")`.
@@ -143,20 +143,20 @@ const BUILDER: &str = "builder";
 pub(super) fn call_meaning(
     language: Language,
     callee: &Term,
-    given: &[Term],
+    arguments: &[Term],
     flow: &Flow,
 ) -> Option<CallMeaning> {
     if !matches!(language, Language::Compiled | Language::Other) {
         return None;
     }
-    let last = last_of(&callee.name);
+    let last = last_part(&callee.name);
     // Maps and routers have methods of the same names.
     if language == Language::Compiled
         && COMMON.contains(&last)
         && !callee.is_known()
         && !is_of_files(&callee.name, last)
     {
-        return Some(CallMeaning::Makes(Term::default()));
+        return Some(CallMeaning::Value(Term::default()));
     }
     if DELETE_TREE.contains(&last) {
         return Some(CallMeaning::Call("rmtree"));
@@ -167,16 +167,16 @@ pub(super) fn call_meaning(
     if language != Language::Compiled {
         return None;
     }
-    let first = given.first();
+    let first = arguments.first();
     let words = || {
-        let given = given.iter().flat_map(|term| &term.items);
+        let items = arguments.iter().flat_map(|term| &term.items);
         Term {
             name: BUILDER.to_owned(),
             ..Term::list(
                 callee
                     .items
                     .iter()
-                    .chain(given)
+                    .chain(items)
                     .take(256)
                     .cloned()
                     .collect(),
@@ -187,20 +187,20 @@ pub(super) fn call_meaning(
         .name
         .strip_prefix(BUILDER)
         .is_some_and(|rest| rest.starts_with('.'));
-    let known = || callee.is_known() || first.is_some_and(Term::is_known);
+    let has_known_path = || callee.is_known() || first.is_some_and(Term::is_known);
     match last {
-        _ if flow.deletes_in_walk && WALKS.contains(&last) && known() => {
+        _ if flow.deletes_in_walk && WALKS.contains(&last) && has_known_path() => {
             Some(CallMeaning::Call("rmtree"))
         }
-        "new" if callee.name.contains("Command") => Some(CallMeaning::Makes(words())),
-        "arg" | "args" if builds => Some(CallMeaning::Makes(words())),
-        "spawn" | "status" | "output" | "exec" if builds => Some(CallMeaning::Runs(words())),
+        "new" if callee.name.contains("Command") => Some(CallMeaning::Value(words())),
+        "arg" | "args" if builds => Some(CallMeaning::Value(words())),
+        "spawn" | "status" | "output" | "exec" if builds => Some(CallMeaning::Command(words())),
         "ProcessBuilder" | "CommandContext" => Some(CallMeaning::Call("spawn")),
         "Start" if callee.name.contains("Process") => {
-            Some(CallMeaning::Runs(Term::text(words().items.join(" "))))
+            Some(CallMeaning::Command(Term::text(words().items.join(" "))))
         }
         "Delete" => Some(CallMeaning::Call(
-            if given.len() > usize::from(!callee.is_known()) {
+            if arguments.len() > usize::from(!callee.is_known()) {
                 "rmtree"
             } else {
                 "unlink"
@@ -211,23 +211,23 @@ pub(super) fn call_meaning(
         }
         "Rename" => Some(CallMeaning::Call("rename")),
         "Chmod" => Some(CallMeaning::Call("chmod")),
-        "UserHomeDir" | "home_dir" => Some(CallMeaning::Makes(Term::text("~"))),
+        "UserHomeDir" | "home_dir" => Some(CallMeaning::Value(Term::text("~"))),
         "getenv" | "Getenv" | "var" | "getProperty" | "GetEnvironmentVariable"
             if first.is_some_and(|name| HOMES.contains(&name.first())) =>
         {
-            Some(CallMeaning::Makes(Term::text("~")))
+            Some(CallMeaning::Value(Term::text("~")))
         }
         "GetFolderPath" if first.is_some_and(|folder| folder.name.ends_with("UserProfile")) => {
-            Some(CallMeaning::Makes(Term::text("~")))
+            Some(CallMeaning::Value(Term::text("~")))
         }
-        _ if WRAPS.contains(&last) && callee.is_known() => Some(CallMeaning::Makes(Term {
+        _ if WRAPS.contains(&last) && callee.is_known() => Some(CallMeaning::Value(Term {
             name: String::new(),
             ..callee.clone()
         })),
-        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && given.len() == 1 => first
+        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && arguments.len() == 1 => first
             .filter(|term| term.is_known())
             .cloned()
-            .map(CallMeaning::Makes),
+            .map(CallMeaning::Value),
         _ => None,
     }
 }
@@ -238,7 +238,7 @@ fn is_of_files(name: &str, last: &str) -> bool {
         .strip_suffix(last)
         .unwrap_or_default()
         .trim_end_matches(['.', ':']);
-    before.is_empty() || FILES.contains(&last_of(before))
+    before.is_empty() || FILES.contains(&last_part(before))
 }
 
 /// Reports whether code walks through a folder and deletes the files that it finds.
@@ -248,7 +248,7 @@ pub(super) fn deletes_in_walk(code: &str) -> bool {
 }
 
 /// Reports whether the line after the line end at `at` begins with a dot.
-pub(super) fn goes_on(code: &[u8], at: usize) -> bool {
+pub(super) fn continues_on_next_line(code: &[u8], at: usize) -> bool {
     let rest = code.get(at..).unwrap_or_default();
     let next = rest
         .iter()
@@ -315,6 +315,10 @@ mod tests {
 
     #[test]
     fn a_method_on_the_next_line_goes_on() {
-        assert!(goes_on(b"\n  .sorted()", 0) && !goes_on(b"\nx.y()", 0) && !goes_on(b"\n", 0));
+        assert!(
+            continues_on_next_line(b"\n  .sorted()", 0)
+                && !continues_on_next_line(b"\nx.y()", 0)
+                && !continues_on_next_line(b"\n", 0)
+        );
     }
 }

@@ -8,34 +8,34 @@ use super::paths;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Location {
     /// The folder that the script changed to from where it began, as far as it is known.
-    pub(super) below: Option<Rc<str>>,
+    pub(super) relative_folder: Option<Rc<str>>,
     /// The current folder if the shell is still that of the session's earlier calls: see
-    /// [`Written::folder`].
+    /// [`WrittenFiles::folder`].
     ///
-    /// [`Written::folder`]: super::written::Written::folder
-    pub(super) session: Option<Rc<str>>,
+    /// [`WrittenFiles::folder`]: super::written_files::WrittenFiles::folder
+    pub(super) session_folder: Option<Rc<str>>,
     /// Whether the command runs in a container or on another host, so that its paths are not those
     /// of this machine.
-    pub(super) elsewhere: bool,
+    pub(super) is_elsewhere: bool,
 }
 
 impl Location {
     /// Records a `cd`; `in_full` is the folder that it leads to, if it is the same from anywhere.
-    pub(super) fn go(&mut self, target: &str, in_full: Option<&str>) {
-        self.session = match in_full {
+    pub(super) fn change_to(&mut self, target: &str, in_full: Option<&str>) {
+        self.session_folder = match in_full {
             Some(folder) => Some(Rc::from(folder)),
             None => self
-                .session
+                .session_folder
                 .take()
                 .and_then(|from| paths::normal(target, Some(&from)))
                 .map(Rc::from),
         };
         // The folder that `cd -` returns to is not known.
         if in_full.is_some() || target == "-" {
-            self.below = None;
+            self.relative_folder = None;
             return;
         }
-        self.below = paths::normal(target, self.below.as_deref())
+        self.relative_folder = paths::normal(target, self.relative_folder.as_deref())
             .filter(|below| !below.is_empty())
             .map(Rc::from);
     }
@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn folders_add_up() {
-        let mut standing = Location::default();
+        let mut location = Location::default();
         let mut go = |target: &str, in_full: Option<&str>| {
-            standing.go(target, in_full);
-            standing.below.as_deref().unwrap_or("").to_owned()
+            location.change_to(target, in_full);
+            location.relative_folder.as_deref().unwrap_or("").to_owned()
         };
         let steps = [
             ("web", "web"),
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_session_goes_on_from_its_last_folder() {
-        let mut standing = Location::default();
+        let mut location = Location::default();
         for (target, in_full, folder) in [
             ("x", None, None),
             ("~", Some("~"), Some("~")),
@@ -93,8 +93,8 @@ mod tests {
             ("a", None, Some("~")),
             ("-", None, None),
         ] {
-            standing.go(target, in_full);
-            assert_eq!(standing.session.as_deref(), folder, "{target}");
+            location.change_to(target, in_full);
+            assert_eq!(location.session_folder.as_deref(), folder, "{target}");
         }
     }
 

@@ -5,7 +5,7 @@
 //! contain names that Windows has, too.
 
 use super::lex::{self, Flow, Piece, Token, Word};
-use super::windows_names::{self, Known};
+use super::windows_names::{self, NameOrigin};
 use super::words::{assignment, keyword};
 
 /// The shell that a text is for.
@@ -35,7 +35,7 @@ pub(super) fn evidence(text: &str) -> Evidence {
     let mut names = Vec::new();
     let starts_command = starts_windows_command(&tokens, &mut names);
     // Quotes and backslashes that POSIX shells cannot close often belong to Windows commands.
-    let spoken = unclosed && windows_names::names_any(text, &mut names);
+    let has_windows_name = unclosed && windows_names::names_any(text, &mut names);
     let here_document = tokens.iter().any(|token| {
         matches!(
             token,
@@ -50,7 +50,7 @@ pub(super) fn evidence(text: &str) -> Evidence {
     } else if here_document && !unclosed {
         // Neither PowerShell nor cmd.exe has here-documents: both stop at `<<`.
         Dialect::Posix
-    } else if spoken || windows_names::has_sign(text) {
+    } else if has_windows_name || windows_names::has_sign(text) {
         Dialect::Windows
     } else if windows_names::has_weak_sign(text) {
         Dialect::Open
@@ -71,16 +71,16 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
     for (at, token) in tokens.iter().enumerate() {
         let previous = before.replace(token);
         let Token::Word(word) = token else {
-            let call = matches!(token, Token::Background)
+            let is_call = matches!(token, Token::Background)
                 && at_start
                 && !matches!(
                     previous,
                     Some(Token::Word(_) | Token::Close | Token::Redirect { .. })
                 );
             // `& 'x'` and `.('x')` run the text.
-            let dot = matches!(token, Token::Open)
+            let is_dot_call = matches!(token, Token::Open)
                 && matches!(previous, Some(Token::Word(word)) if text_of(word) == ".");
-            if call && tokens.get(at + 1).is_some() || dot {
+            if is_call && tokens.get(at + 1).is_some() || is_dot_call {
                 return true;
             }
             at_start |= !matches!(token, Token::Redirect { .. });
@@ -129,10 +129,10 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
             None => {}
         }
         shared = None;
-        match windows_names::known(&text) {
-            Known::Windows => return true,
-            Known::Shared(name) => shared = Some(name),
-            Known::Other(name) => names.push(name),
+        match windows_names::name_origin(&text) {
+            NameOrigin::Windows => return true,
+            NameOrigin::Shared(name) => shared = Some(name),
+            NameOrigin::Other(name) => names.push(name),
         }
         at_start = false;
     }

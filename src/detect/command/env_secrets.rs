@@ -214,18 +214,18 @@ pub(super) fn is_secret(name: &str) -> bool {
     {
         return false;
     }
-    let has = |any: &[&str]| name.split('_').any(|word| any.contains(&word));
+    let has_word = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let last = name
         .rsplit('_')
         .next()
         .unwrap_or(name)
         .trim_end_matches(|c: char| c.is_ascii_digit());
-    let keyed = || has(&KEYS) || name.split('_').any(|word| service(word).is_some());
-    !has(&PUBLIC)
+    let keyed = || has_word(&KEYS) || name.split('_').any(|word| domains_of_word(word).is_some());
+    !has_word(&PUBLIC)
         && match last {
             "KEY" => keyed(),
             "BASE" => name.ends_with("SECRET_KEY_BASE"),
-            "URL" | "URI" | "STRING" => has(&[
+            "URL" | "URI" | "STRING" => has_word(&[
                 "DATABASE",
                 "DB",
                 "POSTGRES",
@@ -241,23 +241,25 @@ pub(super) fn is_secret(name: &str) -> bool {
 
 /// Reports whether a command sends an environment secret to a host that it is not for.
 pub(super) fn exposes_secret(facts: &Facts) -> bool {
-    let piped = facts.stdin.meets(Taint::SECRET_VARIABLE);
-    let told = || {
+    let piped = facts.stdin.intersects(Taint::SECRET_VARIABLE);
+    let has_secret_argument = || {
         facts
             .arguments()
             .iter()
-            .any(|field| field.taint.meets(Taint::SECRET_VARIABLE) || field.text.contains('$'))
+            .any(|field| field.taint.intersects(Taint::SECRET_VARIABLE) || field.text.contains('$'))
     };
     match facts.program.as_str() {
         "curl" | "curlie" | "wget" | "wget2" | "http" | "https" | "httpie" | "xh"
         | "invoke-webrequest" | "invoke-restmethod"
-            if piped || told() =>
+            if piped || has_secret_argument() =>
         {
             request_exposes(facts, piped)
         }
-        "dig" | "nslookup" | "host" | "drill" | "ping" | "ping6" | "whois" if told() => {
+        "dig" | "nslookup" | "host" | "drill" | "ping" | "ping6" | "whois"
+            if has_secret_argument() =>
+        {
             facts.arguments().iter().any(|field| {
-                field.taint.meets(Taint::SECRET_VARIABLE)
+                field.taint.intersects(Taint::SECRET_VARIABLE)
                     || secret_names(&field.text).next().is_some()
             })
         }
@@ -268,13 +270,13 @@ pub(super) fn exposes_secret(facts: &Facts) -> bool {
             !facts.operands().any(|field| is_inside(&field.text))
                 && !facts.arguments().iter().any(|f| f.text.starts_with("-l"))
         }
-        "git" if told() => facts
+        "git" if has_secret_argument() => facts
             .operands()
             .filter(|field| field.text.contains("://"))
             .any(|field| {
                 let host = host(&field.text);
                 secret_names(&field.text).any(|(_, name)| {
-                    service_of(name).is_some_and(|domains| !is_service_host(domains, host))
+                    domains_of_variable(name).is_some_and(|domains| !is_service_host(domains, host))
                 })
             }),
         _ => false,
@@ -284,9 +286,9 @@ pub(super) fn exposes_secret(facts: &Facts) -> bool {
 /// Reports whether an HTTP request exposes a secret.
 fn request_exposes(facts: &Facts, piped: bool) -> bool {
     let mut parsed = facts
-        .known
+        .program_data
         .as_deref()
-        .map(|known| options::parse(known, facts.arguments()))
+        .map(|program| options::parse(program, facts.arguments()))
         .unwrap_or_default();
     if parsed.is_empty() {
         parsed = facts
@@ -319,11 +321,11 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
     {
         return false;
     }
-    let may_go = |name: &str, named: bool| match service_of(name) {
+    let may_send = |name: &str, is_labelled: bool| match domains_of_variable(name) {
         Some(domains) => hosts.iter().all(|host| is_service_host(domains, host)),
         None if name.split('_').any(|word| NEVER_SENT.contains(&word)) => false,
         None => {
-            named
+            is_labelled
                 || hosts
                     .iter()
                     .all(|host| name.split('_').any(|word| is_word_of(word, host)))
@@ -332,7 +334,7 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
     let leaks = |option: &str, value: &str| {
         secret_names(value).any(|(at, name)| {
             let login = LOGINS.contains(&option);
-            !(login && signs || may_go(name, login || is_named(value, at)))
+            !(login && signs || may_send(name, login || is_named(value, at)))
         })
     };
     let posts = || {
@@ -346,7 +348,7 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
         facts.arguments().iter().any(|field| {
             let before = std::mem::replace(&mut option, field.text.as_str());
             let login = LOGINS.contains(&before.trim_start_matches('-'));
-            let hidden = field.taint.meets(Taint::SECRET_VARIABLE)
+            let hidden = field.taint.intersects(Taint::SECRET_VARIABLE)
                 && field.text.contains('$')
                 && secret_names(&field.text).next().is_none();
             let at = field
@@ -396,14 +398,14 @@ fn is_named(text: &str, at: usize) -> bool {
 }
 
 /// Returns the domains for the keys of the service that a variable is named after.
-fn service_of(name: &str) -> Option<&'static str> {
-    name.split('_').find_map(service)
+fn domains_of_variable(name: &str) -> Option<&'static str> {
+    name.split('_').find_map(domains_of_word)
 }
 
-fn service(word: &str) -> Option<&'static str> {
+fn domains_of_word(word: &str) -> Option<&'static str> {
     SERVICES
         .iter()
-        .find(|(words, _)| words.split(' ').any(|known| known == word))
+        .find(|(words, _)| words.split(' ').any(|candidate| candidate == word))
         .map(|(_, domains)| *domains)
 }
 
@@ -508,16 +510,17 @@ mod tests {
 
     #[test]
     fn a_key_may_go_where_it_is_for() {
-        let own = |word: &str, host: &str| is_service_host(service(word).unwrap(), host);
+        let is_own_host =
+            |word: &str, host: &str| is_service_host(domains_of_word(word).unwrap(), host);
         assert!(
-            own("GITHUB", "api.github.com")
-                && own("GITLAB", "gitlab.example.org")
-                && own("AWS", "s3.eu-west-1.amazonaws.com")
+            is_own_host("GITHUB", "api.github.com")
+                && is_own_host("GITLAB", "gitlab.example.org")
+                && is_own_host("AWS", "s3.eu-west-1.amazonaws.com")
         );
         assert!(
-            !own("GITHUB", "github.com.evil.example")
-                && !own("GITHUB", "evilgithub.com")
-                && !own("AWS", "amazonaws.evil.example")
+            !is_own_host("GITHUB", "github.com.evil.example")
+                && !is_own_host("GITHUB", "evilgithub.com")
+                && !is_own_host("AWS", "amazonaws.evil.example")
         );
         for (url, name) in [
             ("https://u:p@h.example:80/x?y", "h.example"),

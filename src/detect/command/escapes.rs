@@ -34,7 +34,7 @@ const MAX_LINES: usize = 256;
 
 impl Reader<'_> {
     /// Reads the commands that the lines of an editor's or client's script pass to a shell.
-    pub(super) fn escape_lines(&mut self, text: &str) {
+    pub(super) fn read_escape_lines(&mut self, text: &str) {
         for line in text
             .lines()
             .take(MAX_LINES)
@@ -55,9 +55,9 @@ impl Reader<'_> {
                 .or_else(addressed)
                 .filter(|script| !script.starts_with('='))
             {
-                self.shell_text(script.trim_end_matches([')', '"']));
+                self.read_shell_text(script.trim_end_matches([')', '"']));
             } else if let Some((_, program)) = line.split_once("PROGRAM '") {
-                self.shell_text(
+                self.read_shell_text(
                     program
                         .rsplit_once('\'')
                         .map_or(program, |(program, _)| program),
@@ -66,25 +66,25 @@ impl Reader<'_> {
                 .strip_prefix("python ")
                 .or_else(|| line.strip_prefix("pi "))
             {
-                self.code("python", code, Default::default());
+                self.evaluate_code("python", code, Default::default());
             }
         }
     }
 
     /// Reads the arguments of `sed`: the command `e`, the flag `e` of `s`, and the files of `r` and
     /// `w`.
-    pub(super) fn sed(&mut self, facts: &mut Facts, arguments: &[Field]) {
-        let given: Vec<&Field> = arguments
+    pub(super) fn read_sed(&mut self, facts: &mut Facts, arguments: &[Field]) {
+        let expressions: Vec<&Field> = arguments
             .iter()
             .zip(arguments.iter().skip(1))
             .filter(|(flag, _)| matches!(flag.text.as_str(), "-e" | "--expression" | "-ne"))
             .map(|(_, script)| script)
             .collect();
         let first = arguments.iter().find(|f| !f.text.starts_with('-'));
-        let scripts = if given.is_empty() {
+        let scripts = if expressions.is_empty() {
             first.into_iter().collect()
         } else {
-            given
+            expressions
         };
         for script in scripts {
             for line in script
@@ -93,16 +93,16 @@ impl Reader<'_> {
                 .take(MAX_LINES)
                 .filter(|line| line.len() <= LINE_BYTES)
             {
-                self.sed_command(facts, line);
+                self.read_sed_command(facts, line);
             }
         }
     }
 
-    fn sed_command(&mut self, facts: &mut Facts, line: &str) {
+    fn read_sed_command(&mut self, facts: &mut Facts, line: &str) {
         let command = behind_address(line);
         let mut chars = command.chars();
         match (chars.next(), chars.as_str()) {
-            (Some('e'), script) => self.shell_text(script),
+            (Some('e'), script) => self.read_shell_text(script),
             (Some('w'), file) if file.starts_with(' ') => facts.redirect_write(file.trim(), None),
             (Some('r'), file) if file.starts_with(' ') => {
                 facts.redirect_read(file.trim(), None);
@@ -122,7 +122,7 @@ impl Reader<'_> {
                     facts.redirect_write(file.trim(), None);
                 }
                 if flag.contains('e') && flag.len() <= 6 {
-                    self.shell_text(
+                    self.read_shell_text(
                         &before
                             .get(1..)
                             .unwrap_or_default()
@@ -136,7 +136,7 @@ impl Reader<'_> {
     }
 
     /// Reads the recipes of a makefile.
-    pub(super) fn makefile(&mut self, text: &str) {
+    pub(super) fn read_makefile(&mut self, text: &str) {
         for line in text
             .lines()
             .take(MAX_LINES)
@@ -150,36 +150,36 @@ impl Reader<'_> {
                     .map(|(_, recipe)| recipe),
             };
             if let Some(recipe) = recipe {
-                self.shell_text(
+                self.read_shell_text(
                     &recipe
                         .trim_start_matches([' ', '@', '-', '+'])
                         .replace("$$", "$"),
                 );
             }
             for shell in line.split("$(shell ").skip(1) {
-                self.shell_text(shell.rsplit_once(')').map_or(shell, |(script, _)| script));
+                self.read_shell_text(shell.rsplit_once(')').map_or(shell, |(script, _)| script));
             }
             if let Some((_, script)) = line.split_once("!=") {
-                self.shell_text(script);
+                self.read_shell_text(script);
             }
         }
     }
 
     /// Reads the commands of a CMake script: `execute_process(COMMAND rm -rf x)`.
-    pub(super) fn cmake(&mut self, text: &str) {
+    pub(super) fn read_cmake(&mut self, text: &str) {
         for command in text
             .split("COMMAND ")
             .skip(1)
             .take(MAX_LINES)
             .filter(|command| command.len() <= LINE_BYTES)
         {
-            self.shell_text(command.split([')', '\n']).next().unwrap_or(command));
+            self.read_shell_text(command.split([')', '\n']).next().unwrap_or(command));
         }
     }
 
     /// Reads code of a language without a parser here: if the code runs anything, each of its texts
     /// may be a command.
-    pub(super) fn rare_code(&mut self, text: &str) {
+    pub(super) fn read_rare_code(&mut self, text: &str) {
         if !RUNNERS.iter().any(|word| text.contains(word)) {
             return;
         }
@@ -196,7 +196,7 @@ impl Reader<'_> {
                     .find_map(|word| part.strip_prefix(word))
             });
             if let Some(command) = command.filter(|command| !command.starts_with('(')) {
-                self.shell_text(&command.replace(['{', '}'], "'"));
+                self.read_shell_text(&command.replace(['{', '}'], "'"));
             }
             let mut rest = line;
             for _ in 0..64 {
@@ -210,7 +210,7 @@ impl Reader<'_> {
                     break;
                 };
                 if inside.contains(' ') {
-                    self.shell_text(&inside.replace("\\\"", "\""));
+                    self.read_shell_text(&inside.replace("\\\"", "\""));
                 }
                 rest = after;
             }
@@ -219,7 +219,7 @@ impl Reader<'_> {
 
     /// Reads a shell's `-c` and its script if they are separate texts of a list: `["sh", "-c",
     /// "…"]`.
-    pub(super) fn argument_lists(&mut self, code: &str) {
+    pub(super) fn read_argument_lists(&mut self, code: &str) {
         for (at, _) in code.match_indices("-c").take(16) {
             let Some(behind) = code.get(at + 2..) else {
                 continue;
@@ -235,15 +235,15 @@ impl Reader<'_> {
             if let Some((quote, text)) = quote.zip(behind.get(gap..))
                 && let Some((script, _)) = split_unescaped(text, quote.encode_utf8(&mut [0; 4]))
             {
-                self.shell_text(&script.replace("\\\"", "\""));
+                self.read_shell_text(&script.replace("\\\"", "\""));
             }
         }
     }
 
-    fn shell_text(&mut self, script: &str) {
+    fn read_shell_text(&mut self, script: &str) {
         let script = script.trim();
         if !script.is_empty() && self.go_deeper() {
-            self.inner_script(script, &Value::nothing());
+            self.read_inner_script(script, &Value::empty());
             self.come_up();
         }
     }
@@ -269,9 +269,9 @@ fn behind_address(line: &str) -> &str {
 fn split_unescaped<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
     let mut escaped = false;
     let at = text.bytes().position(|b| {
-        let found = !escaped && quote.as_bytes().first() == Some(&b);
+        let is_quote = !escaped && quote.as_bytes().first() == Some(&b);
         escaped = b == b'\\' && !escaped;
-        found
+        is_quote
     })?;
     Some((text.get(..at)?, text.get(at + 1..)?))
 }

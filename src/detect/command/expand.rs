@@ -7,12 +7,12 @@ use super::value::{Field, Taint, UNKNOWN, Value};
 
 impl Reader<'_> {
     /// Adds the fields that a word expands to; none if it expands to nothing.
-    pub(super) fn fields(&mut self, word: &Word, out: &mut Vec<Field>) {
+    pub(super) fn expand_word(&mut self, word: &Word, out: &mut Vec<Field>) {
         match brace::expand(word) {
-            brace::Braces::None => self.split(word, out),
+            brace::Braces::None => self.split_word(word, out),
             brace::Braces::Words(words) => {
                 for word in &words {
-                    self.split(word, out);
+                    self.split_word(word, out);
                 }
             }
             brace::Braces::TooMany => self.give_up(),
@@ -21,7 +21,7 @@ impl Reader<'_> {
 
     /// Returns the single field of a word that is not split: an assigned value, the target of a
     /// redirection.
-    pub(super) fn single(&mut self, word: &Word) -> Field {
+    pub(super) fn expand_single(&mut self, word: &Word) -> Field {
         let mut field = Field::default();
         for (at, piece) in word.iter().enumerate() {
             match piece {
@@ -31,7 +31,7 @@ impl Reader<'_> {
                     field.glob |= !quoted && text.contains(['*', '?', '[']);
                 }
                 _ => {
-                    let value = self.value(piece);
+                    let value = self.evaluate_piece(piece);
                     let text = self
                         .stand_in(piece, &value, &field.text, word.get(at + 1))
                         .unwrap_or_else(|| value.items.join(" "));
@@ -44,7 +44,7 @@ impl Reader<'_> {
         field
     }
 
-    fn split(&mut self, word: &Word, out: &mut Vec<Field>) {
+    fn split_word(&mut self, word: &Word, out: &mut Vec<Field>) {
         if let [Piece::Text { text, quoted }] = word.as_slice() {
             self.spend_bytes(text.len());
             let glob = !quoted && text.contains(['*', '?', '[']);
@@ -80,19 +80,21 @@ impl Reader<'_> {
                     inside,
                     quoted: false,
                 } if inside.starts_with("IFS") => {
-                    finish(&mut field, &mut started, out);
+                    finish_field(&mut field, &mut started, out);
                     continue;
                 }
                 Piece::Variable { quoted, .. } | Piece::Run { quoted, .. } => {
-                    (self.value(piece), *quoted)
+                    (self.evaluate_piece(piece), *quoted)
                 }
-                Piece::Process { .. } | Piece::Arithmetic { .. } => (self.value(piece), true),
+                Piece::Process { .. } | Piece::Arithmetic { .. } => {
+                    (self.evaluate_piece(piece), true)
+                }
             };
             field.taint |= value.taint;
             if let Some(text) = self.stand_in(piece, &value, &field.text, word.get(at + 1)) {
-                let named =
+                let is_unset_variable =
                     matches!(piece, Piece::Variable { inside, .. } if self.is_unset(inside));
-                field.unset |= named && field.text.is_empty() && text.starts_with('$');
+                field.unset |= is_unset_variable && field.text.is_empty() && text.starts_with('$');
                 started |= !text.is_empty();
                 field.text.push_str(&text);
                 continue;
@@ -100,7 +102,7 @@ impl Reader<'_> {
             let list = value.items.len() > 1 || !quoted;
             for (n, item) in value.items.iter().enumerate() {
                 if n > 0 {
-                    finish(&mut field, &mut started, out);
+                    finish_field(&mut field, &mut started, out);
                     field.taint = value.taint;
                 }
                 if list && !quoted {
@@ -124,7 +126,7 @@ impl Reader<'_> {
                 return;
             }
         }
-        finish(&mut field, &mut started, out);
+        finish_field(&mut field, &mut started, out);
     }
 
     /// Returns the stand-in for an unknown value: its own name, so that paths such as `$BUILD/x`
@@ -194,16 +196,16 @@ impl Reader<'_> {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         plain
             && !self.variables.contains_key(name)
-            && !SET_ELSEWHERE.iter().any(|known| name.contains(known))
+            && !SET_ELSEWHERE.iter().any(|part| name.contains(part))
     }
 
     /// Returns the value of a piece that is not text.
-    fn value(&mut self, piece: &Piece) -> Value {
+    fn evaluate_piece(&mut self, piece: &Piece) -> Value {
         match piece {
             Piece::Text { text, .. } => Value::text(text.clone()),
-            Piece::Variable { inside, .. } => self.variable(inside),
+            Piece::Variable { inside, .. } => self.expand_variable(inside),
             Piece::Run { script, .. } => {
-                let mut value = self.inner_script(script, &Value::nothing());
+                let mut value = self.read_inner_script(script, &Value::empty());
                 if let [text] = value.items.as_mut_slice() {
                     text.truncate(text.trim_end_matches('\n').len());
                     text.retain(|c| c != '\0');
@@ -211,12 +213,12 @@ impl Reader<'_> {
                 value
             }
             Piece::Process { script } => {
-                let value = self.inner_script(script, &Value::nothing());
+                let value = self.read_inner_script(script, &Value::empty());
                 let name = self.keep_stream(value.clone());
                 Value::text(name).with(value.taint)
             }
             Piece::Arithmetic { inside } => {
-                self.subscripts(inside);
+                self.run_subscripts(inside);
                 Value::text(arithmetic(inside))
             }
         }
@@ -226,26 +228,26 @@ impl Reader<'_> {
 impl Reader<'_> {
     /// Runs the substitutions of an arithmetic expression: in the expression, in a subscript, or in
     /// the value of a variable that it names.
-    pub(super) fn subscripts(&mut self, inside: &str) {
+    pub(super) fn run_subscripts(&mut self, inside: &str) {
         let substitutes = |text: &str| text.contains("$(") || text.contains('`');
         let words = inside
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .filter(|word| !word.is_empty());
-        let named = words
+        let values = words
             .take(64)
             .filter_map(|word| self.variables.get(word)?.as_text());
         let texts: Vec<String> = std::iter::once(inside)
-            .chain(named)
+            .chain(values)
             .filter(|text| substitutes(text))
             .map(str::to_owned)
             .collect();
         for text in texts {
-            self.inner_text(&text);
+            self.expand_inner_text(&text);
         }
     }
 }
 
-fn finish(field: &mut Field, started: &mut bool, out: &mut Vec<Field>) {
+fn finish_field(field: &mut Field, started: &mut bool, out: &mut Vec<Field>) {
     let done = std::mem::take(field);
     if *started {
         out.push(done);
@@ -263,7 +265,7 @@ fn split_text(
 ) {
     for (n, part) in item.split(separators).enumerate() {
         if n > 0 {
-            finish(field, started, out);
+            finish_field(field, started, out);
             field.taint = taint;
         }
         if !part.is_empty() {

@@ -46,7 +46,7 @@ impl Behaviour {
 }
 
 /// The name of a program, and the data about it from the tables, if there is any.
-pub(super) type Named<'n> = (&'n str, Option<&'n Arc<Program>>);
+pub(super) type NamedProgram<'n> = (&'n str, Option<&'n Arc<Program>>);
 
 /// The facts about one command.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ pub(super) struct Facts {
     /// Base name of the program, without `.exe`; empty for a bare redirection or assignment.
     pub(super) program: String,
     /// The data about the program from the tables.
-    pub(super) known: Option<Arc<Program>>,
+    pub(super) program_data: Option<Arc<Program>>,
     pub(super) traits: Traits,
     pub(super) fields: Rc<[Field]>,
     pub(super) from: usize,
@@ -66,7 +66,7 @@ pub(super) struct Facts {
     pub(super) runs: Vec<NamedPath>,
     /// Files and folders of this machine that the command gives to a container.
     pub(super) mounts: Vec<NamedPath>,
-    pub(super) standing: Location,
+    pub(super) location: Location,
     /// Names and values that the command is given, or that it sets.
     pub(super) environment: Vec<(String, String)>,
     pub(super) stdin: Taint,
@@ -74,7 +74,7 @@ pub(super) struct Facts {
     pub(super) input: Option<String>,
     /// The content that the command writes to a system file or to a user's settings, if it is
     /// known.
-    pub(super) written: Option<String>,
+    pub(super) written_content: Option<String>,
     /// Taint of the content that the command runs as code.
     pub(super) executes: Taint,
     /// Taint of the content that the command sends to another host.
@@ -96,7 +96,7 @@ impl Facts {
     /// Returns the facts of a wrapper that starts at `from` in `fields`; the first `own` of its
     /// arguments are its own.
     pub(super) fn wrapper(
-        program: Named<'_>,
+        program: NamedProgram<'_>,
         fields: &Rc<[Field]>,
         from: usize,
         own: usize,
@@ -109,7 +109,7 @@ impl Facts {
 
     /// Returns the facts of the command that starts at `from` in `fields`.
     pub(super) fn command(
-        program: Named<'_>,
+        program: NamedProgram<'_>,
         fields: &Rc<[Field]>,
         from: usize,
         folder: Option<&str>,
@@ -125,21 +125,21 @@ impl Facts {
     }
 
     /// Returns the same command with another program.
-    pub(super) fn named(&self, (program, known): Named<'_>) -> Self {
-        let traits = known.map_or_else(Traits::default, |known| known.traits);
+    pub(super) fn with_program(&self, (program, data): NamedProgram<'_>) -> Self {
+        let traits = data.map_or_else(Traits::default, |known| known.traits);
         Self {
             program: program.to_owned(),
-            known: known.cloned(),
+            program_data: data.cloned(),
             traits,
             ..self.clone()
         }
     }
 
-    fn bare((program, known): Named<'_>, fields: &Rc<[Field]>, from: usize) -> Self {
-        let traits = known.map_or_else(Traits::default, |known| known.traits);
+    fn bare((program, data): NamedProgram<'_>, fields: &Rc<[Field]>, from: usize) -> Self {
+        let traits = data.map_or_else(Traits::default, |known| known.traits);
         Self {
             program: program.to_owned(),
-            known: known.cloned(),
+            program_data: data.cloned(),
             traits,
             fields: fields.clone(),
             from,
@@ -148,7 +148,7 @@ impl Facts {
     }
 
     /// Returns the kinds of facts that the command has.
-    pub(super) fn has(&self) -> Kinds {
+    pub(super) fn kinds(&self) -> Kinds {
         Kinds::new([
             !self.paths.is_empty(),
             !self.reads.is_empty(),
@@ -186,17 +186,17 @@ impl Facts {
     /// Returns the same, followed by the files that the command writes.
     pub(super) fn line(&self) -> String {
         let mut line = self.words();
-        for seen in &self.writes {
+        for target in &self.writes {
             line.push_str(" > ");
-            line.push_str(&seen.path);
+            line.push_str(&target.path);
         }
         line
     }
 
     /// Returns [`Facts::words`] with each option as a word of its own, if that differs.
-    pub(super) fn spread(&self) -> Option<String> {
-        let known = self.known.as_deref().filter(|_| !self.windows)?;
-        options::spread(&self.program, known, self.arguments())
+    pub(super) fn words_with_split_options(&self) -> Option<String> {
+        let data = self.program_data.as_deref().filter(|_| !self.windows)?;
+        options::split_options(&self.program, data, self.arguments())
     }
 
     /// Records the files and folders that `-v` and `--mount` give to a container.
@@ -224,7 +224,7 @@ impl Facts {
                 .filter(|text| text.contains(':'))
                 .and_then(|text| paths::normal(text, folder))
             {
-                self.paths.retain(|seen| seen.path != both);
+                self.paths.retain(|named_path| named_path.path != both);
             }
             let source = match volume {
                 // A folder without a source belongs to the container.
@@ -239,7 +239,7 @@ impl Facts {
             else {
                 continue;
             };
-            let Some(seen) = see(source, folder) else {
+            let Some(named_path) = read_path(source, folder) else {
                 continue;
             };
             // Keys that are mounted under the same name are for the program in the container.
@@ -255,46 +255,51 @@ impl Facts {
                     .next()
                     .map(str::to_owned)
             };
-            if place.and_then(name) != name(&seen.path) {
-                self.paths.push(seen.clone());
+            if place.and_then(name) != name(&named_path.path) {
+                self.paths.push(named_path.clone());
             }
-            self.mounts.push(seen);
+            self.mounts.push(named_path);
         }
     }
 
     /// Records the current folder if the command works on all of it: `git clean`, and `rm *` in the
     /// folder that an earlier call of the session changed to.
-    pub(super) fn note_here(&mut self, folder: Option<&str>, session: Option<&str>) {
+    pub(super) fn note_current_folder(&mut self, folder: Option<&str>, session: Option<&str>) {
         if self.program == "git" && self.arguments().iter().any(|field| field.text == "clean") {
-            self.paths
-                .extend(folder.or(session).and_then(|folder| see(".", Some(folder))));
+            self.paths.extend(
+                folder
+                    .or(session)
+                    .and_then(|folder| read_path(".", Some(folder))),
+            );
         }
         if folder.is_some() || !CHANGES.contains(&self.program.as_str()) {
             return;
         }
         let Some(session) = session else { return };
-        let all = |field: &&Field| {
+        let is_everything = |field: &&Field| {
             matches!(
                 field.text.trim_start_matches("./"),
                 "" | "." | "*" | ".*" | "{,.}*" | ".."
             )
         };
-        let here = self
+        let whole_folders = self
             .arguments()
             .iter()
-            .filter(all)
-            .filter_map(|field| see(&field.text, Some(session)));
-        let here: Vec<NamedPath> = here.filter(|seen| seen.classes != Classes::NONE).collect();
-        self.paths.extend(here);
+            .filter(is_everything)
+            .filter_map(|field| read_path(&field.text, Some(session)));
+        let classified_paths: Vec<NamedPath> = whole_folders
+            .filter(|named_path| named_path.classes != Classes::NONE)
+            .collect();
+        self.paths.extend(classified_paths);
     }
 
     /// Records a file that the command reads by redirection, and returns its taint.
     pub(super) fn redirect_read(&mut self, text: &str, folder: Option<&str>) -> Taint {
-        match see(text, folder) {
-            Some(seen) => {
-                let taint = taint_of(&seen);
+        match read_path(text, folder) {
+            Some(named_path) => {
+                let taint = taint_of(&named_path);
                 self.stdin |= taint;
-                self.reads.push(seen);
+                self.reads.push(named_path);
                 if self.traits.has(Traits::SENDS_INPUT) {
                     self.sends |= taint;
                 }
@@ -306,7 +311,7 @@ impl Facts {
 
     /// Records a file that the command writes by redirection.
     pub(super) fn redirect_write(&mut self, text: &str, folder: Option<&str>) {
-        self.writes.extend(see(text, folder));
+        self.writes.extend(read_path(text, folder));
     }
 
     fn place_paths(&mut self, folder: Option<&str>, own: usize) {
@@ -334,8 +339,8 @@ impl Facts {
             let value_of = std::mem::replace(&mut before, field.text.as_str());
             if self
                 .traits
-                .has(Traits::SENDS_FILES.and(Traits::SENDS_INPUT))
-                && authenticates(&self.program, value_of)
+                .has(Traits::SENDS_FILES.union(Traits::SENDS_INPUT))
+                && is_authentication_key(&self.program, value_of)
             {
                 continue;
             }
@@ -358,21 +363,23 @@ impl Facts {
                 if !writes && folder.is_none() && !path_match::may_have_class(part) {
                     continue;
                 }
-                let Some(mut seen) = see(part, folder) else {
+                let Some(mut named_path) = read_path(part, folder) else {
                     continue;
                 };
                 if field.unset && part.ends_with("/*") && part.matches('/').count() == 1 {
-                    seen.classes = seen.classes.join(*UNSET_ROOT);
+                    named_path.classes = named_path.classes.join(*UNSET_ROOT);
                 }
-                let known = seen.classes != Classes::NONE;
-                let named = known || seen.path.contains('/') || seen.path.starts_with(['~', '.']);
+                let has_class = named_path.classes != Classes::NONE;
+                let is_path = has_class
+                    || named_path.path.contains('/')
+                    || named_path.path.starts_with(['~', '.']);
                 if writes {
-                    self.writes.push(seen.clone());
-                } else if known && !self.traits.has(Traits::NAMES_FILES) {
-                    self.reads.push(seen.clone());
+                    self.writes.push(named_path.clone());
+                } else if has_class && !self.traits.has(Traits::NAMES_FILES) {
+                    self.reads.push(named_path.clone());
                 }
-                if named {
-                    self.paths.push(seen);
+                if is_path {
+                    self.paths.push(named_path);
                 }
             }
         }
@@ -381,7 +388,7 @@ impl Facts {
 
 /// Reports whether the value of an option is a key with which a program authenticates, and which it
 /// never sends.
-fn authenticates(program: &str, option: &str) -> bool {
+fn is_authentication_key(program: &str, option: &str) -> bool {
     match program {
         "ssh" | "scp" | "sftp" => option == "-i",
         "curl" => matches!(option, "--key" | "--cert" | "-E" | "--cacert" | "--capath"),
@@ -401,34 +408,34 @@ const CHANGES: [&str; 12] = [
 
 /// `$X/*` if nothing sets `X`: everything on the system.
 static UNSET_ROOT: LazyLock<Classes> =
-    LazyLock::new(|| Classes::named("unset-root").unwrap_or_default());
+    LazyLock::new(|| Classes::from_name("unset-root").unwrap_or_default());
 
 /// The taint of files by their classes.
 static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
-    let any = |names: [&str; 2]| {
+    let union = |names: [&str; 2]| {
         names
             .into_iter()
-            .filter_map(Classes::named)
+            .filter_map(Classes::from_name)
             .fold(Classes::NONE, Classes::join)
     };
     [
-        (any(["credential", "env-file"]), Taint::CREDENTIAL),
-        (any(["personal", "history"]), Taint::PERSONAL),
+        (union(["credential", "env-file"]), Taint::CREDENTIAL),
+        (union(["personal", "history"]), Taint::PERSONAL),
     ]
 });
 
 /// Returns the taint of a file's content.
-pub(super) fn taint_of(seen: &NamedPath) -> Taint {
+pub(super) fn taint_of(named_path: &NamedPath) -> Taint {
     let mut taint = Taint::NONE;
-    if seen.classes == Classes::NONE && !seen.path.starts_with("/dev/") {
+    if named_path.classes == Classes::NONE && !named_path.path.starts_with("/dev/") {
         return taint;
     }
     for (classes, taints) in TAINTS.iter() {
-        if seen.classes.meets(*classes) {
+        if named_path.classes.intersects(*classes) {
             taint |= *taints;
         }
     }
-    if seen.path.starts_with("/dev/tcp/") || seen.path.starts_with("/dev/udp/") {
+    if named_path.path.starts_with("/dev/tcp/") || named_path.path.starts_with("/dev/udp/") {
         taint |= Taint::SOCKET | Taint::DOWNLOAD;
     }
     taint
@@ -437,12 +444,12 @@ pub(super) fn taint_of(seen: &NamedPath) -> Taint {
 /// Reads a text as a path and resolves globs that can only mean one thing. `~` is the home folder
 /// even in quotes: it may represent `"$HOME"`, and a `~` in quotes rarely refers to a file of that
 /// name.
-pub(super) fn see(text: &str, folder: Option<&str>) -> Option<NamedPath> {
+pub(super) fn read_path(text: &str, folder: Option<&str>) -> Option<NamedPath> {
     let mut path = paths::normal(text, folder)?;
     if path.contains(['*', '?', '['])
-        && let Some(known) = path_match::resolve_glob(&path)
+        && let Some(well_known) = path_match::resolve_glob(&path)
     {
-        known.clone_into(&mut path);
+        well_known.clone_into(&mut path);
     }
     let classes = path_match::classes(&path).join(path_match::classes_below_root(&path));
     let home = if path.starts_with('~') {

@@ -40,13 +40,13 @@ pub struct FileAccess<'s> {
     /// The home folder that `~` represents, if the script spelled it out.
     pub home: Option<&'s str>,
     /// The folder in which a relative path starts, if the script changed to it from where it began.
-    pub below: Option<&'s str>,
+    pub start_folder: Option<&'s str>,
     /// The way in which the path is used.
-    pub how: FileUse,
+    pub file_use: FileUse,
 }
 
 /// Returns every path that a command touches.
-pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = FileAccess<'_>> {
+pub(super) fn file_accesses(facts: &Facts) -> impl Iterator<Item = FileAccess<'_>> {
     let program = facts.program.as_str();
     let filters = facts.traits.has(Traits::FILTERS) && !facts.windows;
     let works = if facts.windows {
@@ -57,13 +57,13 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = FileAccess<'_>> {
     // The pattern that a filter searches for often looks like a path, and so do escapes and
     // options.
     let first = facts.operands().next().filter(|_| filters);
-    let others = facts
+    let excluded = facts
         .arguments()
         .iter()
         .filter(move |field| is_no_path(field, facts));
     let mut no_paths: Vec<String> = first
         .into_iter()
-        .chain(others)
+        .chain(excluded)
         .filter_map(|field| paths::normal(&field.text, None))
         .collect();
     // `/` is usually a field separator, unless the program works on files.
@@ -75,28 +75,46 @@ pub(super) fn paths(facts: &Facts) -> impl Iterator<Item = FileAccess<'_>> {
     {
         no_paths.push("/".to_owned());
     }
-    let is_drive = |seen: &NamedPath| facts.windows && seen.path.get(1..2) == Some(":");
-    let named = facts.paths.iter().filter(move |seen| {
-        (works || is_drive(seen)) && !facts.reads.contains(seen) && !facts.writes.contains(seen)
+    let is_drive = |named_path: &NamedPath| facts.windows && named_path.path.get(1..2) == Some(":");
+    let mentions = facts.paths.iter().filter(move |named_path| {
+        (works || is_drive(named_path))
+            && !facts.reads.contains(named_path)
+            && !facts.writes.contains(named_path)
     });
     let in_place = matches!(program, "sed" | "gsed" | "perl" | "ruby");
-    let told = named
+    let accesses = mentions
         .chain(&facts.mounts)
-        .map(|seen| (seen, FileUse::Named))
-        .chain(facts.reads.iter().map(|seen| (seen, FileUse::Read)))
-        .chain(facts.writes.iter().map(|seen| (seen, FileUse::Write)))
-        .chain(facts.runs.iter().map(|seen| (seen, FileUse::Run)));
-    told.filter(move |(seen, how)| {
-        !facts.standing.elsewhere
-            && (*how == FileUse::Write && !in_place
-                || no_paths.iter().all(|other| *other != seen.path))
-    })
-    .map(|(seen, how)| FileAccess {
-        path: &seen.path,
-        home: seen.home.as_deref(),
-        below: facts.standing.below.as_deref(),
-        how,
-    })
+        .map(|named_path| (named_path, FileUse::Named))
+        .chain(
+            facts
+                .reads
+                .iter()
+                .map(|named_path| (named_path, FileUse::Read)),
+        )
+        .chain(
+            facts
+                .writes
+                .iter()
+                .map(|named_path| (named_path, FileUse::Write)),
+        )
+        .chain(
+            facts
+                .runs
+                .iter()
+                .map(|named_path| (named_path, FileUse::Run)),
+        );
+    accesses
+        .filter(move |(named_path, file_use)| {
+            !facts.location.is_elsewhere
+                && (*file_use == FileUse::Write && !in_place
+                    || no_paths.iter().all(|text| *text != named_path.path))
+        })
+        .map(|(named_path, file_use)| FileAccess {
+            path: &named_path.path,
+            home: named_path.home.as_deref(),
+            start_folder: facts.location.relative_folder.as_deref(),
+            file_use,
+        })
 }
 
 /// Reports whether an argument is not a path: `\n`, `\\033[1m`, `/s` and the like.
@@ -131,11 +149,11 @@ fn is_share(rest: &str) -> bool {
     rest.strip_prefix('\\')
         .and_then(|rest| rest.split_once('\\'))
         .is_some_and(|(host, share)| {
-            let named = host.bytes().all(|b| {
+            let is_host = host.bytes().all(|b| {
                 b.is_ascii_alphanumeric()
                     || matches!(b, b'.' | b'-' | b'_' | b'$' | b'?' | b'@' | b':')
             });
-            named
+            is_host
                 && !host.is_empty()
                 && share.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '$')
         })

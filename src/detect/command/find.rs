@@ -52,12 +52,12 @@ pub(super) fn narrows(arguments: &[Field]) -> bool {
         let value = arguments
             .get(at + 1)
             .map_or("", |value| value.text.as_str());
-        let all = if f.text.ends_with("regex") {
+        let matches_all = if f.text.ends_with("regex") {
             value == ".*"
         } else {
             matches!(value, "*" | "**" | "*.*")
         };
-        FILTERS.contains(&f.text.as_str()) && !all && !is_negated(arguments, at)
+        FILTERS.contains(&f.text.as_str()) && !matches_all && !is_negated(arguments, at)
     })
 }
 
@@ -164,7 +164,7 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
 pub(super) const MAX_STARTS: usize = 16;
 
 /// Returns the folders that a search starts from.
-pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
+pub(super) fn start_folders(arguments: &[Field]) -> impl Iterator<Item = &Field> {
     arguments
         .iter()
         .skip_while(|f| matches!(f.text.as_str(), "-L" | "-H" | "-P"))
@@ -172,7 +172,7 @@ pub(super) fn starts(arguments: &[Field]) -> impl Iterator<Item = &Field> {
 }
 
 /// Returns the folders listed in the file of `-files0-from`.
-pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
+pub(super) fn listed_in_file(file: Option<&Value>) -> Vec<Field> {
     let names = file.and_then(Value::as_text).unwrap_or_default();
     names
         .split('\0')
@@ -184,7 +184,7 @@ pub(super) fn named_by(file: Option<&Value>) -> Vec<Field> {
 
 /// Returns the output of `ls` for folders: all names in them, or their paths if it lists the
 /// folders themselves.
-pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
+pub(super) fn ls_output(arguments: &[Field]) -> Option<String> {
     let short = |field: &&Field| field.text.starts_with('-') && !field.text.starts_with("--");
     let themselves = arguments.iter().any(|field| field.text == "--directory")
         || arguments
@@ -203,7 +203,7 @@ pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
     if long || !operands.iter().all(|text| text.starts_with(['/', '~'])) {
         return None;
     }
-    let listed = |text: &&str| {
+    let output_line = |text: &&str| {
         if themselves || text.contains(['*', '?', '[']) {
             (*text).to_owned()
         } else {
@@ -213,16 +213,16 @@ pub(super) fn listed_by_ls(arguments: &[Field]) -> Option<String> {
     let lines: Vec<String> = if operands.is_empty() {
         vec!["*".to_owned()]
     } else {
-        operands.iter().take(16).map(listed).collect()
+        operands.iter().take(16).map(output_line).collect()
     };
     Some(lines.join("\n") + "\n")
 }
 
 /// Returns the output of `find` as a glob for each folder, if it lists all or much of the content
 /// of folders that are named in full.
-pub(super) fn listed(arguments: &[Field]) -> Option<String> {
-    let started: Vec<&Field> = starts(arguments).collect();
-    if narrows_at(arguments, &started)
+pub(super) fn find_output(arguments: &[Field]) -> Option<String> {
+    let folders: Vec<&Field> = start_folders(arguments).collect();
+    if narrows_at(arguments, &folders)
         || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str()))
     {
         return None;
@@ -233,7 +233,7 @@ pub(super) fn listed(arguments: &[Field]) -> Option<String> {
         '\n'
     };
     let mut out = String::new();
-    for start in started.into_iter().take(16) {
+    for start in folders.into_iter().take(16) {
         if !start.text.starts_with(['/', '~']) {
             return None;
         }

@@ -27,26 +27,26 @@ pub(in crate::detect) fn matches(pattern: &str, text: &str) -> bool {
 fn fits(pattern: &impl Fn(usize) -> Option<char>, text: &impl Fn(usize) -> Option<char>) -> bool {
     let mut p = 0;
     let mut t = 0;
-    let mut back: Option<(usize, usize)> = None;
+    let mut backtrack: Option<(usize, usize)> = None;
     while let Some(c) = text(t) {
         let step = match pattern(p) {
             Some('*') => {
-                back = Some((p, t));
+                backtrack = Some((p, t));
                 p += 1;
                 continue;
             }
             Some('?') => Some(p + 1),
-            Some('[') => class(pattern, p, c),
-            Some(wanted) => (wanted == c).then_some(p + 1),
+            Some('[') => match_class(pattern, p, c),
+            Some(literal) => (literal == c).then_some(p + 1),
             None => None,
         };
-        match (step, back) {
+        match (step, backtrack) {
             (Some(next), _) => {
                 p = next;
                 t += 1;
             }
             (None, Some((star, from))) => {
-                back = Some((star, from + 1));
+                backtrack = Some((star, from + 1));
                 p = star + 1;
                 t = from + 1;
             }
@@ -57,24 +57,24 @@ fn fits(pattern: &impl Fn(usize) -> Option<char>, text: &impl Fn(usize) -> Optio
 }
 
 /// Returns the index after `[…]` if it matches `c`.
-fn class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) -> Option<usize> {
+fn match_class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) -> Option<usize> {
     let mut at = start + 1;
     let negated = matches!(pattern(at), Some('!' | '^'));
     at += usize::from(negated);
     let first = at;
-    let mut taken = false;
+    let mut matched = false;
     loop {
         let low = pattern(at)?;
         if low == ']' && at > first {
-            return (taken != negated).then_some(at + 1);
+            return (matched != negated).then_some(at + 1);
         }
         match pattern(at + 2) {
             Some(high) if pattern(at + 1) == Some('-') && high != ']' => {
-                taken |= (low..=high).contains(&c);
+                matched |= (low..=high).contains(&c);
                 at += 3;
             }
             _ => {
-                taken |= low == c;
+                matched |= low == c;
                 at += 1;
             }
         }
@@ -119,7 +119,7 @@ pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String 
         .char_indices()
         .nth(MAX_CHARS)
         .map_or(text.len(), |(at, _)| at);
-    let mut made = String::new();
+    let mut out = String::new();
     let mut at = 0;
     let mut tries = MAX_CHARS * 4;
     while at < limit {
@@ -139,20 +139,20 @@ pub(super) fn replace(text: &str, pattern: &str, by: &str, all: bool) -> String 
             .map_or(at + 1, |c| at + c.len_utf8());
         match end {
             Some(end) => {
-                made.push_str(by);
+                out.push_str(by);
                 at = end;
                 if !all {
                     break;
                 }
             }
             None => {
-                made.push_str(text.get(at..next).unwrap_or_default());
+                out.push_str(text.get(at..next).unwrap_or_default());
                 at = next;
             }
         }
     }
-    made.push_str(text.get(at..).unwrap_or_default());
-    made
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
 }
 
 #[cfg(test)]

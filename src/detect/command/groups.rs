@@ -6,23 +6,23 @@ use super::value::{Taint, Value};
 use super::words::{keyword, plain};
 
 impl Reader<'_> {
-    pub(super) fn list(&mut self, tokens: &[Token], input: &Value) -> Value {
-        let mut out = Value::nothing();
+    pub(super) fn read_list(&mut self, tokens: &[Token], input: &Value) -> Value {
+        let mut out = Value::empty();
         let mut at = 0;
         while at < tokens.len() && !self.is_spent() {
-            let mut flowing = input.clone();
+            let mut stream = input.clone();
             let mut piped = false;
             loop {
-                let (value, next) = self.stage(tokens, at, flowing, piped);
+                let (value, next) = self.read_stage(tokens, at, stream, piped);
                 at = next.max(at);
-                flowing = value;
+                stream = value;
                 if !matches!(tokens.get(at), Some(Token::Pipe)) || self.is_spent() {
                     break;
                 }
                 piped = true;
                 at += 1;
             }
-            out.then(flowing);
+            out.append(stream);
             if matches!(tokens.get(at), Some(Token::CaseEnd)) {
                 at = skip_patterns(tokens, at + 1);
             } else {
@@ -34,7 +34,7 @@ impl Reader<'_> {
 
     /// Reads one stage of a pipeline: a group or a simple command. Returns its output and the index
     /// after it.
-    pub(super) fn stage(
+    pub(super) fn read_stage(
         &mut self,
         tokens: &[Token],
         mut at: usize,
@@ -55,7 +55,7 @@ impl Reader<'_> {
             (tokens.get(at), tokens.get(at + 1), tokens.get(at + 2))
         {
             let name = name.clone();
-            return (Value::nothing(), self.function(&name, tokens, at + 3));
+            return (Value::empty(), self.define_function(&name, tokens, at + 3));
         }
         let start = at;
         let body = match tokens.get(at) {
@@ -72,43 +72,43 @@ impl Reader<'_> {
                         0
                     };
                     return (
-                        Value::nothing(),
-                        self.function(&name, tokens, at + 2 + parens),
+                        Value::empty(),
+                        self.define_function(&name, tokens, at + 2 + parens),
                     );
                 }
-                Some("for" | "select") => self.loop_variable(tokens, at + 1),
-                Some("case") => skip_patterns(tokens, self.case_word(tokens, at + 1)),
+                Some("for" | "select") => self.read_loop_variable(tokens, at + 1),
+                Some("case") => skip_patterns(tokens, self.read_case_word(tokens, at + 1)),
                 Some("{" | "while" | "until" | "if") => at + 1,
-                _ => return self.simple(tokens, at, input, piped),
+                _ => return self.read_simple(tokens, at, input, piped),
             },
-            _ => return self.simple(tokens, at, input, piped),
+            _ => return self.read_simple(tokens, at, input, piped),
         };
         let end = closer(tokens, start);
         if !self.go_deeper() {
             return (Value::unknown(input.taint), tokens.len());
         }
-        let (redirects, next) = self.trailing_redirects(tokens, end + 1);
-        let mut fed = input;
+        let (redirects, next) = self.read_trailing_redirects(tokens, end + 1);
+        let mut stdin = input;
         for (flow, target) in &redirects {
-            fed = self.redirected_input(*flow, target, fed);
+            stdin = self.redirected_input(*flow, target, stdin);
         }
-        let before = (self.folder.clone(), self.standing.clone());
-        let out = self.list(tokens.get(body..end).unwrap_or_default(), &fed);
+        let before = (self.folder.clone(), self.location.clone());
+        let out = self.read_list(tokens.get(body..end).unwrap_or_default(), &stdin);
         self.come_up();
         if matches!(tokens.get(start), Some(Token::Open)) {
             // A separate shell.
-            (self.folder, self.standing) = before;
+            (self.folder, self.location) = before;
         }
-        let around = CommandContext {
+        let context = CommandContext {
             input: out,
             redirects,
             piped,
             ..CommandContext::default()
         };
-        (self.bare(around), next)
+        (self.read_bare(context), next)
     }
 
-    fn loop_variable(&mut self, tokens: &[Token], at: usize) -> usize {
+    fn read_loop_variable(&mut self, tokens: &[Token], at: usize) -> usize {
         let Some(Token::Word(name)) = tokens.get(at) else {
             return at;
         };
@@ -119,7 +119,7 @@ impl Reader<'_> {
         while let Some(Token::Word(word)) = tokens.get(next) {
             if next > at + 1 {
                 let mut fields = Vec::new();
-                self.fields(word, &mut fields);
+                self.expand_word(word, &mut fields);
                 for field in fields {
                     taint |= field.taint;
                     items.push(field.text);
@@ -139,13 +139,13 @@ impl Reader<'_> {
         next
     }
 
-    fn case_word(&mut self, tokens: &[Token], mut at: usize) -> usize {
+    fn read_case_word(&mut self, tokens: &[Token], mut at: usize) -> usize {
         while let Some(Token::Word(word)) = tokens.get(at) {
             at += 1;
             if keyword(word) == Some("in") {
                 break;
             }
-            self.fields(word, &mut Vec::new());
+            self.expand_word(word, &mut Vec::new());
         }
         at
     }

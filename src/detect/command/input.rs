@@ -16,21 +16,21 @@ impl Reader<'_> {
         &mut self,
         program: &str,
         arguments: &[Field],
-        around: &CommandContext,
+        context: &CommandContext,
     ) {
         let lines = program != "read";
         if let Some(script) = value_of(arguments, &["-C"]).filter(|_| lines) {
-            self.inner_script(&script.text, &Value::nothing());
+            self.read_inner_script(&script.text, &Value::empty());
         }
         let (list, names) = names(arguments, if lines { MAPFILE_VALUED } else { READ_VALUED });
-        let taint = around.input.taint;
-        let Some(text) = around.input.as_text().map(str::to_owned) else {
+        let taint = context.input.taint;
+        let Some(text) = context.input.as_text().map(str::to_owned) else {
             for name in list.iter().chain(&names) {
                 self.assign(name, Value::unknown(taint));
             }
             return;
         };
-        let set = |value: String| Value::text(value).with(taint);
+        let to_value = |value: String| Value::text(value).with(taint);
         let items = |items: Vec<String>| Value {
             items,
             known: true,
@@ -38,15 +38,21 @@ impl Reader<'_> {
         };
         if lines {
             let name = names.first().map_or("MAPFILE", String::as_str);
-            let ends = delimiter(arguments).map_or('\n', |by| by.chars().next().unwrap_or('\0'));
-            let text = text.strip_suffix(ends).unwrap_or(&text);
+            let line_end =
+                delimiter(arguments).map_or('\n', |by| by.chars().next().unwrap_or('\0'));
+            let text = text.strip_suffix(line_end).unwrap_or(&text);
             self.assign(
                 name,
-                items(text.split(ends).take(MAX_ITEMS).map(String::from).collect()),
+                items(
+                    text.split(line_end)
+                        .take(MAX_ITEMS)
+                        .map(String::from)
+                        .collect(),
+                ),
             );
             return;
         }
-        let by = around
+        let by = context
             .environment
             .iter()
             .rev()
@@ -69,12 +75,12 @@ impl Reader<'_> {
             (Some(list), _) => self.assign(&list, items(words)),
             (None, [_, _, ..]) => {
                 for (name, word) in names.iter().zip(words) {
-                    self.assign(name, set(word));
+                    self.assign(name, to_value(word));
                 }
             }
             (None, names) => self.assign(
                 names.first().map_or("REPLY", String::as_str),
-                set(text.trim_end().to_owned()),
+                to_value(text.trim_end().to_owned()),
             ),
         }
     }

@@ -1,7 +1,7 @@
 //! Interpreters and the code or script that they run: an argument, a file, or their input.
 
 use super::facts::{self, Facts};
-use super::known::Interprets;
+use super::known::ScriptKind;
 use super::reader::Reader;
 use super::tcl;
 use super::value::{Field, Taint, Value};
@@ -11,15 +11,15 @@ impl Reader<'_> {
     /// Reads what an interpreter runs: an argument, a file, or its input.
     pub(super) fn interpret(
         &mut self,
-        runs: Interprets,
+        kind: ScriptKind,
         facts: &mut Facts,
         arguments: &[Field],
         input: &Value,
     ) {
         let program = facts.program.clone();
-        let (inline, first_operand): (&[&str], _) = match runs {
-            Interprets::Shell => (&["-c"], true),
-            Interprets::Windows => (
+        let (inline, first_operand): (&[&str], _) = match kind {
+            ScriptKind::Shell => (&["-c"], true),
+            ScriptKind::Windows => (
                 &[
                     "-c",
                     "-Command",
@@ -32,7 +32,7 @@ impl Reader<'_> {
                 ],
                 true,
             ),
-            Interprets::Code => (
+            ScriptKind::Code => (
                 &[
                     "-c",
                     "-e",
@@ -53,28 +53,28 @@ impl Reader<'_> {
                 true,
             ),
         };
-        if runs == Interprets::Windows {
-            self.windows_inline(&program, arguments, facts);
+        if kind == ScriptKind::Windows {
+            self.read_windows_inline(&program, arguments, facts);
             // Without a script, the interpreter runs its input: `curl … | pwsh -NoProfile -`.
             if arguments
                 .last()
                 .is_none_or(|last| last.text.starts_with(['-', '/']))
             {
                 facts.executes |= input.taint;
-                self.run_text(runs, &program, input);
+                self.run_text(kind, &program, input);
             }
             return;
         }
         let awk = program.ends_with("awk");
         let code = if awk {
-            wrappers_awk(arguments)
-        } else if runs == Interprets::Code && program.starts_with("gdb") {
+            awk_program(arguments)
+        } else if kind == ScriptKind::Code && program.starts_with("gdb") {
             None
         } else {
             value_of(arguments, inline)
         };
-        let attached = if code.is_none() && !awk && runs == Interprets::Code {
-            attached(arguments)
+        let attached = if code.is_none() && !awk && kind == ScriptKind::Code {
+            attached_code(arguments)
         } else {
             None
         };
@@ -82,21 +82,21 @@ impl Reader<'_> {
             facts.executes |= code.taint;
             let text = code.text.clone();
             let taint = code.taint;
-            match runs {
-                Interprets::Shell => {
+            match kind {
+                ScriptKind::Shell => {
                     let after = arguments
                         .iter()
                         .position(|f| f.text == text)
                         .map_or(arguments.len(), |at| at + 1);
-                    let given = arguments.get(after..).unwrap_or_default();
-                    if let Some(name) = given.first() {
+                    let script_arguments = arguments.get(after..).unwrap_or_default();
+                    if let Some(name) = script_arguments.first() {
                         self.assign("0", Value::text(name.text.clone()).with(name.taint));
                     }
-                    self.positional(given.get(1..).unwrap_or_default());
-                    self.inner_script(&text, input);
+                    self.set_positional(script_arguments.get(1..).unwrap_or_default());
+                    self.read_inner_script(&text, input);
                     self.variables.remove("0");
                 }
-                _ => self.foreign(&program, &text, taint),
+                _ => self.read_foreign_code(&program, &text, taint),
             }
             return;
         }
@@ -105,7 +105,7 @@ impl Reader<'_> {
                 f.text.as_str(),
                 "-m" | "--version" | "-V" | "--help" | "-h" | "-v"
             )
-        }) && runs == Interprets::Code;
+        }) && kind == ScriptKind::Code;
         let operand = if first_operand {
             arguments
                 .iter()
@@ -118,7 +118,7 @@ impl Reader<'_> {
                 && f.text != "/dev/stdin"
                 && !arguments
                     .iter()
-                    .any(|a| a.text == "-s" && runs == Interprets::Shell)
+                    .any(|a| a.text == "-s" && kind == ScriptKind::Shell)
         });
         if module || awk {
             return;
@@ -128,47 +128,47 @@ impl Reader<'_> {
                 facts.executes |= file.taint;
                 facts
                     .runs
-                    .extend(facts::see(&file.text, self.folder.as_deref()));
+                    .extend(facts::read_path(&file.text, self.folder.as_deref()));
                 if let Some(value) = self.file_to_run(&file.text) {
                     facts.executes |= value.taint;
-                    self.run_text(runs, &program, &value);
+                    self.run_text(kind, &program, &value);
                 }
             }
             None => {
                 facts.executes |= input.taint;
-                self.run_text(runs, &program, &input.clone());
+                self.run_text(kind, &program, &input.clone());
             }
         }
     }
 
-    fn run_text(&mut self, runs: Interprets, program: &str, value: &Value) {
+    fn run_text(&mut self, kind: ScriptKind, program: &str, value: &Value) {
         if let Some(text) = value.as_text() {
-            match runs {
-                Interprets::Shell => {
-                    self.inner_script(text, &Value::nothing());
+            match kind {
+                ScriptKind::Shell => {
+                    self.read_inner_script(text, &Value::empty());
                 }
-                Interprets::Windows => self.windows(text),
-                Interprets::Code => self.foreign(program, text, value.taint),
+                ScriptKind::Windows => self.read_windows_script(text),
+                ScriptKind::Code => self.read_foreign_code(program, text, value.taint),
             }
         }
     }
 
     /// Reads the code of an interpreter, including commands that it passes to a shell in ways that
     /// its own reader does not know.
-    fn foreign(&mut self, program: &str, text: &str, taint: Taint) {
+    fn read_foreign_code(&mut self, program: &str, text: &str, taint: Taint) {
         if tcl::is_tcl(program) {
-            return self.tcl(text);
+            return self.read_tcl(text);
         }
-        self.code(program, text, taint);
-        self.argument_lists(text);
+        self.evaluate_code(program, text, taint);
+        self.read_argument_lists(text);
         if self.programs().is_unread(program) {
-            self.rare_code(text);
+            self.read_rare_code(text);
         }
     }
 }
 
 /// Returns code that is attached to its flag: `-e'system("x")'`.
-fn attached(arguments: &[Field]) -> Option<Field> {
+fn attached_code(arguments: &[Field]) -> Option<Field> {
     const FLAGS: [&str; 9] = ["-lne", "-lpe", "-ne", "-pe", "-le", "-e", "-E", "-c", "-r"];
     arguments.iter().take(8).find_map(|field| {
         let code = FLAGS
@@ -181,10 +181,10 @@ fn attached(arguments: &[Field]) -> Option<Field> {
     })
 }
 
-fn wrappers_awk(arguments: &[Field]) -> Option<&Field> {
+fn awk_program(arguments: &[Field]) -> Option<&Field> {
     let mut skip = false;
     arguments.iter().find(|f| {
-        let takes = std::mem::replace(&mut skip, matches!(f.text.as_str(), "-F" | "-v" | "-f"));
-        !takes && !f.text.starts_with('-')
+        let is_value = std::mem::replace(&mut skip, matches!(f.text.as_str(), "-F" | "-v" | "-f"));
+        !is_value && !f.text.starts_with('-')
     })
 }

@@ -11,14 +11,14 @@ const WORDS_BEFORE: usize = 16;
 
 /// The kind of text that an interpreter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interprets {
+pub(super) enum ScriptKind {
     Shell,
     /// PowerShell or cmd.exe.
     Windows,
     Code,
 }
 
-impl Interprets {
+impl ScriptKind {
     const WORDS: [(&'static str, Self); 3] = [
         ("shell", Self::Shell),
         ("windows", Self::Windows),
@@ -30,7 +30,7 @@ impl Interprets {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub(super) traits: Traits,
-    pub(super) interprets: Option<Interprets>,
+    pub(super) interprets: Option<ScriptKind>,
     pub(super) options: Option<Options>,
     pub(super) download: Option<Download>,
     /// The ways in which the program runs another one.
@@ -51,7 +51,7 @@ impl Program {
         };
         let traits = Traits::read(table);
         let interprets = if table.has("interprets") {
-            table.choice("interprets", &Interprets::WORDS).map(Some)
+            table.choice("interprets", &ScriptKind::WORDS).map(Some)
         } else {
             Some(None)
         };
@@ -73,7 +73,7 @@ impl Program {
             .collect();
         let sql = values(table.strings("sql"));
         let runners = runs.map_or_else(|| Some(Vec::new()), |runner| Some(vec![runner?]));
-        let known = Self {
+        let program = Self {
             traits: traits?,
             interprets: interprets?,
             options,
@@ -83,17 +83,17 @@ impl Program {
             prints_secret,
             sql,
         };
-        if known.says_nothing() {
+        if program.is_empty() {
             table.fault(
                 "nothing is said of these programs",
                 Some("give `traits`, `runs`, `interprets`, `options` or the like"),
             );
             return None;
         }
-        Some(known)
+        Some(program)
     }
 
-    fn says_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         let Self {
             traits,
             interprets,
@@ -114,7 +114,7 @@ impl Program {
 
     /// Adds the data of another table. Options of a later table replace those of an earlier one.
     pub(super) fn add(&mut self, other: &Self) {
-        self.traits = self.traits.and(other.traits);
+        self.traits = self.traits.union(other.traits);
         self.interprets = other.interprets.or(self.interprets);
         if other.options.is_some() {
             self.options.clone_from(&other.options);
@@ -138,10 +138,10 @@ impl Program {
 
     /// Returns how many of `arguments` precede the command that the program runs; `None` if it runs
     /// none.
-    pub(super) fn inner(&self, arguments: &[Field]) -> Option<usize> {
+    pub(super) fn command_start(&self, arguments: &[Field]) -> Option<usize> {
         self.runners
             .iter()
-            .find_map(|runner| runner.inner(self.options.as_ref(), arguments))
+            .find_map(|runner| runner.command_start(self.options.as_ref(), arguments))
     }
 
     /// Reports whether the program decodes with these arguments.
@@ -163,7 +163,7 @@ impl Program {
 
     /// Reports whether the program prints a credential with these arguments.
     pub(super) fn prints_secret(&self, arguments: &[Field]) -> bool {
-        let given = |word: &String| {
+        let is_given = |word: &String| {
             arguments
                 .iter()
                 .take(WORDS_BEFORE)
@@ -171,6 +171,6 @@ impl Program {
         };
         self.prints_secret
             .iter()
-            .any(|words| words.iter().all(given))
+            .any(|words| words.iter().all(is_given))
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn lex(text: &str) -> (Vec<Token>, bool) {
 /// special.
 pub(super) fn lex_body(text: &str) -> Word {
     let mut lexer = Lexer::new(text);
-    lexer.double_quoted(false);
+    lexer.read_double_quoted(false);
     lexer.word
 }
 
@@ -56,8 +56,8 @@ impl<'t> Lexer<'t> {
     }
 
     /// Returns where the bracket that was opened before `start` closes.
-    fn closing(&mut self, start: usize, closer: u8) -> usize {
-        let end = quote::closing(self.bytes, start, closer);
+    fn find_closing(&mut self, start: usize, closer: u8) -> usize {
+        let end = quote::find_closing(self.bytes, start, closer);
         self.unclosed |= end >= self.bytes.len();
         end
     }
@@ -74,8 +74,8 @@ impl<'t> Lexer<'t> {
                     self.at += 1;
                 }
                 b'\n' => {
-                    self.operator(Token::End, 1);
-                    self.here_bodies();
+                    self.push_operator(Token::End, 1);
+                    self.read_here_bodies();
                 }
                 b'#' if !self.in_word => self.skip_comment(),
                 b';' if matches!(self.peek(1), b';' | b'&') => {
@@ -84,10 +84,10 @@ impl<'t> Lexer<'t> {
                     } else {
                         2
                     };
-                    self.operator(Token::CaseEnd, length);
+                    self.push_operator(Token::CaseEnd, length);
                 }
-                b';' => self.operator(Token::End, 1),
-                b'&' if self.peek(1) == b'&' => self.operator(Token::And, 2),
+                b';' => self.push_operator(Token::End, 1),
+                b'&' if self.peek(1) == b'&' => self.push_operator(Token::And, 2),
                 b'&' if self.peek(1) == b'>' => {
                     let (flow, length) = if self.peek(2) == b'>' {
                         (Flow::Append, 3)
@@ -96,28 +96,28 @@ impl<'t> Lexer<'t> {
                     };
                     self.end_word();
                     self.at += length;
-                    self.redirect(flow);
+                    self.push_redirect(flow);
                 }
-                b'&' => self.operator(Token::Background, 1),
-                b'|' if self.peek(1) == b'|' => self.operator(Token::Or, 2),
+                b'&' => self.push_operator(Token::Background, 1),
+                b'|' if self.peek(1) == b'|' => self.push_operator(Token::Or, 2),
                 b'|' => {
                     let length = if self.peek(1) == b'&' { 2 } else { 1 };
-                    self.operator(Token::Pipe, length);
+                    self.push_operator(Token::Pipe, length);
                 }
                 // `a=(…)` and `a+=(…)` keep their list in the word.
-                b'(' if self.in_word && !self.in_list && self.assigns() => self.array(),
-                b'(' => self.operator(Token::Open, 1),
-                b')' => self.operator(Token::Close, 1),
-                b'<' | b'>' if self.peek(1) == b'(' => self.process(),
-                b'<' | b'>' => self.angle(),
-                _ => self.character(),
+                b'(' if self.in_word && !self.in_list && self.is_assignment() => self.read_array(),
+                b'(' => self.push_operator(Token::Open, 1),
+                b')' => self.push_operator(Token::Close, 1),
+                b'<' | b'>' if self.peek(1) == b'(' => self.read_process(),
+                b'<' | b'>' => self.read_angle(),
+                _ => self.read_character(),
             }
         }
         self.end_word();
-        self.here_bodies();
+        self.read_here_bodies();
     }
 
-    fn operator(&mut self, token: Token, length: usize) {
+    fn push_operator(&mut self, token: Token, length: usize) {
         self.end_word();
         self.tokens.push(token);
         self.at += length;
@@ -143,13 +143,13 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reports whether the word so far is `name=`.
-    fn assigns(&self) -> bool {
+    fn is_assignment(&self) -> bool {
         matches!(self.word.as_slice(), [Piece::Text { text, quoted: false }] if text.ends_with('=')
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b'=')))
     }
 
-    fn array(&mut self) {
-        let end = self.closing(self.at + 1, b')');
+    fn read_array(&mut self) {
+        let end = self.find_closing(self.at + 1, b')');
         let inside = quote::cut(self.text, self.at + 1, end);
         let mut items = Lexer::new(inside);
         items.in_list = true;
@@ -166,15 +166,15 @@ impl<'t> Lexer<'t> {
         self.at = end + 1;
     }
 
-    fn process(&mut self) {
-        let end = self.closing(self.at + 2, b')');
+    fn read_process(&mut self) {
+        let end = self.find_closing(self.at + 2, b')');
         let script = quote::cut(self.text, self.at + 2, end).to_owned();
         self.word.push(Piece::Process { script });
         self.in_word = true;
         self.at = end + 1;
     }
 
-    fn angle(&mut self) {
+    fn read_angle(&mut self) {
         // Digits or `{name}` right before the redirection name its descriptor and are not a word of
         // their own.
         if let [
@@ -195,7 +195,7 @@ impl<'t> Lexer<'t> {
             [b'<', b'<', b'<', ..] => (Flow::Here, 3),
             [b'<', b'<', ..] => {
                 self.at += 2;
-                return self.here_document();
+                return self.read_here_document();
             }
             [b'<', b'>', ..] => (Flow::ReadWrite, 2),
             [b'<', b'&', ..] => (Flow::Duplicate, 2),
@@ -208,10 +208,10 @@ impl<'t> Lexer<'t> {
             _ => (Flow::Write, 1),
         };
         self.at += length;
-        self.redirect(flow);
+        self.push_redirect(flow);
     }
 
-    fn redirect(&mut self, flow: Flow) {
+    fn push_redirect(&mut self, flow: Flow) {
         while matches!(self.peek(0), b' ' | b'\t') {
             self.at += 1;
         }
@@ -221,7 +221,7 @@ impl<'t> Lexer<'t> {
         });
     }
 
-    fn here_document(&mut self) {
+    fn read_here_document(&mut self) {
         let tabs = self.peek(0) == b'-';
         self.at += usize::from(tabs);
         while matches!(self.peek(0), b' ' | b'\t') {
@@ -234,12 +234,12 @@ impl<'t> Lexer<'t> {
         ) {
             self.at += 1;
         }
-        let written = quote::cut(self.text, start, self.at);
-        let delimiter: String = written
+        let raw = quote::cut(self.text, start, self.at);
+        let delimiter: String = raw
             .chars()
             .filter(|c| !matches!(c, '\'' | '"' | '\\'))
             .collect();
-        let quoted = delimiter.len() != written.len();
+        let quoted = delimiter.len() != raw.len();
         self.pending
             .push((self.tokens.len(), delimiter, quoted, tabs));
         // Never empty; otherwise the next word would be taken as the target.
@@ -253,14 +253,14 @@ impl<'t> Lexer<'t> {
         });
     }
 
-    fn here_bodies(&mut self) {
+    fn read_here_bodies(&mut self) {
         for (token, delimiter, quoted, tabs) in std::mem::take(&mut self.pending) {
             let start = self.at;
             let mut end = self.bytes.len();
             while self.at < self.bytes.len() {
                 let rest = self.text.get(self.at..).unwrap_or("");
                 let line = rest.split('\n').next().unwrap_or("");
-                let here = self.at;
+                let line_start = self.at;
                 self.at = (self.at + line.len() + 1).min(self.bytes.len());
                 let line = if tabs {
                     line.trim_start_matches('\t')
@@ -268,7 +268,7 @@ impl<'t> Lexer<'t> {
                     line
                 };
                 if line.trim_end() == delimiter {
-                    end = here;
+                    end = line_start;
                     break;
                 }
             }
@@ -288,7 +288,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads one character or quoted run of a word.
-    fn character(&mut self) {
+    fn read_character(&mut self) {
         self.in_word = true;
         match self.peek(0) {
             b'\\' if self.peek(1) == b'\n' => {
@@ -297,7 +297,7 @@ impl<'t> Lexer<'t> {
             }
             b'\\' => {
                 self.at += 1;
-                self.literal(true);
+                self.push_literal(true);
             }
             b'\'' => {
                 let start = self.at + 1;
@@ -309,16 +309,16 @@ impl<'t> Lexer<'t> {
             b'"' => {
                 self.at += 1;
                 self.push("", true);
-                self.double_quoted(true);
+                self.read_double_quoted(true);
             }
             b'$' if self.peek(1) == b'\'' => {
-                let (text, end) = quote::ansi_c(self.text, self.at + 2);
+                let (text, end) = quote::read_ansi_c(self.text, self.at + 2);
                 self.push(&text, true);
                 self.at = end;
             }
             b'$' if self.peek(1) == b'"' => self.at += 1,
-            b'$' | b'`' => self.dollar(false),
-            _ => self.run_of(false, |b| {
+            b'$' | b'`' => self.read_dollar(false),
+            _ => self.read_run(false, |b| {
                 !matches!(
                     b,
                     b' ' | b'\t'
@@ -341,7 +341,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads the current character and all following ones without a special meaning.
-    fn run_of(&mut self, quoted: bool, plain: impl Fn(u8) -> bool) {
+    fn read_run(&mut self, quoted: bool, plain: impl Fn(u8) -> bool) {
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
         let end = self.at + 1 + rest.iter().position(|b| !plain(*b)).unwrap_or(rest.len());
         // The character that ends the run is ASCII, so the end is a character boundary.
@@ -349,7 +349,7 @@ impl<'t> Lexer<'t> {
         self.at = end;
     }
 
-    fn literal(&mut self, quoted: bool) {
+    fn push_literal(&mut self, quoted: bool) {
         let c = self
             .text
             .get(self.at..)
@@ -372,7 +372,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads up to the closing quote (or, for a here-document, to the end).
-    fn double_quoted(&mut self, closes: bool) {
+    fn read_double_quoted(&mut self, closes: bool) {
         while self.at < self.bytes.len() {
             match self.peek(0) {
                 b'"' if closes => {
@@ -382,17 +382,17 @@ impl<'t> Lexer<'t> {
                 b'\\' if self.peek(1) == b'\n' => self.at += 2,
                 b'\\' if matches!(self.peek(1), b'$' | b'`' | b'"' | b'\\') => {
                     self.at += 1;
-                    self.literal(true);
+                    self.push_literal(true);
                 }
-                b'$' | b'`' => self.dollar(true),
-                _ => self.run_of(true, |b| !matches!(b, b'"' | b'\\' | b'$' | b'`')),
+                b'$' | b'`' => self.read_dollar(true),
+                _ => self.read_run(true, |b| !matches!(b, b'"' | b'\\' | b'$' | b'`')),
             }
         }
         self.unclosed |= closes;
     }
 
     /// Reads an expansion at `$` or a backtick.
-    fn dollar(&mut self, quoted: bool) {
+    fn read_dollar(&mut self, quoted: bool) {
         if self.peek(0) == b'`' {
             let end = quote::find_unescaped(self.bytes, self.at + 1, b'`');
             self.unclosed |= end >= self.bytes.len();
@@ -406,19 +406,19 @@ impl<'t> Lexer<'t> {
         }
         match (self.peek(1), self.peek(2)) {
             (b'(', b'(') => {
-                let end = self.closing(self.at + 3, b')');
+                let end = self.find_closing(self.at + 3, b')');
                 let inside = quote::cut(self.text, self.at + 3, end).to_owned();
                 self.word.push(Piece::Arithmetic { inside });
                 self.at = end + 1 + usize::from(self.bytes.get(end + 1) == Some(&b')'));
             }
             (b'(', _) => {
-                let end = self.closing(self.at + 2, b')');
+                let end = self.find_closing(self.at + 2, b')');
                 let script = quote::cut(self.text, self.at + 2, end).to_owned();
                 self.word.push(Piece::Run { script, quoted });
                 self.at = end + 1;
             }
             (b'{', _) => {
-                let end = self.closing(self.at + 2, b'}');
+                let end = self.find_closing(self.at + 2, b'}');
                 let inside = quote::cut(self.text, self.at + 2, end).to_owned();
                 self.word.push(Piece::Variable { inside, quoted });
                 self.at = end + 1;
@@ -437,7 +437,7 @@ impl<'t> Lexer<'t> {
                 let inside = quote::cut(self.text, start, self.at).to_owned();
                 self.word.push(Piece::Variable { inside, quoted });
             }
-            _ => self.literal(quoted),
+            _ => self.push_literal(quoted),
         }
     }
 }

@@ -13,7 +13,7 @@ const MAX_LINKS: usize = 64;
 impl Reader<'_> {
     /// Records the link that `ln -s` or `mount --bind` creates.
     pub(super) fn note_link(&mut self, program: &str, arguments: &[Field]) {
-        let has = |short: char, long: &str| {
+        let has_option = |short: char, long: &str| {
             arguments
                 .iter()
                 .any(|field| match field.text.strip_prefix("--") {
@@ -29,12 +29,16 @@ impl Reader<'_> {
                 .iter()
                 .any(|field| matches!(field.text.as_str(), "bind" | "rbind"))
         };
-        let links = match program {
-            "ln" | "gln" => has('s', "symbolic"),
-            "mount" => has('B', "bind") || has('R', "rbind") || has('o', "options") && binds(),
+        let creates_link = match program {
+            "ln" | "gln" => has_option('s', "symbolic"),
+            "mount" => {
+                has_option('B', "bind")
+                    || has_option('R', "rbind")
+                    || has_option('o', "options") && binds()
+            }
             _ => false,
         };
-        if !links || self.links.len() >= MAX_LINKS {
+        if !creates_link || self.links.len() >= MAX_LINKS {
             return;
         }
         let options = ["bind", "rbind"];

@@ -21,7 +21,7 @@ const PRINTS: [&str; 9] = [
 
 /// Returns the text that `program` prints, if its code is in its arguments and prints nothing that
 /// must be computed.
-pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
+pub(super) fn printed_text(program: &str, arguments: &[Field]) -> Option<String> {
     let code = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().find(|f| f.text.contains("BEGIN"))?,
         "python" | "pypy" | "perl" | "ruby" | "node" | "nodejs" | "php" | "lua" | "luajit"
@@ -44,10 +44,10 @@ pub(super) fn printed(program: &str, arguments: &[Field]) -> Option<String> {
                 .filter(|after| !after.starts_with(char::is_alphanumeric))
         };
         if let Some(after) = word {
-            let (text, left) = literals(after.trim_start_matches([' ', '(', '\t']))?;
+            let (text, tail) = literals(after.trim_start_matches([' ', '(', '\t']))?;
             out.push_str(&text);
             out.push('\n');
-            rest = left;
+            rest = tail;
             before = ' ';
         } else {
             before = c;
@@ -68,15 +68,15 @@ fn literals(mut rest: &str) -> Option<(String, &str)> {
         let inside = rest.get(1..)?;
         let mut escaped = false;
         let end = inside.char_indices().find_map(|(at, c)| {
-            let ends = c == mark && !escaped;
+            let is_end = c == mark && !escaped;
             escaped = c == '\\' && !escaped;
-            ends.then_some(at)
+            is_end.then_some(at)
         })?;
         let text = inside.get(..end)?;
         if mark != '\'' && (text.contains('$') || text.contains("#{")) || text.contains('%') {
             return None;
         }
-        out.push_str(&quote::escapes(text));
+        out.push_str(&quote::decode_escapes(text));
         rest = inside.get(end + 1..)?.trim_start_matches([' ', '\t']);
         match rest.chars().next() {
             None | Some(')' | ';' | '\n' | '}') => return Some((out, rest)),

@@ -37,13 +37,13 @@ fn strings(table: &Table<'_>, key: &str) -> Vec<String> {
 impl Options {
     /// Parses `options` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
-        let read = Self::among(table);
+        let options = Self::read_keys(table);
         table.finish();
-        read
+        options
     }
 
     /// Parses `short` and `long` among the keys of a table.
-    pub(super) fn among(table: &Table<'_>) -> Self {
+    pub(super) fn read_keys(table: &Table<'_>) -> Self {
         Self {
             short: table
                 .string("short")
@@ -71,7 +71,7 @@ impl Options {
     /// Reports whether an option takes the next word as its value.
     pub(super) fn takes_next(&self, word: &str) -> bool {
         match word.strip_prefix("--") {
-            Some(long) => self.long.iter().any(|known| known == long),
+            Some(long) => self.long.iter().any(|name| name == long),
             None => {
                 word.len() >= 2
                     && word.starts_with('-')
@@ -88,13 +88,13 @@ impl Download {
     /// Parses `download` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
         let saves = table.has("saves").then(|| strings(table, "saves"));
-        let read = Self {
+        let download = Self {
             output: strings(table, "output"),
             folder: strings(table, "folder"),
             saves,
         };
         table.finish();
-        read
+        download
     }
 }
 
@@ -107,19 +107,19 @@ pub(super) enum Argument<'f> {
 }
 
 /// Returns the arguments of a program that downloads, in order; nothing for other programs.
-pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument<'f>> {
-    if known.download.is_none() {
+pub(super) fn parse<'f>(program: &Program, arguments: &'f [Field]) -> Vec<Argument<'f>> {
+    if program.download.is_none() {
         return Vec::new();
     }
     let none = Options::default();
-    let options = known.options.as_ref().unwrap_or(&none);
+    let options = program.options.as_ref().unwrap_or(&none);
     let mut parsed = Vec::with_capacity(arguments.len());
     let mut words = arguments.iter().map(|field| field.text.as_str());
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
             parsed.push(match long.split_once('=') {
                 Some((name, value)) => Argument::Option(name, Some(value)),
-                None if options.long.iter().any(|known| known == long) => {
+                None if options.long.iter().any(|candidate| candidate == long) => {
                     Argument::Option(long, words.next())
                 }
                 None => Argument::Option(long, None),
@@ -147,12 +147,12 @@ pub(super) fn parse<'f>(known: &Program, arguments: &'f [Field]) -> Vec<Argument
 /// Returns the program and its arguments with each option as a word of its own, followed by its
 /// value: `useradd -ou0 x` becomes `useradd -o -u 0 x`. Returns `None` if that changes nothing, or
 /// if the program's options are not known.
-pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Option<String> {
-    let valued = known
+pub(super) fn split_options(program: &str, data: &Program, arguments: &[Field]) -> Option<String> {
+    let valued = data
         .options
         .as_ref()
         .map(|options| options.short.as_str())
-        .or_else(|| known.runs_what_follows().then_some(""))?;
+        .or_else(|| data.runs_what_follows().then_some(""))?;
     let mut out = program.to_owned();
     let mut changed = false;
     let mut options = true;
@@ -205,14 +205,14 @@ pub(super) fn spread(program: &str, known: &Program, arguments: &[Field]) -> Opt
 }
 
 /// Returns the files that a program that downloads writes to.
-pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
-    let Some(download) = &known.download else {
+pub(super) fn saved_files(program: &Program, arguments: &[Field]) -> Vec<String> {
+    let Some(download) = &program.download else {
         return Vec::new();
     };
-    let parsed = parse(known, arguments);
-    let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
+    let parsed = parse(program, arguments);
+    let is_among = |names: &[String], name: &str| names.iter().any(|candidate| candidate == name);
     let folder = parsed.iter().find_map(|argument| match argument {
-        Argument::Option(name, Some(value)) if among(&download.folder, name) => Some(*value),
+        Argument::Option(name, Some(value)) if is_among(&download.folder, name) => Some(*value),
         _ => None,
     });
     let within = |name: &str| match folder.filter(|_| !name.starts_with(['/', '~'])) {
@@ -222,7 +222,7 @@ pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
     let mut files: Vec<String> = parsed
         .iter()
         .filter_map(|argument| match argument {
-            Argument::Option(name, Some(value)) if among(&download.output, name) => Some(*value),
+            Argument::Option(name, Some(value)) if is_among(&download.output, name) => Some(*value),
             _ => None,
         })
         .map(within)
@@ -230,7 +230,7 @@ pub(super) fn saved_files(known: &Program, arguments: &[Field]) -> Vec<String> {
     let by_url = match &download.saves {
         Some(names) => parsed
             .iter()
-            .any(|argument| matches!(argument, Argument::Option(name, _) if among(names, name))),
+            .any(|argument| matches!(argument, Argument::Option(name, _) if is_among(names, name))),
         None => files.is_empty(),
     };
     if by_url {
@@ -301,13 +301,13 @@ mod tests {
             ("useradd -m -- -ou", None),
             ("unknown -abc", None),
         ] {
-            let all = fields(line);
-            let known = Programs::builtin()
-                .get(&all[0].text)
+            let words = fields(line);
+            let program = Programs::builtin()
+                .get(&words[0].text)
                 .cloned()
                 .unwrap_or_default();
             assert_eq!(
-                spread(&all[0].text, &known, &all[1..]).as_deref(),
+                split_options(&words[0].text, &program, &words[1..]).as_deref(),
                 spread_out,
                 "{line}"
             );
@@ -339,12 +339,16 @@ mod tests {
             ("xh -d https://a.example/x.sh", "x.sh"),
             ("ls -o f", ""),
         ] {
-            let all = fields(line);
-            let known = Programs::builtin()
-                .get(&all[0].text)
+            let words = fields(line);
+            let program = Programs::builtin()
+                .get(&words[0].text)
                 .cloned()
                 .unwrap_or_default();
-            assert_eq!(saved_files(&known, &all[1..]).join(" "), files, "{line}");
+            assert_eq!(
+                saved_files(&program, &words[1..]).join(" "),
+                files,
+                "{line}"
+            );
         }
     }
 }

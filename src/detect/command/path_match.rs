@@ -15,10 +15,10 @@ impl Classes {
     pub(in crate::detect) const NONE: Self = Self(0);
 
     /// Returns the set that contains only the class of this name.
-    pub(in crate::detect) fn named(name: &str) -> Option<Self> {
+    pub(in crate::detect) fn from_name(name: &str) -> Option<Self> {
         CLASSES
             .iter()
-            .position(|(known, _)| *known == name)
+            .position(|(candidate, _)| *candidate == name)
             .map(|at| Self(1 << at))
     }
 
@@ -26,7 +26,7 @@ impl Classes {
         CLASSES.iter().map(|(name, _)| *name)
     }
 
-    pub(in crate::detect) fn meets(self, other: Self) -> bool {
+    pub(in crate::detect) fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -69,13 +69,13 @@ impl Part {
         }
     }
 
-    fn takes(&self, part: &str) -> bool {
+    fn matches(&self, part: &str) -> bool {
         match self {
-            Self::Exactly(wanted) => **wanted == *part,
+            Self::Exactly(text) => **text == *part,
             Self::Star => part == "*",
             Self::Deep => true,
             Self::EndsIn(end) => part.ends_with(&**end),
-            Self::Glob(wanted) => glob::matches(wanted, part),
+            Self::Glob(pattern) => glob::matches(pattern, part),
         }
     }
 }
@@ -91,13 +91,13 @@ fn parts(pattern: &str) -> Vec<Part> {
 /// Reports whether `path` matches the pattern, component by component.
 fn fits(pattern: &[Part], path: &str) -> bool {
     let mut components = path.split('/');
-    for wanted in pattern {
-        if matches!(wanted, Part::Deep) {
+    for part in pattern {
+        if matches!(part, Part::Deep) {
             return true;
         }
         if !components
             .next()
-            .is_some_and(|component| wanted.takes(component))
+            .is_some_and(|component| part.matches(component))
         {
             return false;
         }
@@ -106,11 +106,11 @@ fn fits(pattern: &[Part], path: &str) -> bool {
 }
 
 /// Returns the suffixes of a path that start with a component, longest first.
-fn ends(path: &str) -> impl Iterator<Item = &str> {
-    let starts = path
+fn suffixes(path: &str) -> impl Iterator<Item = &str> {
+    let tails = path
         .match_indices('/')
         .filter_map(|(at, _)| path.get(at + 1..));
-    std::iter::once(path).chain(starts).take(MAX_COMPONENTS)
+    std::iter::once(path).chain(tails).take(MAX_COMPONENTS)
 }
 
 /// Maximum number of components of a path at which patterns may start.
@@ -140,7 +140,7 @@ impl Glob {
         let rooted = path.starts_with('/');
         let path = path.trim_start_matches('/');
         if self.anywhere {
-            return ends(path).any(|end| fits(&self.parts, end));
+            return suffixes(path).any(|end| fits(&self.parts, end));
         }
         self.source.starts_with('/') == rooted && fits(&self.parts, path)
     }
@@ -148,20 +148,23 @@ impl Glob {
 
 /// Reports whether a path matches a glob, with the syntax of [`Glob`].
 pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
-    let takes = |wanted: &str, part: &str| {
-        if wanted.contains(['*', '?']) {
-            glob::matches(wanted, part)
+    let part_matches = |expected: &str, part: &str| {
+        if expected.contains(['*', '?']) {
+            glob::matches(expected, part)
         } else {
-            wanted == part
+            expected == part
         }
     };
     let fits = |tail: &str, end: &str| {
         let mut components = end.split('/');
-        for wanted in tail.split('/') {
-            if wanted == "**" {
+        for expected in tail.split('/') {
+            if expected == "**" {
                 return true;
             }
-            if !components.next().is_some_and(|part| takes(wanted, part)) {
+            if !components
+                .next()
+                .is_some_and(|part| part_matches(expected, part))
+            {
                 return false;
             }
         }
@@ -169,7 +172,7 @@ pub(in crate::detect) fn fits_glob(pattern: &str, path: &str) -> bool {
     };
     let bare = path.trim_start_matches('/');
     match pattern.strip_prefix("**/") {
-        Some(tail) => ends(bare).any(|end| fits(tail, end)),
+        Some(tail) => suffixes(bare).any(|end| fits(tail, end)),
         None => {
             pattern.starts_with('/') == path.starts_with('/')
                 && fits(pattern.trim_start_matches('/'), bare)
@@ -189,7 +192,7 @@ type Patterns = Vec<(Vec<Part>, Classes)>;
 struct Table {
     /// Patterns by their first component. Those whose second component is not a glob either are in
     /// `pairs`, by both: homes have many.
-    named: QuickMap<&'static str, Patterns>,
+    by_first: QuickMap<&'static str, Patterns>,
     pairs: QuickMap<&'static str, Patterns>,
     /// Patterns whose first component is a glob.
     globs: Patterns,
@@ -209,7 +212,7 @@ impl Table {
                 let list = match pair(text).filter(|pair| !pair.contains(['*', '?'])) {
                     Some(pair) => table.pairs.entry(pair).or_default(),
                     None if first.contains(['*', '?']) => &mut table.globs,
-                    None => table.named.entry(first).or_default(),
+                    None => table.by_first.entry(first).or_default(),
                 };
                 list.push((parts(text), Classes(1 << at)));
             }
@@ -221,7 +224,7 @@ impl Table {
     fn candidates(&self, path: &str) -> impl Iterator<Item = &(Vec<Part>, Classes)> {
         let first = path.split('/').next().unwrap_or(path);
         let pairs = pair(path).and_then(|pair| self.pairs.get(pair));
-        self.named.get(first).into_iter().chain(pairs).flatten()
+        self.by_first.get(first).into_iter().chain(pairs).flatten()
     }
 }
 
@@ -254,7 +257,7 @@ const PUBLIC: [&str; 9] = [
 static SECRET: LazyLock<Classes> = LazyLock::new(|| {
     ["credential", "env-file"]
         .into_iter()
-        .filter_map(Classes::named)
+        .filter_map(Classes::from_name)
         .fold(Classes::NONE, Classes::join)
 });
 
@@ -267,48 +270,51 @@ pub(super) fn may_have_class(word: &str) -> bool {
             b,
             b'/' | b'\\' | b'~' | b'.' | b':' | b'*' | b'?' | b'[' | b' '
         )
-    }) || ANYWHERE.named.contains_key(word)
+    }) || ANYWHERE.by_first.contains_key(word)
 }
 
 /// Returns the classes of a normalized path.
 pub(in crate::detect) fn classes(path: &str) -> Classes {
-    let mut found = Classes::NONE;
+    let mut out = Classes::NONE;
     let absolute = path.starts_with(['/', '~']) || path.get(1..2) == Some(":");
     let path = path.trim_start_matches('/');
     if absolute {
         for (pattern, class) in ROOTED.candidates(path).chain(&ROOTED.globs) {
-            if !found.meets(*class) && fits(pattern, path) {
-                found = found.join(*class);
+            if !out.intersects(*class) && fits(pattern, path) {
+                out = out.join(*class);
             }
         }
     }
     let depth = 1 + path.bytes().filter(|b| *b == b'/').count();
-    for (start, end) in ends(path).enumerate() {
+    for (start, end) in suffixes(path).enumerate() {
         let first = end.split('/').next().unwrap_or(end);
         for (tail, class) in ANYWHERE.candidates(end) {
             if fits(tail, end) {
-                found = found.join(*class);
+                out = out.join(*class);
             }
         }
         for (tail, class) in &ANYWHERE.globs {
-            let takes_first = || tail.first().is_some_and(|wanted| wanted.takes(first));
+            let takes_first = || {
+                tail.first()
+                    .is_some_and(|component| component.matches(first))
+            };
             if tail.len() == depth - start
-                && !found.meets(*class)
+                && !out.intersects(*class)
                 && takes_first()
                 && (tail.len() == 1 || fits(tail, end))
             {
-                found = found.join(*class);
+                out = out.join(*class);
             }
         }
     }
-    if found.meets(*SECRET) {
+    if out.intersects(*SECRET) {
         let last = path.rsplit('/').next().unwrap_or(path);
         let listed = last == "config" && path.split('/').any(|part| part == ".ssh");
         if last.ends_with(".pub") || PUBLIC.contains(&last) || listed {
-            found = found.without(*SECRET);
+            out = out.without(*SECRET);
         }
     }
-    found
+    out
 }
 
 /// Folders in the root directory whose loss affects a whole system or a user.
@@ -333,7 +339,7 @@ pub(super) fn classes_below_root(path: &str) -> Classes {
         .iter()
         .filter(|folder| glob::matches(first, folder));
     let paths = fits.filter_map(|folder| paths::normal(&format!("/{folder}/{rest}"), None));
-    paths.fold(Classes::NONE, |found, path| found.join(classes(&path)))
+    paths.fold(Classes::NONE, |union, path| union.join(classes(&path)))
 }
 
 /// All paths that a pattern names without wildcards: the possible meanings of a glob in a command.
@@ -361,16 +367,20 @@ static WELL_KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// Returns the well-known path that a glob refers to, if the glob spells enough of it.
 pub(super) fn resolve_glob(path: &str) -> Option<&'static str> {
-    let spelt = path.chars().filter(|c| c.is_alphanumeric()).count();
-    if !path.starts_with(['/', '~']) || path.ends_with("/*") || spelt == 0 && !path.contains("???")
+    let literal_count = path.chars().filter(|c| c.is_alphanumeric()).count();
+    if !path.starts_with(['/', '~'])
+        || path.ends_with("/*")
+        || literal_count == 0 && !path.contains("???")
     {
         return None;
     }
     let depth = path.matches('/').count();
     WELL_KNOWN
         .iter()
-        .find(|known| {
-            known.len() >= 6 && known.matches('/').count() == depth && glob::matches(path, known)
+        .find(|candidate| {
+            candidate.len() >= 6
+                && candidate.matches('/').count() == depth
+                && glob::matches(path, candidate)
         })
         .map(String::as_str)
 }
@@ -392,7 +402,7 @@ mod tests {
 
     #[test]
     fn classes_of_paths() {
-        let named = |name: &str| Classes::named(name).unwrap();
+        let class_of = |name: &str| Classes::from_name(name).unwrap();
         for (path, class) in [
             ("/", "root"),
             ("/*", "root"),
@@ -403,7 +413,10 @@ mod tests {
             ("/home/*", "home"),
             ("Login Data", "credential"),
         ] {
-            assert!(classes(path).meets(named(class)), "{path} is of {class}");
+            assert!(
+                classes(path).intersects(class_of(class)),
+                "{path} is of {class}"
+            );
         }
         for (path, class) in [
             ("~/.ssh/config", "credential"),
@@ -412,7 +425,7 @@ mod tests {
             ("/home/x", "root"),
         ] {
             assert!(
-                !classes(path).meets(named(class)),
+                !classes(path).intersects(class_of(class)),
                 "{path} is not of {class}"
             );
         }

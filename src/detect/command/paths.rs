@@ -90,7 +90,7 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
         }
         (true, ["var", "root", rest @ ..] | ["private", "var", "root", rest @ ..]) => home(rest),
         (true, []) => "/".to_owned(),
-        (true, parts) => joined("", parts),
+        (true, parts) => join("", parts),
         (false, [first, rest @ ..]) if first.starts_with('~') => home(rest),
         // Keeps the levels that the path climbs: `roots` decide whether these are too many.
         (false, parts) => std::iter::repeat_n("..", climbed.min(MAX_CLIMBED))
@@ -104,13 +104,13 @@ pub(in crate::detect) fn normal(text: &str, folder: Option<&str>) -> Option<Stri
 /// Returns the home folder that a path spells out, and that [`normal`] replaces by `~`.
 pub(super) fn home_of(text: &str, folder: Option<&str>) -> Option<Box<str>> {
     let text = text.strip_prefix("file://").unwrap_or(text);
-    let whole = if text.starts_with(['/', '\\']) {
+    let full_path = if text.starts_with(['/', '\\']) {
         text
     } else {
         folder.filter(|folder| folder.starts_with('/'))?
     };
     let mut parts: Vec<&str> = Vec::with_capacity(8);
-    for part in whole.split(['/', '\\']) {
+    for part in full_path.split(['/', '\\']) {
         match part {
             "" | "." => {}
             ".." => _ = parts.pop(),
@@ -123,14 +123,14 @@ pub(super) fn home_of(text: &str, folder: Option<&str>) -> Option<Box<str>> {
         ["private", "var", "root", ..] => 3,
         _ => return None,
     };
-    Some(joined("", parts.get(..length)?).into())
+    Some(join("", parts.get(..length)?).into())
 }
 
 fn home(rest: &[&str]) -> String {
-    joined("~", rest)
+    join("~", rest)
 }
 
-fn joined(start: &str, parts: &[&str]) -> String {
+fn join(start: &str, parts: &[&str]) -> String {
     let mut path =
         String::with_capacity(start.len() + parts.iter().map(|part| part.len() + 1).sum::<usize>());
     path.push_str(start);

@@ -88,7 +88,7 @@ impl<'r, 'w> Session<'r, 'w> {
         }
         let value = match frames.pop() {
             Some(mut frame) => {
-                self.finish(&mut frame, false);
+                self.finish_statement(&mut frame, false);
                 frame.value
             }
             None => Term::default(),
@@ -107,7 +107,7 @@ impl<'r, 'w> Session<'r, 'w> {
         let after_value = glued && matches!(frame.items.last(), Some(Item::Value(_)));
         match b {
             b'\n' if matches!(frame.kind, Kind::Call(..) | Kind::Index(_) | Kind::Hash) => {}
-            b'\n' | b';' => self.finish(frame, false),
+            b'\n' | b';' => self.finish_statement(frame, false),
             b' ' | b'\t' | b'\r' => {}
             b'`' if next.is_ascii_whitespace() => return at + 2,
             b'<' if next == b'#' => {
@@ -118,17 +118,17 @@ impl<'r, 'w> Session<'r, 'w> {
             }
             b'#' if !glued => return quote::find(bytes, at, b'\n'),
             b'|' if next == b'|' => {
-                self.finish(frame, false);
+                self.finish_statement(frame, false);
                 return at + 2;
             }
-            b'|' => self.finish(frame, true),
+            b'|' => self.finish_statement(frame, true),
             b'&' if next == b'&' => {
-                self.finish(frame, false);
+                self.finish_statement(frame, false);
                 return at + 2;
             }
             b'&' if frame.items.is_empty() => frame.items.push(Item::Sign('&')),
             b'&' if next.is_ascii_digit() => return at + 2,
-            b'&' => self.finish(frame, false),
+            b'&' => self.finish_statement(frame, false),
             b'(' => self.open(frames, Kind::Group),
             b')' | b'}' => self.close(frames),
             b'{' => self.open(frames, Kind::Block),
@@ -148,7 +148,7 @@ impl<'r, 'w> Session<'r, 'w> {
                     .map_or(text.len(), |n| at + 2 + n);
                 let inner = quote::cut(text, at + 2, end).trim_start_matches(['\r', '\n']);
                 let term = if next == b'"' {
-                    self.expanded(inner)
+                    self.expand_text(inner)
                 } else {
                     Term::text(inner)
                 };
@@ -156,12 +156,12 @@ impl<'r, 'w> Session<'r, 'w> {
                 return end + 3;
             }
             b'[' if after_value => {
-                let Some(Item::Value(of)) = frame.items.pop() else {
+                let Some(Item::Value(subject)) = frame.items.pop() else {
                     return at + 1;
                 };
-                self.open(frames, Kind::Index(of));
+                self.open(frames, Kind::Index(subject));
             }
-            b'[' => return self.type_name(text, at, frames),
+            b'[' => return self.read_type_name(text, at, frames),
             b']' if matches!(frame.kind, Kind::Index(_)) => self.close(frames),
             b'\'' => {
                 let end = terms::single_end(bytes, at + 1);
@@ -171,15 +171,15 @@ impl<'r, 'w> Session<'r, 'w> {
             }
             b'"' => {
                 let end = terms::double_end(bytes, at + 1);
-                let term = self.expanded(quote::cut(text, at + 1, end));
+                let term = self.expand_text(quote::cut(text, at + 1, end));
                 self.push(frames, term);
                 return end + 1;
             }
-            b'$' => return self.dollar(text, at, frames),
+            b'$' => return self.read_dollar(text, at, frames),
             b'.' if after_value && terms::starts_member(next) => {
-                return self.member(text, at + 1, frames);
+                return self.read_member(text, at + 1, frames);
             }
-            b':' if after_value && next == b':' => return self.member(text, at + 2, frames),
+            b':' if after_value && next == b':' => return self.read_member(text, at + 2, frames),
             b'.' if frame.items.is_empty()
                 && (next.is_ascii_whitespace()
                     || matches!(next, b'(' | b'$' | b'\'' | b'"' | b'{' | b'[')) =>
@@ -196,7 +196,7 @@ impl<'r, 'w> Session<'r, 'w> {
                 frame.items.push(Item::Word(">".into()));
                 return at + 1 + usize::from(next == b'>');
             }
-            _ => return self.word(text, at, frames, String::new()),
+            _ => return self.read_word(text, at, frames, String::new()),
         }
         at + 1
     }
@@ -230,21 +230,21 @@ impl<'r, 'w> Session<'r, 'w> {
             return;
         };
         let item = match frame.kind {
-            Kind::Call(of, name) => {
-                let arguments: Vec<Term> = terms::arguments(frame.items);
-                Item::Value(self.method(of, &name, &arguments))
+            Kind::Call(subject, name) => {
+                let arguments: Vec<Term> = terms::evaluate_arguments(frame.items);
+                Item::Value(self.call_method(subject, &name, &arguments))
             }
-            Kind::Index(of) => {
-                let index = terms::expression(frame.items);
-                Item::Value(of.at(&terms::ranges(&index.items)))
+            Kind::Index(subject) => {
+                let index = terms::evaluate_expression(frame.items);
+                Item::Value(subject.at(&terms::expand_ranges(&index.items)))
             }
             Kind::Hash => Item::Value(terms::values(frame.items)),
             Kind::Group => {
-                self.finish(&mut frame, false);
+                self.finish_statement(&mut frame, false);
                 Item::Value(frame.value)
             }
             Kind::Block => {
-                self.finish(&mut frame, false);
+                self.finish_statement(&mut frame, false);
                 Item::Block(frame.value)
             }
         };
@@ -259,13 +259,13 @@ impl<'r, 'w> Session<'r, 'w> {
                 && matches!(frame.items.first(), Some(Item::Word(word)) if terms::is_keyword(word))
                 && frame.input.is_none()
             {
-                self.finish(frame, false);
+                self.finish_statement(frame, false);
             }
         }
     }
 
     /// Ends a statement, or one part of a pipeline.
-    fn finish(&mut self, frame: &mut Frame, piped: bool) {
+    fn finish_statement(&mut self, frame: &mut Frame, piped: bool) {
         let mut items = std::mem::take(&mut frame.items);
         let input = frame.input.take();
         while let Some(Item::Word(word)) = items.first()
@@ -279,7 +279,7 @@ impl<'r, 'w> Session<'r, 'w> {
         }
         let runs = match items.first() {
             Some(Item::Word(word)) => {
-                super::term::number(word).is_none()
+                super::term::parse_number(word).is_none()
                     && !word.starts_with('-')
                     && !word.contains("..")
             }
@@ -287,9 +287,9 @@ impl<'r, 'w> Session<'r, 'w> {
             _ => false,
         };
         let result = if runs {
-            self.command(items, input)
+            self.run_command(items, input)
         } else {
-            terms::expression(items)
+            terms::evaluate_expression(items)
         };
         let endless = matches!(frame.kind, Kind::Block)
             && frame.value.taint == Taint::NONE
@@ -319,8 +319,10 @@ impl<'r, 'w> Session<'r, 'w> {
         }
     }
 
-    fn command(&mut self, items: Vec<Item>, input: Option<Term>) -> Term {
-        let mut items = terms::lists(terms::casts(items)).into_iter().peekable();
+    fn run_command(&mut self, items: Vec<Item>, input: Option<Term>) -> Term {
+        let mut items = terms::combine_lists(terms::apply_casts(items))
+            .into_iter()
+            .peekable();
         while items
             .next_if(|item| matches!(item, Item::Sign('&' | '.')))
             .is_some()
@@ -331,7 +333,7 @@ impl<'r, 'w> Session<'r, 'w> {
                 return self.evaluate(&term.items.concat(), term.taint);
             }
             Some(Item::Value(term))
-                if !term.is_known() && term.taint.meets(Taint::DOWNLOAD | Taint::DECODED) =>
+                if !term.is_known() && term.taint.intersects(Taint::DOWNLOAD | Taint::DECODED) =>
             {
                 return self.evaluate("", term.taint);
             }
@@ -345,13 +347,13 @@ impl<'r, 'w> Session<'r, 'w> {
         let mut block = None;
         let mut redirects = false;
         for item in items {
-            let made = match item {
+            let words = match item {
                 Item::Word(word) if word == ">" => {
                     redirects = true;
                     continue;
                 }
-                Item::Word(word) => terms::parameter(word),
-                Item::Value(term) => terms::fields(term),
+                Item::Word(word) => terms::split_parameter(word),
+                Item::Value(term) => terms::to_fields(term),
                 Item::Block(value) => {
                     block = Some(value);
                     continue;
@@ -359,12 +361,12 @@ impl<'r, 'w> Session<'r, 'w> {
                 _ => continue,
             };
             if std::mem::take(&mut redirects) {
-                targets.extend(made)
+                targets.extend(words)
             } else {
-                fields.extend(made)
+                fields.extend(words)
             }
         }
-        self.cmdlet(
+        self.run_cmdlet(
             &name,
             taint,
             fields,
@@ -383,10 +385,11 @@ impl<'r, 'w> Session<'r, 'w> {
         match self.variables.get(name) {
             Some(term) => term.clone(),
             None => {
-                let secret =
-                    || super::code::variable(&name.strip_prefix("env:")?.to_ascii_uppercase());
-                let usual =
-                    windows::variable(name.strip_prefix("env:").unwrap_or(name)).map(Term::text);
+                let secret = || {
+                    super::code::secret_variable(&name.strip_prefix("env:")?.to_ascii_uppercase())
+                };
+                let usual = windows::default_variable(name.strip_prefix("env:").unwrap_or(name))
+                    .map(Term::text);
                 usual.or_else(secret).unwrap_or_default()
             }
         }
@@ -402,6 +405,6 @@ impl<'r, 'w> Session<'r, 'w> {
 
 impl Frame {
     fn is_number(&self) -> bool {
-        matches!(self.items.last(), Some(Item::Word(word)) if super::term::number(word).is_some())
+        matches!(self.items.last(), Some(Item::Word(word)) if super::term::parse_number(word).is_some())
     }
 }

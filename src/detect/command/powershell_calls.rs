@@ -2,13 +2,13 @@
 
 use super::facts::{Behaviour, Facts};
 use super::powershell::Session;
-use super::powershell_terms::{RECURSIVE, fields, meant};
+use super::powershell_terms::{RECURSIVE, first_match, to_fields};
 use super::term::{self, Term};
 use super::value::{Field, Taint, Value};
 use super::windows_names::{aliases, cmdlet_of, cmdlets};
 
 /// Returns the last part of a type's name: `net.webclient` is `webclient`.
-fn short(name: &str) -> String {
+fn short_name(name: &str) -> String {
     let name = name.rsplit(['.', ']']).next().unwrap_or(name);
     name.trim_matches(['[', ']', ' ']).to_ascii_lowercase()
 }
@@ -31,11 +31,11 @@ fn operands(fields: &[Field]) -> impl Iterator<Item = &Field> {
 }
 
 impl Session<'_, '_> {
-    pub(super) fn cmdlet(
+    pub(super) fn run_cmdlet(
         &mut self,
         name: &str,
         taint: Taint,
-        mut given: Vec<Field>,
+        mut arguments: Vec<Field>,
         targets: Vec<Field>,
         input: Term,
         block: Option<Term>,
@@ -49,7 +49,7 @@ impl Session<'_, '_> {
             cmdlet_of(&base)
         };
         let name = canonical.map_or(base, String::from);
-        let fed = given
+        let total_taint = arguments
             .iter()
             .fold(taint | input.taint, |taint, field| taint | field.taint);
         match name.as_str() {
@@ -71,26 +71,28 @@ impl Session<'_, '_> {
             | "join-string"
                 if targets.is_empty() =>
             {
-                let texts: Vec<String> = operands(&given).map(|field| field.text.clone()).collect();
+                let texts: Vec<String> = operands(&arguments)
+                    .map(|field| field.text.clone())
+                    .collect();
                 return match name.as_str() {
-                    "join-path" => Term::text(texts.join("\\")).with(fed),
+                    "join-path" => Term::text(texts.join("\\")).with(total_taint),
                     "get-item" => Term {
                         name: "item".into(),
-                        ..Term::text(texts.join(" ")).with(fed)
+                        ..Term::text(texts.join(" ")).with(total_taint)
                     },
-                    _ => Term::text(texts.join(" ")).with(fed),
+                    _ => Term::text(texts.join(" ")).with(total_taint),
                 };
             }
             "new-object" => {
-                let com = parameter(&given, &["-comobject"], 1);
+                let com = parameter(&arguments, &["-comobject"], 1);
                 let kind = com
-                    .or_else(|| parameter(&given, &["-typename"], 1))
-                    .or_else(|| operands(&given).next());
+                    .or_else(|| parameter(&arguments, &["-typename"], 1))
+                    .or_else(|| operands(&arguments).next());
                 let kind = kind
                     .map(|field| field.text.to_ascii_lowercase())
                     .unwrap_or_default();
                 self.note_object(&kind);
-                let rest: Vec<String> = operands(&given)
+                let rest: Vec<String> = operands(&arguments)
                     .skip(1)
                     .map(|field| field.text.clone())
                     .collect();
@@ -98,31 +100,31 @@ impl Session<'_, '_> {
                     items: rest,
                     list: true,
                     name: kind,
-                    taint: fed,
+                    taint: total_taint,
                 };
             }
             "get-command" | "get-alias" => {
-                let pattern = operands(&given)
+                let pattern = operands(&arguments)
                     .next()
                     .map(|field| field.text.clone())
                     .unwrap_or_default();
-                let found = meant(&pattern, aliases())
+                let meaning = first_match(&pattern, aliases())
                     .and_then(cmdlet_of)
-                    .or_else(|| meant(&pattern, cmdlets()));
-                let whole = || Term::text(pattern.clone());
-                return found.map_or_else(
+                    .or_else(|| first_match(&pattern, cmdlets()));
+                let unchanged = || Term::text(pattern.clone());
+                return meaning.map_or_else(
                     || {
                         if pattern.contains(['*', '?']) {
                             Term::default()
                         } else {
-                            whole()
+                            unchanged()
                         }
                     },
                     Term::text,
                 );
             }
             "set-alias" | "new-alias" => {
-                let mut names = operands(&given).map(|field| field.text.to_ascii_lowercase());
+                let mut names = operands(&arguments).map(|field| field.text.to_ascii_lowercase());
                 if let (Some(alias), Some(target)) = (names.next(), names.next())
                     && self.aliases.len() < 64
                 {
@@ -132,30 +134,30 @@ impl Session<'_, '_> {
                 return Term::default();
             }
             "set-variable" => {
-                let mut words = operands(&given).cloned();
+                let mut words = operands(&arguments).cloned();
                 if let (Some(variable), Some(value)) = (words.next(), words.next()) {
                     self.set(&variable.text, Term::text(value.text).with(value.taint));
                 }
                 return Term::default();
             }
             "get-variable" => {
-                let variable = operands(&given)
+                let variable = operands(&arguments)
                     .next()
                     .map(|field| field.text.clone())
                     .unwrap_or_default();
                 return self.get(&variable);
             }
             "invoke-expression" => {
-                let text = operands(&given)
+                let text = operands(&arguments)
                     .map(|field| field.text.as_str())
                     .collect::<Vec<_>>()
                     .join(" ");
-                let text = if given.is_empty() {
-                    input.clone().joined("\n").first().to_owned()
+                let text = if arguments.is_empty() {
+                    input.clone().join("\n").first().to_owned()
                 } else {
                     text
                 };
-                return self.evaluate(&text, fed);
+                return self.evaluate(&text, total_taint);
             }
             _ => {}
         }
@@ -184,28 +186,32 @@ impl Session<'_, '_> {
             "get-item",
         ];
         if TAKERS.iter().any(|taker| name.starts_with(taker)) && input.is_known() {
-            given.extend(fields(input.clone()).into_iter().take(64));
+            arguments.extend(to_fields(input.clone()).into_iter().take(64));
         }
-        let found =
-            self.reader
-                .windows_program(&name, given.clone(), &targets, input.taint, input.first());
+        let output_taint = self.reader.run_windows_program(
+            &name,
+            arguments.clone(),
+            &targets,
+            input.taint,
+            input.first(),
+        );
         match name.as_str() {
             "get-childitem" => {
-                let filtered = given.iter().any(|f| {
+                let filtered = arguments.iter().any(|f| {
                     let text = f.text.to_ascii_lowercase();
                     text.len() > 2
                         && ["-filter", "-include", "-name"]
                             .iter()
                             .any(|name| name.starts_with(&text))
                 });
-                let paths: Vec<String> = operands(&given)
+                let paths: Vec<String> = operands(&arguments)
                     .map(|f| format!("{}\\*", f.text.trim_end_matches(['\\', '/', '*'])))
                     .collect();
-                let deep = given.iter().any(|f| {
+                let deep = arguments.iter().any(|f| {
                     f.text.len() > 1 && "-recurse".starts_with(&f.text.to_ascii_lowercase())
                 });
                 if filtered || paths.is_empty() {
-                    return Term::unknown(found);
+                    return Term::unknown(output_taint);
                 }
                 Term {
                     items: paths,
@@ -215,19 +221,19 @@ impl Session<'_, '_> {
                     } else {
                         String::new()
                     },
-                    taint: found,
+                    taint: output_taint,
                 }
             }
             "get-process" | "get-service" => {
-                let names: Vec<String> = operands(&given).map(|f| f.text.clone()).collect();
+                let names: Vec<String> = operands(&arguments).map(|f| f.text.clone()).collect();
                 Term::list(if names.is_empty() {
                     vec!["*".into()]
                 } else {
                     names
                 })
-                .with(found)
+                .with(output_taint)
             }
-            _ => Term::unknown(found | fed.without(Taint::SOCKET)),
+            _ => Term::unknown(output_taint | total_taint.without(Taint::SOCKET)),
         }
     }
 
@@ -243,51 +249,51 @@ impl Session<'_, '_> {
 
     /// Evaluates a text, as `Invoke-Expression` and similar commands do.
     pub(super) fn evaluate(&mut self, text: &str, taint: Taint) -> Term {
-        let known = !text.is_empty() && text != "$…";
+        let is_known = !text.is_empty() && text != "$…";
         let mut facts = Facts {
             program: "invoke-expression".into(),
             executes: taint.without(Taint::SOCKET),
             windows: true,
             ..Facts::default()
         };
-        if !known && self.fetches {
+        if !is_known && self.fetches {
             facts.executes |= Taint::DOWNLOAD;
         }
-        self.runs_unknown |= !known;
+        self.runs_unknown |= !is_known;
         self.reader.facts.push(facts);
-        if known {
+        if is_known {
             self.run(text)
         } else {
             Term::default()
         }
     }
 
-    pub(super) fn property(&mut self, of: Term, name: &str) -> Term {
+    pub(super) fn get_property(&mut self, object: Term, name: &str) -> Term {
         match name.to_ascii_lowercase().as_str() {
             "historysavepath" => Term::text("ConsoleHost_history.txt"),
             "length" | "count" => Term {
-                taint: of.taint,
+                taint: object.taint,
                 ..Term::default()
             },
-            _ if of.is_known() || of.taint != Taint::NONE => of,
+            _ if object.is_known() || object.taint != Taint::NONE => object,
             name => Term {
-                name: if of.name.is_empty() {
+                name: if object.name.is_empty() {
                     name.to_owned()
                 } else {
-                    of.name
+                    object.name
                 },
-                ..of
+                ..object
             },
         }
     }
 
     /// Evaluates a method of an object, or a static method of a type.
-    pub(super) fn method(&mut self, of: Term, name: &str, arguments: &[Term]) -> Term {
+    pub(super) fn call_method(&mut self, object: Term, name: &str, arguments: &[Term]) -> Term {
         let method = name.to_ascii_lowercase();
-        let kind = short(&of.name);
+        let kind = short_name(&object.name);
         let taint = arguments
             .iter()
-            .fold(of.taint, |taint, term| taint | term.taint);
+            .fold(object.taint, |taint, term| taint | term.taint);
         let first = arguments
             .first()
             .map(Term::first)
@@ -306,7 +312,7 @@ impl Session<'_, '_> {
             | "getresponse"
             | "getresponsestream" => {
                 self.fetches = true;
-                self.note("webclient", &method, arguments);
+                self.report_call("webclient", &method, arguments);
                 return Term::unknown(Taint::DOWNLOAD);
             }
             "downloadfile" | "downloadfileasync" | "downloadfiletaskasync" => {
@@ -315,7 +321,7 @@ impl Session<'_, '_> {
                     self.reader
                         .keep_windows_file(path.first(), Value::unknown(Taint::DOWNLOAD));
                 }
-                self.note("webclient", &method, arguments);
+                self.report_call("webclient", &method, arguments);
                 return Term::unknown(Taint::DOWNLOAD);
             }
             "create" if kind == "scriptblock" => {
@@ -328,9 +334,9 @@ impl Session<'_, '_> {
                 return self.evaluate(&first, taint);
             }
             "invoke" | "invokereturnasis" | "invokewithcontext"
-                if kind == "scriptblock" || of.is_known() || taint != Taint::NONE =>
+                if kind == "scriptblock" || object.is_known() || taint != Taint::NONE =>
             {
-                let text = of.items.concat();
+                let text = object.items.concat();
                 return self.evaluate(&text, taint);
             }
             "new" => {
@@ -344,8 +350,8 @@ impl Session<'_, '_> {
             }
             "getstream" if self.connects => return Term::unknown(Taint::SOCKET | Taint::DOWNLOAD),
             "getenvironmentvariable" | "getfolderpath" => {
-                let wanted = first.to_ascii_lowercase();
-                return super::windows::variable(&wanted)
+                let key = first.to_ascii_lowercase();
+                return super::windows::default_variable(&key)
                     .map(Term::text)
                     .unwrap_or_else(|| Term::text("~"));
             }
@@ -365,7 +371,7 @@ impl Session<'_, '_> {
             }
             _ => {}
         }
-        if let Some(words) = touches(&kind, &method) {
+        if let Some(words) = file_cmdlet(&kind, &method) {
             let fields = arguments
                 .iter()
                 .filter(|t| t.is_known())
@@ -374,42 +380,44 @@ impl Session<'_, '_> {
                     taint: t.taint,
                     ..Field::plain(t.first())
                 });
-            let mut given: Vec<Field> = fields.collect();
-            if of.is_known() && !of.list {
-                given.insert(0, Field::plain(of.first()));
+            let mut parameters: Vec<Field> = fields.collect();
+            if object.is_known() && !object.list {
+                parameters.insert(0, Field::plain(object.first()));
             }
-            given.extend(words.1.iter().map(|word| Field::plain(*word)));
-            let found = self.reader.windows_program(words.0, given, &[], taint, "");
-            return Term::unknown(found);
+            parameters.extend(words.1.iter().map(|word| Field::plain(*word)));
+            let output_taint = self
+                .reader
+                .run_windows_program(words.0, parameters, &[], taint, "");
+            return Term::unknown(output_taint);
         }
-        if method == "delete" && (of.is_known() || of.name == RECURSIVE) {
-            let given = fields(Term {
+        if method == "delete" && (object.is_known() || object.name == RECURSIVE) {
+            let parameters = to_fields(Term {
                 name: RECURSIVE.into(),
-                ..of
+                ..object
             });
             self.reader
-                .windows_program("remove-item", given, &[], taint, "");
+                .run_windows_program("remove-item", parameters, &[], taint, "");
             return Term::default();
         }
-        match term::call(&method, Some(&of), arguments) {
-            Some(made) => made,
+        match term::call(&method, Some(&object), arguments) {
+            Some(result) => result,
             None => {
-                self.note(&kind, &method, arguments);
+                self.report_call(&kind, &method, arguments);
                 Term::unknown(taint)
             }
         }
     }
 
     /// Reports a call that returns no text as a command: `eventlog.delete Security`.
-    fn note(&mut self, kind: &str, method: &str, arguments: &[Term]) {
-        let given: Vec<Field> = arguments
+    fn report_call(&mut self, kind: &str, method: &str, arguments: &[Term]) {
+        let words: Vec<Field> = arguments
             .iter()
-            .flat_map(|term| fields(term.clone()))
+            .flat_map(|term| to_fields(term.clone()))
             .take(16)
             .collect();
         let name = format!("{kind}.{method}");
         self.reader
-            .windows_program(&name, given, &[], Taint::NONE, "");
+            .run_windows_program(&name, words, &[], Taint::NONE, "");
     }
 
     /// Adds the facts about the session as a whole.
@@ -421,7 +429,7 @@ impl Session<'_, '_> {
 }
 
 /// Returns the command that corresponds to a .NET method that touches files.
-fn touches(kind: &str, method: &str) -> Option<(&'static str, &'static [&'static str])> {
+fn file_cmdlet(kind: &str, method: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match (kind, method) {
         ("directory" | "directoryinfo", "delete") => ("remove-item", &["-recurse"]),
         ("file" | "fileinfo" | "filesystem", "delete" | "deletefile") => ("remove-item", &[]),

@@ -1,7 +1,7 @@
 //! Parts of PowerShell expressions, and their evaluation.
 
 use super::glob;
-use super::term::{Term, number};
+use super::term::{Term, parse_number};
 use super::value::Field;
 
 /// A part of a statement.
@@ -24,7 +24,9 @@ pub(super) fn is_keyword(word: &str) -> bool {
         "finally", "return", "throw", "switch", "param", "begin", "process", "end", "function",
         "filter", "!", "-not",
     ];
-    WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    WORDS
+        .iter()
+        .any(|keyword| keyword.eq_ignore_ascii_case(word))
 }
 
 /// Returns where a text in single quotes ends.
@@ -51,7 +53,7 @@ pub(super) fn double_end(bytes: &[u8], from: usize) -> usize {
             b'"' if bytes.get(at + 1) == Some(&b'"') => at += 1,
             b'"' => return at,
             b'$' if bytes.get(at + 1) == Some(&b'(') => {
-                at = super::quote::closing(bytes, at + 2, b')')
+                at = super::quote::find_closing(bytes, at + 2, b')')
             }
             _ => {}
         }
@@ -87,7 +89,7 @@ pub(super) fn starts_member(b: u8) -> bool {
 }
 
 /// Splits a word such as `-Path:C:\x` into a parameter and its value.
-pub(super) fn parameter(word: String) -> Vec<Field> {
+pub(super) fn split_parameter(word: String) -> Vec<Field> {
     if word.starts_with('-')
         && let Some((name, value)) = word.split_once(':')
         && name.len() > 1
@@ -107,7 +109,7 @@ pub(super) fn parameter(word: String) -> Vec<Field> {
 }
 
 /// Returns the words that a value expands to.
-pub(super) fn fields(term: Term) -> Vec<Field> {
+pub(super) fn to_fields(term: Term) -> Vec<Field> {
     let taint = term.taint;
     if term.items.is_empty() {
         return vec![Field {
@@ -117,7 +119,7 @@ pub(super) fn fields(term: Term) -> Vec<Field> {
         }];
     }
     let recursive = term.name == RECURSIVE;
-    let mut made: Vec<Field> = term
+    let mut out: Vec<Field> = term
         .items
         .into_iter()
         .map(|text| Field {
@@ -129,21 +131,21 @@ pub(super) fn fields(term: Term) -> Vec<Field> {
         })
         .collect();
     if recursive {
-        made.push(Field::plain("-recurse"));
+        out.push(Field::plain("-recurse"));
     }
-    made
+    out
 }
 
 /// The name of a list of everything below some folders.
 pub(super) const RECURSIVE: &str = "everything below";
 
 /// Returns numbers and ranges (`-1..-5`) as single numbers.
-pub(super) fn ranges(items: &[String]) -> Vec<String> {
+pub(super) fn expand_ranges(items: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for item in items {
         match item
             .split_once("..")
-            .and_then(|(from, to)| number(from).zip(number(to)))
+            .and_then(|(from, to)| parse_number(from).zip(parse_number(to)))
         {
             Some((from, to)) if (from - to).abs() <= 1_024 => {
                 let step = if from <= to { 1 } else { -1 };
@@ -156,29 +158,31 @@ pub(super) fn ranges(items: &[String]) -> Vec<String> {
 }
 
 /// Evaluates an expression.
-pub(super) fn expression(items: Vec<Item>) -> Term {
-    let items = lists(casts(items));
+pub(super) fn evaluate_expression(items: Vec<Item>) -> Term {
+    let items = combine_lists(apply_casts(items));
     let mut out: Option<Term> = None;
-    let mut waiting: Option<String> = None;
+    let mut operator: Option<String> = None;
     for item in items {
         match item {
             Item::Word(word)
-                if word.starts_with('-') && number(&word).is_none() && !word.contains("..") =>
+                if word.starts_with('-')
+                    && parse_number(&word).is_none()
+                    && !word.contains("..") =>
             {
-                waiting = Some(word.to_ascii_lowercase());
+                operator = Some(word.to_ascii_lowercase());
             }
-            Item::Sign('+') => waiting = Some("+".into()),
+            Item::Sign('+') => operator = Some("+".into()),
             Item::Sign(_) | Item::Cast(_) => {}
             item => {
                 let term = operand(item);
-                out = Some(match (out, waiting.take()) {
-                    (None, Some(sign)) if sign == "-join" => term.joined(""),
+                out = Some(match (out, operator.take()) {
+                    (None, Some(sign)) if sign == "-join" => term.join(""),
                     (None, _) => term,
                     (Some(before), None) => Term {
                         taint: before.taint | term.taint,
                         ..before
                     },
-                    (Some(before), Some(sign)) => operate(before, &sign, term),
+                    (Some(before), Some(sign)) => apply_operator(before, &sign, term),
                 });
             }
         }
@@ -189,36 +193,36 @@ pub(super) fn expression(items: Vec<Item>) -> Term {
 fn operand(item: Item) -> Term {
     match item {
         Item::Value(term) | Item::Block(term) => term,
-        Item::Word(word) if word.contains("..") => Term::list(ranges(&[word])),
+        Item::Word(word) if word.contains("..") => Term::list(expand_ranges(&[word])),
         Item::Word(word) => Term::text(word),
         _ => Term::default(),
     }
 }
 
-fn operate(before: Term, sign: &str, term: Term) -> Term {
+fn apply_operator(before: Term, sign: &str, term: Term) -> Term {
     match sign {
         "+" => before.plus(term),
         "-join" => {
             let by = term.first().to_owned();
-            before.joined(&by)
+            before.join(&by)
         }
-        "-f" => before.filled(&term.items),
+        "-f" => before.fill_in(&term.items),
         "-replace" | "-creplace" | "-ireplace" => {
-            let wanted = term.first().replace('\\', "");
+            let pattern = term.first().replace('\\', "");
             let by = term.items.get(1).cloned().unwrap_or_default();
             // Case-insensitive, but only one spelling is replaced.
-            if wanted.is_empty() || before.items.iter().any(|item| item.contains(&wanted)) {
-                before.replaced(&wanted, &by)
+            if pattern.is_empty() || before.items.iter().any(|item| item.contains(&pattern)) {
+                before.replace(&pattern, &by)
             } else {
-                let spelt = before.items.concat();
-                let found = spelt
+                let text = before.items.concat();
+                let position = text
                     .to_ascii_lowercase()
-                    .find(&wanted.to_ascii_lowercase());
-                let spelling = found
-                    .and_then(|at| spelt.get(at..at + wanted.len()))
+                    .find(&pattern.to_ascii_lowercase());
+                let spelling = position
+                    .and_then(|at| text.get(at..at + pattern.len()))
                     .unwrap_or_default()
                     .to_owned();
-                before.replaced(&spelling, &by)
+                before.replace(&spelling, &by)
             }
         }
         "-split" | "-csplit" | "-isplit" => {
@@ -233,7 +237,7 @@ fn operate(before: Term, sign: &str, term: Term) -> Term {
 }
 
 /// Returns the arguments of a call, each evaluated separately.
-pub(super) fn arguments(items: Vec<Item>) -> Vec<Term> {
+pub(super) fn evaluate_arguments(items: Vec<Item>) -> Vec<Term> {
     let mut out: Vec<Vec<Item>> = vec![Vec::new()];
     for item in items {
         match (item, out.last_mut()) {
@@ -244,7 +248,7 @@ pub(super) fn arguments(items: Vec<Item>) -> Vec<Term> {
     }
     out.into_iter()
         .filter(|items| !items.is_empty())
-        .map(expression)
+        .map(evaluate_expression)
         .collect()
 }
 
@@ -272,7 +276,7 @@ pub(super) fn values(items: Vec<Item>) -> Term {
 }
 
 /// Applies the casts.
-pub(super) fn casts(items: Vec<Item>) -> Vec<Item> {
+pub(super) fn apply_casts(items: Vec<Item>) -> Vec<Item> {
     if !items.iter().any(|item| matches!(item, Item::Cast(_))) {
         return items;
     }
@@ -280,8 +284,8 @@ pub(super) fn casts(items: Vec<Item>) -> Vec<Item> {
     for item in items.into_iter().rev() {
         match (item, out.last()) {
             (Item::Cast(name), Some(Item::Value(_) | Item::Word(_) | Item::Block(_))) => {
-                let of = out.pop().map(operand).unwrap_or_default();
-                out.push(Item::Value(cast(&name, of)));
+                let value = out.pop().map(operand).unwrap_or_default();
+                out.push(Item::Value(apply_cast(&name, value)));
             }
             (Item::Cast(_), _) => {}
             (item, _) => out.push(item),
@@ -291,22 +295,22 @@ pub(super) fn casts(items: Vec<Item>) -> Vec<Item> {
     out
 }
 
-fn cast(name: &str, of: Term) -> Term {
+fn apply_cast(name: &str, value: Term) -> Term {
     match name {
-        "char" => of.into_letters(),
-        "char[]" if of.list => of.into_letters(),
-        "char[]" => super::term::call("tochararray", Some(&of), &[]).unwrap_or(of),
-        "string" if of.list => of.joined(" "),
+        "char" => value.into_letters(),
+        "char[]" if value.list => value.into_letters(),
+        "char[]" => super::term::call("tochararray", Some(&value), &[]).unwrap_or(value),
+        "string" if value.list => value.join(" "),
         "adsi" | "wmiclass" | "wmi" | "wmisearcher" => Term {
             name: name.to_owned(),
-            ..of
+            ..value
         },
-        _ => of,
+        _ => value,
     }
 }
 
 /// Combines values that are separated by commas into one list.
-pub(super) fn lists(items: Vec<Item>) -> Vec<Item> {
+pub(super) fn combine_lists(items: Vec<Item>) -> Vec<Item> {
     if !items.iter().any(|item| matches!(item, Item::Sign(','))) {
         return items;
     }
@@ -316,18 +320,18 @@ pub(super) fn lists(items: Vec<Item>) -> Vec<Item> {
         match item {
             Item::Sign(',') => joins = true,
             item @ (Item::Value(_) | Item::Word(_)) if std::mem::take(&mut joins) => {
-                let more = operand(item);
+                let next = operand(item);
                 match out.pop() {
                     Some(first @ (Item::Value(_) | Item::Word(_))) => {
                         let mut list = operand(first);
                         list.list = true;
-                        list.taint |= more.taint;
-                        list.items.extend(more.items);
+                        list.taint |= next.taint;
+                        list.items.extend(next.items);
                         list.items.truncate(1_024);
                         out.push(Item::Value(list));
                     }
-                    Some(other) => out.extend([other, Item::Value(Term { list: true, ..more })]),
-                    None => out.push(Item::Value(Term { list: true, ..more })),
+                    Some(other) => out.extend([other, Item::Value(Term { list: true, ..next })]),
+                    None => out.push(Item::Value(Term { list: true, ..next })),
                 }
             }
             item => {
@@ -340,7 +344,7 @@ pub(super) fn lists(items: Vec<Item>) -> Vec<Item> {
 }
 
 /// Returns the first of `known` that a pattern with wildcards matches.
-pub(super) fn meant<'k>(
+pub(super) fn first_match<'k>(
     pattern: &str,
     known: impl IntoIterator<Item = &'k str>,
 ) -> Option<&'k str> {

@@ -7,8 +7,13 @@ use super::term::Term;
 
 impl Session<'_, '_> {
     /// Reads `[type]::member(`, `[type]::member` or `[type]value`.
-    pub(super) fn type_name(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
-        let end = quote::closing(text.as_bytes(), at + 1, b']').min(text.len());
+    pub(super) fn read_type_name(
+        &mut self,
+        text: &str,
+        at: usize,
+        frames: &mut Vec<Frame>,
+    ) -> usize {
+        let end = quote::find_closing(text.as_bytes(), at + 1, b']').min(text.len());
         let name = quote::cut(text, at + 1, end);
         let proper = name.len() <= 120
             && name.chars().all(|c| {
@@ -21,7 +26,7 @@ impl Session<'_, '_> {
         let name = name.strip_prefix("system.").unwrap_or(&name).to_owned();
         if text.get(end + 1..end + 3) == Some("::") {
             self.push(frames, Term::named(name));
-            return self.member(text, end + 3, frames);
+            return self.read_member(text, end + 3, frames);
         }
         if let Some(frame) = frames.last_mut() {
             frame.items.push(Item::Cast(name));
@@ -30,7 +35,7 @@ impl Session<'_, '_> {
     }
 
     /// Reads `.name` or `.name(` after a value.
-    pub(super) fn member(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
+    pub(super) fn read_member(&mut self, text: &str, at: usize, frames: &mut Vec<Frame>) -> usize {
         let bytes = text.as_bytes();
         let (name, mut end) = match bytes.get(at) {
             Some(b'\'') => {
@@ -40,7 +45,9 @@ impl Session<'_, '_> {
             Some(b'"') => {
                 let end = terms::double_end(bytes, at + 1);
                 (
-                    self.expanded(quote::cut(text, at + 1, end)).items.concat(),
+                    self.expand_text(quote::cut(text, at + 1, end))
+                        .items
+                        .concat(),
                     end + 1,
                 )
             }
@@ -59,22 +66,23 @@ impl Session<'_, '_> {
                 (quote::cut(text, at, end).replace('`', ""), end)
             }
         };
-        let Some(Item::Value(of)) = frames.last_mut().and_then(|frame| frame.items.pop()) else {
+        let Some(Item::Value(subject)) = frames.last_mut().and_then(|frame| frame.items.pop())
+        else {
             return end.max(at + 1);
         };
         let calls = bytes.get(end) == Some(&b'(');
         if calls {
-            self.open(frames, Kind::Call(of, name));
+            self.open(frames, Kind::Call(subject, name));
             end += 1;
         } else {
-            let term = self.property(of, &name);
+            let term = self.get_property(subject, &name);
             self.push(frames, term);
         }
         end
     }
 
     /// Reads a variable, or an assignment to one.
-    pub(super) fn dollar(&mut self, text: &str, at: usize, frames: &mut [Frame]) -> usize {
+    pub(super) fn read_dollar(&mut self, text: &str, at: usize, frames: &mut [Frame]) -> usize {
         let bytes = text.as_bytes();
         let (name, end) = if bytes.get(at + 1) == Some(&b'{') {
             let end = quote::find(bytes, at, b'}');
@@ -113,14 +121,14 @@ impl Session<'_, '_> {
             } else {
                 quote::cut(text, at, end).to_owned()
             };
-            return self.word(text, end, frames, start);
+            return self.read_word(text, end, frames, start);
         }
         self.push(frames, term);
         end
     }
 
     /// Reads an unquoted word.
-    pub(super) fn word(
+    pub(super) fn read_word(
         &mut self,
         text: &str,
         at: usize,
@@ -171,7 +179,7 @@ impl Session<'_, '_> {
                     let close = terms::double_end(text.as_bytes(), end + 1);
                     word.push_str(
                         &self
-                            .expanded(quote::cut(text, end + 1, close))
+                            .expand_text(quote::cut(text, end + 1, close))
                             .items
                             .concat(),
                     );
@@ -206,16 +214,16 @@ impl Session<'_, '_> {
     }
 
     /// Evaluates a text in double quotes, including its variables and `$(…)`.
-    pub(super) fn expanded(&mut self, text: &str) -> Term {
+    pub(super) fn expand_text(&mut self, text: &str) -> Term {
         let mut out = Term::text("");
-        let mut made = String::new();
+        let mut expansion = String::new();
         let mut at = 0;
         while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
             let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
             match c {
                 '`' => {
                     let next = rest.chars().next().unwrap_or(' ');
-                    made.push(match next {
+                    expansion.push(match next {
                         'n' | 'r' => '\n',
                         't' => '\t',
                         next => next,
@@ -225,10 +233,10 @@ impl Session<'_, '_> {
                 }
                 '"' if rest.starts_with('"') => at += 1,
                 '$' if rest.starts_with('(') => {
-                    let end = quote::closing(text.as_bytes(), at + 2, b')');
+                    let end = quote::find_closing(text.as_bytes(), at + 2, b')');
                     let inner = self.run(quote::cut(text, at + 2, end));
                     out.taint |= inner.taint;
-                    made.push_str(&inner.items.join(" "));
+                    expansion.push_str(&inner.items.join(" "));
                     at = end + 1;
                     continue;
                 }
@@ -245,11 +253,11 @@ impl Session<'_, '_> {
                         out.taint |= term.taint;
                         let end = (end + usize::from(braced)).min(text.len());
                         // An unknown value is not an empty one: `"$x/"` is not the root.
-                        let written = quote::cut(text, at, end);
-                        made.push_str(&if term.is_known() {
+                        let source = quote::cut(text, at, end);
+                        expansion.push_str(&if term.is_known() {
                             term.items.join(" ")
                         } else {
-                            written.to_owned()
+                            source.to_owned()
                         });
                         at = end;
                         continue;
@@ -257,11 +265,11 @@ impl Session<'_, '_> {
                 }
                 _ => {}
             }
-            made.push(c);
+            expansion.push(c);
             at += c.len_utf8();
         }
-        self.reader.spend_bytes(made.len());
-        out.items = vec![made];
+        self.reader.spend_bytes(expansion.len());
+        out.items = vec![expansion];
         out
     }
 }

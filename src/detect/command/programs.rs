@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::known::{Interprets, Program};
+use super::known::{Program, ScriptKind};
 use super::traits::Traits;
 use crate::document::{self, Table};
 use crate::text::quick::QuickMap;
@@ -71,7 +71,7 @@ pub struct ProgramTable {
     /// The name of the table. A table replaces an earlier one of the same name.
     pub id: String,
     names: Vec<String>,
-    known: Program,
+    properties: Program,
 }
 
 impl ProgramTable {
@@ -86,13 +86,13 @@ impl ProgramTable {
         if names.is_empty() {
             table.missing("names", "the programs, without folders and without `.exe`");
         }
-        let known = Program::read(table)?;
+        let properties = Program::read(table)?;
         Some(Self {
             id: id?.value,
             names,
-            known,
+            properties,
         })
-        .filter(|read| !read.names.is_empty())
+        .filter(|entry| !entry.names.is_empty())
     }
 }
 
@@ -113,12 +113,12 @@ impl Programs {
 
     /// Returns the data of the built-in tables, each replaced by the table of `own` with its name,
     /// and of the other tables of `own`.
-    pub fn with<'t>(own: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
+    pub fn with_builtin<'t>(own: impl IntoIterator<Item = &'t ProgramTable>) -> Self {
         let own: Vec<&ProgramTable> = own.into_iter().collect();
-        let kept = BUILTIN
+        let builtin = BUILTIN
             .iter()
             .filter(|table| own.iter().all(|other| other.id != table.id));
-        Self::from_tables(kept.chain(own.iter().copied()))
+        Self::from_tables(builtin.chain(own.iter().copied()))
     }
 
     /// Returns the data of these tables only.
@@ -127,8 +127,11 @@ impl Programs {
         let mut runners: Vec<String> = Vec::new();
         for table in tables {
             for name in &table.names {
-                by_name.entry(name.clone()).or_default().add(&table.known);
-                if (table.known.interprets.is_some() || table.known.runs_what_follows())
+                by_name
+                    .entry(name.clone())
+                    .or_default()
+                    .add(&table.properties);
+                if (table.properties.interprets.is_some() || table.properties.runs_what_follows())
                     && !runners.contains(name)
                 {
                     runners.push(name.clone());
@@ -138,7 +141,7 @@ impl Programs {
         Self {
             by_name: by_name
                 .into_iter()
-                .map(|(name, known)| (name, Arc::new(known)))
+                .map(|(name, program)| (name, Arc::new(program)))
                 .collect(),
             runners,
         }
@@ -157,7 +160,7 @@ impl Programs {
     }
 
     /// Returns what a program runs, if it is an interpreter.
-    pub(super) fn interpreter(&self, program: &str) -> Option<Interprets> {
+    pub(super) fn interpreter(&self, program: &str) -> Option<ScriptKind> {
         self.versioned(program)?.interprets
     }
 
@@ -167,13 +170,13 @@ impl Programs {
         let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
         self.by_name
             .get(name)
-            .is_some_and(|known| known.traits.has(Traits::COMPILES))
+            .is_some_and(|data| data.traits.has(Traits::COMPILES))
     }
 
     /// Reports whether a program runs code of a language of which only the strings are read.
     pub(super) fn is_unread(&self, program: &str) -> bool {
         self.versioned(program)
-            .is_some_and(|known| known.traits.has(Traits::UNREAD_LANGUAGE))
+            .is_some_and(|data| data.traits.has(Traits::UNREAD_LANGUAGE))
     }
 
     /// Returns the names of interpreters, and of programs that run the command after their options.

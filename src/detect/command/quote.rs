@@ -33,14 +33,14 @@ pub(super) fn find_unescaped(bytes: &[u8], start: usize, wanted: u8) -> usize {
 
 /// Returns where the bracket that was opened before `start` closes, skipping quotes and inner
 /// brackets, or the end.
-pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
+pub(super) fn find_closing(bytes: &[u8], start: usize, closer: u8) -> usize {
     let mut open = vec![closer];
     let mut at = start;
-    while let (Some(&b), Some(&wanted)) = (bytes.get(at), open.last()) {
-        let quoted = wanted == b'"';
+    while let (Some(&b), Some(&expected)) = (bytes.get(at), open.last()) {
+        let quoted = expected == b'"';
         match b {
             b'\\' => at += 1,
-            b if b == wanted => {
+            b if b == expected => {
                 open.pop();
                 if open.is_empty() {
                     return at;
@@ -51,7 +51,7 @@ pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
             b'`' => at = find_unescaped(bytes, at + 1, b'`'),
             b'(' if !quoted || bytes.get(at.wrapping_sub(1)) == Some(&b'$') => open.push(b')'),
             b'{' if bytes.get(at.wrapping_sub(1)) == Some(&b'$') => open.push(b'}'),
-            b'#' if wanted == b')'
+            b'#' if expected == b')'
                 && bytes
                     .get(at.wrapping_sub(1))
                     .is_some_and(u8::is_ascii_whitespace) =>
@@ -67,7 +67,7 @@ pub(super) fn closing(bytes: &[u8], start: usize, closer: u8) -> usize {
 
 /// Returns the text without comments, bodies of here-documents, and quoted runs that contain white
 /// space: these are mentioned, not run.
-pub(super) fn without_said(text: &str) -> String {
+pub(super) fn strip_mentions(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -106,7 +106,7 @@ pub(super) fn without_said(text: &str) -> String {
             }
             Some(b'<') => {
                 let body = if documents {
-                    here_document(text, next)
+                    here_document_body(text, next)
                 } else {
                     None
                 };
@@ -143,7 +143,7 @@ pub(super) fn without_said(text: &str) -> String {
 }
 
 /// Returns the body of the here-document whose `<<` is at `start`, if a line of its own ends it.
-fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
+fn here_document_body(text: &str, start: usize) -> Option<Range<usize>> {
     let rest = text
         .get(start..)?
         .strip_prefix("<<")
@@ -154,8 +154,8 @@ fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
         .find(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | ')'))
         .unwrap_or(word.len());
     let delimiter = word.get(..end)?.trim_matches(['\'', '"', '\\']);
-    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if delimiter.is_empty() || !delimiter.chars().all(named) {
+    let is_word_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if delimiter.is_empty() || !delimiter.chars().all(is_word_char) {
         return None;
     }
     let body = start + 2 + line.len();
@@ -171,13 +171,13 @@ fn here_document(text: &str, start: usize) -> Option<Range<usize>> {
 
 /// Reads `$'…'` from after its opening quote. Returns its value, and the offset after its closing
 /// quote.
-pub(super) fn ansi_c(text: &str, start: usize) -> (String, usize) {
+pub(super) fn read_ansi_c(text: &str, start: usize) -> (String, usize) {
     let bytes = text.as_bytes();
     let end = find_unescaped(bytes, start, b'\'');
     // The value ends at a NUL, like a C string.
-    let said = escapes(cut(text, start, end));
+    let value = decode_escapes(cut(text, start, end));
     (
-        said.split('\0').next().unwrap_or_default().to_owned(),
+        value.split('\0').next().unwrap_or_default().to_owned(),
         end + 1,
     )
 }
@@ -195,7 +195,7 @@ pub(super) fn as_word(text: &str) -> Cow<'_, str> {
 
 /// Decodes backslash escapes as `echo -e`, `printf` and `$'…'` do. Bytes that are not valid UTF-8
 /// become characters.
-pub(super) fn escapes(text: &str) -> String {
+pub(super) fn decode_escapes(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
     }
@@ -222,14 +222,14 @@ pub(super) fn escapes(text: &str) -> String {
             'c' => {
                 chars.next();
             }
-            'x' => out.push(number(&mut chars, 16, 2) as u8),
-            'u' => unicode(&mut out, number(&mut chars, 16, 4)),
-            'U' => unicode(&mut out, number(&mut chars, 16, 8)),
-            '0' => out.push(number(&mut chars, 8, 3) as u8),
+            'x' => out.push(read_number(&mut chars, 16, 2) as u8),
+            'u' => push_code_point(&mut out, read_number(&mut chars, 16, 4)),
+            'U' => push_code_point(&mut out, read_number(&mut chars, 16, 8)),
+            '0' => out.push(read_number(&mut chars, 8, 3) as u8),
             '1'..='7' => {
                 let first = kind.to_digit(8).unwrap_or(0);
                 let digits = chars.clone().take(2).take_while(|c| c.is_digit(8)).count();
-                let rest = number(&mut chars, 8, 2);
+                let rest = read_number(&mut chars, 8, 2);
                 out.push((first * 8u32.pow(digits as u32) + rest) as u8);
             }
             '\\' | '\'' | '"' | '?' => out.push(kind as u8),
@@ -242,7 +242,11 @@ pub(super) fn escapes(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, digits: usize) -> u32 {
+fn read_number(
+    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    radix: u32,
+    digits: usize,
+) -> u32 {
     let mut value = 0u32;
     if radix == 16 && chars.peek() == Some(&'{') {
         chars.next();
@@ -264,7 +268,7 @@ fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, digi
     value
 }
 
-fn unicode(out: &mut Vec<u8>, code: u32) {
+fn push_code_point(out: &mut Vec<u8>, code: u32) {
     let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend(c.encode_utf8(&mut [0; 4]).bytes());
 }

@@ -11,16 +11,16 @@ use crate::detect::search::{Regex, needles};
 /// The regexes of all clauses that examine the text itself.
 #[derive(Debug, Default)]
 pub(super) struct Raw {
-    regexes: Vec<Look>,
+    regexes: Vec<ClauseRegex>,
     /// The literals, in any case, and the regex that each belongs to.
     needles: Option<AhoCorasick>,
     owners: Vec<usize>,
     /// Literals collected while rules are added.
-    found: Vec<Vec<u8>>,
+    literals: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
-struct Look {
+struct ClauseRegex {
     clause: usize,
     regex: Regex,
     /// Whether the regex can only match where one of its literals is found.
@@ -35,9 +35,9 @@ impl Raw {
             let has_needles = needles.is_some();
             for needle in needles.into_iter().flatten() {
                 self.owners.push(self.regexes.len());
-                self.found.push(needle);
+                self.literals.push(needle);
             }
-            self.regexes.push(Look {
+            self.regexes.push(ClauseRegex {
                 clause,
                 regex: regex.clone(),
                 has_needles,
@@ -47,17 +47,17 @@ impl Raw {
 
     /// Builds the search for the literals of all regexes.
     pub(super) fn finish(&mut self) {
-        let made = AhoCorasick::builder()
+        let search = AhoCorasick::builder()
             .ascii_case_insensitive(true)
-            .build(std::mem::take(&mut self.found))
+            .build(std::mem::take(&mut self.literals))
             .ok();
-        if made.is_none() {
+        if search.is_none() {
             // Too many for one search: each regex is tried on every text.
             self.regexes
                 .iter_mut()
-                .for_each(|look| look.has_needles = false);
+                .for_each(|entry| entry.has_needles = false);
         }
-        self.needles = made;
+        self.needles = search;
     }
 
     /// Calls `hit` with each clause that has a matching regex. Comments, bodies of here-documents
@@ -65,28 +65,28 @@ impl Raw {
     /// that a shell reads is scanned as a script of its own.
     pub(super) fn scan(&self, script: &str, mut hit: impl FnMut(usize)) {
         let text = if script.contains(['\'', '"', '#', '<']) {
-            Cow::Owned(quote::without_said(script))
+            Cow::Owned(quote::strip_mentions(script))
         } else {
             Cow::Borrowed(script)
         };
-        let mut wanted = Vec::new();
-        for found in self
+        let mut hits = Vec::new();
+        for occurrence in self
             .needles
             .iter()
             .flat_map(|needles| needles.find_overlapping_iter(&*text))
         {
-            wanted.resize(self.regexes.len(), false);
-            if let Some(wanted) = self
+            hits.resize(self.regexes.len(), false);
+            if let Some(slot) = self
                 .owners
-                .get(found.pattern().as_usize())
-                .and_then(|at| wanted.get_mut(*at))
+                .get(occurrence.pattern().as_usize())
+                .and_then(|at| hits.get_mut(*at))
             {
-                *wanted = true;
+                *slot = true;
             }
         }
-        for (at, look) in self.regexes.iter().enumerate() {
-            if (!look.has_needles || wanted.get(at) == Some(&true)) && look.regex.may_match(&text) {
-                hit(look.clause);
+        for (at, entry) in self.regexes.iter().enumerate() {
+            if (!entry.has_needles || hits.get(at) == Some(&true)) && entry.regex.may_match(&text) {
+                hit(entry.clause);
             }
         }
     }

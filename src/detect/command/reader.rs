@@ -39,19 +39,19 @@ pub(super) struct Reader<'w> {
     /// See [`Reading`], as for the next field.
     pub(super) scripts: Vec<String>,
     pub(super) texts: Vec<String>,
-    pub(super) given: ScriptContext<'w>,
+    pub(super) script_context: ScriptContext<'w>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
     pub(super) files: HashMap<String, FileState>,
     functions: HashMap<String, Rc<[Token]>>,
     aliases: HashMap<String, String>,
     /// Functions whose bodies are being read.
-    inside: Vec<String>,
+    active_functions: Vec<String>,
     /// The folder that a `cd` changed to.
     pub(super) folder: Option<String>,
     /// Links made by earlier commands, and their targets.
     pub(super) links: Vec<(String, String)>,
-    pub(super) standing: Location,
+    pub(super) location: Location,
     spent: bool,
     depth: usize,
     bytes: usize,
@@ -64,7 +64,7 @@ pub(super) struct Reader<'w> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct ScriptContext<'w> {
     /// Files that earlier calls wrote.
-    pub(super) written: Option<&'w dyn WrittenFiles>,
+    pub(super) written_files: Option<&'w dyn WrittenFiles>,
     /// Data about programs; that of the built-in tables if `None`.
     pub(super) programs: Option<&'w Programs>,
 }
@@ -81,7 +81,7 @@ pub(super) struct CommandContext {
 
 impl CommandContext {
     /// Returns the targets of redirections, and whether each is read.
-    pub(super) fn reads(&self) -> impl Iterator<Item = (bool, &str)> {
+    pub(super) fn redirect_targets(&self) -> impl Iterator<Item = (bool, &str)> {
         self.redirects.iter().map(|(flow, target)| {
             (
                 matches!(flow, Flow::Read | Flow::ReadWrite),
@@ -93,22 +93,22 @@ impl CommandContext {
 
 impl<'w> Reader<'w> {
     /// Reads a whole argument, given the files that earlier calls wrote.
-    pub(super) fn read(text: &str, given: ScriptContext<'w>) -> Self {
-        let mut reader = Self::after(given);
-        reader.script(text, &Value::nothing());
+    pub(super) fn read(text: &str, context: ScriptContext<'w>) -> Self {
+        let mut reader = Self::with_context(context);
+        reader.read_script(text, &Value::empty());
         reader
     }
 
     /// Creates a reader that has not read anything yet.
-    pub(super) fn after(given: ScriptContext<'w>) -> Self {
-        let session = given
-            .written
-            .and_then(|written| written.folder())
+    pub(super) fn with_context(context: ScriptContext<'w>) -> Self {
+        let session = context
+            .written_files
+            .and_then(|files| files.folder())
             .map(Rc::from);
         Self {
-            given,
-            standing: Location {
-                session,
+            script_context: context,
+            location: Location {
+                session_folder: session,
                 ..Location::default()
             },
             ..Self::default()
@@ -117,27 +117,31 @@ impl<'w> Reader<'w> {
 
     /// Returns the data about programs.
     pub(super) fn programs(&self) -> &'w Programs {
-        self.given.programs.unwrap_or_else(|| Programs::builtin())
+        self.script_context
+            .programs
+            .unwrap_or_else(|| Programs::builtin())
     }
 
     /// Returns the findings.
-    pub(super) fn reading(self) -> Reading {
-        let kept = self
+    pub(super) fn into_reading(self) -> Reading {
+        let regular_files = self
             .files
             .into_iter()
             .filter(|(name, _)| !name.starts_with("/dev/"));
-        let files = kept.map(|(name, file)| file.into_written(name)).collect();
+        let files = regular_files
+            .map(|(name, file)| file.into_written_file(name))
+            .collect();
         Reading {
             facts: self.facts,
             scripts: self.scripts,
             texts: self.texts,
             files,
-            folder: self.standing.session,
+            folder: self.location.session_folder,
         }
     }
 
     /// Returns the reader of an argument that is too long to be read.
-    pub(super) fn unread() -> Self {
+    pub(super) fn unreadable() -> Self {
         let mut reader = Self::default();
         reader.give_up();
         reader
@@ -203,7 +207,7 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads a script in this shell and returns its output.
-    pub(super) fn script(&mut self, text: &str, input: &Value) -> Value {
+    pub(super) fn read_script(&mut self, text: &str, input: &Value) -> Value {
         self.spend_bytes(text.len());
         if !self.spend_command() || !self.go_deeper() {
             return Value::unknown(input.taint);
@@ -224,22 +228,22 @@ impl<'w> Reader<'w> {
         if unclosed {
             self.facts.push(Facts::new(Behaviour::Unparsable));
         }
-        let out = self.list(&tokens, input);
+        let out = self.read_list(&tokens, input);
         self.come_up();
         out
     }
 
     /// Reads a script in a separate shell.
-    pub(super) fn inner_script(&mut self, text: &str, input: &Value) -> Value {
+    pub(super) fn read_inner_script(&mut self, text: &str, input: &Value) -> Value {
         // `$(<file)` is the content of the file.
         if let Some(file) = text.trim().strip_prefix('<')
             && !file.starts_with(['<', '('])
         {
-            return self.script(&format!("cat {file}"), input);
+            return self.read_script(&format!("cat {file}"), input);
         }
-        let before = (self.folder.clone(), self.standing.clone());
-        let out = self.script(text, input);
-        (self.folder, self.standing) = before;
+        let before = (self.folder.clone(), self.location.clone());
+        let out = self.read_script(text, input);
+        (self.folder, self.location) = before;
         out
     }
 
@@ -250,7 +254,7 @@ impl<'w> Reader<'w> {
     }
 
     /// Sets `$1`, `$2` and so on, `$@` and `$*`.
-    pub(super) fn positional(&mut self, arguments: &[Field]) {
+    pub(super) fn set_positional(&mut self, arguments: &[Field]) {
         for (n, field) in arguments.iter().take(9).enumerate() {
             self.assign(
                 &(n + 1).to_string(),
@@ -284,7 +288,7 @@ impl<'w> Reader<'w> {
         );
     }
 
-    pub(super) fn alias(&mut self, name: &str, text: &str) {
+    pub(super) fn set_alias(&mut self, name: &str, text: &str) {
         if self.aliases.len() < 64 {
             self.aliases.insert(name.to_owned(), text.to_owned());
         }
@@ -295,36 +299,41 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads a function's body once, and keeps it for calls. Returns the index after it.
-    pub(super) fn function(&mut self, name: &Word, tokens: &[Token], mut at: usize) -> usize {
+    pub(super) fn define_function(
+        &mut self,
+        name: &Word,
+        tokens: &[Token],
+        mut at: usize,
+    ) -> usize {
         while matches!(tokens.get(at), Some(Token::End)) {
             at += 1;
         }
         let opens = matches!(tokens.get(at), Some(Token::Open))
             || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
         let end = if opens { closer(tokens, at) } else { at };
-        let name = self.single(name).text;
+        let name = self.expand_single(name).text;
         let body = tokens.get(at + 1..end).unwrap_or_default();
         if self.functions.len() < 256 {
             self.functions.insert(name.clone(), body.into());
         }
         if self.go_deeper() {
-            self.inside.push(name);
-            self.list(body, &Value::nothing());
-            self.inside.pop();
+            self.active_functions.push(name);
+            self.read_list(body, &Value::empty());
+            self.active_functions.pop();
             self.come_up();
         }
         end + 1
     }
 
     /// Reads a call of a function that was defined earlier.
-    pub(super) fn call(
+    pub(super) fn call_function(
         &mut self,
         name: &str,
         arguments: &[Field],
-        around: &CommandContext,
+        context: &CommandContext,
     ) -> Option<Value> {
-        if self.inside.iter().any(|inside| inside == name) {
-            if around.piped || around.background {
+        if self.active_functions.iter().any(|inside| inside == name) {
+            if context.piped || context.background {
                 self.facts.push(Facts::new(Behaviour::ForkBomb));
             }
             return None;
@@ -333,27 +342,27 @@ impl<'w> Reader<'w> {
         if !self.go_deeper() {
             return None;
         }
-        self.inside.push(name.to_owned());
-        self.positional(arguments);
-        let out = self.list(&body, &around.input);
+        self.active_functions.push(name.to_owned());
+        self.set_positional(arguments);
+        let out = self.read_list(&body, &context.input);
         for n in 1..=arguments.len().min(9) {
             self.variables.remove(&n.to_string());
         }
         self.variables.remove("@");
         self.variables.remove("*");
-        self.inside.pop();
+        self.active_functions.pop();
         self.come_up();
         Some(out)
     }
 
-    pub(super) fn simple(
+    pub(super) fn read_simple(
         &mut self,
         tokens: &[Token],
         mut at: usize,
         input: Value,
         piped: bool,
     ) -> (Value, usize) {
-        let mut around = CommandContext {
+        let mut context = CommandContext {
             input,
             piped,
             ..CommandContext::default()
@@ -366,12 +375,14 @@ impl<'w> Reader<'w> {
                 } else {
                     None
                 } {
-                    Some((name, appends)) => self.set(word, name, appends, &mut around),
-                    None => self.fields(word, &mut fields),
+                    Some((name, appends)) => {
+                        self.read_assignment(word, name, appends, &mut context)
+                    }
+                    None => self.expand_word(word, &mut fields),
                 },
                 Some(Token::Redirect { flow, target }) => {
-                    let target = self.single(target);
-                    around.redirects.push((*flow, target));
+                    let target = self.expand_single(target);
+                    context.redirects.push((*flow, target));
                 }
                 // Groups are recognized earlier, so a parenthesis here is misplaced.
                 Some(Token::Open | Token::Close) if at + 1 < tokens.len() && fields.is_empty() => {}
@@ -388,11 +399,12 @@ impl<'w> Reader<'w> {
                 .map(|f| 1 + f.text.len() / 16 + if f.glob { 16 } else { 0 })
                 .sum(),
         );
-        around.background = matches!(tokens.get(at), Some(Token::Background));
-        around.piped |= matches!(tokens.get(at), Some(Token::Pipe));
-        for (flow, target) in std::mem::take(&mut around.redirects) {
-            around.input = self.redirected_input(flow, &target, std::mem::take(&mut around.input));
-            around.redirects.push((flow, target));
+        context.background = matches!(tokens.get(at), Some(Token::Background));
+        context.piped |= matches!(tokens.get(at), Some(Token::Pipe));
+        for (flow, target) in std::mem::take(&mut context.redirects) {
+            context.input =
+                self.redirected_input(flow, &target, std::mem::take(&mut context.input));
+            context.redirects.push((flow, target));
         }
         // A variable that nothing sets is removed from the front (`$SUDO rm …`), unless it is the
         // program (`$x -rf /`).
@@ -403,21 +415,21 @@ impl<'w> Reader<'w> {
             fields.remove(0);
         }
         let out = if fields.is_empty() {
-            self.bare(around)
+            self.read_bare(context)
         } else {
-            self.command(fields.into(), around)
+            self.read_command(fields.into(), context)
         };
         (out, at)
     }
 
-    pub(super) fn trailing_redirects(
+    pub(super) fn read_trailing_redirects(
         &mut self,
         tokens: &[Token],
         mut at: usize,
     ) -> (Vec<(Flow, Field)>, usize) {
         let mut redirects = Vec::new();
         while let Some(Token::Redirect { flow, target }) = tokens.get(at) {
-            redirects.push((*flow, self.single(target)));
+            redirects.push((*flow, self.expand_single(target)));
             at += 1;
         }
         (redirects, at)
@@ -426,11 +438,11 @@ impl<'w> Reader<'w> {
     pub(super) fn redirected_input(&mut self, flow: Flow, target: &Field, input: Value) -> Value {
         match flow {
             Flow::Here => Value::text(target.text.clone()).with(target.taint),
-            Flow::Read | Flow::ReadWrite => match self.file(&target.text) {
+            Flow::Read | Flow::ReadWrite => match self.file_content(&target.text) {
                 Some(value) => value,
                 None => {
-                    let taint = facts::see(&target.text, self.folder.as_deref())
-                        .map_or(Taint::NONE, |seen| facts::taint_of(&seen));
+                    let taint = facts::read_path(&target.text, self.folder.as_deref())
+                        .map_or(Taint::NONE, |named_path| facts::taint_of(&named_path));
                     Value::unknown(target.taint | taint)
                 }
             },
@@ -439,25 +451,30 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads a redirection or assignment without a command, or the output of a group.
-    pub(super) fn bare(&mut self, around: CommandContext) -> Value {
-        if around.redirects.is_empty() && around.environment.is_empty() {
-            return around.input;
+    pub(super) fn read_bare(&mut self, context: CommandContext) -> Value {
+        if context.redirects.is_empty() && context.environment.is_empty() {
+            return context.input;
         }
         let mut facts = Facts {
-            stdin: around.input.taint,
-            standing: self.standing.clone(),
+            stdin: context.input.taint,
+            location: self.location.clone(),
             ..Facts::default()
         };
-        let out = around.input.clone();
-        self.finish(&mut facts, around, &out);
+        let out = context.input.clone();
+        self.finish_command(&mut facts, context, &out);
         self.facts.push(facts);
         out
     }
 
     /// Adds a command's redirections and environment to its facts, and keeps the content that it
     /// writes.
-    pub(super) fn finish(&mut self, facts: &mut Facts, around: CommandContext, out: &Value) {
-        for (flow, target) in &around.redirects {
+    pub(super) fn finish_command(
+        &mut self,
+        facts: &mut Facts,
+        context: CommandContext,
+        out: &Value,
+    ) {
+        for (flow, target) in &context.redirects {
             match flow {
                 Flow::Read if facts.program.is_empty() => {
                     facts.redirect_read(&target.text, self.folder.as_deref());
@@ -478,9 +495,9 @@ impl<'w> Reader<'w> {
             }
         }
         self.note_written(facts);
-        if !around.environment.is_empty() {
-            self.environment(&around.environment);
-            facts.environment.extend(around.environment);
+        if !context.environment.is_empty() {
+            self.read_environment(&context.environment);
+            facts.environment.extend(context.environment);
         }
     }
 }

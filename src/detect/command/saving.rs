@@ -22,15 +22,15 @@ impl Reader<'_> {
         let program = facts.program.clone();
         let program = program.as_str();
         let saved = facts
-            .known
+            .program_data
             .as_deref()
-            .map(|known| options::saved_files(known, arguments));
+            .map(|data| options::saved_files(data, arguments));
         for name in saved.unwrap_or_default() {
-            if let Some(seen) = facts::see(&name, self.folder.as_deref())
-                .filter(|seen| !facts.writes.contains(seen))
+            if let Some(named_path) = facts::read_path(&name, self.folder.as_deref())
+                .filter(|named_path| !facts.writes.contains(named_path))
             {
-                facts.reads.retain(|read| *read != seen);
-                facts.writes.push(seen);
+                facts.reads.retain(|other| *other != named_path);
+                facts.writes.push(named_path);
             }
             self.keep_file(&name, out.clone());
         }
@@ -47,7 +47,7 @@ impl Reader<'_> {
         }
         match program {
             "tee" | "sponge" => {
-                let adds = arguments.iter().any(|f| {
+                let appends = arguments.iter().any(|f| {
                     f.text == "--append"
                         || f.text.starts_with('-')
                             && !f.text.starts_with("--")
@@ -59,7 +59,7 @@ impl Reader<'_> {
                     .filter(|name| name != "-")
                     .collect::<Vec<_>>()
                 {
-                    if adds {
+                    if appends {
                         self.append_file(&target, input.clone())
                     } else {
                         self.keep_file(&target, input.clone())
@@ -70,7 +70,7 @@ impl Reader<'_> {
                 for path in facts
                     .writes
                     .iter()
-                    .map(|seen| seen.path.clone())
+                    .map(|named_path| named_path.path.clone())
                     .collect::<Vec<_>>()
                 {
                     self.keep_file(&path, out.clone());
@@ -83,7 +83,7 @@ impl Reader<'_> {
                     if let Some(value) = if stdin {
                         Some(input.clone())
                     } else {
-                        self.file(source)
+                        self.file_content(source)
                     } {
                         self.keep_file(target, value);
                     }
@@ -126,7 +126,7 @@ impl Reader<'_> {
         }
         let (scripts, files) = sed::arguments(arguments);
         for name in files {
-            let Some(before) = self.file(name) else {
+            let Some(before) = self.file_content(name) else {
                 continue;
             };
             let content = before.as_text().and_then(|text| sed::edit(text, &scripts));
@@ -145,8 +145,8 @@ impl Reader<'_> {
             .filter(|(_, field)| field.text == "-fprintf")
         {
             if let (Some(file), Some(format)) = (arguments.get(at + 1), arguments.get(at + 2)) {
-                let value =
-                    Value::text(quote::escapes(&format.text)).with(field.taint | format.taint);
+                let value = Value::text(quote::decode_escapes(&format.text))
+                    .with(field.taint | format.taint);
                 self.append_file(&file.text, value);
             }
         }
@@ -169,7 +169,7 @@ impl Reader<'_> {
                     let source = if field.text == "-" {
                         Some(input.clone())
                     } else {
-                        self.file(&field.text)
+                        self.file_content(&field.text)
                     };
                     if let Some(source) = source {
                         stem = field

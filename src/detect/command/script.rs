@@ -24,15 +24,15 @@ const MAX_WINDOWS_TEXT: usize = 48 * 1024;
 
 /// Programs that may have hosts among their operands.
 const CONNECTING: Traits = Traits::FETCHES
-    .and(Traits::SENDS_INPUT)
-    .and(Traits::SENDS_FILES)
-    .and(Traits::CONNECTS);
+    .union(Traits::SENDS_INPUT)
+    .union(Traits::SENDS_FILES)
+    .union(Traits::CONNECTS);
 
 /// A shell or code string and the commands that it results in.
 pub struct Script<'t> {
     raw: &'t str,
     read_as: ReadAs,
-    written: Option<&'t dyn WrittenFiles>,
+    written_files: Option<&'t dyn WrittenFiles>,
     programs: &'t Programs,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
@@ -61,7 +61,7 @@ impl<'t> Script<'t> {
         Self {
             raw,
             read_as,
-            written: None,
+            written_files: None,
             programs: Programs::builtin(),
             readings: OnceCell::new(),
             windows: OnceCell::new(),
@@ -71,14 +71,14 @@ impl<'t> Script<'t> {
 
     /// Adds the files that earlier calls wrote.
     #[must_use]
-    pub fn after(mut self, written: &'t dyn WrittenFiles) -> Self {
-        self.written = Some(written);
+    pub fn with_written_files(mut self, written_files: &'t dyn WrittenFiles) -> Self {
+        self.written_files = Some(written_files);
         self
     }
 
     /// Sets the data about programs.
     #[must_use]
-    pub fn knowing(mut self, programs: &'t Programs) -> Self {
+    pub fn with_programs(mut self, programs: &'t Programs) -> Self {
         self.programs = programs;
         self
     }
@@ -90,7 +90,7 @@ impl<'t> Script<'t> {
     /// Returns every path of this machine that a command reads, writes, runs, or names if its
     /// program works on files, in order. A path that is both read and written is returned twice.
     pub fn paths(&self) -> impl Iterator<Item = FileAccess<'_>> {
-        self.all_facts().flat_map(file_access::paths)
+        self.all_facts().flat_map(file_access::file_accesses)
     }
 
     /// Returns every URL among the words of the commands, and every host that a program is to
@@ -102,7 +102,7 @@ impl<'t> Script<'t> {
                 .reads
                 .iter()
                 .chain(&facts.writes)
-                .filter_map(|seen| socket(&seen.path));
+                .filter_map(|named_path| socket(&named_path.path));
             facts
                 .arguments()
                 .iter()
@@ -121,14 +121,14 @@ impl<'t> Script<'t> {
 
     /// Returns every text that was decoded, assembled or taken out of a wrapper on the way.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.all()
+        self.all_readings()
             .flat_map(|reading| reading.scripts.iter().skip(1).chain(&reading.texts))
             .map(String::as_str)
     }
 
     /// Returns every file that the script writes, and what is known of its content.
     pub fn files(&self) -> impl Iterator<Item = &WrittenFile> {
-        self.all().flat_map(|reading| &reading.files)
+        self.all_readings().flat_map(|reading| &reading.files)
     }
 
     /// Returns the folder in which the script leaves its shell, where the next command of the
@@ -141,13 +141,13 @@ impl<'t> Script<'t> {
     }
 
     /// Returns every SQL text that a command passes to a database.
-    pub fn sql(&self) -> impl Iterator<Item = String> {
-        self.all_facts().flat_map(sql_clients::sql)
+    pub fn sql_texts(&self) -> impl Iterator<Item = String> {
+        self.all_facts().flat_map(sql_clients::sql_texts)
     }
 
     fn context(&self) -> ScriptContext<'t> {
         ScriptContext {
-            written: self.written,
+            written_files: self.written_files,
             programs: Some(self.programs),
         }
     }
@@ -159,15 +159,15 @@ impl<'t> Script<'t> {
                 return Vec::new();
             }
             if self.raw.len() > MAX_TEXT {
-                return vec![Reader::unread().reading()];
+                return vec![Reader::unreadable().into_reading()];
             }
-            let read = |text: Cow<'_, str>| match self.read_as {
+            let to_reading = |text: Cow<'_, str>| match self.read_as {
                 ReadAs::Code(language) => {
-                    Reader::read_code(language, &text, self.context()).reading()
+                    Reader::read_code(language, &text, self.context()).into_reading()
                 }
-                _ => Reader::read(&text, self.context()).reading(),
+                _ => Reader::read(&text, self.context()).into_reading(),
             };
-            clean::readings(self.raw).map(read).collect()
+            clean::readings(self.raw).map(to_reading).collect()
         })
     }
 
@@ -176,10 +176,10 @@ impl<'t> Script<'t> {
     pub(super) fn windows_readings(&self) -> &[Reading] {
         self.windows.get_or_init(|| {
             if self.raw.len() > MAX_WINDOWS_TEXT {
-                return vec![Reader::unread().reading()];
+                return vec![Reader::unreadable().into_reading()];
             }
             clean::readings(self.raw)
-                .map(|text| Reader::read_windows(&text, self.context()).reading())
+                .map(|text| Reader::read_windows(&text, self.context()).into_reading())
                 .collect()
         })
     }
@@ -201,24 +201,24 @@ impl<'t> Script<'t> {
 
     fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| {
-            let mut all = Evidence {
+            let mut combined = Evidence {
                 dialect: Dialect::Posix,
                 names: Vec::new(),
             };
             if !matches!(self.read_as, ReadAs::Shell) || self.raw.len() > MAX_TEXT {
-                return all;
+                return combined;
             }
-            for one in clean::readings(self.raw).map(|text| dialect::evidence(&text)) {
-                all.names.extend(one.names);
-                if all.dialect == Dialect::Posix || one.dialect == Dialect::Windows {
-                    all.dialect = one.dialect;
+            for next in clean::readings(self.raw).map(|text| dialect::evidence(&text)) {
+                combined.names.extend(next.names);
+                if combined.dialect == Dialect::Posix || next.dialect == Dialect::Windows {
+                    combined.dialect = next.dialect;
                 }
             }
-            all
+            combined
         })
     }
 
-    fn all(&self) -> impl Iterator<Item = &Reading> {
+    fn all_readings(&self) -> impl Iterator<Item = &Reading> {
         let windows = if self.is_windows() {
             self.windows_readings()
         } else {
@@ -228,7 +228,7 @@ impl<'t> Script<'t> {
     }
 
     fn all_facts(&self) -> impl Iterator<Item = &Facts> {
-        self.all().flat_map(|reading| &reading.facts)
+        self.all_readings().flat_map(|reading| &reading.facts)
     }
 }
 

@@ -13,17 +13,20 @@ fn script(text: &str) -> Script<'_> {
 fn paths_are_told_with_what_is_done_to_them() {
     let text = "cat /etc/passwd > /tmp/out; sh /opt/x.sh; ls ~/.ssh/../.aws";
     let script = script(text);
-    let found: Vec<(&str, FileUse)> = script
+    let accesses: Vec<(&str, FileUse)> = script
         .paths()
-        .map(|touched| (touched.path, touched.how))
+        .map(|access| (access.path, access.file_use))
         .collect();
-    for wanted in [
+    for expected in [
         ("/etc/passwd", FileUse::Read),
         ("/tmp/out", FileUse::Write),
         ("/opt/x.sh", FileUse::Run),
         ("~/.aws", FileUse::Named),
     ] {
-        assert!(found.contains(&wanted), "{wanted:?} is not in {found:?}");
+        assert!(
+            accesses.contains(&expected),
+            "{expected:?} is not in {accesses:?}"
+        );
     }
 }
 
@@ -31,9 +34,9 @@ fn paths_are_told_with_what_is_done_to_them() {
 fn urls_and_hosts_are_told_as_written() {
     let text = "curl -H x http://169.254.169.254/latest; nc 10.0.0.1 4444; ssh me@host.example ls; echo a.b > /dev/tcp/1.2.3.4/9";
     let script = script(text);
-    let found: Vec<&str> = script.urls().collect();
+    let urls: Vec<&str> = script.urls().collect();
     assert_eq!(
-        found,
+        urls,
         [
             "http://169.254.169.254/latest",
             "10.0.0.1",
@@ -47,10 +50,10 @@ fn urls_and_hosts_are_told_as_written() {
 fn texts_are_what_was_unwrapped() {
     let text = "echo bHMgLWxh | base64 -d | sh; bash -c 'id -u'";
     let script = script(text);
-    let found: Vec<&str> = script.texts().collect();
+    let texts: Vec<&str> = script.texts().collect();
     assert!(
-        found.contains(&"ls -la") && found.contains(&"id -u"),
-        "{found:?}"
+        texts.contains(&"ls -la") && texts.contains(&"id -u"),
+        "{texts:?}"
     );
 }
 
@@ -76,9 +79,9 @@ impl WrittenFiles for Files {
 fn what_an_earlier_call_wrote_is_run() {
     let files = Files([("x.sh", Content::new("shred /dev/sda"))].into());
     for text in ["bash x.sh", "sh < x.sh", ". x.sh", "cat x.sh | sh"] {
-        let script = script(text).after(&files);
+        let script = script(text).with_written_files(&files);
         assert!(
-            script.paths().any(|touched| touched.path == "/dev/sda"),
+            script.paths().any(|access| access.path == "/dev/sda"),
             "{text}"
         );
     }

@@ -41,11 +41,11 @@ pub(super) fn edit(text: &str, scripts: &[&str]) -> Option<String> {
         let mut rest = script.trim_start();
         while !rest.is_empty() {
             commands += 1;
-            let (made, behind) = command(&text, rest)?;
-            if commands > MAX_COMMANDS || made.len() > MAX_TEXT {
+            let (result, behind) = apply_command(&text, rest)?;
+            if commands > MAX_COMMANDS || result.len() > MAX_TEXT {
                 return None;
             }
-            text = made;
+            text = result;
             rest = behind.trim_start_matches([' ', ';', '\n', '\t']);
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn edit(text: &str, scripts: &[&str]) -> Option<String> {
 }
 
 /// Applies the first command of a script. Returns the result and the rest of the script.
-fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
+fn apply_command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
     let digits = script
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(script.len());
@@ -64,15 +64,16 @@ fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
             script.get(digits..)?,
         ),
     };
-    let chosen = |line: usize| address.is_none_or(|wanted| wanted == line + 1);
-    let kept = |lines: Vec<String>| lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
+    let chosen = |line: usize| address.is_none_or(|number| number == line + 1);
+    let join_lines =
+        |lines: Vec<String>| lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
     if let Some(rest) = rest.strip_prefix('d') {
         let lines = text
             .lines()
             .enumerate()
             .filter(|(at, _)| !chosen(*at))
             .map(|(_, line)| line.to_owned());
-        return Some((kept(lines.collect()), rest));
+        return Some((join_lines(lines.collect()), rest));
     }
     let kind = rest
         .chars()
@@ -80,27 +81,27 @@ fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
         .filter(|kind| matches!(kind, 's' | 'y'))?;
     let rest = rest.get(1..)?;
     let by = rest.chars().next().filter(|by| by.is_ascii_punctuation())?;
-    let (pattern, rest) = part(rest.get(1..)?, by)?;
-    let (with, rest) = part(rest, by)?;
+    let (pattern, rest) = split_part(rest.get(1..)?, by)?;
+    let (with, rest) = split_part(rest, by)?;
     let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
     let flags = rest.get(..end)?.trim();
     let behind = rest.get(end..)?;
     if kind == 'y' {
         let to: Vec<char> = with.chars().collect();
         let from: Vec<char> = pattern.chars().collect();
-        let turned = |c: char| {
+        let translate = |c: char| {
             from.iter()
-                .position(|known| *known == c)
+                .position(|source| *source == c)
                 .and_then(|at| to.get(at).copied())
                 .unwrap_or(c)
         };
         let lines = text.lines().enumerate();
         return Some((
-            kept(
+            join_lines(
                 lines
                     .map(|(at, line)| {
                         if chosen(at) {
-                            line.chars().map(turned).collect()
+                            line.chars().map(translate).collect()
                         } else {
                             line.to_owned()
                         }
@@ -131,7 +132,7 @@ fn command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
             line.to_owned()
         }
     };
-    Some((kept(lines.map(edit).collect()), behind))
+    Some((join_lines(lines.map(edit).collect()), behind))
 }
 
 fn replace(regex: &Regex, line: &str, most: usize, with: &str) -> String {
@@ -139,12 +140,12 @@ fn replace(regex: &Regex, line: &str, most: usize, with: &str) -> String {
 }
 
 /// Splits at the next unescaped `by`.
-fn part(text: &str, by: char) -> Option<(&str, &str)> {
+fn split_part(text: &str, by: char) -> Option<(&str, &str)> {
     let mut escaped = false;
     let end = text.char_indices().find_map(|(at, c)| {
-        let ends = c == by && !escaped;
+        let is_end = c == by && !escaped;
         escaped = c == '\\' && !escaped;
-        ends.then_some(at)
+        is_end.then_some(at)
     })?;
     Some((text.get(..end)?, text.get(end + by.len_utf8()..)?))
 }
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn plain_scripts_are_carried_out() {
-        for (text, script, made) in [
+        for (text, script, expected) in [
             ("XX -rf /\n", "s/XX/rm/", "rm -rf /\n"),
             ("a b a b", "s/a/c/g;s/b/d/", "c d c b"),
             ("#rm -rf /\nls", "s/^#//", "rm -rf /\nls"),
@@ -206,7 +207,7 @@ mod tests {
             ("x$1", "s/x/&$/", "x$$1"),
             ("ab", "s/A/c/I", "cb"),
         ] {
-            assert_eq!(edit(text, &[script]).as_deref(), Some(made), "{script}");
+            assert_eq!(edit(text, &[script]).as_deref(), Some(expected), "{script}");
         }
         for script in ["s/a/b/e", "w out", "/a/,/b/d", "s/a/b"] {
             assert_eq!(edit("a", &[script]), None, "{script}");
@@ -221,9 +222,9 @@ mod tests {
             ("-n --expression=p f", "p", "f"),
         ] {
             let fields: Vec<Field> = line.split(' ').map(Field::plain).collect();
-            let (found, named) = arguments(&fields);
+            let (actual_scripts, actual_files) = arguments(&fields);
             assert_eq!(
-                (found.join(" "), named.join(" ")),
+                (actual_scripts.join(" "), actual_files.join(" ")),
                 (scripts.to_owned(), files.to_owned()),
                 "{line}"
             );

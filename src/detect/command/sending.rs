@@ -74,12 +74,12 @@ impl Facts {
             ) && !(last.contains("://") || last.contains(':'));
             if !fetches {
                 let mut taint = Taint::NONE;
-                for seen in self.reads.iter().chain(&self.paths) {
+                for named_path in self.reads.iter().chain(&self.paths) {
                     let posted = !matches!(program, "curl" | "wget")
                         || self.arguments().iter().any(|f| sends_file(&f.text))
-                            && !self.writes.contains(seen);
+                            && !self.writes.contains(named_path);
                     if posted {
-                        taint |= taint_of(seen);
+                        taint |= taint_of(named_path);
                     }
                 }
                 self.sends |= taint;

@@ -10,11 +10,11 @@ use super::wrappers::value_of;
 impl Reader<'_> {
     /// Reads the text that the program of `facts` passes to a shell. Returns whether it is known
     /// what the program does with its arguments.
-    pub(super) fn hand_over(
+    pub(super) fn read_shell_out(
         &mut self,
         facts: &mut Facts,
         arguments: &[Field],
-        around: &CommandContext,
+        context: &CommandContext,
     ) -> bool {
         match facts.program.as_str() {
             "source" | "." => {
@@ -22,16 +22,16 @@ impl Reader<'_> {
                     facts.executes |= file.taint;
                     facts
                         .runs
-                        .extend(facts::see(&file.text, self.folder.as_deref()));
+                        .extend(facts::read_path(&file.text, self.folder.as_deref()));
                     let streamed = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0");
                     let value = if streamed {
-                        Some(around.input.clone())
+                        Some(context.input.clone())
                     } else {
                         self.file_to_run(&file.text)
                     };
                     if let Some(value) = value {
                         facts.executes |= value.taint;
-                        self.known_script(&value);
+                        self.read_known_script(&value);
                     }
                 }
             }
@@ -41,12 +41,12 @@ impl Reader<'_> {
                     .fold(facts.executes, |taint, f| taint | f.taint)
             }
             "find" | "fd" | "fdfind" | "gfind" => self.run_by_find(arguments),
-            "ssh" | "rsh" | "mosh" | "autossh" => self.remote(arguments, &around.input),
+            "ssh" | "rsh" | "mosh" | "autossh" => self.read_remote(arguments, &context.input),
             "su" | "runuser" | "sg" | "newgrp" | "script" | "vagrant" | "nix-shell" | "bwrap"
             | "start-stop-daemon" | "capsh" | "scriptreplay" | "login" => {
-                self.as_user(facts, arguments, &around.input)
+                self.read_as_user(facts, arguments, &context.input)
             }
-            "parallel" => self.parallel(arguments, &around.input),
+            "parallel" => self.read_parallel(arguments, &context.input),
             "watch" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon"
             | "wsl" | "pdsh" | "pssh" | "clush" | "dsh" | "npx" | "bunx" | "entr" => {
                 // Options, and the numbers that are their values.
@@ -55,10 +55,10 @@ impl Reader<'_> {
                     .skip_while(|f| f.text.starts_with('-') || f.text.parse::<f64>().is_ok());
                 if arguments.iter().any(|f| f.text.contains(' ')) {
                     for field in arguments.iter().filter(|f| f.text.contains(' ')).take(16) {
-                        self.inner_script(&field.text, &Value::nothing());
+                        self.read_inner_script(&field.text, &Value::empty());
                     }
                 } else {
-                    self.joined_script(words, &Value::nothing());
+                    self.read_joined_script(words, &Value::empty());
                 }
             }
             "at" | "batch"
@@ -66,33 +66,33 @@ impl Reader<'_> {
                     .iter()
                     .any(|f| matches!(f.text.as_str(), "-l" | "-d" | "-r" | "-c")) =>
             {
-                self.known_script(&around.input);
+                self.read_known_script(&context.input);
             }
             "tmux" | "screen" | "byobu" => {
                 for field in arguments.iter().filter(|f| f.text.contains(' ')) {
-                    self.inner_script(&field.text, &Value::nothing());
+                    self.read_inner_script(&field.text, &Value::empty());
                 }
-                self.unknown_wrapper(facts, arguments, around);
+                self.read_unknown_wrapper(facts, arguments, context);
             }
             "tar" | "gtar" | "bsdtar" | "rsync" | "zip" | "git" | "ssh-keygen" | "scp" | "sftp"
             | "nmap" | "make" | "gmake" | "socat" | "ncat" | "nc" => {
-                self.option_values(facts, arguments);
+                self.read_option_values(facts, arguments);
                 match facts.program.as_str() {
-                    "git" => self.git(arguments, around),
-                    "make" | "gmake" => self.make(facts, arguments, &around.input),
-                    "nmap" => self.marked_input(around),
+                    "git" => self.read_git(arguments, context),
+                    "make" | "gmake" => self.read_make(facts, arguments, &context.input),
+                    "nmap" => self.read_marked_input(context),
                     _ => {}
                 }
             }
-            "curl" => self.curl_config(arguments, around),
+            "curl" => self.read_curl_config(arguments, context),
             "go" | "zig" | "java" | "dotnet" | "nim" => self.run_source(facts, arguments),
             "cargo" | "mono" | "kotlin" | "rust-script" | "tcc" | "rdmd" | "scala-cli"
             | "dotnet-script" | "csi" => {
                 self.run_source(facts, arguments);
-                self.unknown_wrapper(facts, arguments, around);
+                self.read_unknown_wrapper(facts, arguments, context);
             }
-            "cmake" | "ctest" => self.cmake_script(facts, arguments),
-            "sed" | "gsed" => self.sed(facts, arguments),
+            "cmake" | "ctest" => self.read_cmake_script(facts, arguments),
+            "sed" | "gsed" => self.read_sed(facts, arguments),
             "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "ed" | "red" | "less" | "more"
             | "man" | "sqlite3" | "psql" | "mysql" | "mariadb" | "mongo" | "gdb" | "lldb"
             | "ftp" | "lftp" | "sftp-interactive" | "dc" | "bc" | "mutt" | "telnet" => {
@@ -102,9 +102,11 @@ impl Reader<'_> {
                         .strip_prefix('P')
                         .filter(|_| facts.program == "man" && field.text.starts_with("-P"));
                     match script {
-                        Some(script) if !script.is_empty() => self
-                            .joined_script([&Field::plain(script)].into_iter(), &Value::nothing()),
-                        _ => self.escape_lines(text),
+                        Some(script) if !script.is_empty() => self.read_joined_script(
+                            [&Field::plain(script)].into_iter(),
+                            &Value::empty(),
+                        ),
+                        _ => self.read_escape_lines(text),
                     }
                 }
                 // `gdb --args rm -rf /`: the program to debug.
@@ -113,21 +115,21 @@ impl Reader<'_> {
                         .iter()
                         .position(|f| matches!(f.text.as_str(), "--args" | "-args" | "--"))
                 {
-                    self.given_words(arguments.get(at + 1..).unwrap_or_default(), around);
+                    self.read_command_words(arguments.get(at + 1..).unwrap_or_default(), context);
                 }
                 if facts.program == "man" {
-                    self.option_script(arguments, &["-P", "--pager", "-H", "--html"]);
+                    self.read_option_script(arguments, &["-P", "--pager", "-H", "--html"]);
                 }
-                self.marked_input(around);
+                self.read_marked_input(context);
             }
             "emacs" => {
                 for field in arguments.iter().filter(|f| f.text.contains('(')) {
-                    self.rare_code(&field.text);
+                    self.read_rare_code(&field.text);
                 }
             }
             "aws" => {
                 for field in arguments.iter().filter(|f| f.text.contains("commands")) {
-                    self.rare_code(&field.text);
+                    self.read_rare_code(&field.text);
                 }
             }
             _ => return false,
@@ -136,21 +138,21 @@ impl Reader<'_> {
     }
 
     /// Reads the input of an editor or a client.
-    fn marked_input(&mut self, around: &CommandContext) {
-        if let Some(text) = around.input.as_text() {
-            self.escape_lines(text);
+    fn read_marked_input(&mut self, context: &CommandContext) {
+        if let Some(text) = context.input.as_text() {
+            self.read_escape_lines(text);
         }
     }
 
     /// Reads `su -c script`, `sg group script`, or the input of the shell that is started.
-    fn as_user(&mut self, facts: &Facts, arguments: &[Field], input: &Value) {
+    fn read_as_user(&mut self, facts: &Facts, arguments: &[Field], input: &Value) {
         let flags = ["-c", "--command", "--session-command", "--run"];
         let dashes = arguments
             .iter()
             .position(|f| f.text == "--")
             .filter(|_| facts.program == "runuser");
         if let Some(at) = dashes {
-            self.given_words(
+            self.read_command_words(
                 arguments.get(at + 1..).unwrap_or_default(),
                 &CommandContext::default(),
             );
@@ -158,20 +160,20 @@ impl Reader<'_> {
             flags.iter().any(|flag| f.text.starts_with(flag))
                 || f.text.ends_with('c') && f.text.len() < 5
         }) {
-            self.option_script(arguments, &flags);
+            self.read_option_script(arguments, &flags);
         } else if let Some(script) = arguments.iter().find(|f| f.text.contains(' ')) {
-            self.inner_script(&script.text, &Value::nothing());
+            self.read_inner_script(&script.text, &Value::empty());
         } else if matches!(
             facts.program.as_str(),
             "su" | "newgrp" | "sg" | "runuser" | "login" | "script"
         ) {
-            self.known_script(input);
+            self.read_known_script(input);
         }
     }
 
     /// Reads `parallel command ::: arguments`: the command, or each argument if there is no
     /// command.
-    fn parallel(&mut self, arguments: &[Field], input: &Value) {
+    fn read_parallel(&mut self, arguments: &[Field], input: &Value) {
         const VALUED: [&str; 12] = [
             "-j",
             "-P",
@@ -191,9 +193,9 @@ impl Reader<'_> {
             .iter()
             .position(|f| marks.contains(&f.text.as_str()))
             .unwrap_or(arguments.len());
-        let (own, given) = arguments.split_at(end);
+        let (command_words, item_words) = arguments.split_at(end);
         let mut files: Vec<&str> = Vec::new();
-        let mut words = own.iter().map(|f| f.text.as_str()).peekable();
+        let mut words = command_words.iter().map(|f| f.text.as_str()).peekable();
         while let Some(option) = words.next_if(|word| word.starts_with('-')) {
             if matches!(option, "-a" | "--arg-file") {
                 files.extend(words.next());
@@ -206,19 +208,19 @@ impl Reader<'_> {
         let command: Vec<&str> = words.collect();
         let mut kind = "";
         let mut items: Vec<String> = Vec::new();
-        for word in given.iter().map(|f| f.text.as_str()) {
+        for word in item_words.iter().map(|f| f.text.as_str()) {
             match word {
                 mark if marks.contains(&mark) => kind = mark,
                 file if kind == "::::" => files.push(file),
                 item => items.push(item.to_owned()),
             }
         }
-        let inputs: Vec<Value> = match (files.is_empty(), given.is_empty()) {
+        let inputs: Vec<Value> = match (files.is_empty(), item_words.is_empty()) {
             (true, true) => vec![input.clone()],
             _ => files
                 .iter()
                 .take(4)
-                .filter_map(|file| self.file(file))
+                .filter_map(|file| self.file_content(file))
                 .collect(),
         };
         items.extend(
@@ -244,12 +246,12 @@ impl Reader<'_> {
                 .collect(),
         };
         for script in scripts {
-            self.inner_script(&script, &Value::nothing());
+            self.read_inner_script(&script, &Value::empty());
         }
     }
 
     /// Reads options and verbs of `git` that run something.
-    fn git(&mut self, arguments: &[Field], around: &CommandContext) {
+    fn read_git(&mut self, arguments: &[Field], context: &CommandContext) {
         let mut verbs = arguments
             .iter()
             .enumerate()
@@ -261,24 +263,24 @@ impl Reader<'_> {
         // A remote helper runs the text that follows, with each word quoted by `%`
         // (git-remote-ext).
         for remote in rest.iter().filter_map(|f| f.text.strip_prefix("ext::")) {
-            self.inner_script(&remote.replace('%', ""), &Value::nothing());
+            self.read_inner_script(&remote.replace('%', ""), &Value::empty());
         }
         match verb.text.as_str() {
-            "rebase" => self.option_script(rest, &["--exec", "-x"]),
+            "rebase" => self.read_option_script(rest, &["--exec", "-x"]),
             "bisect" if rest.first().is_some_and(|f| f.text == "run") => {
-                self.given_words(rest.get(1..).unwrap_or_default(), around)
+                self.read_command_words(rest.get(1..).unwrap_or_default(), context)
             }
             "submodule" => {
                 let at = rest
                     .iter()
                     .position(|f| f.text == "foreach")
                     .map_or(rest.len(), |at| at + 1);
-                self.given_words(rest.get(at..).unwrap_or_default(), around);
+                self.read_command_words(rest.get(at..).unwrap_or_default(), context);
             }
             "filter-branch" | "difftool" | "mergetool" | "clone" | "fetch" | "pull" | "push"
             | "ls-remote" | "archive" => {
                 for (name, value) in rest.iter().zip(rest.iter().skip(1)) {
-                    let runs = [
+                    let script_flags = [
                         "-filter",
                         "--extcmd",
                         "-x",
@@ -291,11 +293,11 @@ impl Reader<'_> {
                         .text
                         .split_once('=')
                         .unwrap_or((&name.text, &value.text));
-                    if runs
+                    if script_flags
                         .iter()
                         .any(|flag| name == *flag || name.ends_with("-filter"))
                     {
-                        self.inner_script(value, &Value::nothing());
+                        self.read_inner_script(value, &Value::empty());
                     }
                 }
             }
@@ -303,21 +305,21 @@ impl Reader<'_> {
                 if let [.., name, value] = rest
                     && runs_value(&name.text)
                 {
-                    self.inner_script(value.text.trim_start_matches('!'), &Value::nothing());
+                    self.read_inner_script(value.text.trim_start_matches('!'), &Value::empty());
                 }
             }
-            "grep" => self.option_script(rest, &["-O", "--open-files-in-pager"]),
+            "grep" => self.read_option_script(rest, &["-O", "--open-files-in-pager"]),
             _ => {}
         }
     }
 
-    fn known_script(&mut self, value: &Value) {
+    fn read_known_script(&mut self, value: &Value) {
         if let Some(text) = value.as_text() {
-            self.inner_script(text, &Value::nothing());
+            self.read_inner_script(text, &Value::empty());
         }
     }
 
-    fn option_script(&mut self, arguments: &[Field], flags: &[&str]) {
+    fn read_option_script(&mut self, arguments: &[Field], flags: &[&str]) {
         let joined = arguments.iter().find_map(|f| {
             flags.iter().find_map(|flag| {
                 f.text
@@ -328,14 +330,14 @@ impl Reader<'_> {
         });
         if let Some(script) = joined.or_else(|| value_of(arguments, flags).map(|f| f.text.clone()))
         {
-            self.inner_script(&script, &Value::nothing());
+            self.read_inner_script(&script, &Value::empty());
         }
     }
 
-    fn joined_script<'f>(&mut self, fields: impl Iterator<Item = &'f Field>, input: &Value) {
+    fn read_joined_script<'f>(&mut self, fields: impl Iterator<Item = &'f Field>, input: &Value) {
         let words: Vec<&str> = fields.map(|f| f.text.as_str()).collect();
         if !words.is_empty() {
-            self.inner_script(&words.join(" "), input);
+            self.read_inner_script(&words.join(" "), input);
         }
     }
 
@@ -352,12 +354,12 @@ impl Reader<'_> {
             "-X",
             "--exec-batch",
         ];
-        let named = find::named_by(
+        let listed = find::listed_in_file(
             value_of(arguments, &["-files0-from"])
-                .and_then(|file| self.file(&file.text))
+                .and_then(|file| self.file_content(&file.text))
                 .as_ref(),
         );
-        let starts: Vec<&Field> = find::starts(arguments).chain(&named).collect();
+        let starts: Vec<&Field> = find::start_folders(arguments).chain(&listed).collect();
         if starts.len() > find::MAX_STARTS {
             return self.give_up();
         }
@@ -367,7 +369,7 @@ impl Reader<'_> {
                 .map(Field::plain)
                 .into_iter()
                 .chain(starts.iter().map(|start| (*start).clone()));
-            self.command(removed.collect(), CommandContext::default());
+            self.read_command(removed.collect(), CommandContext::default());
         }
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
@@ -387,16 +389,16 @@ impl Reader<'_> {
                 && !body.iter().any(|part| part.text.contains("{}"))
                 && ACTIONS
                     .get(4..)
-                    .is_some_and(|own| own.contains(&field.text.as_str()));
-            let mut made: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
+                    .is_some_and(|actions| actions.contains(&field.text.as_str()));
+            let mut words: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {
-                    made.extend(starts.iter().map(|start| Field {
+                    words.extend(starts.iter().map(|start| Field {
                         text: part.text.replace("{}", &start.text),
                         ..part.clone()
                     }));
                 } else {
-                    made.push(part.clone());
+                    words.push(part.clone());
                 }
                 if n == 0
                     && !filtered
@@ -405,71 +407,72 @@ impl Reader<'_> {
                         Some("rm" | "chmod" | "chown" | "chgrp")
                     )
                 {
-                    made.push(Field::plain("-R"));
+                    words.push(Field::plain("-R"));
                 }
             }
             if bare {
-                made.extend(starts.iter().take(16).map(|start| (*start).clone()));
+                words.extend(starts.iter().take(16).map(|start| (*start).clone()));
             }
-            if !made.is_empty() {
-                self.command(made.into(), CommandContext::default());
+            if !words.is_empty() {
+                self.read_command(words.into(), CommandContext::default());
             }
         }
     }
 
     /// Reads `ssh host command`: the remote shell parses the joined words.
-    fn remote(&mut self, arguments: &[Field], input: &Value) {
+    fn read_remote(&mut self, arguments: &[Field], input: &Value) {
         const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
         let mut at = 0;
-        let mut host = false;
+        let mut has_host = false;
         while let Some(field) = arguments.get(at) {
             if let Some(option) = field.text.strip_prefix('-') {
                 let valued = option.len() == 1 && option.chars().all(|c| VALUED.contains(c));
                 if option == "o"
                     && let Some(value) = arguments.get(at + 1)
                 {
-                    self.proxy_command(&value.text);
+                    self.read_proxy_command(&value.text);
                 } else if let Some(value) = option.strip_prefix('o') {
-                    self.proxy_command(value);
+                    self.read_proxy_command(value);
                 }
                 at += 1 + usize::from(valued);
-            } else if host {
+            } else if has_host {
                 break;
             } else {
-                host = true;
+                has_host = true;
                 at += 1;
             }
         }
-        let outside = self.standing.elsewhere;
-        let far = arguments
+        let was_elsewhere = self.location.is_elsewhere;
+        let operands = arguments
             .get(..at)
             .unwrap_or_default()
             .iter()
             .filter(|f| !f.text.starts_with('-'));
-        self.standing.elsewhere |= host && !far.into_iter().any(|f| is_this_machine(&f.text));
+        self.location.is_elsewhere |=
+            has_host && !operands.into_iter().any(|f| is_this_machine(&f.text));
         if at < arguments.len() {
-            self.joined_script(arguments.iter().skip(at), input);
-        } else if host {
+            self.read_joined_script(arguments.iter().skip(at), input);
+        } else if has_host {
             // Without a command, the remote shell reads the input.
-            self.known_script(input);
+            self.read_known_script(input);
         }
-        self.standing.elsewhere = outside;
+        self.location.is_elsewhere = was_elsewhere;
     }
 
-    fn proxy_command(&mut self, text: &str) {
+    fn read_proxy_command(&mut self, text: &str) {
         if let Some((name, script)) = text.split_once(['=', ' '])
             && matches!(
                 name.to_ascii_lowercase().as_str(),
                 "proxycommand" | "localcommand" | "remotecommand" | "knownhostscommand"
             )
         {
-            self.inner_script(script, &Value::nothing());
+            self.read_inner_script(script, &Value::empty());
         }
     }
 
     /// Reads options whose values are commands: `--checkpoint-action=exec=…`, `-c core.pager=…`,
     /// `EXEC:…`.
-    fn option_values(&mut self, facts: &Facts, arguments: &[Field]) {
+    fn read_option_values(&mut self, facts: &Facts, arguments: &[Field]) {
         const NAMES: [&str; 8] = [
             "checkpoint-action=exec",
             "to-command",
@@ -494,7 +497,7 @@ impl Reader<'_> {
                 }
                 "-o" if matches!(program, "scp" | "sftp") => {
                     if let Some(value) = next() {
-                        self.proxy_command(&value);
+                        self.read_proxy_command(&value);
                     }
                     None
                 }
@@ -521,7 +524,7 @@ impl Reader<'_> {
                 }),
             };
             if let Some(script) = script {
-                self.inner_script(&script, &Value::nothing());
+                self.read_inner_script(&script, &Value::empty());
             }
         }
     }
@@ -530,7 +533,7 @@ impl Reader<'_> {
 /// Reports whether `git` runs the value of this configuration key.
 fn runs_value(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let ends = [
+    let suffixes = [
         "pager",
         "editor",
         "sshcommand",
@@ -546,5 +549,5 @@ fn runs_value(name: &str) -> bool {
     ];
     name.starts_with("alias.")
         || name.starts_with("pager.")
-        || ends.iter().any(|end| name.ends_with(end))
+        || suffixes.iter().any(|end| name.ends_with(end))
 }

@@ -30,16 +30,16 @@ pub(super) fn output(
     file: impl Fn(&str) -> Option<Value>,
 ) -> Option<Value> {
     if !MAKERS.contains(&program) {
-        return one_liners::printed(program, arguments).map(Value::text);
+        return one_liners::printed_text(program, arguments).map(Value::text);
     }
-    let has = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
+    let has_flag = |flags: &[&str]| arguments.iter().any(|f| flags.contains(&f.text.as_str()));
     let operands: Vec<&str> = arguments
         .iter()
         .map(|f| f.text.as_str())
         .filter(|t| !t.starts_with('-') || *t == "-")
         .collect();
     // The input of a filter: a file that an earlier command wrote, or its standard input.
-    let fed = |operands: &[&str]| -> Option<String> {
+    let input_text = |operands: &[&str]| -> Option<String> {
         let value = match operands.iter().find(|o| **o != "-") {
             Some(name) => file(name)?,
             None => input.clone(),
@@ -49,7 +49,7 @@ pub(super) fn output(
             .filter(|text| text.len() <= MAX_TEXT)
             .map(str::to_owned)
     };
-    let made = match program {
+    let result = match program {
         "true" | "false" | ":" | "test" | "[" | "sleep" | "unset" | "cd" | "set" | "export" => {
             Some(String::new())
         }
@@ -65,17 +65,17 @@ pub(super) fn output(
                 return None;
             }
             let from = if program == "tee" {
-                fed(&[])
+                input_text(&[])
             } else if matches!(program, "cat" | "tac") && operands.len() > 1 {
                 // The known contents of several files are used even if one of them is unknown.
                 let parts: Vec<String> = operands
                     .iter()
                     .take(64)
-                    .filter_map(|name| fed(&[*name]))
+                    .filter_map(|name| input_text(&[*name]))
                     .collect();
                 (!parts.is_empty()).then(|| parts.concat())
             } else {
-                fed(&operands)
+                input_text(&operands)
             };
             from.map(|text| {
                 if program == "tac" {
@@ -85,68 +85,73 @@ pub(super) fn output(
                 }
             })
         }
-        "find" => find::listed(arguments),
-        "ls" => find::listed_by_ls(arguments),
+        "find" => find::find_output(arguments),
+        "ls" => find::ls_output(arguments),
         // The name of a process is used in place of its number, so that `kill` shows which process
         // is meant.
         "pidof" | "pgrep" => Some(operands.join(" ")).filter(|names| !names.is_empty()),
         "dd" if arguments.iter().all(|f| {
             ["if=", "bs=", "status=", "ibs=", "obs="]
                 .iter()
-                .any(|own| f.text.starts_with(own))
+                .any(|option| f.text.starts_with(option))
         }) =>
         {
             let from = arguments.iter().find_map(|f| f.text.strip_prefix("if="));
-            fed(from
-                .filter(|from| !matches!(*from, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))
-                .as_slice())
+            input_text(
+                from.filter(|from| {
+                    !matches!(*from, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+                })
+                .as_slice(),
+            )
         }
-        "rev" => fed(&operands).map(|text| {
+        "rev" => input_text(&operands).map(|text| {
             text.lines()
                 .map(|line| line.chars().rev().collect::<String>())
                 .collect::<Vec<_>>()
                 .join("\n")
         }),
-        "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => {
-            base64_text(&fed(&operands)?)
+        "base64" | "gbase64" if has_flag(&["-d", "-D", "--decode", "-di", "-id"]) => {
+            base64_text(&input_text(&operands)?)
         }
-        "basenc" if has(&["-d", "--decode"]) => {
-            let text = fed(&operands)?;
-            if has(&["--base16"]) {
+        "basenc" if has_flag(&["-d", "--decode"]) => {
+            let text = input_text(&operands)?;
+            if has_flag(&["--base16"]) {
                 hex_text(&text)
-            } else if has(&["--base32"]) {
+            } else if has_flag(&["--base32"]) {
                 base32_text(&text)
             } else {
                 base64_text(&text)
             }
         }
-        "base32" if has(&["-d", "-D", "--decode"]) => base32_text(&fed(&operands)?),
+        "base32" if has_flag(&["-d", "-D", "--decode"]) => base32_text(&input_text(&operands)?),
         "openssl"
-            if has(&["base64", "-base64", "-a"])
-                && has(&["-d"])
-                && !has(&["-k", "-K", "-pass"]) =>
+            if has_flag(&["base64", "-base64", "-a"])
+                && has_flag(&["-d"])
+                && !has_flag(&["-k", "-K", "-pass"]) =>
         {
-            base64_text(&fed(&[])?)
+            base64_text(&input_text(&[])?)
         }
-        "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has(&["-revert"]) => {
-            hex_text(&fed(&[])?)
+        "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has_flag(&["-revert"]) => {
+            hex_text(&input_text(&[])?)
         }
-        "tr" => tr(&fed(&[])?, arguments),
-        "cut" => cut(&fed(&[])?, arguments),
+        "tr" => tr(&input_text(&[])?, arguments),
+        "cut" => cut(&input_text(&[])?, arguments),
         "sed" => {
             let (scripts, files) = sed::arguments(arguments);
-            sed::edit(&fed(&files)?, &scripts)
+            sed::edit(&input_text(&files)?, &scripts)
         }
         // A new and unique name, in the folder for such files.
         "mktemp" => Some("/tmp/tmp.XXXXXXXXXX".to_owned()),
         _ => None,
     };
-    made.filter(|text| text.len() <= MAX_TEXT).map(Value::text)
+    result
+        .filter(|text| text.len() <= MAX_TEXT)
+        .map(Value::text)
 }
 
 fn echo(arguments: &[Field]) -> String {
     let mut escapes = false;
-    let mut ends = true;
+    let mut ends_line = true;
     let mut at = 0;
     while let Some(field) = arguments.get(at)
         && field.text.len() > 1
@@ -156,15 +161,15 @@ fn echo(arguments: &[Field]) -> String {
             .is_some_and(|flags| flags.bytes().all(|b| matches!(b, b'n' | b'e' | b'E')))
     {
         escapes |= field.text.contains('e');
-        ends &= !field.text.contains('n');
+        ends_line &= !field.text.contains('n');
         at += 1;
     }
     let words: Vec<&str> = arguments.iter().skip(at).map(|f| f.text.as_str()).collect();
-    let text = words.join(" ") + if ends { "\n" } else { "" };
+    let text = words.join(" ") + if ends_line { "\n" } else { "" };
     // The built-in `echo` of a shell may decode escapes by default; texts for other shells contain
     // few of them.
     if escapes || text.contains("\\x") || text.contains("\\0") {
-        quote::escapes(&text)
+        quote::decode_escapes(&text)
     } else {
         text
     }
@@ -172,7 +177,7 @@ fn echo(arguments: &[Field]) -> String {
 
 fn printf(arguments: &[Field]) -> Option<String> {
     let skip = usize::from(arguments.first()?.text == "--");
-    let format = quote::escapes(&arguments.get(skip)?.text);
+    let format = quote::decode_escapes(&arguments.get(skip)?.text);
     let mut values = arguments
         .iter()
         .skip(skip + 1)
@@ -189,7 +194,7 @@ fn printf(arguments: &[Field]) -> Option<String> {
             }
             match chars.find(|c| !matches!(c, '0'..='9' | '.' | '-' | '+' | '#')) {
                 Some('%') => out.push('%'),
-                Some('b') => out.push_str(&quote::escapes(values.next().unwrap_or(""))),
+                Some('b') => out.push_str(&quote::decode_escapes(values.next().unwrap_or(""))),
                 Some('s' | 'd' | 'i' | 'u' | 'q' | 'c') => {
                     out.push_str(values.next().unwrap_or(""))
                 }
@@ -232,7 +237,7 @@ pub(super) fn base64_text(text: &str) -> Option<String> {
 
 fn base32_text(text: &str) -> Option<String> {
     let mut bits = 0u32;
-    let mut held = 0u32;
+    let mut buffer = 0u32;
     let mut out = Vec::new();
     for c in text.chars().filter(|c| !c.is_whitespace() && *c != '=') {
         let value = match c.to_ascii_uppercase() {
@@ -240,11 +245,11 @@ fn base32_text(text: &str) -> Option<String> {
             c @ '2'..='7' => c as u32 - '2' as u32 + 26,
             _ => return None,
         };
-        held = (held << 5 | value) & 0xfff;
+        buffer = (buffer << 5 | value) & 0xfff;
         bits += 5;
         if bits >= 8 {
             bits -= 8;
-            out.push((held >> bits) as u8);
+            out.push((buffer >> bits) as u8);
         }
     }
     Some(String::from_utf8_lossy(&out).into_owned())
@@ -303,7 +308,7 @@ fn tr(text: &str, arguments: &[Field]) -> Option<String> {
 }
 
 fn tr_set(text: &str) -> Vec<char> {
-    let named = [
+    let classes = [
         ("[:upper:]", "A-Z"),
         ("[:lower:]", "a-z"),
         ("[:space:]", " \\t\\n"),
@@ -311,9 +316,9 @@ fn tr_set(text: &str) -> Vec<char> {
         ("[:alpha:]", "A-Za-z"),
         ("[:punct:]", "!-/:-@"),
     ];
-    let mut text = quote::escapes(text);
-    for (name, set) in named {
-        text = text.replace(name, &quote::escapes(set));
+    let mut text = quote::decode_escapes(text);
+    for (name, set) in classes {
+        text = text.replace(name, &quote::decode_escapes(set));
     }
     let chars: Vec<char> = text.chars().take(1024).collect();
     let mut out = Vec::new();

@@ -29,8 +29,8 @@ fn is_input(name: &str) -> bool {
 
 impl Reader<'_> {
     /// Reads the makefile: the one that is named, the one in the folder, or the input.
-    pub(super) fn make(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
-        let named = value_of(arguments, &["-f"]).map(|f| f.text.clone());
+    pub(super) fn read_make(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
+        let file_name = value_of(arguments, &["-f"]).map(|f| f.text.clone());
         let joined = arguments.iter().find_map(|f| {
             let option = f
                 .text
@@ -39,20 +39,20 @@ impl Reader<'_> {
                 .or_else(|| f.text.strip_prefix("-f"))?;
             (!option.is_empty()).then(|| option.to_owned())
         });
-        let text = match named.or(joined).as_deref() {
+        let text = match file_name.or(joined).as_deref() {
             Some(name) if is_input(name) => Some(input.clone()),
-            Some(name) => self.file(name),
+            Some(name) => self.file_content(name),
             None => ["Makefile", "makefile", "GNUmakefile"]
                 .iter()
-                .find_map(|name| self.file(name)),
+                .find_map(|name| self.file_content(name)),
         };
         facts.executes |= text.as_ref().map_or(Taint::NONE, |text| text.taint);
         if let Some(text) = text.as_ref().and_then(Value::as_text) {
-            self.makefile(text);
+            self.read_makefile(text);
         }
         for field in arguments {
             if let Some(text) = field.text.strip_prefix("--eval=") {
-                self.makefile(text);
+                self.read_makefile(text);
             }
         }
     }
@@ -71,7 +71,7 @@ impl Reader<'_> {
                 .iter()
                 .find_map(|option| f.text.strip_prefix(option)?.strip_prefix('='))
         });
-        let named = joined.or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
+        let file_name = joined.or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
         let operands = || {
             arguments
                 .iter()
@@ -81,7 +81,7 @@ impl Reader<'_> {
         let files: Vec<&str> = if options.is_empty() {
             operands().take(8).collect()
         } else {
-            named.into_iter().collect()
+            file_name.into_iter().collect()
         };
         for file in files {
             let value = if is_input(file) {
@@ -121,12 +121,12 @@ impl Reader<'_> {
                 .text
                 .rsplit_once('.')
                 .map_or(operand.text.as_str(), |(stem, _)| stem);
-            let named = || {
+            let source_of_stem = || {
                 [".java", ".cs", ".kt", ".scala"]
                     .iter()
-                    .find_map(|end| self.file(&format!("{stem}{end}")))
+                    .find_map(|end| self.file_content(&format!("{stem}{end}")))
             };
-            sources.extend(self.file(&operand.text).or_else(named));
+            sources.extend(self.file_content(&operand.text).or_else(source_of_stem));
         }
         // The whole project.
         if by_verb
@@ -136,19 +136,19 @@ impl Reader<'_> {
             sources = self.source_files();
         }
         for source in sources {
-            if source.taint.meets(Taint::UNREAD) {
+            if source.taint.intersects(Taint::UNREAD) {
                 self.give_up();
             }
             facts.executes |= source.taint;
             source
                 .as_text()
                 .into_iter()
-                .for_each(|text| self.source_code(text));
+                .for_each(|text| self.read_source_code(text));
         }
     }
 
     /// Reads the script of `cmake -P script`.
-    pub(super) fn cmake_script(&mut self, facts: &mut Facts, arguments: &[Field]) {
+    pub(super) fn read_cmake_script(&mut self, facts: &mut Facts, arguments: &[Field]) {
         let flag = if facts.program == "cmake" { "-P" } else { "-S" };
         let Some(name) = value_of(arguments, &[flag]).map(|f| f.text.clone()) else {
             return;
@@ -158,13 +158,13 @@ impl Reader<'_> {
             value
                 .as_text()
                 .into_iter()
-                .for_each(|text| self.cmake(text));
+                .for_each(|text| self.read_cmake(text));
         }
     }
 
     /// Reads `curl -K file`: the options in the file are treated as if they were on the command
     /// line.
-    pub(super) fn curl_config(&mut self, arguments: &[Field], around: &CommandContext) {
+    pub(super) fn read_curl_config(&mut self, arguments: &[Field], context: &CommandContext) {
         let Some(curl) = self.programs().get("curl") else {
             return;
         };
@@ -176,9 +176,9 @@ impl Reader<'_> {
         let mut fields = vec![Field::plain("curl")];
         for file in configs.take(8) {
             let value = if file == "-" {
-                Some(around.input.clone())
+                Some(context.input.clone())
             } else {
-                self.file(file)
+                self.file_content(file)
             };
             let Some(value) = value else { continue };
             for line in value.as_text().unwrap_or_default().lines().take(256) {
@@ -190,7 +190,7 @@ impl Reader<'_> {
                 if name.is_empty() || name.starts_with('#') || matches!(name, "K" | "config") {
                     continue;
                 }
-                let given = rest
+                let option_value = rest
                     .trim_start_matches(|c: char| matches!(c, '=' | ':') || c.is_whitespace())
                     .trim_matches('"');
                 fields.push(Field::plain(if name.len() == 1 {
@@ -198,9 +198,9 @@ impl Reader<'_> {
                 } else {
                     format!("--{name}")
                 }));
-                fields.extend((!given.is_empty()).then(|| Field {
+                fields.extend((!option_value.is_empty()).then(|| Field {
                     taint: value.taint,
-                    ..Field::plain(given)
+                    ..Field::plain(option_value)
                 }));
             }
         }
@@ -209,12 +209,12 @@ impl Reader<'_> {
         }
         // The operands on the command line are added: for example the host, if the file only names
         // the data to send.
-        let own = parsed.iter().filter_map(|argument| match argument {
+        let urls = parsed.iter().filter_map(|argument| match argument {
             Argument::Operand(url) => Some(Field::plain(*url)),
             Argument::Option(..) => None,
         });
-        fields.extend(own);
-        self.command(fields.into(), CommandContext::default());
+        fields.extend(urls);
+        self.read_command(fields.into(), CommandContext::default());
         self.come_up();
     }
 }

@@ -19,7 +19,7 @@ impl Spec {
     pub fn is_unreadable(&self) -> bool {
         self.clauses
             .iter()
-            .all(|clause| clause.does == Some(Behaviour::Unreadable))
+            .all(|clause| clause.behaviour == Some(Behaviour::Unreadable))
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Clause {
     stdin: Taint,
     executes: Taint,
     sends: Taint,
-    does: Option<Behaviour>,
+    behaviour: Option<Behaviour>,
     /// Regexes that are matched against the whole text, after control characters have been
     /// resolved.
     pub(super) raw: Vec<Regex>,
@@ -78,9 +78,9 @@ impl Places {
         self.classes == Classes::NONE && self.globs.is_empty()
     }
 
-    fn meet(&self, seen: &[NamedPath]) -> bool {
-        seen.iter().any(|s| {
-            s.classes.meets(self.classes) || self.globs.iter().any(|glob| glob.fits(&s.path))
+    fn match_any(&self, named_paths: &[NamedPath]) -> bool {
+        named_paths.iter().any(|s| {
+            s.classes.intersects(self.classes) || self.globs.iter().any(|glob| glob.fits(&s.path))
         })
     }
 }
@@ -102,7 +102,7 @@ impl Spec {
                 clause.finish();
             }
             if clauses.is_empty() {
-                table.fault_of(
+                table.fault_at_key(
                     "any",
                     "`any` has no clause",
                     Some("write `any = [{ program = [\"rm\"], … }]`"),
@@ -153,10 +153,10 @@ impl Clause {
             stdin: taints(table, "stdin"),
             executes: taints(table, "executes"),
             sends: taints(table, "sends"),
-            does: table.choice("does", &Behaviour::WORDS),
+            behaviour: table.choice("does", &Behaviour::WORDS),
             raw: regexes(table, "raw"),
         };
-        if clause.asks_nothing() {
+        if clause.is_empty() {
             table.fault(
                 "a clause of `find.command` that asks for nothing",
                 Some("name a `program`, a `path`, or what the command `reads`, `writes`, `executes`, `sends` or `does`"),
@@ -165,7 +165,7 @@ impl Clause {
         clause
     }
 
-    fn asks_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.program.is_empty()
             && self.flags.is_empty()
             && self.path.is_empty()
@@ -178,7 +178,7 @@ impl Clause {
             && self.stdin == Taint::NONE
             && self.executes == Taint::NONE
             && self.sends == Taint::NONE
-            && self.does.is_none()
+            && self.behaviour.is_none()
             && self.raw.is_empty()
     }
 
@@ -197,8 +197,8 @@ impl Clause {
     }
 
     /// Returns the kinds of facts that a command must have to match this clause, in the order of
-    /// [`Facts::has`].
-    pub(super) fn needs(&self) -> Kinds {
+    /// [`Facts::kinds`].
+    pub(super) fn required_kinds(&self) -> Kinds {
         Kinds::new([
             !self.path.is_empty(),
             !self.reads.is_empty(),
@@ -207,7 +207,7 @@ impl Clause {
             self.stdin != Taint::NONE,
             self.executes != Taint::NONE,
             self.sends != Taint::NONE,
-            self.does.is_some(),
+            self.behaviour.is_some(),
         ])
     }
 
@@ -229,10 +229,13 @@ impl Clause {
         line: impl Fn() -> &'l str,
         spread: impl Fn() -> Option<&'l str>,
     ) -> bool {
-        let places = |wanted: &Places, seen: &[NamedPath]| wanted.is_empty() || wanted.meet(seen);
-        let taint = |wanted: Taint, has: Taint| wanted == Taint::NONE || has.meets(wanted);
+        let places = |expected: &Places, named_paths: &[NamedPath]| {
+            expected.is_empty() || expected.match_any(named_paths)
+        };
+        let taint =
+            |expected: Taint, actual: Taint| expected == Taint::NONE || actual.intersects(expected);
         (self.program.is_empty() || self.program.iter().any(|name| same_program(name, facts)))
-            && self.does == facts.behaviour
+            && self.behaviour == facts.behaviour
             && taint(self.stdin, facts.stdin)
             && taint(self.executes, facts.executes)
             && taint(self.sends, facts.sends)
@@ -258,7 +261,7 @@ impl Clause {
                 }))
             && (self.content.is_empty()
                 || facts
-                    .written
+                    .written_content
                     .as_deref()
                     .is_some_and(|text| self.content.iter().any(|regex| regex.may_match(text))))
             && !self.unless.iter().any(|regex| regex.is_match(line()))
@@ -289,7 +292,7 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
             continue;
         }
         for flag in alternatives {
-            let found = if facts.windows {
+            let is_match = if facts.windows {
                 let text = text.to_ascii_lowercase();
                 let flag = flag.to_ascii_lowercase();
                 text == flag
@@ -312,7 +315,7 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
             } else {
                 text == flag
             };
-            if found {
+            if is_match {
                 return true;
             }
         }
@@ -335,11 +338,11 @@ fn letters(cluster: &str) -> Option<&str> {
 fn has_verb(facts: &Facts, verb: &[String]) -> bool {
     let operands: Vec<&str> = facts.operands().take(8).map(|f| f.text.as_str()).collect();
     operands.windows(verb.len()).any(|words| {
-        words.iter().zip(verb).all(|(word, wanted)| {
+        words.iter().zip(verb).all(|(word, pattern)| {
             if facts.windows {
-                word.eq_ignore_ascii_case(wanted)
+                word.eq_ignore_ascii_case(pattern)
             } else {
-                glob::matches(wanted, word)
+                glob::matches(pattern, word)
             }
         })
     })
@@ -350,13 +353,13 @@ fn places(table: &Table<'_>, key: &str) -> Places {
     for text in table.strings(key) {
         if text.value.starts_with(['/', '~', '*', '?', '.']) {
             places.globs.push(Glob::new(text.value));
-        } else if let Some(class) = Classes::named(&text.value) {
+        } else if let Some(class) = Classes::from_name(&text.value) {
             places.classes = places.classes.join(class);
         } else {
-            let known: Vec<&str> = Classes::names().collect();
+            let names: Vec<&str> = Classes::names().collect();
             let hint = format!(
                 "{}; a path or glob starts with `/`, `~` or `*`",
-                suggest(&text.value, &known)
+                suggest(&text.value, &names)
             );
             table.fault_at(
                 &text.place,
@@ -372,13 +375,13 @@ fn taints(table: &Table<'_>, key: &str) -> Taint {
     let mut taint = Taint::NONE;
     for text in table.strings(key) {
         match Taint::WORDS.iter().find(|(word, _)| *word == text.value) {
-            Some((_, more)) => taint |= *more,
+            Some((_, value)) => taint |= *value,
             None => {
-                let known: Vec<&str> = Taint::WORDS.iter().map(|(word, _)| *word).collect();
+                let names: Vec<&str> = Taint::WORDS.iter().map(|(word, _)| *word).collect();
                 table.fault_at(
                     &text.place,
                     format!("`{}` is no source of text", text.value),
-                    Some(&suggest(&text.value, &known)),
+                    Some(&suggest(&text.value, &names)),
                 );
             }
         }
@@ -388,7 +391,7 @@ fn taints(table: &Table<'_>, key: &str) -> Taint {
 
 /// Parses regexes over text that is already normalized: their case matters.
 fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
-    let read = |text: Located<String>| match Regex::exact(&text.value) {
+    let parse = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),
         Err(error) => {
             table.fault_at(
@@ -399,5 +402,5 @@ fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
             None
         }
     };
-    table.strings(key).into_iter().filter_map(read).collect()
+    table.strings(key).into_iter().filter_map(parse).collect()
 }

@@ -11,7 +11,7 @@ const VERBS: [&str; 16] = [
 ];
 
 /// Returns the SQL texts that a command passes to a database.
-pub(super) fn sql(facts: &Facts) -> Vec<String> {
+pub(super) fn sql_texts(facts: &Facts) -> Vec<String> {
     let arguments = facts.arguments();
     let mut out = Vec::new();
     if facts.traits.has(Traits::RUNS_SQL) {
@@ -43,15 +43,15 @@ pub(super) fn sql(facts: &Facts) -> Vec<String> {
         }
         out.extend(facts.input.clone());
     }
-    for option in facts.known.iter().flat_map(|known| &known.sql) {
+    for option in facts.program_data.iter().flat_map(|known| &known.sql) {
         let is_option = |field: &Field| {
             field
                 .text
                 .strip_prefix("--")
                 .is_some_and(|name| name.starts_with(option))
         };
-        let given = arguments.iter().position(is_option);
-        if let Some(at) = given {
+        let position = arguments.iter().position(is_option);
+        if let Some(at) = position {
             let value = arguments
                 .get(at)
                 .and_then(|field| field.text.split_once('='))

@@ -57,11 +57,11 @@ pub(super) fn is_tcl(program: &str) -> bool {
 
 impl Reader<'_> {
     /// Reads a Tcl script.
-    pub(super) fn tcl(&mut self, text: &str) {
-        self.tcl_script(text, &mut Variables::new(), 0);
+    pub(super) fn read_tcl(&mut self, text: &str) {
+        self.read_tcl_script(text, &mut Variables::new(), 0);
     }
 
-    fn tcl_script(&mut self, text: &str, variables: &mut Variables, nested: usize) {
+    fn read_tcl_script(&mut self, text: &str, variables: &mut Variables, nested: usize) {
         self.spend_bytes(text.len());
         if nested >= MAX_NESTED {
             self.give_up();
@@ -76,32 +76,36 @@ impl Reader<'_> {
                 text,
                 at,
                 variables: &mut *variables,
-                inner: Vec::new(),
+                nested_scripts: Vec::new(),
                 room,
             };
-            let Some(words) = scan.command() else { return };
-            let inner = std::mem::take(&mut scan.inner);
+            let Some(words) = scan.next_command() else {
+                return;
+            };
+            let inner = std::mem::take(&mut scan.nested_scripts);
             (at, room) = (scan.at, scan.room);
             if variables.len() > MAX_VARIABLES || room.is_none() {
                 return self.give_up();
             }
             for script in inner {
-                self.tcl_script(script, variables, nested + 1);
+                self.read_tcl_script(script, variables, nested + 1);
             }
-            self.tcl_command(&words, variables, nested + 1);
+            self.read_tcl_command(&words, variables, nested + 1);
         }
         self.give_up();
     }
 
-    fn tcl_command(&mut self, words: &[Word], variables: &mut Variables, nested: usize) {
-        let Some((name, given)) = words.split_first() else {
+    fn read_tcl_command(&mut self, words: &[Word], variables: &mut Variables, nested: usize) {
+        let Some((name, arguments)) = words.split_first() else {
             return;
         };
         let name = name.text.trim_start_matches("::");
-        let texts = || given.iter().map(|word| word.text.as_str());
+        let texts = || arguments.iter().map(|word| word.text.as_str());
         match name {
             "exec" | "spawn" | "system" | "overlay" => {
-                let program = given.iter().skip_while(|word| word.text.starts_with('-'));
+                let program = arguments
+                    .iter()
+                    .skip_while(|word| word.text.starts_with('-'));
                 let words: Vec<String> = program.flat_map(Word::shell_words).collect();
                 // `system` passes its words to a shell, which parses them again.
                 let line = if name == "system" {
@@ -109,24 +113,24 @@ impl Reader<'_> {
                 } else {
                     words.join(" ")
                 };
-                self.tcl_shell(&line);
+                self.read_tcl_shell_line(&line);
             }
             "open" => texts()
                 .filter_map(|text| text.strip_prefix('|'))
-                .for_each(|line| self.tcl_shell(line)),
+                .for_each(|line| self.read_tcl_shell_line(line)),
             "send" | "exp_send" => texts()
                 .filter(|text| !text.starts_with('-'))
-                .for_each(|line| self.tcl_shell(line)),
+                .for_each(|line| self.read_tcl_shell_line(line)),
             "eval" | "uplevel" | "subst" => {
                 let is_level = |text: &&str| {
                     name == "uplevel" && text.starts_with(|c: char| c == '#' || c.is_ascii_digit())
                 };
                 let script = texts().skip_while(is_level).collect::<Vec<_>>().join(" ");
-                self.tcl_script(&script, variables, nested);
+                self.read_tcl_script(&script, variables, nested);
             }
-            "file" => self.tcl_file(given),
+            "file" => self.read_tcl_file(arguments),
             "set" | "append" => {
-                if let [variable, values @ ..] = given
+                if let [variable, values @ ..] = arguments
                     && !values.is_empty()
                 {
                     let value = variables.entry(variable.text.clone()).or_default();
@@ -137,12 +141,12 @@ impl Reader<'_> {
                 }
             }
             "proc" => {
-                if let [name, names, body] = given {
+                if let [name, names, body] = arguments {
                     variables.insert(
                         format!("{PROCEDURE}{}", name.text),
                         format!("{}\0{}", names.text, body.text),
                     );
-                    self.tcl_script(&body.text, variables, nested);
+                    self.read_tcl_script(&body.text, variables, nested);
                 }
             }
             name if DATA.contains(&name) => {}
@@ -156,7 +160,7 @@ impl Reader<'_> {
                 for (name, value) in names.split_whitespace().zip(texts()) {
                     variables.insert(name.trim_matches(['{', '}']).to_owned(), value.to_owned());
                 }
-                self.tcl_script(body, variables, nested);
+                self.read_tcl_script(body, variables, nested);
                 variables.insert(key, procedure);
             }
             _ => {
@@ -165,18 +169,18 @@ impl Reader<'_> {
                         && word.text.contains(char::is_whitespace)
                 };
                 for body in words.iter().filter(is_script) {
-                    self.tcl_script(&body.text, variables, nested);
+                    self.read_tcl_script(&body.text, variables, nested);
                 }
             }
         }
     }
 
     /// Reads `file delete -force /x`, `file rename a b` or `file copy a b`.
-    fn tcl_file(&mut self, given: &[Word]) {
-        let Some((verb, given)) = given.split_first() else {
+    fn read_tcl_file(&mut self, arguments: &[Word]) {
+        let Some((verb, arguments)) = arguments.split_first() else {
             return;
         };
-        let force = given.iter().any(|word| word.text == "-force");
+        let force = arguments.iter().any(|word| word.text == "-force");
         let words: &[&str] = match verb.text.as_str() {
             "delete" if force => &["rm", "-r", "-f"],
             "delete" => &["rm", "-f"],
@@ -184,7 +188,7 @@ impl Reader<'_> {
             "copy" => &["cp", "-r"],
             _ => return,
         };
-        let paths = given
+        let paths = arguments
             .iter()
             .filter(|word| !word.text.starts_with('-'))
             .map(|word| Term::text(word.text.clone()));
@@ -192,10 +196,10 @@ impl Reader<'_> {
         self.report_command(words, &paths.iter().collect::<Vec<_>>());
     }
 
-    fn tcl_shell(&mut self, line: &str) {
+    fn read_tcl_shell_line(&mut self, line: &str) {
         let line = line.trim().trim_end_matches("\\r");
         if !line.is_empty() && self.go_deeper() {
-            self.inner_script(line, &Value::nothing());
+            self.read_inner_script(line, &Value::empty());
             self.come_up();
         }
     }
@@ -231,7 +235,7 @@ struct Scan<'t, 'v> {
     at: usize,
     variables: &'v mut Variables,
     /// Scripts in brackets, which run before the command that contains them.
-    inner: Vec<&'t str>,
+    nested_scripts: Vec<&'t str>,
     /// Bytes that variables may still add; `None` once they have added more.
     room: Option<usize>,
 }
@@ -242,7 +246,7 @@ impl<'t> Scan<'t, '_> {
     }
 
     /// Returns the words of the next command; `None` at the end.
-    fn command(&mut self) -> Option<Vec<Word>> {
+    fn next_command(&mut self) -> Option<Vec<Word>> {
         loop {
             match self.peek()? {
                 b';' => self.at += 1,
@@ -259,12 +263,12 @@ impl<'t> Scan<'t, '_> {
                     self.at += 2
                 }
                 Some(b) if b.is_ascii_whitespace() => self.at += 1,
-                Some(_) => words.push(self.word()),
+                Some(_) => words.push(self.read_word()),
             }
         }
     }
 
-    fn word(&mut self) -> Word {
+    fn read_word(&mut self) -> Word {
         let expands = self
             .text
             .get(self.at..)
@@ -273,7 +277,7 @@ impl<'t> Scan<'t, '_> {
             self.at += 3;
         }
         if self.peek() == Some(b'{') {
-            let text = self.balanced(b'{', b'}');
+            let text = self.read_balanced(b'{', b'}');
             return Word {
                 text: text.to_owned(),
                 braced: true,
@@ -291,14 +295,14 @@ impl<'t> Scan<'t, '_> {
                 }
                 b';' | b'\n' | b' ' | b'\t' | b'\r' if !quoted => break,
                 b'\\' if !quoted && self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => break,
-                b'\\' => self.escape(&mut text),
-                b'[' => match self.balanced(b'[', b']') {
+                b'\\' => self.read_escape(&mut text),
+                b'[' => match self.read_balanced(b'[', b']') {
                     list if list.starts_with("list ") => {
-                        self.add(list.trim_start_matches("list "), &mut text)
+                        self.push_value(list.trim_start_matches("list "), &mut text)
                     }
-                    script => self.inner.push(script),
+                    script => self.nested_scripts.push(script),
                 },
-                b'$' => self.variable(&mut text),
+                b'$' => self.read_variable(&mut text),
                 _ => {
                     let end = (self.at + 1..self.text.len())
                         .find(|at| self.text.is_char_boundary(*at))
@@ -316,16 +320,16 @@ impl<'t> Scan<'t, '_> {
     }
 
     /// Adds the value that a word refers to.
-    fn add(&mut self, value: &str, text: &mut String) {
+    fn push_value(&mut self, value: &str, text: &mut String) {
         self.room = self.room.and_then(|room| room.checked_sub(value.len()));
         if self.room.is_some() {
             text.push_str(value);
         }
     }
 
-    fn escape(&mut self, text: &mut String) {
+    fn read_escape(&mut self, text: &mut String) {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
-        if let Some((letter, length)) = code(rest) {
+        if let Some((letter, length)) = decode_escape(rest) {
             text.push(letter);
             self.at += 1 + length;
             return;
@@ -341,7 +345,7 @@ impl<'t> Scan<'t, '_> {
         self.at += 1 + next.map_or(0, char::len_utf8);
     }
 
-    fn variable(&mut self, text: &mut String) {
+    fn read_variable(&mut self, text: &mut String) {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let (name, length) = match rest.strip_prefix('{') {
             Some(inner) => inner
@@ -368,7 +372,7 @@ impl<'t> Scan<'t, '_> {
             .filter(|_| self.room.is_some())
             .cloned()
         {
-            Some(value) => self.add(&value, text),
+            Some(value) => self.push_value(&value, text),
             // `$env(HOME)` is a variable of the shell, too.
             None if name == "env(HOME)" => text.push('~'),
             None => {}
@@ -378,7 +382,7 @@ impl<'t> Scan<'t, '_> {
 
     /// Returns the text between the current bracket and the closing one, or the end of the script,
     /// and moves past it.
-    fn balanced(&mut self, open: u8, close: u8) -> &'t str {
+    fn read_balanced(&mut self, open: u8, close: u8) -> &'t str {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
         let mut depth = 0_usize;
@@ -408,7 +412,7 @@ impl<'t> Scan<'t, '_> {
 
 /// Returns the character whose code follows a backslash, and the length of the code: `x72`,
 /// `u0072`, `162` (`Tcl(n)`, rule 9).
-fn code(rest: &str) -> Option<(char, usize)> {
+fn decode_escape(rest: &str) -> Option<(char, usize)> {
     let (digits, radix, most) = match rest.as_bytes().first()? {
         b'x' => (rest.get(1..)?, 16, 2),
         b'u' => (rest.get(1..)?, 16, 4),
@@ -435,17 +439,17 @@ mod tests {
             text: script,
             at: 0,
             variables: &mut variables,
-            inner: Vec::new(),
+            nested_scripts: Vec::new(),
             room: Some(64),
         };
-        std::iter::from_fn(|| scan.command())
+        std::iter::from_fn(|| scan.next_command())
             .map(|words| words.into_iter().map(|word| word.text).collect())
             .collect()
     }
 
     #[test]
     fn braces_and_quotes_keep_words_together() {
-        for (script, wanted) in [
+        for (script, expected) in [
             (
                 "exec sh -c {a; b {c d}}",
                 vec![vec!["exec", "sh", "-c", "a; b {c d}"]],
@@ -464,7 +468,7 @@ mod tests {
             ),
             ("$a(x) ${d", vec![vec!["", "/srv"]]),
         ] {
-            assert_eq!(words(script), wanted, "{script}");
+            assert_eq!(words(script), expected, "{script}");
         }
         assert!(words("").is_empty() && words(" \n;").is_empty());
     }

@@ -71,7 +71,7 @@ impl Term {
     }
 
     fn number(&self) -> Option<i64> {
-        number(self.first())
+        parse_number(self.first())
     }
 
     /// Returns `self + more`: numbers are added, lists and texts joined.
@@ -107,7 +107,7 @@ impl Term {
     }
 
     /// Returns `self / more`, as paths are joined.
-    pub(super) fn slash(mut self, more: Self) -> Self {
+    pub(super) fn join_path(mut self, more: Self) -> Self {
         self.taint |= more.taint;
         for part in more.items {
             match self.items.first_mut() {
@@ -133,8 +133,8 @@ impl Term {
         };
         let length = chars.len() as i64;
         let mut picked = Vec::new();
-        for one in index.iter().take(MAX_ITEMS) {
-            let Some(n) = number(one) else {
+        for position in index.iter().take(MAX_ITEMS) {
+            let Some(n) = parse_number(position) else {
                 return Self::unknown(self.taint);
             };
             let n = if n < 0 { length + n } else { n };
@@ -149,7 +149,7 @@ impl Term {
         }
     }
 
-    pub(super) fn reversed(mut self) -> Self {
+    pub(super) fn reverse(mut self) -> Self {
         if self.list {
             self.items.reverse();
         } else if let Some(text) = self.items.first_mut() {
@@ -161,7 +161,7 @@ impl Term {
     /// Converts numbers to the letters that they encode.
     pub(super) fn into_letters(mut self) -> Self {
         for item in &mut self.items {
-            if let Some(letter) = number(item)
+            if let Some(letter) = parse_number(item)
                 .and_then(|n| u32::try_from(n).ok())
                 .and_then(char::from_u32)
                 && item.len() > 1
@@ -173,7 +173,7 @@ impl Term {
     }
 
     /// Joins the items to one text.
-    pub(super) fn joined(self, by: &str) -> Self {
+    pub(super) fn join(self, by: &str) -> Self {
         let mut text = self.items.join(by);
         if text.len() > MAX_TEXT {
             text.clear();
@@ -191,11 +191,11 @@ impl Term {
         }
     }
 
-    pub(super) fn replaced(mut self, wanted: &str, by: &str) -> Self {
-        if !wanted.is_empty() && by.len() <= 64 {
+    pub(super) fn replace(mut self, pattern: &str, by: &str) -> Self {
+        if !pattern.is_empty() && by.len() <= 64 {
             for item in &mut self.items {
                 if item.len() <= 65_536 {
-                    *item = item.replace(wanted, by);
+                    *item = item.replace(pattern, by);
                 }
             }
         }
@@ -203,7 +203,7 @@ impl Term {
     }
 
     /// Fills in `{0}{1}`, `{}` and `%s`.
-    pub(super) fn filled(self, values: &[String]) -> Self {
+    pub(super) fn fill_in(self, values: &[String]) -> Self {
         let mut out = String::new();
         let mut next = 0;
         let text = self.items.into_iter().next().unwrap_or_default();
@@ -242,62 +242,64 @@ impl Term {
 /// produces texts.
 pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Option<Term> {
     let nothing = Term::default();
-    let of = on.filter(|on| on.is_known() || on.taint != Taint::NONE);
+    let receiver = on.filter(|on| on.is_known() || on.taint != Taint::NONE);
     // The object of a method, or the first argument of a function.
-    let subject = || of.or(arguments.first()).cloned().unwrap_or_default();
-    let rest = if of.is_some() {
+    let subject = || receiver.or(arguments.first()).cloned().unwrap_or_default();
+    let rest = if receiver.is_some() {
         arguments
     } else {
         arguments.get(1..).unwrap_or_default()
     };
     let arg = |n: usize| rest.get(n).unwrap_or(&nothing);
-    let made = match method {
-        "join" | "implode" => match (of, arguments) {
-            (Some(on), []) => on.clone().joined(""),
-            (Some(on), [by]) if on.list => on.clone().joined(by.first()),
-            (Some(by), [items]) if items.list => items.clone().joined(by.first()),
-            (_, [by, items]) if items.list => items.clone().joined(by.first()),
-            (_, [items, by]) if items.list => items.clone().joined(by.first()),
+    let result = match method {
+        "join" | "implode" => match (receiver, arguments) {
+            (Some(on), []) => on.clone().join(""),
+            (Some(on), [by]) if on.list => on.clone().join(by.first()),
+            (Some(by), [items]) if items.list => items.clone().join(by.first()),
+            (_, [by, items]) if items.list => items.clone().join(by.first()),
+            (_, [items, by]) if items.list => items.clone().join(by.first()),
             (_, [by, items @ ..]) => {
                 Term::list(items.iter().flat_map(|t| t.items.clone()).collect())
                     .with(items.iter().fold(by.taint, |taint, t| taint | t.taint))
-                    .joined(by.first())
+                    .join(by.first())
             }
             _ => return None,
         },
         "concat" => rest.iter().cloned().fold(subject(), Term::plus),
         "split" | "explode" | "tochararray" | "chars" => {
-            let (text, by) = match (of, arguments) {
+            let (text, by) = match (receiver, arguments) {
                 (None, [by, text, ..]) if method == "explode" => {
                     (text.clone(), by.first().to_owned())
                 }
                 _ => (subject(), arg(0).first().to_owned()),
             };
-            let whole = text.items.concat();
+            let full_text = text.items.concat();
             let items: Vec<String> = match by.as_str() {
                 "" if method == "split" && arguments.is_empty() => {
-                    whole.split_whitespace().map(String::from).collect()
+                    full_text.split_whitespace().map(String::from).collect()
                 }
-                "" => whole.chars().map(String::from).collect(),
-                by => whole.split(by).map(String::from).collect(),
+                "" => full_text.chars().map(String::from).collect(),
+                by => full_text.split(by).map(String::from).collect(),
             };
             Term::list(items.into_iter().take(MAX_ITEMS).collect()).with(text.taint)
         }
-        "reverse" | "reversed" | "strrev" => subject().reversed(),
+        "reverse" | "reversed" | "strrev" => subject().reverse(),
         "replace" | "replaceall" | "gsub" | "sub" | "str_replace" | "translate" => {
-            match (of, arguments) {
-                (None, [wanted, by, text, ..]) => text.clone().replaced(wanted.first(), by.first()),
-                (Some(on), [wanted, by, ..]) => on.clone().replaced(wanted.first(), by.first()),
-                (Some(on), [wanted]) => on.clone().replaced(wanted.first(), ""),
+            match (receiver, arguments) {
+                (None, [pattern, by, text, ..]) => {
+                    text.clone().replace(pattern.first(), by.first())
+                }
+                (Some(on), [pattern, by, ..]) => on.clone().replace(pattern.first(), by.first()),
+                (Some(on), [pattern]) => on.clone().replace(pattern.first(), ""),
                 _ => return None,
             }
         }
         "lower" | "tolower" | "tolowercase" | "downcase" | "strtolower" | "lc" | "casefold"
-        | "tolowerinvariant" => subject().each(|item| item.to_lowercase()),
+        | "tolowerinvariant" => subject().map_items(|item| item.to_lowercase()),
         "upper" | "toupper" | "touppercase" | "upcase" | "strtoupper" | "uc" => {
-            subject().each(|item| item.to_uppercase())
+            subject().map_items(|item| item.to_uppercase())
         }
-        "swapcase" => subject().each(|item| {
+        "swapcase" => subject().map_items(|item| {
             item.chars()
                 .map(|c| {
                     if c.is_lowercase() {
@@ -317,13 +319,13 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
                     marks.contains(&c)
                 }
             };
-            subject().each(|item| item.trim_matches(cut).to_owned())
+            subject().map_items(|item| item.trim_matches(cut).to_owned())
         }
-        "substring" | "substr" | "slice" | "remove" if of.is_some() || method != "remove" => {
+        "substring" | "substr" | "slice" | "remove" if receiver.is_some() || method != "remove" => {
             let text: Vec<char> = subject().items.concat().chars().collect();
             let start = usize::try_from(arg(0).number()?).unwrap_or(0);
             let count = arg(1).number().and_then(|n| usize::try_from(n).ok());
-            let kept: String = if method == "remove" {
+            let part: String = if method == "remove" {
                 let end = count.map_or(text.len(), |n| start.saturating_add(n));
                 text.iter()
                     .enumerate()
@@ -336,9 +338,9 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
                     .take(count.unwrap_or(usize::MAX))
                     .collect()
             };
-            Term::text(kept).with(subject().taint)
+            Term::text(part).with(subject().taint)
         }
-        "insert" if of.is_some() => {
+        "insert" if receiver.is_some() => {
             let text = subject().items.concat();
             let at = usize::try_from(arg(0).number()?)
                 .ok()
@@ -350,7 +352,7 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
         "format" | "sprintf" => {
             let values: Vec<String> = rest.iter().flat_map(|t| t.items.clone()).collect();
             let taint = rest.iter().fold(Taint::NONE, |taint, t| taint | t.taint);
-            subject().filled(&values).with(taint)
+            subject().fill_in(&values).with(taint)
         }
         "chr" | "unichr" | "char" | "fromcharcode" | "fromcodepoint" => Term::list(
             arguments
@@ -358,38 +360,44 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
                 .flat_map(|t| t.clone().into_letters().items)
                 .collect(),
         )
-        .joined(""),
+        .join(""),
         "bytes" | "bytearray" => {
             let subject = subject();
             if subject.list {
-                subject.into_letters().joined("")
+                subject.into_letters().join("")
             } else {
                 subject
             }
         }
         "fromhex" | "unhexlify" | "hex2bin" | "fromhexstring" => {
-            decoded(subject(), simulate::hex_text)
+            decode_items(subject(), simulate::hex_text)
         }
-        "pack" => decoded(arguments.get(1)?.clone(), simulate::hex_text),
+        "pack" => decode_items(arguments.get(1)?.clone(), simulate::hex_text),
         "b64decode" | "atob" | "base64_decode" | "decode_base64" | "decode64"
         | "strict_decode64" | "urlsafe_decode64" | "urlsafe_b64decode" | "decodebytes"
         | "a2b_base64" | "decodestring" | "frombase64string" | "standard_b64decode"
-        | "b64_decode" => decoded(subject(), simulate::base64_text),
+        | "b64_decode" => decode_items(subject(), simulate::base64_text),
         "decode" | "from" | "encode" => {
-            let how = arguments
+            let encoding = arguments
                 .iter()
                 .rev()
                 .map(Term::first)
                 .find(|how| !how.is_empty())
                 .unwrap_or_default();
-            match how.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
-                "rot13" => decoded(subject(), |text| Some(rot13(text))),
-                "hex" | "hexcodec" => decoded(subject(), simulate::hex_text),
-                "base64" | "base64url" | "base64codec" => decoded(subject(), simulate::base64_text),
+            match encoding
+                .to_ascii_lowercase()
+                .replace(['-', '_'], "")
+                .as_str()
+            {
+                "rot13" => decode_items(subject(), |text| Some(rot13(text))),
+                "hex" | "hexcodec" => decode_items(subject(), simulate::hex_text),
+                "base64" | "base64url" | "base64codec" => {
+                    decode_items(subject(), simulate::base64_text)
+                }
                 _ => subject(),
             }
         }
-        "str_rot13" | "rot13" => decoded(subject(), |text| Some(rot13(text))),
+        "str_rot13" | "rot13" => decode_items(subject(), |text| Some(rot13(text))),
         "decompress" | "gzinflate" | "gzuncompress" | "inflate" | "gunzipsync" => {
             Term::unknown(subject().taint | Taint::DECODED)
         }
@@ -402,11 +410,11 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
         "home" | "homedir" | "gethome" => Term::text("~"),
         _ => return None,
     };
-    Some(made)
+    Some(result)
 }
 
 impl Term {
-    fn each(mut self, change: impl Fn(&str) -> String) -> Self {
+    fn map_items(mut self, change: impl Fn(&str) -> String) -> Self {
         for item in &mut self.items {
             *item = change(item);
         }
@@ -414,7 +422,7 @@ impl Term {
     }
 }
 
-fn decoded(term: Term, decode: impl Fn(&str) -> Option<String>) -> Term {
+fn decode_items(term: Term, decode: impl Fn(&str) -> Option<String>) -> Term {
     let items: Vec<String> = decode(&term.items.concat())
         .filter(|text| !text.is_empty())
         .into_iter()
@@ -439,7 +447,7 @@ fn rot13(text: &str) -> String {
 }
 
 /// Parses a decimal, hexadecimal (`0x72`) or octal (`0o162`) number.
-pub(super) fn number(text: &str) -> Option<i64> {
+pub(super) fn parse_number(text: &str) -> Option<i64> {
     let (sign, digits) = text
         .trim()
         .strip_prefix('-')

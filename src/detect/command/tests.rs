@@ -11,7 +11,7 @@ fn lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn comes_down_to(text: &str, line: &str) {
+fn assert_reads_as(text: &str, line: &str) {
     let lines = lines(text);
     assert!(
         lines.iter().any(|found| found == line),
@@ -53,7 +53,7 @@ fn disguises_come_down_to_the_plain_command() {
         "python3 -c 'import os; os.system(\"rm -rf /tmp/x\")'",
         "rm -rf /tmp/x # harmless",
     ] {
-        comes_down_to(text, "rm -rf /tmp/x");
+        assert_reads_as(text, "rm -rf /tmp/x");
     }
 }
 
@@ -99,7 +99,7 @@ fn what_programs_hand_to_a_shell_is_read() {
         "cat > a.sh <<E\nrm -rf /tmp/x\nE\n. ./a.sh",
         "sudo -s 'rm -rf /tmp/x'",
     ] {
-        comes_down_to(text, "rm -rf /tmp/x");
+        assert_reads_as(text, "rm -rf /tmp/x");
     }
 }
 
@@ -114,9 +114,9 @@ fn other_languages_made_to_exhaust_end_in_time() {
     let sums: String = (0..59)
         .map(|n| format!("a{} = a{n} + a{n}\n", n + 1))
         .collect();
-    let powershell = |reader: &mut Reader<'_>, text: &str| reader.windows(text);
+    let powershell = |reader: &mut Reader<'_>, text: &str| reader.read_windows_script(text);
     let python = |reader: &mut Reader<'_>, text: &str| {
-        reader.code("python3", text, super::value::Taint::NONE)
+        reader.evaluate_code("python3", text, super::value::Taint::NONE)
     };
     type Read = fn(&mut Reader<'_>, &str);
     let cases: [(Read, String); 16] = [
@@ -137,16 +137,16 @@ fn other_languages_made_to_exhaust_end_in_time() {
         (python, "eval(\"".repeat(3_000)),
         (python, "[x for x in ".repeat(3_000)),
     ];
-    for (read, text) in cases {
+    for (run, text) in cases {
         let start = Instant::now();
         let mut reader = Reader::default();
-        read(&mut reader, &text);
-        let what: String = text.chars().take(24).collect();
+        run(&mut reader, &text);
+        let beginning: String = text.chars().take(24).collect();
         assert!(
             start.elapsed() < Duration::from_secs(3),
-            "{what} took {:?}",
+            "{beginning} took {:?}",
             start.elapsed()
         );
-        assert!(reader.facts.len() < 20_000, "{what}");
+        assert!(reader.facts.len() < 20_000, "{beginning}");
     }
 }

@@ -59,26 +59,26 @@ impl Traits {
 
     /// Parses `traits` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        let mut read = Some(Self::default());
+        let mut result = Some(Self::default());
         for word in table.strings("traits") {
-            match Self::WORDS.iter().find(|(known, _)| *known == word.value) {
-                Some((_, one)) => read = read.map(|traits| traits.and(*one)),
+            match Self::WORDS.iter().find(|(name, _)| *name == word.value) {
+                Some((_, flag)) => result = result.map(|traits| traits.union(*flag)),
                 None => {
-                    let hint = suggest(&word.value, &Self::WORDS.map(|(known, _)| known));
+                    let hint = suggest(&word.value, &Self::WORDS.map(|(name, _)| name));
                     table.fault_at(
                         &word.place,
                         format!("`{}` is not a trait", word.value),
                         Some(&hint),
                     );
-                    read = None;
+                    result = None;
                 }
             }
         }
-        read
+        result
     }
 
     /// Returns the union of both sets.
-    pub(super) const fn and(self, other: Self) -> Self {
+    pub(super) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

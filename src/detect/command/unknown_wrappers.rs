@@ -2,7 +2,7 @@
 //! the name of its option, by a preceding word such as `exec`, or by a shell among the words.
 
 use super::facts::Facts;
-use super::known::Interprets;
+use super::known::ScriptKind;
 use super::programs::Programs;
 use super::reader::{CommandContext, Reader};
 use super::traits::Traits;
@@ -69,11 +69,11 @@ const VARIABLES: [&str; 28] = [
 
 impl Reader<'_> {
     /// Reads the commands that an unlisted program is given to run.
-    pub(super) fn unknown_wrapper(
+    pub(super) fn read_unknown_wrapper(
         &mut self,
         facts: &Facts,
         arguments: &[Field],
-        around: &CommandContext,
+        context: &CommandContext,
     ) {
         if arguments.is_empty() || facts.traits.has(Traits::TAKES_TEXT) || !self.go_deeper() {
             return;
@@ -83,7 +83,7 @@ impl Reader<'_> {
         for field in arguments {
             let text = field.text.as_str();
             let option = std::mem::replace(&mut before, text);
-            let given = match text
+            let candidate = match text
                 .strip_prefix('-')
                 .and_then(|option| option.split_once('='))
             {
@@ -96,10 +96,10 @@ impl Reader<'_> {
             let hook = text.split_once('=').filter(|(name, _)| {
                 matches!(option, "-o" | "--option") && name.contains("-Invoke")
             });
-            let given = given.or(hook.map(|(_, script)| script));
+            let candidate = candidate.or(hook.map(|(_, script)| script));
             // A name alone runs without arguments, and does nothing that a rule knows.
-            if let Some(script) = given.filter(|script| script.contains(' ')) {
-                self.given_script(script, around);
+            if let Some(script) = candidate.filter(|script| script.contains(' ')) {
+                self.read_nested_script(script, context);
             }
             // A shell with its script as one text, whatever the option is called.
             let first = text
@@ -107,53 +107,53 @@ impl Reader<'_> {
                 .next()
                 .and_then(|first| first.rsplit('/').next())
                 .unwrap_or("");
-            if given.is_none()
+            if candidate.is_none()
                 && text.contains(" -c")
-                && self.programs().interpreter(first) == Some(Interprets::Shell)
+                && self.programs().interpreter(first) == Some(ScriptKind::Shell)
             {
-                self.given_script(text, around);
+                self.read_nested_script(text, context);
             }
             if let Some((shell, script)) = text.split_once(",-c,")
                 && self
                     .programs()
                     .interpreter(shell.rsplit('/').next().unwrap_or(shell))
-                    == Some(Interprets::Shell)
+                    == Some(ScriptKind::Shell)
             {
-                self.given_script(script, around);
+                self.read_nested_script(script, context);
             }
         }
         if let Some(at) = first_command(arguments, facts, self.programs()) {
-            self.given_words(arguments.get(at..).unwrap_or_default(), around);
+            self.read_command_words(arguments.get(at..).unwrap_or_default(), context);
         }
         self.come_up();
     }
 
     /// Reads the values of variables that programs run.
-    pub(super) fn environment(&mut self, environment: &[(String, String)]) {
+    pub(super) fn read_environment(&mut self, environment: &[(String, String)]) {
         for (name, value) in environment {
             if VARIABLES.contains(&name.as_str()) {
-                self.given_script(value, &CommandContext::default());
+                self.read_nested_script(value, &CommandContext::default());
             } else if matches!(name.as_str(), "BASH_ENV" | "ENV")
                 && let Some(text) = self
-                    .file(value)
+                    .file_content(value)
                     .as_ref()
                     .and_then(Value::as_text)
                     .map(str::to_owned)
             {
-                self.given_script(&text, &CommandContext::default());
+                self.read_nested_script(&text, &CommandContext::default());
             }
         }
     }
 
-    fn given_script(&mut self, script: &str, around: &CommandContext) {
+    fn read_nested_script(&mut self, script: &str, context: &CommandContext) {
         if self.go_deeper() {
-            self.inner_script(script, &around.input);
+            self.read_inner_script(script, &context.input);
             self.come_up();
         }
     }
 
     /// Reads words that form a command, or one word that is a script.
-    pub(super) fn given_words(&mut self, words: &[Field], around: &CommandContext) {
+    pub(super) fn read_command_words(&mut self, words: &[Field], context: &CommandContext) {
         let options = words.iter().take_while(|f| f.text.starts_with('-')).count();
         let Some(first) = words.get(options) else {
             return;
@@ -166,14 +166,14 @@ impl Reader<'_> {
                 .filter(|f| f.text.contains(' '))
                 .take(16)
             {
-                self.given_script(&script.text, around);
+                self.read_nested_script(&script.text, context);
             }
         } else if self.go_deeper() {
             let fields = words.get(options..).unwrap_or_default();
-            self.command(
+            self.read_command(
                 fields.into(),
                 CommandContext {
-                    input: around.input.clone(),
+                    input: context.input.clone(),
                     ..CommandContext::default()
                 },
             );
@@ -190,7 +190,7 @@ fn takes_command(option: &str) -> bool {
 /// Returns where a command starts among the arguments: at an interpreter with a script, or after a
 /// word that introduces it.
 fn first_command(arguments: &[Field], facts: &Facts, programs: &Programs) -> Option<usize> {
-    let runs = |at: usize, field: &Field| {
+    let runs_script = |at: usize, field: &Field| {
         let base = field.text.rsplit('/').next().unwrap_or("");
         let scripted = |f: &Field| {
             f.text.len() <= 6 && f.text.starts_with('-') && f.text.ends_with(['c', 'e', 'r'])
@@ -198,17 +198,18 @@ fn first_command(arguments: &[Field], facts: &Facts, programs: &Programs) -> Opt
         programs.interpreter(base).is_some() && arguments.iter().skip(at + 1).take(3).any(scripted)
     };
     // In `docker run -v /x:/y image`, no command follows the image.
-    let known = facts.known.as_ref().is_some_and(|known| {
+    let has_runner_words = facts.program_data.as_ref().is_some_and(|known| {
         known
             .runners
             .iter()
             .any(|runner| runner.is_named(arguments))
     });
-    let told = |field: &Field| !known && VERBS.contains(&field.text.as_str());
+    let precedes_command =
+        |field: &Field| !has_runner_words && VERBS.contains(&field.text.as_str());
     let shell = arguments
         .iter()
         .enumerate()
         .take(64)
-        .position(|(at, field)| runs(at, field));
-    shell.or_else(|| Some(arguments.iter().take(8).position(told)? + 1))
+        .position(|(at, field)| runs_script(at, field));
+    shell.or_else(|| Some(arguments.iter().take(8).position(precedes_command)? + 1))
 }

@@ -14,7 +14,7 @@ use super::simulate;
 use super::traits::Traits;
 use super::value::{Field, Taint, Value};
 use super::wrappers;
-use super::xargs::{self, fed};
+use super::xargs::{self, build_commands};
 
 /// The name in rules of a program whose name cannot be determined.
 const UNKNOWN_PROGRAM: &str = "?";
@@ -25,7 +25,7 @@ const PATTERN_STEPS: usize = 256;
 const MAX_LAYERS: usize = 24;
 
 /// Programs that a glob is compared with first (`/b?n/c?t`).
-const SPELT: [&str; 26] = [
+const COMMON_PROGRAMS: [&str; 26] = [
     "cat", "rm", "sh", "bash", "dash", "nc", "ncat", "curl", "wget", "base64", "python3", "python",
     "perl", "chmod", "chown", "dd", "mkfs", "shred", "tac", "head", "tail", "less", "more", "nl",
     "reboot", "shutdown",
@@ -33,15 +33,15 @@ const SPELT: [&str; 26] = [
 
 impl Reader<'_> {
     /// Reads a simple command, whose words expanded to `fields`. Returns its output.
-    pub(super) fn command(&mut self, fields: Rc<[Field]>, around: CommandContext) -> Value {
-        let elsewhere = self.standing.elsewhere;
-        let out = self.layers(fields, around);
-        self.standing.elsewhere = elsewhere;
+    pub(super) fn read_command(&mut self, fields: Rc<[Field]>, context: CommandContext) -> Value {
+        let was_elsewhere = self.location.is_elsewhere;
+        let out = self.read_layers(fields, context);
+        self.location.is_elsewhere = was_elsewhere;
         out
     }
 
     /// Reads a simple command, wrapper by wrapper.
-    fn layers(&mut self, mut fields: Rc<[Field]>, mut around: CommandContext) -> Value {
+    fn read_layers(&mut self, mut fields: Rc<[Field]>, mut context: CommandContext) -> Value {
         if !self.links.is_empty() {
             fields = self.resolve_links(fields);
         }
@@ -51,7 +51,7 @@ impl Reader<'_> {
                 return Value::unknown(Taint::NONE);
             }
             let Some(first) = fields.get(from) else {
-                return around.input;
+                return context.input;
             };
             self.spend_steps(
                 (fields.len() - from) / 4 + if first.glob { PATTERN_STEPS } else { 0 },
@@ -59,11 +59,11 @@ impl Reader<'_> {
             if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
                 // `sudo -s`, `flock` and similar programs pass one text to a shell.
                 let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
-                return self.inner_script(&words.join(" "), &around.input);
+                return self.read_inner_script(&words.join(" "), &context.input);
             }
             let program = program_name(first, self.programs());
-            let known = self.programs().get(&program);
-            let named = (program.as_str(), known);
+            let data = self.programs().get(&program);
+            let named_program = (program.as_str(), data);
             if from == 0
                 && let Some(text) = self.alias_of(&program)
                 && !text.starts_with(&program)
@@ -73,100 +73,100 @@ impl Reader<'_> {
                     .skip(1)
                     .map(|f| quote::as_word(&f.text))
                     .collect();
-                return self.script(&format!("{text} {}", rest.join(" ")), &around.input);
+                return self.read_script(&format!("{text} {}", rest.join(" ")), &context.input);
             }
             let arguments = fields.get(from + 1..).unwrap_or_default();
-            if let Some(out) = self.call(&program, arguments, &around) {
+            if let Some(out) = self.call_function(&program, arguments, &context) {
                 let mut facts = Facts::command(
-                    named,
+                    named_program,
                     &fields,
                     from,
                     self.folder.as_deref(),
-                    around.input.taint,
+                    context.input.taint,
                 );
-                self.finish(&mut facts, around, &out);
+                self.finish_command(&mut facts, context, &out);
                 self.facts.push(facts);
                 return out;
             }
-            let wraps = known
-                .and_then(|known| known.inner(arguments))
-                .or_else(|| wrappers::inner_of_loader(&program, arguments));
+            let command_offset = data
+                .and_then(|data| data.command_start(arguments))
+                .or_else(|| wrappers::command_start_of_loader(&program, arguments));
             let folder = self.folder.as_deref();
-            let mut facts = match wraps {
-                Some(own) => Facts::wrapper(named, &fields, from, own, folder),
-                None => Facts::command(named, &fields, from, folder, around.input.taint),
+            let mut facts = match command_offset {
+                Some(own_count) => Facts::wrapper(named_program, &fields, from, own_count, folder),
+                None => Facts::command(named_program, &fields, from, folder, context.input.taint),
             };
-            facts.standing = self.standing.clone();
+            facts.location = self.location.clone();
             let session = self
-                .standing
-                .session
+                .location
+                .session_folder
                 .as_deref()
-                .filter(|_| self.standing.below.is_none());
-            if !self.standing.elsewhere {
-                facts.note_here(folder, session);
+                .filter(|_| self.location.relative_folder.is_none());
+            if !self.location.is_elsewhere {
+                facts.note_current_folder(folder, session);
             }
             if facts.traits.has(Traits::CONTAINER) {
                 facts.note_mounts(folder);
             }
             if facts.traits.has(Traits::RUNS_SQL) {
-                facts.input = around.input.as_text().map(str::to_owned);
+                facts.input = context.input.as_text().map(str::to_owned);
             }
             facts.executes |= first.taint;
             if first.text.contains('/') {
-                facts.runs.extend(facts::see(&first.text, folder));
+                facts.runs.extend(facts::read_path(&first.text, folder));
             }
             if first.text.contains('/')
                 && let Some(file) = self.file_to_run(&first.text)
             {
                 facts.executes |= file.taint;
                 if let Some(text) = file.as_text() {
-                    self.inner_script(text, &around.input);
+                    self.read_inner_script(text, &context.input);
                 }
                 if !file.known {
                     file.items
                         .iter()
-                        .for_each(|source| self.source_code(source));
+                        .for_each(|source| self.read_source_code(source));
                 }
             }
             if program == "env"
                 && let Some(script) = split_string(arguments)
             {
                 self.facts.push(facts);
-                return self.inner_script(&script, &around.input);
+                return self.read_inner_script(&script, &context.input);
             }
-            if let Some(skip) = wraps {
-                let own = arguments.get(..skip).unwrap_or_default();
-                let from_file = xargs::file(own).filter(|_| program == "xargs");
+            if let Some(skip) = command_offset {
+                let own_arguments = arguments.get(..skip).unwrap_or_default();
+                let from_file = xargs::input_file(own_arguments).filter(|_| program == "xargs");
                 let stdin = from_file.map_or_else(
-                    || around.input.clone(),
+                    || context.input.clone(),
                     |name| {
-                        self.file(&name)
+                        self.file_content(&name)
                             .unwrap_or_else(|| Value::unknown(Taint::NONE))
                     },
                 );
-                let mut fed = if program == "xargs" {
-                    fed(&fields, from + 1 + skip, arguments, &stdin)
+                let mut commands = if program == "xargs" {
+                    build_commands(&fields, from + 1 + skip, arguments, &stdin)
                 } else {
                     Vec::new()
                 };
-                facts.environment = around.environment.clone();
-                let given: Vec<(String, String)> = arguments
+                facts.environment = context.environment.clone();
+                let assignments: Vec<(String, String)> = arguments
                     .iter()
                     .take(skip)
                     .filter_map(|f| f.text.split_once('='))
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect();
-                facts.environment.extend(given.iter().cloned());
-                around.environment.extend(given);
-                self.standing.elsewhere |= facts.traits.has(Traits::CONTAINER);
+                facts.environment.extend(assignments.iter().cloned());
+                context.environment.extend(assignments);
+                self.location.is_elsewhere |= facts.traits.has(Traits::CONTAINER);
                 self.facts.push(facts);
-                if fed.is_empty()
+                if commands.is_empty()
                     && program == "xargs"
                     && stdin.taint != Taint::NONE
-                    && let Some(mark) = xargs::mark(own)
+                    && let Some(mark) = xargs::placeholder(own_arguments)
                 {
                     // The inserted items are not known, but their origin is.
-                    let put = fields.iter().skip(from + 1 + skip).cloned();
+                    let template = fields.iter().skip(from + 1 + skip).cloned();
                     let taint = |f: &Field| {
                         if f.text.contains(&mark) {
                             stdin.taint
@@ -174,72 +174,72 @@ impl Reader<'_> {
                             Taint::NONE
                         }
                     };
-                    fed.push(
-                        put.map(|f| Field {
-                            taint: f.taint | taint(&f),
-                            ..f
-                        })
-                        .collect(),
+                    commands.push(
+                        template
+                            .map(|f| Field {
+                                taint: f.taint | taint(&f),
+                                ..f
+                            })
+                            .collect(),
                     );
                 }
-                let Some(last) = fed.pop() else {
+                let Some(last) = commands.pop() else {
                     from += 1 + skip;
                     continue;
                 };
                 if !self.go_deeper() {
                     return Value::unknown(Taint::NONE);
                 }
-                for one in fed {
-                    self.command(one.into(), CommandContext::default());
+                for inner_fields in commands {
+                    self.read_command(inner_fields.into(), CommandContext::default());
                 }
-                let out = self.command(last.into(), around);
+                let out = self.read_command(last.into(), context);
                 self.come_up();
                 return out;
             }
-            return self.innermost(facts, around);
+            return self.read_innermost(facts, context);
         }
         self.give_up();
         Value::unknown(Taint::NONE)
     }
 
     /// Reads a command that wraps no other: what it runs, sets, reads and writes.
-    fn innermost(&mut self, mut facts: Facts, around: CommandContext) -> Value {
+    fn read_innermost(&mut self, mut facts: Facts, context: CommandContext) -> Value {
         let program = facts.program.clone();
         let fields = facts.fields.clone();
         let arguments = fields.get(facts.from + 1..).unwrap_or_default();
-        let mut own = Taint::NONE;
-        for (flow_read, target) in around.reads() {
+        let mut own_taint = Taint::NONE;
+        for (flow_read, target) in context.redirect_targets() {
             if flow_read {
-                own |= facts.redirect_read(target, self.folder.as_deref());
+                own_taint |= facts.redirect_read(target, self.folder.as_deref());
             }
         }
-        let mut out = self.built_in(&program, arguments, &around);
+        let mut out = self.read_built_in(&program, arguments, &context);
         let interpreter = self.programs().interpreter(&program);
-        if let Some(runs) = interpreter {
-            self.interpret(runs, &mut facts, arguments, &around.input);
+        if let Some(kind) = interpreter {
+            self.interpret(kind, &mut facts, arguments, &context.input);
         }
-        if !self.hand_over(&mut facts, arguments, &around) && interpreter.is_none() {
-            self.unknown_wrapper(&facts, arguments, &around);
+        if !self.read_shell_out(&mut facts, arguments, &context) && interpreter.is_none() {
+            self.read_unknown_wrapper(&facts, arguments, &context);
         }
-        self.run_text_file(&mut facts, arguments, &around.input);
+        self.run_text_file(&mut facts, arguments, &context.input);
         let connects =
             program == "openssl" && arguments.first().is_some_and(|f| f.text == "s_client");
         if facts.traits.has(Traits::FETCHES) || connects {
-            own |= Taint::DOWNLOAD;
+            own_taint |= Taint::DOWNLOAD;
         }
         if facts.traits.has(Traits::PASSES_ON) {
-            own |= arguments
+            own_taint |= arguments
                 .iter()
-                .filter_map(|field| self.file(&field.text))
+                .filter_map(|field| self.file_content(&field.text))
                 .fold(Taint::NONE, |taint, file| taint | file.taint);
         }
         if !facts.traits.has(Traits::NAMES_FILES) {
-            own |= facts
-                .reads
-                .iter()
-                .fold(Taint::NONE, |taint, seen| taint | facts::taint_of(seen));
+            own_taint |= facts.reads.iter().fold(Taint::NONE, |taint, named_path| {
+                taint | facts::taint_of(named_path)
+            });
         }
-        let whole = |program: &str| {
+        let prints_environment = |program: &str| {
             matches!(program, "env" | "printenv") || program == "set" && arguments.is_empty()
         };
         if program == "printenv"
@@ -247,48 +247,51 @@ impl Reader<'_> {
                 .iter()
                 .any(|field| env_secrets::is_secret(&field.text))
         {
-            own |= Taint::SECRET_VARIABLE;
-        } else if whole(&program) {
-            own |= Taint::ENVIRONMENT;
+            own_taint |= Taint::SECRET_VARIABLE;
+        } else if prints_environment(&program) {
+            own_taint |= Taint::ENVIRONMENT;
         }
-        let known = facts.known.clone();
+        let data = facts.program_data.clone();
         let docker_helper = program.starts_with("docker-credential-");
         if docker_helper
-            || known
+            || data
                 .as_ref()
-                .is_some_and(|known| known.prints_secret(arguments))
+                .is_some_and(|data| data.prints_secret(arguments))
         {
-            own |= Taint::SECRET_VARIABLE;
+            own_taint |= Taint::SECRET_VARIABLE;
         }
         if matches!(program.as_str(), "history" | "fc") {
-            own |= Taint::PERSONAL;
+            own_taint |= Taint::PERSONAL;
         }
-        let decodes = known.is_some_and(|known| known.decodes(arguments));
+        let decodes = data.is_some_and(|known| known.decodes(arguments));
         if decodes {
-            own |= Taint::DECODED;
+            own_taint |= Taint::DECODED;
         }
         if matches!(program.as_str(), "echo" | "printf" | "print") {
-            own |= arguments
+            own_taint |= arguments
                 .iter()
                 .fold(Taint::NONE, |taint, field| taint | field.taint);
         }
         let out = match out.take() {
             Some(value) => value.with(
-                own | arguments
-                    .iter()
-                    .fold(Taint::NONE, |taint, a| taint | a.taint),
+                own_taint
+                    | arguments
+                        .iter()
+                        .fold(Taint::NONE, |taint, a| taint | a.taint),
             ),
             None if program == "pwd" => self
                 .folder
                 .clone()
-                .map_or_else(|| Value::unknown(own), Value::text),
+                .map_or_else(|| Value::unknown(own_taint), Value::text),
             None if program == "sed" && !self.spend_edit() => {
-                Value::unknown(own | around.input.taint)
+                Value::unknown(own_taint | context.input.taint)
             }
             None => {
-                match simulate::output(&program, arguments, &around.input, |name| self.file(name)) {
-                    Some(value) => value.with(own | around.input.taint),
-                    None => Value::unknown(own | around.input.taint),
+                match simulate::output(&program, arguments, &context.input, |name| {
+                    self.file_content(name)
+                }) {
+                    Some(value) => value.with(own_taint | context.input.taint),
+                    None => Value::unknown(own_taint | context.input.taint),
                 }
             }
         };
@@ -296,95 +299,97 @@ impl Reader<'_> {
         if decodes && let Some(text) = out.as_text() {
             self.texts.push(text.to_owned());
         }
-        self.keep_saved_files(&mut facts, arguments, &around.input, &out);
-        self.finish(&mut facts, around, &out);
+        self.keep_saved_files(&mut facts, arguments, &context.input, &out);
+        self.finish_command(&mut facts, context, &out);
         self.facts.push(facts);
         out
     }
 
     /// Reads a built-in command of the shell.
-    fn built_in(
+    fn read_built_in(
         &mut self,
         program: &str,
         arguments: &[Field],
-        around: &CommandContext,
+        context: &CommandContext,
     ) -> Option<Value> {
         let operands = || arguments.iter().filter(|f| !f.text.starts_with('-'));
         match program {
             "cd" | "pushd" | "chdir" => {
                 let target = operands().next().map_or("~", |f| f.text.as_str());
-                let back = arguments.first().is_some_and(|f| f.text == "-");
+                let is_back = arguments.first().is_some_and(|f| f.text == "-");
                 let before = self
                     .variables
                     .get("OLDPWD")
                     .and_then(Value::as_text)
                     .map(str::to_owned)
-                    .filter(|_| back);
-                let target = before.as_deref().unwrap_or(if back { "-" } else { target });
+                    .filter(|_| is_back);
+                let target = before
+                    .as_deref()
+                    .unwrap_or(if is_back { "-" } else { target });
                 match &self.folder {
                     Some(folder) => self.assign("OLDPWD", Value::text(folder.clone())),
                     None => _ = self.variables.remove("OLDPWD"),
                 }
-                let named = paths::normal(target, self.folder.as_deref())
+                let absolute = paths::normal(target, self.folder.as_deref())
                     .filter(|path| path.starts_with(['/', '~']));
-                self.standing.go(target, named.as_deref());
+                self.location.change_to(target, absolute.as_deref());
                 let home = paths::home_of(target, self.folder.as_deref());
-                self.folder = match (named, home) {
+                self.folder = match (absolute, home) {
                     (Some(path), Some(home)) => Some(path.replacen('~', &home, 1)),
-                    (named, _) => named,
+                    (absolute, _) => absolute,
                 };
             }
             "export" | "declare" | "typeset" | "local" | "readonly" | "setenv" | "set" => {
                 for field in operands() {
                     if field.text.contains("[$(") {
-                        self.subscripts(&field.text);
+                        self.run_subscripts(&field.text);
                     }
                     if let Some((name, value)) = field.text.split_once('=') {
                         self.assign_word(name, value, false, field.taint);
                         if program == "export" || program == "declare" || program == "typeset" {
-                            self.environment(&[(name.to_owned(), value.to_owned())]);
+                            self.read_environment(&[(name.to_owned(), value.to_owned())]);
                         }
                     }
                 }
                 if program == "set" && arguments.first().is_some_and(|f| f.text == "--") {
-                    self.positional(arguments.get(1..).unwrap_or_default());
+                    self.set_positional(arguments.get(1..).unwrap_or_default());
                 }
             }
             "hash" => {
                 if let [flag, file, name, ..] = arguments
                     && flag.text == "-p"
                 {
-                    self.alias(&name.text, &file.text);
+                    self.set_alias(&name.text, &file.text);
                 }
             }
             "alias" => {
                 for field in operands() {
                     if let Some((name, text)) = field.text.split_once('=') {
-                        self.alias(name, text);
+                        self.set_alias(name, text);
                     }
                 }
             }
-            "read" | "mapfile" | "readarray" => self.read_input(program, arguments, around),
+            "read" | "mapfile" | "readarray" => self.read_input(program, arguments, context),
             "printf" if arguments.first().is_some_and(|f| f.text == "-v") => {
                 let name = arguments.get(1)?.text.clone();
-                let made =
-                    simulate::output("printf", arguments.get(2..)?, &Value::nothing(), |_| None)?;
-                self.assign(&name, made);
+                let result =
+                    simulate::output("printf", arguments.get(2..)?, &Value::empty(), |_| None)?;
+                self.assign(&name, result);
             }
             "eval" => {
                 let text: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).collect();
-                return Some(self.script(&text.join(" "), &around.input));
+                return Some(self.read_script(&text.join(" "), &context.input));
             }
             // All of these evaluate the subscript of a name as arithmetic.
             "let" | "test" | "[" | "[[" | "unset" => {
                 for field in arguments.iter().filter(|field| {
                     program == "let" || field.text.contains("[$(") || field.text.contains("[`")
                 }) {
-                    self.subscripts(&field.text);
+                    self.run_subscripts(&field.text);
                 }
             }
             "trap" => {
-                self.inner_script(&operands().next()?.text.clone(), &Value::nothing());
+                self.read_inner_script(&operands().next()?.text.clone(), &Value::empty());
             }
             _ => return None,
         }
@@ -429,8 +434,12 @@ pub(super) fn program_name(field: &Field, programs: &Programs) -> String {
     if field.glob && is_pattern(base) {
         let fits = |name: &&str| super::glob::matches(base, name);
         let literal = base.bytes().filter(u8::is_ascii_alphanumeric).count();
-        let mut known = programs.runners().filter(|_| literal >= 2);
-        if let Some(name) = SPELT.into_iter().find(fits).or_else(|| known.find(fits)) {
+        let mut runners = programs.runners().filter(|_| literal >= 2);
+        if let Some(name) = COMMON_PROGRAMS
+            .into_iter()
+            .find(fits)
+            .or_else(|| runners.find(fits))
+        {
             return name.to_owned();
         }
     }

@@ -37,7 +37,7 @@ impl Taint {
         ("secret-variable", Self::SECRET_VARIABLE),
     ];
 
-    pub(super) fn meets(self, other: Self) -> bool {
+    pub(super) fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -73,7 +73,7 @@ pub(super) struct Value {
 }
 
 impl Value {
-    pub(super) fn nothing() -> Self {
+    pub(super) fn empty() -> Self {
         Self {
             items: Vec::new(),
             known: true,
@@ -111,7 +111,7 @@ impl Value {
     }
 
     /// Appends the output of the next command.
-    pub(super) fn then(&mut self, next: Self) {
+    pub(super) fn append(&mut self, next: Self) {
         self.taint |= next.taint;
         self.known &= next.known;
         if !self.known {

@@ -9,7 +9,7 @@ use super::reader::Reader;
 use super::value::{Taint, Value};
 
 /// Values in the shell of an ordinary user, sufficient to cut letters out of.
-const USUAL: [(&str, &str); 12] = [
+const DEFAULTS: [(&str, &str); 12] = [
     ("HOME", "~"),
     ("PWD", "."),
     ("OLDPWD", ".."),
@@ -29,7 +29,7 @@ const USUAL: [(&str, &str); 12] = [
 
 impl Reader<'_> {
     /// Returns the value of the text between `${` and `}`.
-    pub(super) fn variable(&mut self, inside: &str) -> Value {
+    pub(super) fn expand_variable(&mut self, inside: &str) -> Value {
         if let Some(name) = inside.strip_prefix('!')
             && !name.is_empty()
         {
@@ -38,12 +38,12 @@ impl Reader<'_> {
                 .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
                 .count();
             let (name, rest) = name.split_at_checked(length.max(1)).unwrap_or((name, ""));
-            let target = self.variable(name);
+            let target = self.expand_variable(name);
             return match target.as_text() {
                 // `${!n:0:1}`: the operation is applied to the value of the variable that is named.
                 Some(name) if rest.starts_with([':', '#', '%', '/', '^', ',', '-', '+', '=']) => {
                     let (name, value) = (name.to_owned(), self.look_up(name));
-                    self.operate(&name, value, rest)
+                    self.apply_operation(&name, value, rest)
                 }
                 Some(name) => self.look_up(name),
                 None => Value::unknown(target.taint),
@@ -59,7 +59,7 @@ impl Reader<'_> {
             };
         }
         if inside.contains("[$(") || inside.contains("[`") {
-            self.subscripts(inside);
+            self.run_subscripts(inside);
         }
         let length = match inside.chars().next() {
             Some(c) if c.is_ascii_alphabetic() || c == '_' => inside
@@ -88,7 +88,7 @@ impl Reader<'_> {
         if rest.is_empty() {
             value
         } else {
-            self.operate(name, value, rest)
+            self.apply_operation(name, value, rest)
         }
     }
 
@@ -96,14 +96,14 @@ impl Reader<'_> {
         if let Some(value) = self.variables.get(name) {
             return value.clone();
         }
-        match USUAL.iter().find(|(usual, _)| *usual == name) {
+        match DEFAULTS.iter().find(|(usual, _)| *usual == name) {
             Some((_, text)) => Value::text(*text),
             None if env_secrets::is_secret(name) => Value::unknown(Taint::SECRET_VARIABLE),
             None => Value::unknown(Taint::NONE),
         }
     }
 
-    fn operate(&mut self, name: &str, mut value: Value, rest: &str) -> Value {
+    fn apply_operation(&mut self, name: &str, mut value: Value, rest: &str) -> Value {
         for colon in [":", ""] {
             let Some((operator, word)) = rest.strip_prefix(colon).and_then(|rest| {
                 let operator = rest
@@ -116,11 +116,11 @@ impl Reader<'_> {
             };
             let set = value.known && !(value.items.is_empty() && colon == ":");
             return match operator {
-                '+' if !set => Value::nothing(),
+                '+' if !set => Value::empty(),
                 '-' | '=' if set => value,
                 '?' => value,
                 _ => {
-                    let default = self.inner_text(word);
+                    let default = self.expand_inner_text(word);
                     if operator == '=' {
                         self.assign(name, default.clone());
                     }
@@ -133,7 +133,7 @@ impl Reader<'_> {
             let replaced = rest
                 .strip_prefix("//*/")
                 .or_else(|| rest.strip_prefix("/*/"));
-            return replaced.map_or(value, |by| self.inner_text(by));
+            return replaced.map_or(value, |by| self.expand_inner_text(by));
         }
         // Letters are cut out of full paths (`${HOME:0:1}` is `/`).
         for item in &mut value.items {
@@ -147,7 +147,7 @@ impl Reader<'_> {
         let items = value
             .items
             .iter()
-            .map(|item| self.change(item, rest))
+            .map(|item| self.change_text(item, rest))
             .collect::<Option<Vec<_>>>();
         items.map_or_else(
             || Value::unknown(taint),
@@ -159,7 +159,7 @@ impl Reader<'_> {
         )
     }
 
-    fn change(&mut self, text: &str, rest: &str) -> Option<String> {
+    fn change_text(&mut self, text: &str, rest: &str) -> Option<String> {
         if text.len() > 4096 {
             return None;
         }
@@ -198,11 +198,11 @@ impl Reader<'_> {
                     Some(Ok(l)) => from + l,
                     Some(Err(_)) => return None,
                 };
-                let taken = usize::try_from(to - from).unwrap_or(0);
+                let width = usize::try_from(to - from).unwrap_or(0);
                 Some(
                     text.chars()
                         .skip(usize::try_from(from).ok()?)
-                        .take(taken)
+                        .take(width)
                         .collect(),
                 )
             }
@@ -233,14 +233,18 @@ impl Reader<'_> {
                 "U" => Some(text.to_uppercase()),
                 "L" => Some(text.to_lowercase()),
                 // A prompt runs the script in `$(…)`.
-                "P" => Some(self.inner_text(&quote::escapes(text)).items.concat()),
-                "E" => Some(quote::escapes(text)),
+                "P" => Some(
+                    self.expand_inner_text(&quote::decode_escapes(text))
+                        .items
+                        .concat(),
+                ),
+                "E" => Some(quote::decode_escapes(text)),
                 _ => Some(text.to_owned()),
             },
             '#' => Some(
                 glob::trim_start(
                     text,
-                    &self.pattern(doubled.unwrap_or(tail)),
+                    &self.expand_pattern(doubled.unwrap_or(tail)),
                     doubled.is_some(),
                 )
                 .to_owned(),
@@ -248,36 +252,36 @@ impl Reader<'_> {
             '%' => Some(
                 glob::trim_end(
                     text,
-                    &self.pattern(doubled.unwrap_or(tail)),
+                    &self.expand_pattern(doubled.unwrap_or(tail)),
                     doubled.is_some(),
                 )
                 .to_owned(),
             ),
             '/' => {
-                let (wanted, by) = doubled
+                let (pattern_word, by) = doubled
                     .unwrap_or(tail)
                     .split_once('/')
                     .unwrap_or((doubled.unwrap_or(tail), ""));
-                let wanted = self.pattern(wanted);
-                let by = self.pattern(by);
-                if wanted.is_empty() {
+                let pattern = self.expand_pattern(pattern_word);
+                let by = self.expand_pattern(by);
+                if pattern.is_empty() {
                     return Some(text.to_owned());
                 }
-                Some(glob::replace(text, &wanted, &by, doubled.is_some()))
+                Some(glob::replace(text, &pattern, &by, doubled.is_some()))
             }
             _ => None,
         }
     }
 
-    fn pattern(&mut self, word: &str) -> String {
-        self.inner_text(word)
+    fn expand_pattern(&mut self, word: &str) -> String {
+        self.expand_inner_text(word)
             .items
             .join(" ")
             .replace(['\'', '"', '\\'], "")
     }
 
     /// Returns the text of a word within `${…}`.
-    pub(super) fn inner_text(&mut self, word: &str) -> Value {
+    pub(super) fn expand_inner_text(&mut self, word: &str) -> Value {
         if !word.contains(['$', '`', '\\', '\'', '"']) {
             return Value::text(word);
         }
@@ -292,7 +296,7 @@ impl Reader<'_> {
             .strip_prefix('\'')
             .and_then(|w| w.strip_suffix('\''))
             .unwrap_or(bare);
-        let field = self.single(&lex::lex_body(bare));
+        let field = self.expand_single(&lex::lex_body(bare));
         self.come_up();
         Value::text(field.text).with(field.taint)
     }

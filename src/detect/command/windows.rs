@@ -5,18 +5,18 @@ use std::rc::Rc;
 
 use super::cmd_exe::Prompt;
 use super::facts::Facts;
-use super::known::Interprets;
+use super::known::ScriptKind;
 use super::powershell::Session;
 use super::reader::{Reader, ScriptContext};
 use super::simulate;
 use super::value::{Field, Taint, Value};
-pub(super) use super::windows_names::variable;
+pub(super) use super::windows_names::default_variable;
 use super::windows_nested;
 use super::wrappers::value_of;
 use crate::detect::Language;
 
 /// Returns a word as it is written in a line of cmd.exe.
-fn in_quotes(word: &Field) -> Cow<'_, str> {
+fn quote_word(word: &Field) -> Cow<'_, str> {
     let quote = word.quoted && word.text.contains(' ') && !word.text.contains('"');
     if quote {
         Cow::Owned(format!("\"{}\"", word.text))
@@ -57,36 +57,36 @@ fn is_slash_flag(text: &str) -> bool {
 
 impl<'w> Reader<'w> {
     /// Reads a whole argument as PowerShell and cmd.exe would.
-    pub(super) fn read_windows(text: &str, given: ScriptContext<'w>) -> Self {
-        let mut reader = Self::after(given);
-        reader.windows(text);
+    pub(super) fn read_windows(text: &str, context: ScriptContext<'w>) -> Self {
+        let mut reader = Self::with_context(context);
+        reader.read_windows_script(text);
         reader
     }
 
     /// Reads code in a language that the tool specifies.
-    pub(super) fn read_code(language: Language, text: &str, given: ScriptContext<'w>) -> Self {
-        let mut reader = Self::after(given);
+    pub(super) fn read_code(language: Language, text: &str, context: ScriptContext<'w>) -> Self {
+        let mut reader = Self::with_context(context);
         match language {
-            Language::PowerShell => reader.windows(text),
-            language => reader.code(language.program(), text, Taint::NONE),
+            Language::PowerShell => reader.read_windows_script(text),
+            language => reader.evaluate_code(language.program(), text, Taint::NONE),
         }
         reader
     }
 
     /// Reads a script that may be intended for either shell.
-    pub(super) fn windows(&mut self, text: &str) {
-        self.powershell(text, Taint::NONE);
-        self.prompt(text);
-        if let Some(inner) = windows_nested::inner(text)
+    pub(super) fn read_windows_script(&mut self, text: &str) {
+        self.read_powershell(text, Taint::NONE);
+        self.read_cmd(text);
+        if let Some(inner) = windows_nested::nested_script(text)
             && self.go_deeper()
         {
-            self.windows(inner);
+            self.read_windows_script(inner);
             self.come_up();
         }
     }
 
     /// Reads a PowerShell script.
-    pub(super) fn powershell(&mut self, text: &str, taint: Taint) {
+    pub(super) fn read_powershell(&mut self, text: &str, taint: Taint) {
         if !self.go_deeper() {
             return;
         }
@@ -101,7 +101,7 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads a cmd.exe script.
-    pub(super) fn prompt(&mut self, text: &str) {
+    pub(super) fn read_cmd(&mut self, text: &str) {
         if !self.go_deeper() {
             return;
         }
@@ -121,27 +121,27 @@ impl<'w> Reader<'w> {
             value
                 .as_text()
                 .into_iter()
-                .for_each(|text| self.windows(text));
+                .for_each(|text| self.read_windows_script(text));
         }
     }
 
     /// Adds the facts of one program with its words, and returns the taint of its output.
-    pub(super) fn windows_program(
+    pub(super) fn run_windows_program(
         &mut self,
         name: &str,
-        given: Vec<Field>,
+        words: Vec<Field>,
         targets: &[Field],
         input: Taint,
-        fed: &str,
+        piped_text: &str,
     ) -> Taint {
         if name.is_empty() || !self.spend_command() {
             return Taint::NONE;
         }
-        let mut fields = Vec::with_capacity(given.len() + 1);
+        let mut fields = Vec::with_capacity(words.len() + 1);
         fields.push(Field::plain(name));
         // `\\?\C:\` is `C:\`.
         fields.extend(
-            given
+            words
                 .into_iter()
                 .map(|field| match field.text.strip_prefix(r"\\?\") {
                     Some(rest) if rest.get(1..2) == Some(":") => Field {
@@ -201,40 +201,40 @@ impl<'w> Reader<'w> {
         if NAMERS.contains(&name) {
             facts.reads.clear();
         }
-        let mut own = facts.reads.iter().fold(Taint::NONE, |taint, seen| {
-            taint | super::facts::taint_of(seen)
+        let mut output_taint = facts.reads.iter().fold(Taint::NONE, |taint, named_path| {
+            taint | super::facts::taint_of(named_path)
         });
         for target in targets {
             facts.redirect_write(&target.text, folder.as_deref());
         }
-        for target in written(name, &arguments, &lower) {
+        for target in write_targets(name, &arguments, &lower) {
             facts.redirect_write(&target.text, folder.as_deref());
         }
         let sent = arguments
             .iter()
-            .fold(own | input, |taint, field| taint | field.taint)
+            .fold(output_taint | input, |taint, field| taint | field.taint)
             .without(Taint::SECRET_VARIABLE);
-        let has = |name: &str| {
+        let has_parameter = |name: &str| {
             lower
                 .iter()
                 .any(|word| word.len() >= 4 && name.starts_with(word.as_str()))
         };
         match name {
             "invoke-webrequest" | "invoke-restmethod" | "curl" | "wget" => {
-                if has("-body")
-                    || has("-infile")
-                    || has("-method")
+                if has_parameter("-body")
+                    || has_parameter("-infile")
+                    || has_parameter("-method")
                         && lower
                             .iter()
                             .any(|word| matches!(word.as_str(), "post" | "put"))
                 {
                     facts.sends |= sent.without(Taint::DOWNLOAD | Taint::DECODED);
                 }
-                own |= Taint::DOWNLOAD;
+                output_taint |= Taint::DOWNLOAD;
                 self.keep_fetched(&arguments, &lower);
             }
             "start-bitstransfer" | "bitsadmin" | "certutil" => {
-                if has("-transfertype") {
+                if has_parameter("-transfertype") {
                     facts.sends |= sent;
                 }
                 self.keep_fetched(&arguments, &lower);
@@ -247,15 +247,15 @@ impl<'w> Reader<'w> {
                 facts.sends |= sent.without(Taint::DOWNLOAD | Taint::DECODED);
             }
             "get-childitem" if lower.iter().any(|word| word.starts_with("env:")) => {
-                own |= Taint::ENVIRONMENT
+                output_taint |= Taint::ENVIRONMENT
             }
-            "get-clipboard" => own |= Taint::PERSONAL,
+            "get-clipboard" => output_taint |= Taint::PERSONAL,
             "copy" | "copy-item" | "xcopy" | "robocopy" | "move" | "move-item"
                 if lower.last().is_some_and(|last| {
                     last.starts_with("\\\\") && !last.starts_with("\\\\?\\")
                 }) =>
             {
-                facts.sends |= own;
+                facts.sends |= output_taint;
             }
             _ => {}
         }
@@ -274,36 +274,36 @@ impl<'w> Reader<'w> {
                 .iter()
                 .fold(Taint::NONE, |taint, field| taint | field.taint);
         }
-        self.windows_inline(name, &arguments, &mut facts);
-        if !fed.is_empty()
+        self.read_windows_inline(name, &arguments, &mut facts);
+        if !piped_text.is_empty()
             && matches!(name, "powershell" | "pwsh" | "cmd")
             && !arguments.iter().any(|a| a.text.contains(' '))
         {
-            self.windows(fed);
+            self.read_windows_script(piped_text);
         }
         // The input of `… | diskpart` and similar programs.
-        if !fed.is_empty()
+        if !piped_text.is_empty()
             && matches!(
                 name,
                 "diskpart" | "ftp" | "ntdsutil" | "diskshadow" | "del" | "format"
             )
         {
-            let mut with: Vec<Field> = facts.fields.to_vec();
-            with.push(Field::plain(fed.trim()));
-            facts.fields = with.into();
+            let mut extended: Vec<Field> = facts.fields.to_vec();
+            extended.push(Field::plain(piped_text.trim()));
+            facts.fields = extended.into();
         }
         self.facts.push(facts);
-        own
+        output_taint
     }
 
     fn keep_fetched(&mut self, arguments: &[Field], lower: &[String]) {
-        let named = lower.iter().position(|word| {
+        let flag_position = lower.iter().position(|word| {
             word.len() >= 2
                 && (["-outfile", "-destination"]
                     .iter()
                     .any(|name| name.starts_with(word.as_str())))
         });
-        let target = match named {
+        let target = match flag_position {
             Some(at) => arguments.get(at + 1),
             None => arguments
                 .iter()
@@ -317,12 +317,17 @@ impl<'w> Reader<'w> {
     }
 
     /// Reads the text that `powershell -c`, `cmd /c` and others are given to run.
-    pub(super) fn windows_inline(&mut self, program: &str, arguments: &[Field], facts: &mut Facts) {
+    pub(super) fn read_windows_inline(
+        &mut self,
+        program: &str,
+        arguments: &[Field],
+        facts: &mut Facts,
+    ) {
         let lower: Vec<String> = arguments
             .iter()
             .map(|a| a.text.to_ascii_lowercase())
             .collect();
-        let rest = |at: usize| {
+        let words_from = |at: usize| {
             arguments
                 .iter()
                 .skip(at)
@@ -332,7 +337,7 @@ impl<'w> Reader<'w> {
         };
         match program {
             "powershell" | "pwsh" | "powershell_ise" => {
-                self.inline_powershell(arguments, &lower, facts)
+                self.read_inline_powershell(arguments, &lower, facts)
             }
             "cmd" => {
                 let at = lower
@@ -340,14 +345,18 @@ impl<'w> Reader<'w> {
                     .position(|a| ["/c", "/k", "/r"].iter().any(|flag| a.starts_with(flag)));
                 if let Some((at, word)) = at.and_then(|at| Some((at, arguments.get(at)?))) {
                     let joined = word.text.get(2..).unwrap_or_default();
-                    let given = arguments.get(at + 1..).unwrap_or_default();
+                    let command_words = arguments.get(at + 1..).unwrap_or_default();
                     // A single quoted text is the whole line. In a line of several words, quoted
                     // words stay quoted.
-                    let line = match given {
-                        [one] if joined.is_empty() => one.text.clone(),
-                        _ => given.iter().map(in_quotes).collect::<Vec<_>>().join(" "),
+                    let line = match command_words {
+                        [only] if joined.is_empty() => only.text.clone(),
+                        _ => command_words
+                            .iter()
+                            .map(quote_word)
+                            .collect::<Vec<_>>()
+                            .join(" "),
                     };
-                    self.prompt(&format!("{joined} {line}"));
+                    self.read_cmd(&format!("{joined} {line}"));
                 }
             }
             "start-process" | "invoke-item" | "conhost" | "pcalua" | "runas" | "psexec"
@@ -358,25 +367,25 @@ impl<'w> Reader<'w> {
                     .filter(|a| !a.text.starts_with('-') || a.quoted)
                     .cloned()
                     .collect();
-                let known = words.iter().position(|word| {
+                let shell_position = words.iter().position(|word| {
                     matches!(
                         base_name(&word.text).as_str(),
                         "cmd" | "powershell" | "pwsh"
                     )
                 });
-                match (known, words.split_first()) {
+                match (shell_position, words.split_first()) {
                     (Some(at), _) => {
                         let rest: Vec<&str> = words
                             .iter()
                             .skip(at)
                             .map(|word| word.text.as_str())
                             .collect();
-                        self.windows(&rest.join(" "));
+                        self.read_windows_script(&rest.join(" "));
                     }
-                    (None, Some((first, given))) if program != "explorer" => {
+                    (None, Some((first, parameters))) if program != "explorer" => {
                         let line: Vec<String> =
-                            given.iter().map(|word| word.text.clone()).collect();
-                        self.windows(&format!("{} {}", first.text, line.join(" ")));
+                            parameters.iter().map(|word| word.text.clone()).collect();
+                        self.read_windows_script(&format!("{} {}", first.text, line.join(" ")));
                     }
                     _ => {}
                 }
@@ -400,32 +409,34 @@ impl<'w> Reader<'w> {
                         .text
                         .replace("@path", &below)
                         .replace("@file", &below);
-                    self.windows(text.trim_start_matches("call create ").trim_matches('"'));
+                    self.read_windows_script(
+                        text.trim_start_matches("call create ").trim_matches('"'),
+                    );
                 }
             }
             "wsl" | "bash" | "sh" | "ubuntu" => {
                 let script = value_of(arguments, &["-c", "-e", "--", "--exec"])
-                    .map_or_else(|| rest(0), |f| f.text.clone());
+                    .map_or_else(|| words_from(0), |f| f.text.clone());
                 let at = lower
                     .iter()
                     .position(|a| matches!(a.as_str(), "-e" | "--exec" | "--"));
                 let script = match at {
-                    Some(at) if !lower.iter().any(|a| a == "-c") => rest(at + 1),
+                    Some(at) if !lower.iter().any(|a| a == "-c") => words_from(at + 1),
                     _ => script,
                 };
-                self.inner_script(&script, &Value::nothing());
+                self.read_inner_script(&script, &Value::empty());
             }
-            _ if self.programs().interpreter(program) == Some(Interprets::Code) => {
+            _ if self.programs().interpreter(program) == Some(ScriptKind::Code) => {
                 if let Some(text) = value_of(arguments, &["-c", "-e"]) {
-                    self.code(program, &text.text.clone(), Taint::NONE);
+                    self.evaluate_code(program, &text.text.clone(), Taint::NONE);
                 }
             }
             _ => {}
         }
     }
 
-    fn inline_powershell(&mut self, arguments: &[Field], lower: &[String], facts: &mut Facts) {
-        let rest = |at: usize| {
+    fn read_inline_powershell(&mut self, arguments: &[Field], lower: &[String], facts: &mut Facts) {
+        let words_from = |at: usize| {
             arguments
                 .iter()
                 .skip(at)
@@ -451,13 +462,13 @@ impl<'w> Reader<'w> {
             .or_else(|| lower.iter().position(|a| a == "-ec"));
         if let Some(at) = encoded
             && let Some(payload) = arguments.get(at + 1)
-            && let Some(text) = utf16(&payload.text)
+            && let Some(text) = decode_utf16(&payload.text)
         {
             facts.executes |= Taint::DECODED;
-            self.powershell(&text, Taint::NONE);
+            self.read_powershell(&text, Taint::NONE);
         } else if let Some(at) = flag("command", 1).filter(|at| dashed(*at)) {
-            if rest(at + 1).trim() != "-" {
-                self.powershell(&rest(at + 1), Taint::NONE);
+            if words_from(at + 1).trim() != "-" {
+                self.read_powershell(&words_from(at + 1), Taint::NONE);
             }
         } else if let Some(at) = flag("file", 1).filter(|at| dashed(*at)) {
             if let Some(file) = arguments.get(at + 1) {
@@ -481,14 +492,14 @@ impl<'w> Reader<'w> {
                 );
             }
             if at < arguments.len() {
-                self.powershell(&rest(at), Taint::NONE);
+                self.read_powershell(&words_from(at), Taint::NONE);
             }
         }
     }
 }
 
 /// Returns the words of a program that name the files that it writes.
-fn written<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Vec<&'f Field> {
+fn write_targets<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Vec<&'f Field> {
     let valued = |names: &[&str]| -> Option<&'f Field> {
         let at = lower.iter().position(|word| {
             word.len() >= 3 && names.iter().any(|name| name.starts_with(word.as_str()))
@@ -544,7 +555,7 @@ fn starts_files(name: &str) -> bool {
 }
 
 /// Decodes base64 of UTF-16, as in `-EncodedCommand`.
-fn utf16(text: &str) -> Option<String> {
+fn decode_utf16(text: &str) -> Option<String> {
     let bytes = simulate::base64_bytes(text)?;
     let units: Vec<u16> = bytes
         .chunks_exact(2)

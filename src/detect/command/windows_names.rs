@@ -110,7 +110,7 @@ const LONG_NAMES: &str = "remove-item invoke-expression invoke-webrequest invoke
 /// Returns the cmdlet that an alias refers to.
 pub(super) fn cmdlet_of(alias: &str) -> Option<&'static str> {
     ALIASES
-        .binary_search_by(|(known, _)| (*known).cmp(alias))
+        .binary_search_by(|(candidate, _)| (*candidate).cmp(alias))
         .ok()
         .and_then(|at| ALIASES.get(at))
         .map(|(_, name)| *name)
@@ -129,7 +129,7 @@ pub(super) fn aliases() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the value of a variable that Windows or PowerShell sets.
-pub(super) fn variable(name: &str) -> Option<&'static str> {
+pub(super) fn default_variable(name: &str) -> Option<&'static str> {
     Some(match name {
         "systemroot" | "windir" => "C:\\WINDOWS",
         "systemdrive" | "homedrive" => "C:",
@@ -206,7 +206,7 @@ fn search(words: &[&str]) -> AhoCorasick {
 /// use.
 pub(super) fn has_sign(text: &str) -> bool {
     SIGNS.is_match(text)
-        || windows(text, |[before, drive, colon, sign]| {
+        || any_window(text, |[before, drive, colon, sign]| {
             // `C:\\`, and a backtick within a word.
             !before.is_ascii_alphanumeric()
                 && drive.is_ascii_alphabetic()
@@ -223,7 +223,7 @@ pub(super) fn has_weak_sign(text: &str) -> bool {
 
 /// Reports whether `is` accepts four adjacent bytes of a text. The start of the text counts as
 /// preceded by a space.
-fn windows(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
+fn any_window(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
     let bytes = text.as_bytes();
     let first = bytes
         .get(..3)
@@ -280,7 +280,7 @@ const SHARED: [&str; 40] = [
 
 /// What is known about the name of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum NameOrigin {
     /// Only Windows has it.
     Windows,
     /// POSIX systems have a program of this name, too.
@@ -290,9 +290,9 @@ pub(super) enum Known {
 }
 
 /// Returns what is known about the word at the start of a command.
-pub(super) fn known(word: &str) -> Known {
+pub(super) fn name_origin(word: &str) -> NameOrigin {
     if word.is_empty() || word.len() > 128 {
-        return Known::Other(String::new());
+        return NameOrigin::Other(String::new());
     }
     let escaped = word.trim_matches('^').contains('^');
     let lower: String = word
@@ -309,15 +309,15 @@ pub(super) fn known(word: &str) -> Known {
     let expands =
         lower.starts_with('%') || lower.len() > 2 && lower.starts_with('!') && lower.ends_with('!');
     if ending.is_some() || typed || expands || is_verb(base) {
-        return Known::Windows;
+        return NameOrigin::Windows;
     }
     let kinds = WORDS.get(base).copied().unwrap_or(0);
-    let theirs = kinds & OWN_WORD != 0 || base.len() >= 2 && kinds & ALIAS != 0;
+    let is_windows_only = kinds & OWN_WORD != 0 || base.len() >= 2 && kinds & ALIAS != 0;
     match kinds & SHARED_WORD != 0 {
-        true if escaped => Known::Windows,
-        true => Known::Shared(base.to_owned()),
-        false if theirs => Known::Windows,
-        false => Known::Other(base.to_owned()),
+        true if escaped => NameOrigin::Windows,
+        true => NameOrigin::Shared(base.to_owned()),
+        false if is_windows_only => NameOrigin::Windows,
+        false => NameOrigin::Other(base.to_owned()),
     }
 }
 
@@ -326,10 +326,10 @@ pub(super) fn known(word: &str) -> Known {
 pub(super) fn names_any(text: &str, names: &mut Vec<String>) -> bool {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '^')));
     for word in words.filter(|word| (2..=32).contains(&word.len())) {
-        match known(word) {
-            Known::Windows => return true,
-            Known::Other(name) => names.push(name),
-            Known::Shared(_) => {}
+        match name_origin(word) {
+            NameOrigin::Windows => return true,
+            NameOrigin::Other(name) => names.push(name),
+            NameOrigin::Shared(_) => {}
         }
     }
     false
@@ -337,17 +337,18 @@ pub(super) fn names_any(text: &str, names: &mut Vec<String>) -> bool {
 
 /// Reports whether a word is one that the `net` command of Windows accepts.
 pub(super) fn is_net_word(word: &str) -> bool {
-    NET.iter().any(|known| word.eq_ignore_ascii_case(known))
+    NET.iter()
+        .any(|candidate| word.eq_ignore_ascii_case(candidate))
 }
 
 /// The kinds of the known words.
 static WORDS: LazyLock<QuickMap<&'static str, u8>> = LazyLock::new(|| {
     let mut words = QuickMap::default();
-    let all = OWN.iter().map(|word| (*word, OWN_WORD));
-    let all = all
+    let entries = OWN.iter().map(|word| (*word, OWN_WORD));
+    let entries = entries
         .chain(SHARED.iter().map(|word| (*word, SHARED_WORD)))
         .chain(aliases().map(|word| (word, ALIAS)));
-    all.for_each(|(word, kind)| *words.entry(word).or_default() |= kind);
+    entries.for_each(|(word, kind)| *words.entry(word).or_default() |= kind);
     words
 });
 const OWN_WORD: u8 = 1;

@@ -16,12 +16,12 @@ const VALUED: [&str; 8] = [
 ];
 
 /// Returns the text that a line passes to cmd.exe or PowerShell, if it starts with one of them.
-pub(super) fn inner(text: &str) -> Option<&str> {
+pub(super) fn nested_script(text: &str) -> Option<&str> {
     let text = text.trim();
     let (first, mut rest) = text.split_once([' ', '\t'])?;
     let body = match base_name(first).as_str() {
         "cmd" => loop {
-            let (flag, after) = next(rest)?;
+            let (flag, after) = split_word(rest)?;
             if ["/c", "/k", "/r"]
                 .iter()
                 .any(|run| flag.eq_ignore_ascii_case(run))
@@ -34,7 +34,8 @@ pub(super) fn inner(text: &str) -> Option<&str> {
             }
         },
         "powershell" | "pwsh" => loop {
-            let Some((flag, after)) = next(rest).filter(|(flag, _)| flag.starts_with(['-', '/']))
+            let Some((flag, after)) =
+                split_word(rest).filter(|(flag, _)| flag.starts_with(['-', '/']))
             else {
                 break rest;
             };
@@ -51,7 +52,7 @@ pub(super) fn inner(text: &str) -> Option<&str> {
                 && VALUED
                     .iter()
                     .any(|name| name.starts_with(&lower) && !lower.starts_with("-no"));
-            rest = if valued { next(after)?.1 } else { after };
+            rest = if valued { split_word(after)?.1 } else { after };
         },
         _ => return None,
     };
@@ -64,7 +65,7 @@ pub(super) fn inner(text: &str) -> Option<&str> {
 }
 
 /// Returns the first word of a text, and the rest.
-fn next(text: &str) -> Option<(&str, &str)> {
+fn split_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let end = text.find([' ', '\t']).unwrap_or(text.len());
     (end > 0).then(|| text.split_at_checked(end)).flatten()
@@ -72,11 +73,11 @@ fn next(text: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::inner;
+    use super::nested_script;
 
     #[test]
     fn what_a_shell_is_given_is_one_text() {
-        for (text, given) in [
+        for (text, expected) in [
             (
                 "cmd /c \"powershell -c \"irm x | iex\"\"",
                 Some("powershell -c \"irm x | iex\""),
@@ -95,7 +96,7 @@ mod tests {
             ("cmd", None),
             ("del x", None),
         ] {
-            assert_eq!(inner(text), given, "{text}");
+            assert_eq!(nested_script(text), expected, "{text}");
         }
     }
 }

@@ -26,7 +26,7 @@ impl Runner {
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         ["operands", "short", "long"]
             .into_iter()
-            .for_each(|key| table.know(key));
+            .for_each(|key| table.mark_known(key));
         let after = table
             .strings("after")
             .into_iter()
@@ -36,7 +36,7 @@ impl Runner {
         } else {
             Some(0)
         };
-        let options = (table.has("short") || table.has("long")).then(|| Options::among(table));
+        let options = (table.has("short") || table.has("long")).then(|| Options::read_keys(table));
         table.finish();
         let operands = usize::try_from(operands?).unwrap_or(usize::MAX);
         Some(Self {
@@ -63,25 +63,29 @@ impl Runner {
                 .iter()
                 .take(WORDS_BEFORE)
                 .position(|f| words.first() == Some(&f.text))?;
-            let whole = words
+            let is_complete = words
                 .iter()
                 .enumerate()
                 .all(|(n, word)| arguments.get(start + n).is_some_and(|f| f.text == *word));
-            whole.then_some(start + words.len())
+            is_complete.then_some(start + words.len())
         })
     }
 
     /// Returns how many of `arguments` precede the command; `None` if there is none.
-    pub(super) fn inner(&self, options: Option<&Options>, arguments: &[Field]) -> Option<usize> {
+    pub(super) fn command_start(
+        &self,
+        options: Option<&Options>,
+        arguments: &[Field],
+    ) -> Option<usize> {
         if self.is_plain() {
-            return skip(
+            return skip_own_arguments(
                 arguments,
                 0,
                 self.options.as_ref().or(options),
                 self.operands,
             );
         }
-        skip(
+        skip_own_arguments(
             arguments,
             self.end_of_words(arguments)?,
             self.options.as_ref(),
@@ -92,15 +96,15 @@ impl Runner {
 
 /// Returns how many of `arguments` precede the command that the dynamic loader runs:
 /// `/lib64/ld-linux-x86-64.so.2 --library-path x /bin/rm`.
-pub(super) fn inner_of_loader(program: &str, arguments: &[Field]) -> Option<usize> {
+pub(super) fn command_start_of_loader(program: &str, arguments: &[Field]) -> Option<usize> {
     let loads = program == "ld.so"
         || program.starts_with("ld") && program.contains(".so")
         || program.starts_with("ld-musl-");
-    loads.then(|| skip(arguments, 0, Some(&Options::of_loader()), 0))?
+    loads.then(|| skip_own_arguments(arguments, 0, Some(&Options::of_loader()), 0))?
 }
 
 /// Returns the index after options, assignments and `operands` operands, if there is anything.
-fn skip(
+fn skip_own_arguments(
     arguments: &[Field],
     from: usize,
     options: Option<&Options>,

@@ -32,22 +32,22 @@ pub struct WrittenFile {
     /// What is known of the content.
     pub content: Content,
     /// Whether the content is added to earlier content, which is not known.
-    pub adds: bool,
+    pub appends: bool,
 }
 
 /// The content of a file that the current script wrote.
 #[derive(Clone, Debug)]
 pub(super) struct FileState {
     value: Value,
-    adds: bool,
+    appends: bool,
 }
 
 impl FileState {
-    pub(super) fn into_written(self, path: String) -> WrittenFile {
+    pub(super) fn into_written_file(self, path: String) -> WrittenFile {
         WrittenFile {
             path,
             content: Content::of_value(&self.value),
-            adds: self.adds,
+            appends: self.appends,
         }
     }
 }
@@ -85,14 +85,14 @@ impl Content {
 
     /// Returns the content followed by more.
     #[must_use]
-    pub fn then(&self, more: &Self) -> Self {
-        let taint = self.taint | more.taint;
-        match (&self.text, &more.text) {
-            (Some(text), Some(more)) => {
-                let both = Self::new(&Zeroizing::new([text.as_str(), more.as_str()].join("\n")));
+    pub fn concat(&self, next: &Self) -> Self {
+        let taint = self.taint | next.taint;
+        match (&self.text, &next.text) {
+            (Some(text), Some(next)) => {
+                let joined = Self::new(&Zeroizing::new([text.as_str(), next.as_str()].join("\n")));
                 Self {
-                    taint: both.taint | taint,
-                    ..both
+                    taint: joined.taint | taint,
+                    ..joined
                 }
             }
             (Some(text), None) | (None, Some(text)) => Self {
@@ -109,7 +109,7 @@ impl Content {
     }
 
     /// Returns the number of bytes that are kept.
-    pub fn kept_bytes(&self) -> usize {
+    pub fn stored_bytes(&self) -> usize {
         self.text.as_ref().map_or(0, |text| text.len())
     }
 
@@ -133,7 +133,7 @@ impl Content {
 
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Content({} bytes)", self.kept_bytes())
+        write!(f, "Content({} bytes)", self.stored_bytes())
     }
 }
 
@@ -146,30 +146,48 @@ impl Reader<'_> {
     }
 
     pub(super) fn keep_file(&mut self, name: &str, value: Value) {
-        self.insert(name, FileState { value, adds: false });
+        self.insert(
+            name,
+            FileState {
+                value,
+                appends: false,
+            },
+        );
     }
 
     /// Appends content to a file. What is known of either part remains known.
     pub(super) fn append_file(&mut self, name: &str, value: Value) {
-        let Some(before) = self.file(name) else {
-            return self.insert(name, FileState { value, adds: true });
+        let Some(before) = self.file_content(name) else {
+            return self.insert(
+                name,
+                FileState {
+                    value,
+                    appends: true,
+                },
+            );
         };
-        let adds = self
+        let appends = self
             .files
             .get(&self.file_key(name))
-            .is_some_and(|file| file.adds);
+            .is_some_and(|file| file.appends);
         let taint = before.taint | value.taint;
         let parts: Vec<&str> = [&before, &value]
             .into_iter()
             .filter_map(Value::as_text)
             .collect();
-        let whole = if parts.is_empty() {
+        let combined = if parts.is_empty() {
             Value::unknown(taint)
         } else {
             Value::text(parts.concat()).with(taint)
         };
-        self.spend_bytes(whole.as_text().map_or(0, str::len));
-        self.insert(name, FileState { value: whole, adds });
+        self.spend_bytes(combined.as_text().map_or(0, str::len));
+        self.insert(
+            name,
+            FileState {
+                value: combined,
+                appends,
+            },
+        );
     }
 
     fn insert(&mut self, name: &str, file: FileState) {
@@ -180,7 +198,10 @@ impl Reader<'_> {
 
     /// Returns the same name for a file regardless of the folder from which the script names it.
     pub(super) fn file_key(&self, name: &str) -> String {
-        let folder = self.folder.as_deref().or(self.standing.below.as_deref());
+        let folder = self
+            .folder
+            .as_deref()
+            .or(self.location.relative_folder.as_deref());
         let key = if name.starts_with("/dev/") {
             None
         } else {
@@ -191,18 +212,18 @@ impl Reader<'_> {
     }
 
     /// Returns the content of a file, if an earlier command or call wrote it.
-    pub(super) fn file(&self, name: &str) -> Option<Value> {
-        if self.files.is_empty() && self.given.written.is_none() {
+    pub(super) fn file_content(&self, name: &str) -> Option<Value> {
+        if self.files.is_empty() && self.script_context.written_files.is_none() {
             return None;
         }
         let key = self.file_key(name);
-        let kept = self.files.get(&key).map(|file| file.value.clone());
-        kept.or_else(|| {
-            let written = self.given.written?;
+        let stored = self.files.get(&key).map(|file| file.value.clone());
+        stored.or_else(|| {
+            let earlier_files = self.script_context.written_files?;
             Some(
-                written
+                earlier_files
                     .content(&key)
-                    .or_else(|| written.content(name))?
+                    .or_else(|| earlier_files.content(name))?
                     .value(),
             )
         })
@@ -211,15 +232,18 @@ impl Reader<'_> {
     /// Records the text that a command writes to a system file or to a user's settings.
     pub(super) fn note_written(&mut self, facts: &mut Facts) {
         const PLACES: [&str; 5] = ["/etc/", "/usr/", "/lib/", "/var/", "~/."];
-        let written = facts
-            .writes
-            .iter()
-            .filter(|seen| PLACES.iter().any(|place| seen.path.starts_with(place)));
-        let text = written
-            .take(4)
-            .find_map(|seen| self.file(&seen.path)?.as_text().map(str::to_owned));
+        let system_paths = facts.writes.iter().filter(|named_path| {
+            PLACES
+                .iter()
+                .any(|place| named_path.path.starts_with(place))
+        });
+        let text = system_paths.take(4).find_map(|named_path| {
+            self.file_content(&named_path.path)?
+                .as_text()
+                .map(str::to_owned)
+        });
         self.spend_bytes(text.as_ref().map_or(0, String::len));
-        facts.written = text;
+        facts.written_content = text;
     }
 
     /// Reports the content that code writes to a file as a command that writes it.
@@ -230,7 +254,7 @@ impl Reader<'_> {
         };
         facts.redirect_write(path, self.folder.as_deref());
         self.note_written(&mut facts);
-        if facts.written.is_some() {
+        if facts.written_content.is_some() {
             self.facts.push(facts);
         }
     }
@@ -253,10 +277,10 @@ impl Reader<'_> {
     /// Returns the content of a file that is run. A file that is too long to be read may contain
     /// anything, so the script is unreadable.
     pub(super) fn file_to_run(&mut self, name: &str) -> Option<Value> {
-        let value = self.file(name);
+        let value = self.file_content(name);
         if value
             .as_ref()
-            .is_some_and(|value| value.taint.meets(Taint::UNREAD))
+            .is_some_and(|value| value.taint.intersects(Taint::UNREAD))
         {
             self.give_up();
         }

@@ -6,13 +6,13 @@ use super::quote;
 use super::value::{Field, Value};
 
 /// Maximum length of the input of `xargs` that is followed, in bytes.
-const MAX_FED: usize = 16 << 10;
+const MAX_INPUT: usize = 16 << 10;
 /// Maximum number of commands that one `xargs` is assumed to run.
-const MAX_FED_COMMANDS: usize = 16;
+const MAX_COMMANDS: usize = 16;
 
 /// Returns the commands that `xargs` builds from its input, if the input is known: one for each
 /// item if its options say so.
-pub(super) fn fed(
+pub(super) fn build_commands(
     fields: &Rc<[Field]>,
     at: usize,
     arguments: &[Field],
@@ -20,21 +20,21 @@ pub(super) fn fed(
 ) -> Vec<Vec<Field>> {
     let Some((text, command)) = input
         .as_text()
-        .filter(|text| text.len() <= MAX_FED)
+        .filter(|text| text.len() <= MAX_INPUT)
         .zip(fields.get(at..))
     else {
         return Vec::new();
     };
-    let own = arguments
+    let options = arguments
         .get(..arguments.len().saturating_sub(command.len()))
         .unwrap_or_default();
-    let value = |flags: &[&str]| value(own, flags);
-    let nul = own.iter().any(|f| {
+    let value = |flags: &[&str]| option_value(options, flags);
+    let nul = options.iter().any(|f| {
         f.text == "--null"
             || f.text.starts_with('-') && !f.text.starts_with("--") && f.text.contains('0')
     });
-    let by = value(&["-d", "--delimiter"]).map(|by| quote::escapes(&by));
-    let mark = mark(own);
+    let by = value(&["-d", "--delimiter"]).map(|by| quote::decode_escapes(&by));
+    let mark = placeholder(options);
     let items: Vec<&str> = match (&by, &mark) {
         _ if nul => text.split('\0').collect(),
         (Some(by), _) if !by.is_empty() => text.split(by.as_str()).collect(),
@@ -52,7 +52,7 @@ pub(super) fn fed(
         ..Field::plain(item)
     };
     if let Some(mark) = mark {
-        let put = |item: &&str| -> Vec<Field> {
+        let insert_item = |item: &&str| -> Vec<Field> {
             command
                 .iter()
                 .map(|f| Field {
@@ -61,27 +61,31 @@ pub(super) fn fed(
                 })
                 .collect()
         };
-        return items.iter().take(MAX_FED_COMMANDS).map(put).collect();
+        return items.iter().take(MAX_COMMANDS).map(insert_item).collect();
     }
-    let each = if value(&["-n", "-L", "-l", "--max-args", "--max-lines"]).is_some_and(|n| n == "1")
-    {
-        1
-    } else {
-        items.len().max(1)
-    };
-    let one = |chunk: &[&str]| -> Vec<Field> {
+    let chunk_size =
+        if value(&["-n", "-L", "-l", "--max-args", "--max-lines"]).is_some_and(|n| n == "1") {
+            1
+        } else {
+            items.len().max(1)
+        };
+    let with_items = |chunk: &[&str]| -> Vec<Field> {
         command
             .iter()
             .cloned()
             .chain(chunk.iter().map(|item| field(item)))
             .collect()
     };
-    items.chunks(each).take(MAX_FED_COMMANDS).map(one).collect()
+    items
+        .chunks(chunk_size)
+        .take(MAX_COMMANDS)
+        .map(with_items)
+        .collect()
 }
 
 /// Returns the placeholder that `xargs` replaces by each item, given these options.
-pub(super) fn mark(own: &[Field]) -> Option<String> {
-    value(own, &["-I", "--replace"]).map(|mark| {
+pub(super) fn placeholder(options: &[Field]) -> Option<String> {
+    option_value(options, &["-I", "--replace"]).map(|mark| {
         if mark.is_empty() {
             "{}".to_owned()
         } else {
@@ -91,12 +95,13 @@ pub(super) fn mark(own: &[Field]) -> Option<String> {
 }
 
 /// Returns the file that `xargs` reads instead of its input, given these options.
-pub(super) fn file(own: &[Field]) -> Option<String> {
-    value(own, &["-a", "--arg-file"])
+pub(super) fn input_file(options: &[Field]) -> Option<String> {
+    option_value(options, &["-a", "--arg-file"])
 }
 
-fn value(own: &[Field], flags: &[&str]) -> Option<String> {
-    own.iter()
+fn option_value(options: &[Field], flags: &[&str]) -> Option<String> {
+    options
+        .iter()
         .enumerate()
         .find_map(|(n, f)| {
             flags
@@ -105,7 +110,10 @@ fn value(own: &[Field], flags: &[&str]) -> Option<String> {
                 .map(|rest| (n, rest))
         })
         .map(|(n, rest)| match rest.trim_start_matches('=') {
-            "" => own.get(n + 1).map(|f| f.text.clone()).unwrap_or_default(),
+            "" => options
+                .get(n + 1)
+                .map(|f| f.text.clone())
+                .unwrap_or_default(),
             rest => rest.to_owned(),
         })
 }

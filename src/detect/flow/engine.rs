@@ -178,31 +178,33 @@ impl Search<'_, '_> {
     /// Searches for quarantined pieces that are inside words, split by white space, or encoded.
     fn compare_compact(&mut self, state: &TaintState, plain: &str, text: &Text<'_>) {
         for compact in CompactText::case_variants(plain) {
-            state.fingerprints().find(compact.text.as_bytes(), |span, owner| {
-                let Some(((hash, piece), encoded)) = state.owner(owner) else {
-                    return;
-                };
-                let Some(place) = compact.locate(&span) else {
-                    return;
-                };
-                if !encoded && !stands_alone(plain, &place) {
-                    return;
-                }
-                let written = compact
-                    .text
-                    .get(span.clone())
-                    .filter(|_| !encoded)
-                    .unwrap_or_default()
-                    .to_lowercase();
-                let piece = FoundPiece {
-                    piece,
-                    hash,
-                    text: &written,
-                    span,
-                };
-                let reading = if encoded { "encoded" } else { "squeezed" };
-                self.match_piece(state, &piece, reading, Some(text.locate(place)));
-            });
+            state
+                .fingerprints()
+                .find(compact.text.as_bytes(), |span, owner| {
+                    let Some(((hash, piece), encoded)) = state.owner(owner) else {
+                        return;
+                    };
+                    let Some(place) = compact.locate(&span) else {
+                        return;
+                    };
+                    if !encoded && !stands_alone(plain, &place) {
+                        return;
+                    }
+                    let written = compact
+                        .text
+                        .get(span.clone())
+                        .filter(|_| !encoded)
+                        .unwrap_or_default()
+                        .to_lowercase();
+                    let piece = FoundPiece {
+                        piece,
+                        hash,
+                        text: &written,
+                        span,
+                    };
+                    let reading = if encoded { "encoded" } else { "squeezed" };
+                    self.match_piece(state, &piece, reading, Some(text.locate(place)));
+                });
         }
     }
 
@@ -235,7 +237,8 @@ impl Search<'_, '_> {
         let outward = self.context.declared.outward;
         for (rule, from, to, piece_kinds) in &self.flows.carries {
             let servers = label.servers(*from);
-            if servers.is_empty() || !piece_kinds.is_empty() && !piece_kinds.contains(&piece.piece) {
+            if servers.is_empty() || !piece_kinds.is_empty() && !piece_kinds.contains(&piece.piece)
+            {
                 continue;
             }
             let goes_back = servers.contains(server) && !outward;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-use super::piece::{FoundPiece, Look, Piece, offset, emit};
+use super::piece::{FoundPiece, Look, Piece, emit, offset};
 
 /// Maximum length of a URL that is examined, in bytes.
 const URL_BYTES: usize = 512;

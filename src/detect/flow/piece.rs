@@ -104,7 +104,7 @@ pub(super) fn fold_text(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Passes every piece of a text that was [`folded`] to `take`, in linear time.
+/// Passes every piece of a text that was [`fold_text`] to `take`, in linear time.
 pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(FoundPiece<'_>)) {
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -120,7 +120,8 @@ pub(super) fn pieces(text: &str, look: Look, take: &mut dyn FnMut(FoundPiece<'_>
         }
         let length = at - start;
         any_digits |= digits > 0;
-        let distinctive = length >= 6 && (classes & (DOT | SLASH) != 0 || may_hold_token(length, digits));
+        let distinctive =
+            length >= 6 && (classes & (DOT | SLASH) != 0 || may_hold_token(length, digits));
         let short = (2..=words::PROGRAM_BYTES).contains(&length) && look != Look::References;
         if distinctive || short {
             let whole = text.get(start..at).unwrap_or_default();

@@ -94,7 +94,7 @@ pub struct FlowUpdate {
     pub(super) clean: Vec<u64>,
     /// Pieces that the agent sent.
     pub(super) agent_pieces: Vec<u64>,
-    /// The kinds of data that came in, in the order of [`Came`].
+    /// The kinds of data that came in, in the order of [`ReceivedData`].
     pub(super) received: [bool; 4],
     /// Whether there was more text than pieces are taken from.
     pub(super) truncated: bool,
@@ -296,8 +296,9 @@ impl FlowContext<'_> {
         } = received;
         let declared = self.declared.outward && private.is_some() && untrusted.is_some();
         let may_be_outward = self.declared.outward || self.guessed.outward;
-        let guessed =
-            may_be_outward && private.or(maybe_private).is_some() && untrusted.or(maybe_untrusted).is_some();
+        let guessed = may_be_outward
+            && private.or(maybe_private).is_some()
+            && untrusted.or(maybe_untrusted).is_some();
         let servers = servers
             .into_iter()
             .reduce(Servers::union)
@@ -360,7 +361,9 @@ impl Learning {
         let same = text.len() == plain.len();
         pieces(text, Look::All, &mut |piece| {
             let FlowUpdate {
-                quarantined, truncated: cut, ..
+                quarantined,
+                truncated: cut,
+                ..
             } = &mut self.update;
             let [.., seen] = &mut self.seen;
             *cut |= quarantined.len() >= QUARANTINED;
@@ -388,7 +391,8 @@ impl Learning {
     /// something was quarantined, all of them; before that, only those that cost next to nothing to
     /// find.
     fn record_open_text(&mut self, raw: &str, store: &TaintStore) {
-        let all = !self.update.quarantined.is_empty() || store.with_state(|state| state.has_quarantined());
+        let all = !self.update.quarantined.is_empty()
+            || store.with_state(|state| state.has_quarantined());
         let id = || raw.len() <= ID_BYTES && !raw.bytes().any(|byte| byte.is_ascii_whitespace());
         if raw.len() > AGENT_TEXT_BYTES * 16
             || !(all || id() || memchr::memmem::find(raw.as_bytes(), b"://").is_some())

@@ -87,7 +87,9 @@ impl Servers {
 
     /// Returns their numbers; servers that are not distinguished are left out.
     pub(super) fn numbers(self) -> Vec<usize> {
-        (0..SERVERS).filter(|server| self.contains(*server)).collect()
+        (0..SERVERS)
+            .filter(|server| self.contains(*server))
+            .collect()
     }
 
     pub(super) fn contains(self, server: usize) -> bool {
@@ -241,11 +243,16 @@ impl TaintStore {
             }
             servers.add(server);
         }
-        let extra = state.agent_pieces.order.len().saturating_sub(UNTAINTED_PIECES);
+        let extra = state
+            .agent_pieces
+            .order
+            .len()
+            .saturating_sub(UNTAINTED_PIECES);
         state.forget_agent_pieces(extra);
         let extra = state.clean.order.len().saturating_sub(UNTAINTED_PIECES);
         state.forget_clean(extra);
-        for (received, (last, servers)) in update.received.iter().zip(state.received.entries_mut()) {
+        for (received, (last, servers)) in update.received.iter().zip(state.received.entries_mut())
+        {
             if *received {
                 *last = Some(now);
                 servers.add(server);
@@ -343,8 +350,8 @@ impl TaintState {
         &self.fingerprints
     }
 
-    /// Returns the piece of an owner in [`Self::prints`], and whether the fingerprint is that of an
-    /// encoding.
+    /// Returns the piece of an owner in [`Self::fingerprints`], and whether the fingerprint is that
+    /// of an encoding.
     pub(super) fn owner(&self, owner: usize) -> Option<((u64, Piece), bool)> {
         self.owners
             .get(&(owner / 2))
@@ -395,7 +402,10 @@ impl TaintState {
         self.next_owner += 1;
         self.quarantined.push_back((now, hash, number));
         self.owners.insert(number, (hash, piece.piece));
-        for value in piece.forms().filter(|value| value.len() >= INNER_PIECE_BYTES) {
+        for value in piece
+            .forms()
+            .filter(|value| value.len() >= INNER_PIECE_BYTES)
+        {
             self.fingerprints.add(value.as_bytes(), number * 2);
             for_each_form(value, |form| {
                 // A form that equals the value is not an encoding of it.
@@ -429,11 +439,16 @@ impl TaintState {
             self.owners.remove(&number);
         }
         let owners = &self.owners;
-        self.fingerprints.retain_owners(|owner| owners.contains_key(&(owner / 2)));
+        self.fingerprints
+            .retain_owners(|owner| owners.contains_key(&(owner / 2)));
     }
 
     fn forget_agent_pieces(&mut self, count: usize) {
-        for (_, hash) in self.agent_pieces.order.drain(..count.min(self.agent_pieces.order.len())) {
+        for (_, hash) in self
+            .agent_pieces
+            .order
+            .drain(..count.min(self.agent_pieces.order.len()))
+        {
             self.agent_pieces.items.remove(&hash);
         }
     }

@@ -80,7 +80,7 @@ impl Agent {
 
     fn gives(&self, server: usize, flow: &FlowConfig, text: &str) -> Vec<&'static str> {
         let session = Session::new(&self.traces, server);
-        flow.here(&session, None, DataLabels::default())
+        flow.context(&session, None, DataLabels::default())
             .record_received(&Text::new(text));
         self.traces.add(&session.into_update(), server, self.now)
     }
@@ -94,7 +94,7 @@ impl Agent {
     /// Sends a text to a tool with this schema.
     fn send_with_schema(&self, server: usize, schema: Option<&str>, text: &str) -> Vec<usize> {
         let session = Session::new(&self.traces, server);
-        let context = FlowConfig::default().here(&session, Some("tool"), DataLabels::default());
+        let context = FlowConfig::default().context(&session, Some("tool"), DataLabels::default());
         let flow = Some(FlowContext { schema, ..context });
         let place = Place {
             details: Details::Outbound(OutboundDetails::default()),
@@ -456,7 +456,10 @@ fn words_of_the_tools_own_schema_are_nobodys() {
         agent.send_with_schema(2, schema, "eu-west-1a-20250077"),
         Vec::<usize>::new()
     );
-    assert_eq!(agent.send_with_schema(2, schema, "ap-south-2b-20250078"), [0]);
+    assert_eq!(
+        agent.send_with_schema(2, schema, "ap-south-2b-20250078"),
+        [0]
+    );
     assert_eq!(agent.send_with_schema(2, None, "eu-west-1a-20250077"), [0]);
 }
 
@@ -468,7 +471,7 @@ fn what_comes_in_plenty_does_not_keep_what_is_withheld_from_being_remembered() {
     });
     let session = Session::new(&agent.traces, 1);
     everything()
-        .here(&session, None, DataLabels::default())
+        .context(&session, None, DataLabels::default())
         .record_received(&Text::new("plenty of words ".repeat(1000)));
     session.record_withheld("write to drop.box@collector.test");
     assert_eq!(

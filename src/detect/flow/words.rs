@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::hash::Mixer;
-use super::piece::{FoundPiece, Look, Piece, offset, emit};
+use super::piece::{FoundPiece, Look, Piece, emit, offset};
 
 /// Minimum number of words of a phrase, and of letters in them: if the words are short, a phrase
 /// has more of them.

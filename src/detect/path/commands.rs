@@ -6,7 +6,7 @@ use crate::detect::command::FileUse;
 use crate::detect::command::paths::{Classes, fits_glob};
 
 /// Folders of programs and of their dependencies: read and run by nearly every command.
-const READ: [&str; 34] = [
+const READABLE: [&str; 34] = [
     "/usr/**",
     "/bin/**",
     "/sbin/**",
@@ -43,7 +43,7 @@ const READ: [&str; 34] = [
     "~/go/**",
 ];
 /// Paths that every command may write to.
-const WRITTEN: [&str; 13] = [
+const WRITABLE: [&str; 13] = [
     "/tmp/**",
     "/var/tmp/**",
     "/private/tmp/**",
@@ -61,12 +61,12 @@ const WRITTEN: [&str; 13] = [
 
 /// Reports whether a command may touch `path`, which is normalized, although it is outside the
 /// roots. Keys and the like are covered by the rules for commands.
-pub(super) fn is_ordinary(path: &str, how: FileUse) -> bool {
-    let among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
+pub(super) fn is_ordinary(path: &str, file_use: FileUse) -> bool {
+    let is_among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
     // What is only named may be deleted.
-    among(&WRITTEN)
-        || matches!(how, FileUse::Read | FileUse::Run) && among(&READ)
-        || how == FileUse::Named && among(&READ)
+    is_among(&WRITABLE)
+        || matches!(file_use, FileUse::Read | FileUse::Run) && is_among(&READABLE)
+        || file_use == FileUse::Named && is_among(&READABLE)
 }
 
 /// Reports whether a path starts in the command's working directory, at the output of a command, or
@@ -92,20 +92,20 @@ pub(super) fn is_below(path: &str) -> bool {
 }
 
 /// Returns the classes of files whose names do not occur in projects.
-pub(super) fn named_nowhere_else() -> Classes {
-    static NAMED: LazyLock<Classes> = LazyLock::new(|| {
+pub(super) fn non_project_classes() -> Classes {
+    static CLASSES: LazyLock<Classes> = LazyLock::new(|| {
         let names = ["accounts", "credential", "authorized-keys", "history"];
         names
             .into_iter()
-            .filter_map(Classes::named)
+            .filter_map(Classes::from_name)
             .fold(Classes::NONE, Classes::join)
     });
-    *NAMED
+    *CLASSES
 }
 
 /// Returns the classes of places that a path from within a project has no reason to climb to.
-pub(super) fn climbed_to() -> Classes {
-    static CLIMBED: LazyLock<Classes> = LazyLock::new(|| {
+pub(super) fn climb_targets() -> Classes {
+    static CLASSES: LazyLock<Classes> = LazyLock::new(|| {
         [
             "accounts",
             "credential",
@@ -120,8 +120,8 @@ pub(super) fn climbed_to() -> Classes {
             "loader",
         ]
         .into_iter()
-        .filter_map(Classes::named)
+        .filter_map(Classes::from_name)
         .fold(Classes::NONE, Classes::join)
     });
-    *CLIMBED
+    *CLASSES
 }

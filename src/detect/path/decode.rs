@@ -3,7 +3,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::detect::url::like;
+use crate::detect::url::ascii_look_alike;
 use crate::text::Text;
 
 /// Rounds of decoding: one for a server in front, one for a server behind, one for the tool itself,
@@ -18,21 +18,21 @@ const BRACES: usize = 16;
 /// the text.
 pub(super) fn readings(text: &str) -> Vec<String> {
     let mut out = vec![text.to_owned()];
-    if plain(text) {
+    if is_plain(text) {
         return out;
     }
     let mut at = 0;
     // Each reading is decoded further: a decoded text may contain look-alikes, escapes and dots
     // that a filter joins.
-    while let Some(now) = out.get(at).cloned() {
+    while let Some(reading) = out.get(at).cloned() {
         at += 1;
         for next in [
-            unescape(&now),
-            fold(&now),
-            without_controls(&now),
-            before_nul(&now),
-            filtered(&now),
-            lenient(&now),
+            unescape(&reading),
+            fold(&reading),
+            without_controls(&reading),
+            before_nul(&reading),
+            filter_once(&reading),
+            strip_component_ends(&reading),
         ] {
             if let Some(next) = next.filter(|next| !next.is_empty())
                 && out.len() < READINGS
@@ -41,7 +41,7 @@ pub(super) fn readings(text: &str) -> Vec<String> {
                 out.push(next);
             }
         }
-        for next in braces(&now) {
+        for next in expand_braces(&reading) {
             if out.len() < READINGS && !out.contains(&next) {
                 out.push(next);
             }
@@ -55,7 +55,7 @@ pub(super) fn readings(text: &str) -> Vec<String> {
 
 /// Reports whether a step up is followed by an invalid escape, or by one that no name begins with:
 /// `..%zz..`, `..%c1%afx`. However a broken decoder reads it, it is not written by accident.
-pub(super) fn breaks_off(text: &str) -> bool {
+pub(super) fn has_broken_escape(text: &str) -> bool {
     if !text.contains('%') {
         return false;
     }
@@ -64,7 +64,7 @@ pub(super) fn breaks_off(text: &str) -> bool {
         .replace("%25", "%")
         .replace("%2e", ".");
     text.match_indices("..%").take(READINGS).any(|(at, _)| {
-        let starts = text.get(..at).is_none_or(|before| {
+        let at_component_start = text.get(..at).is_none_or(|before| {
             before.is_empty() || before.ends_with(['/', '\\', '%']) || {
                 before.len() >= 3 && before.as_bytes().get(before.len() - 3) == Some(&b'%')
             }
@@ -78,7 +78,7 @@ pub(super) fn breaks_off(text: &str) -> bool {
             }
             _ => false,
         };
-        starts
+        at_component_start
             && broken
             && text
                 .get(at + 3..)
@@ -87,7 +87,7 @@ pub(super) fn breaks_off(text: &str) -> bool {
 }
 
 /// Reports whether a text has only one reading.
-fn plain(text: &str) -> bool {
+fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'.' | b'@' | b'+' | b',')
     }) && !text.contains("...")
@@ -105,27 +105,27 @@ fn unescape(text: &str) -> Option<String> {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let rest = text.get(at..).unwrap_or_default();
-        let (made, length) = match byte {
-            b'%' | b'\\' | b'&' | b'0' => escape(rest).unwrap_or((None, 1)),
+        let (decoded, length) = match byte {
+            b'%' | b'\\' | b'&' | b'0' => parse_escape(rest).unwrap_or((None, 1)),
             _ => (None, 1),
         };
-        match made {
-            Some(Made::Byte(made)) => out.push(made),
-            Some(Made::Char(made)) => out.extend(made.to_string().as_bytes()),
+        match decoded {
+            Some(Decoded::Byte(value)) => out.push(value),
+            Some(Decoded::Char(value)) => out.extend(value.to_string().as_bytes()),
             None => out.push(*byte),
         }
         at += length;
     }
-    Some(utf8(&out))
+    Some(decode_utf8(&out))
 }
 
-enum Made {
+enum Decoded {
     Byte(u8),
     Char(char),
 }
 
 /// Returns the escape at the start of a text, and its length.
-fn escape(text: &str) -> Option<(Option<Made>, usize)> {
+fn parse_escape(text: &str) -> Option<(Option<Decoded>, usize)> {
     let hex = |from: usize, digits: usize| {
         let digits = text.get(from..from + digits)?;
         digits
@@ -134,8 +134,8 @@ fn escape(text: &str) -> Option<(Option<Made>, usize)> {
             .then(|| u32::from_str_radix(digits, 16).ok())
             .flatten()
     };
-    let byte = |value: u32| Some(Made::Byte(value as u8));
-    let char = |value: u32| char::from_u32(value).map(Made::Char);
+    let byte = |value: u32| Some(Decoded::Byte(value as u8));
+    let char = |value: u32| char::from_u32(value).map(Decoded::Char);
     let bytes = text.as_bytes();
     match (bytes.first()?, bytes.get(1)?) {
         (b'%', b'u' | b'U') => Some((char(hex(2, 4)?), 6)),
@@ -158,14 +158,14 @@ fn escape(text: &str) -> Option<(Option<Made>, usize)> {
         (b'&', _) => [("&period;", '.'), ("&sol;", '/'), ("&bsol;", '\\')]
             .into_iter()
             .find(|(name, _)| text.starts_with(name))
-            .map(|(name, made)| (Some(Made::Char(made)), name.len())),
+            .map(|(name, sign)| (Some(Decoded::Char(sign)), name.len())),
         _ => None,
     }
 }
 
 /// Decodes bytes as UTF-8; overlong forms (RFC 3629, 10) and the broken forms of old servers are
 /// read as the characters they encode.
-fn utf8(bytes: &[u8]) -> String {
+fn decode_utf8(bytes: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.to_owned();
     }
@@ -180,14 +180,15 @@ fn utf8(bytes: &[u8]) -> String {
             0xfc => (6, 0),
             _ => (0, 0),
         };
-        let more = rest.get(1..length).unwrap_or_default();
-        let value = more
+        let following = rest.get(1..length).unwrap_or_default();
+        let value = following
             .iter()
             .fold(bits, |value, b| (value << 6) | u32::from(b & 0x3f));
         // Old decoders take the low bits of whichever bytes follow.
-        if length > 0 && more.len() == length - 1 && value < 0x80 {
-            let value = if length == 2 && more.first().is_some_and(|b| *b < 0x80) && bits == 0 {
-                more.first().map_or(value, |b| u32::from(*b))
+        if length > 0 && following.len() == length - 1 && value < 0x80 {
+            let value = if length == 2 && following.first().is_some_and(|b| *b < 0x80) && bits == 0
+            {
+                following.first().map_or(value, |b| u32::from(*b))
             } else {
                 value
             };
@@ -216,16 +217,22 @@ fn fold(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;
     }
-    let kept: String = text.chars().filter(|c| !c.is_control()).collect();
+    let visible: String = text.chars().filter(|c| !c.is_control()).collect();
     // Windows maps characters that names cannot contain to private-use characters.
     let sign = |c: char| {
         if matches!(c, '\u{e000}'..='\u{f8ff}') {
             '/'
         } else {
-            like(c)
+            ascii_look_alike(c)
         }
     };
-    Some(Text::new(kept.as_str()).plain().nfkc().map(sign).collect())
+    Some(
+        Text::new(visible.as_str())
+            .plain()
+            .nfkc()
+            .map(sign)
+            .collect(),
+    )
 }
 
 fn without_controls(text: &str) -> Option<String> {
@@ -239,7 +246,7 @@ fn before_nul(text: &str) -> Option<String> {
 }
 
 /// Returns what is left by a filter that removes `../` once.
-fn filtered(text: &str) -> Option<String> {
+fn filter_once(text: &str) -> Option<String> {
     if !text.contains("...")
         && !text.contains("../.")
         && !text.contains("..\\")
@@ -247,13 +254,13 @@ fn filtered(text: &str) -> Option<String> {
     {
         return None;
     }
-    let left = text.replace("../", "").replace("..\\", "");
-    (left.len() != text.len() && left.contains("..")).then_some(left)
+    let remaining = text.replace("../", "").replace("..\\", "");
+    (remaining.len() != text.len() && remaining.contains("..")).then_some(remaining)
 }
 
 /// Removes path parameters (`..;x/`), spaces and dots at a component's end, and alternate streams;
 /// expands globs that can only mean `..`.
-fn lenient(text: &str) -> Option<String> {
+fn strip_component_ends(text: &str) -> Option<String> {
     if !text.contains(['.', ';', ' ', ':', '[', '?']) {
         return None;
     }
@@ -275,7 +282,7 @@ fn lenient(text: &str) -> Option<String> {
             .next()
             .unwrap_or(cut);
         let cut = cut.trim_matches([' ', '\u{a0}']);
-        let kept = match cut {
+        let stripped = match cut {
             // `.. `, `..;x`, `..::$DATA`
             ".." | "." => cut,
             "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
@@ -293,15 +300,15 @@ fn lenient(text: &str) -> Option<String> {
             _ => name,
         };
         only_dots &= name.bytes().all(|b| b == b'.');
-        changed |= kept != name;
-        out.push_str(kept);
+        changed |= stripped != name;
+        out.push_str(stripped);
         out.push_str(end);
     }
     changed.then_some(out)
 }
 
 /// Returns the paths that the first pair of braces expands to: `{..,a}/b`.
-fn braces(text: &str) -> Vec<String> {
+fn expand_braces(text: &str) -> Vec<String> {
     let Some((before, rest)) = text.split_once('{') else {
         return Vec::new();
     };
@@ -314,7 +321,7 @@ fn braces(text: &str) -> Vec<String> {
     inner
         .split(',')
         .take(BRACES)
-        .map(|one| format!("{before}{one}{after}"))
+        .map(|choice| format!("{before}{choice}{after}"))
         .collect()
 }
 
@@ -374,7 +381,7 @@ mod tests {
             assert!(
                 readings
                     .iter()
-                    .any(|read| read.replace('\\', "/").starts_with("../")),
+                    .any(|reading| reading.replace('\\', "/").starts_with("../")),
                 "{text:?}: {readings:?}"
             );
         }
@@ -389,7 +396,7 @@ mod tests {
             "%2e%2e%c0%af%2e%2e%c0%afx",
             "a/..%g0..%g0x",
         ] {
-            assert!(breaks_off(text), "{text}");
+            assert!(has_broken_escape(text), "{text}");
         }
         for text in [
             "100%.txt",
@@ -399,7 +406,7 @@ mod tests {
             "%E4%BD%A0.md",
             "..%u2215x",
         ] {
-            assert!(!breaks_off(text), "{text}");
+            assert!(!has_broken_escape(text), "{text}");
         }
     }
 
@@ -425,7 +432,7 @@ mod tests {
             assert!(
                 readings(text)
                     .iter()
-                    .all(|read| !read.split('/').any(|part| part == "..")),
+                    .all(|reading| !reading.split('/').any(|part| part == "..")),
                 "{text}: {:?}",
                 readings(text)
             );

@@ -8,14 +8,14 @@ use crate::detect::command::paths::normal;
 
 /// A category of the gate's own files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum FileCategory {
     /// Its inputs: config, rules, pins, agents and audit log. Reading them does no harm.
     Config,
     /// Its state: keys, tokens, messages that were withheld.
     State,
 }
 
-impl Part {
+impl FileCategory {
     /// Names in rule files.
     pub(super) const WORDS: [(&'static str, Self); 2] =
         [("config", Self::Config), ("state", Self::State)];
@@ -33,15 +33,15 @@ impl GateFiles {
     /// state (`state`).
     pub fn new(config: &[PathBuf], state: &[PathBuf]) -> Self {
         let home = std::env::var("HOME").ok();
-        let all = |paths: &[PathBuf]| {
+        let all_forms = |paths: &[PathBuf]| {
             paths
                 .iter()
                 .flat_map(|path| forms(path, home.as_deref()))
                 .collect()
         };
         Self {
-            config: all(config),
-            state: all(state),
+            config: all_forms(config),
+            state: all_forms(state),
         }
     }
 
@@ -51,13 +51,13 @@ impl GateFiles {
 
     /// Reports whether a path is one of them or below one. `form` is the result of [`normal`], in
     /// lower case.
-    pub(super) fn hold(&self, part: Part, form: &str) -> bool {
-        let all = match part {
-            Part::Config => &self.config,
-            Part::State => &self.state,
+    pub(super) fn contains(&self, part: FileCategory, form: &str) -> bool {
+        let files = match part {
+            FileCategory::Config => &self.config,
+            FileCategory::State => &self.state,
         };
-        all.iter().any(|own| {
-            form.strip_prefix(own.as_str())
+        files.iter().any(|file| {
+            form.strip_prefix(file.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
@@ -70,7 +70,7 @@ fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
         return Vec::new();
     };
     let mut out = Vec::new();
-    for path in [resolved(&path), path] {
+    for path in [resolve_links(&path), path] {
         let path = path.to_string_lossy();
         let at_home = home
             .and_then(|home| path.strip_prefix(home))
@@ -93,10 +93,10 @@ fn forms(path: &Path, home: Option<&str>) -> Vec<String> {
 }
 
 /// Resolves the links of a path, as far as it exists.
-fn resolved(path: &Path) -> PathBuf {
-    for above in path.ancestors() {
-        if let Ok(real) = above.canonicalize() {
-            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+fn resolve_links(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
             return if rest.as_os_str().is_empty() {
                 real
             } else {
@@ -127,15 +127,15 @@ mod tests {
                 .to_lowercase()
         };
         for (part, form, is_own) in [
-            (Part::Config, at("link/gate.toml"), true),
-            (Part::Config, at("real/gate.toml"), true),
-            (Part::Config, at("real/gate.toml.bak"), false),
-            (Part::State, at("real/gate.toml"), false),
-            (Part::State, "~/state/keys/a".to_owned(), true),
-            (Part::State, "~/states".to_owned(), false),
-            (Part::State, "/etc/passwd".to_owned(), false),
+            (FileCategory::Config, at("link/gate.toml"), true),
+            (FileCategory::Config, at("real/gate.toml"), true),
+            (FileCategory::Config, at("real/gate.toml.bak"), false),
+            (FileCategory::State, at("real/gate.toml"), false),
+            (FileCategory::State, "~/state/keys/a".to_owned(), true),
+            (FileCategory::State, "~/states".to_owned(), false),
+            (FileCategory::State, "/etc/passwd".to_owned(), false),
         ] {
-            assert_eq!(files.hold(part, &form), is_own, "{part:?} {form}");
+            assert_eq!(files.contains(part, &form), is_own, "{part:?} {form}");
         }
     }
 }

@@ -11,13 +11,13 @@ pub(super) struct Glob {
     rooted: bool,
     parts: Vec<String>,
     /// The longest part without wildcards: a path that does not contain it cannot match.
-    tells: String,
+    literal: String,
 }
 
 impl Glob {
     /// Parses a glob; `None` unless it starts with `/`, `~` or `**/`.
-    pub(super) fn read(written: &str) -> Option<Self> {
-        let lower = written.to_lowercase();
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let lower = text.to_lowercase();
         let anywhere = lower.starts_with("**/");
         let below = lower.ends_with("/**");
         let rooted = lower.starts_with('/');
@@ -28,29 +28,29 @@ impl Glob {
             .filter(|part| !part.is_empty())
             .map(str::to_owned)
             .collect();
-        let fits = (anywhere || rooted || lower.starts_with('~'))
+        let is_valid = (anywhere || rooted || lower.starts_with('~'))
             && !parts.is_empty()
             && !parts.iter().any(|part| part == "**");
         let plain = parts.iter().filter(|part| !part.contains(['*', '?']));
-        let tells = plain
+        let literal = plain
             .max_by_key(|part| part.len())
             .cloned()
             .unwrap_or_default();
-        fits.then_some(Self {
+        is_valid.then_some(Self {
             anywhere,
             below,
             rooted,
             parts,
-            tells,
+            literal,
         })
     }
 
     /// Reports whether a path matches.
     pub(super) fn fits(&self, path: &str) -> bool {
-        let ends = self.below || path.ends_with(&*self.tells);
+        let may_end = self.below || path.ends_with(&*self.literal);
         if !self.anywhere && path.starts_with('/') != self.rooted
-            || !ends && self.parts.len() == 1
-            || !path.contains(&*self.tells)
+            || !may_end && self.parts.len() == 1
+            || !path.contains(&*self.literal)
         {
             return false;
         }
@@ -77,16 +77,16 @@ impl Glob {
                     .parts
                     .iter()
                     .zip(rest)
-                    .all(|(wanted, part)| same(wanted, part))
+                    .all(|(pattern, part)| part_matches(pattern, part))
         })
     }
 }
 
-fn same(wanted: &str, part: &str) -> bool {
-    if wanted.contains(['*', '?']) {
-        glob::matches(wanted, part)
+fn part_matches(pattern: &str, part: &str) -> bool {
+    if pattern.contains(['*', '?']) {
+        glob::matches(pattern, part)
     } else {
-        wanted == part
+        pattern == part
     }
 }
 

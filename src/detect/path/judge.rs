@@ -1,10 +1,10 @@
 //! The facts about one path in its place.
 
 use super::decode;
-use super::gate_files::Part;
+use super::gate_files::FileCategory;
 use super::roots::Roots;
 use super::share;
-use super::start::{Start, start};
+use super::start::{Start, find_start};
 use super::walk::{absolute, parts, walk};
 use super::{Links, commands};
 use crate::detect::command::paths::{Classes, classes, normal};
@@ -47,10 +47,10 @@ pub(super) struct PathFacts {
     pub(super) classes: Classes,
     /// Every reading in normal form: in lower case, the home folder as `~`, no `..`.
     pub(super) forms: Vec<String>,
-    pub(super) how: FileUse,
-    pub(super) stands: PathOrigin,
+    pub(super) file_use: FileUse,
+    pub(super) origin: PathOrigin,
     /// The categories of the gate's own files that it is among.
-    pub(super) gate: Vec<Part>,
+    pub(super) gate: Vec<FileCategory>,
     /// It was too long to be read.
     pub(super) too_much: bool,
 }
@@ -58,68 +58,74 @@ pub(super) struct PathFacts {
 impl PathFacts {
     /// Examines an argument that is a path, or contains one per line.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(how(place), PathOrigin::Argument);
+        let mut facts = Self::new(file_use_of(place), PathOrigin::Argument);
         let text = text.trim_end_matches(['\r', '\n']);
         if text.len() > PATH_BYTES || text.matches('\n').count() > LINES {
-            seen.outside = true;
-            seen.disguised = true;
-            seen.too_much = true;
-            return seen;
+            facts.outside = true;
+            facts.disguised = true;
+            facts.too_much = true;
+            return facts;
         }
-        let none = AccessScope::default();
-        let ground = place.scope.unwrap_or(&none);
+        let empty_scope = AccessScope::default();
+        let scope = place.scope.unwrap_or(&empty_scope);
         if text.contains('\n') {
             for line in text.lines() {
-                seen.look(line, ground);
+                facts.examine(line, scope);
             }
         }
-        seen.look(text, ground);
-        seen
+        facts.examine(text, scope);
+        facts
     }
 
     /// Examines a path that a command touches.
-    pub(super) fn command(touched: &FileAccess<'_>, place: &Place<'_>) -> Self {
+    pub(super) fn command(access: &FileAccess<'_>, place: &Place<'_>) -> Self {
         let FileAccess {
             path,
             home,
-            below,
-            how,
-        } = *touched;
-        let mut seen = Self::new(how, PathOrigin::Command);
-        let none = AccessScope::default();
-        let ground = place.scope.unwrap_or(&none);
-        let roots = &ground.roots;
-        if !ground.gate_files.is_empty() {
+            start_folder: below,
+            file_use: how,
+        } = *access;
+        let mut facts = Self::new(how, PathOrigin::Command);
+        let empty_scope = AccessScope::default();
+        let scope = place.scope.unwrap_or(&empty_scope);
+        let roots = &scope.roots;
+        if !scope.gate_files.is_empty() {
             let at_home = home
                 .zip(path.strip_prefix('~'))
                 .map(|(home, rest)| format!("{home}{rest}"));
-            seen.look_for_gate_files(&start(at_home.as_deref().unwrap_or(path)), ground, false);
+            facts.note_gate_files(
+                &find_start(at_home.as_deref().unwrap_or(path)),
+                scope,
+                false,
+            );
         }
         if !roots.is_set() || commands::is_ordinary(path, how) {
-            return seen;
+            return facts;
         }
         let joined;
-        let found = match (start(path), home) {
+        let path_start = match (find_start(path), home) {
             (Start::Home(rest), Some(home)) => {
                 joined = format!("{home}{rest}");
                 Start::Root(&joined)
             }
             // A variable that the command does not set is a folder that the operator of the tool
             // chose.
-            (Start::Here(_) | Start::Unknown(_), _) if commands::is_below(path) => {
+            (Start::WorkingFolder(_) | Start::Unknown(_), _) if commands::is_below(path) => {
                 joined = below.map_or_else(|| path.to_owned(), |below| format!("{below}/{path}"));
-                Start::Here(&joined)
+                Start::WorkingFolder(&joined)
             }
-            (Start::Scratch(rest), _) if walk(&[], rest, false, &Links::Unknown).climbed == 0 => {
-                return seen;
+            (Start::Scratch(rest), _)
+                if walk(&[], rest, false, &Links::Unknown).above_root == 0 =>
+            {
+                return facts;
             }
-            (found, _) => found,
+            (path_start, _) => path_start,
         };
-        seen.outside = Self::leaves(&found, roots, false);
-        seen
+        facts.outside = Self::leaves(&path_start, roots, false);
+        facts
     }
 
-    fn new(how: FileUse, stands: PathOrigin) -> Self {
+    fn new(file_use: FileUse, origin: PathOrigin) -> Self {
         let classes = Classes::NONE;
         let forms = Vec::new();
         let gate = Vec::new();
@@ -130,33 +136,33 @@ impl PathFacts {
             share: false,
             classes,
             forms,
-            how,
-            stands,
+            file_use,
+            origin,
             gate,
             too_much: false,
         }
     }
 
-    fn look(&mut self, text: &str, ground: &AccessScope) {
-        let roots = &ground.roots;
+    fn examine(&mut self, text: &str, scope: &AccessScope) {
+        let roots = &scope.roots;
         if text.is_empty() {
             return;
         }
-        let ups = ups(text);
-        self.disguised |= text.contains('\0') || decode::breaks_off(text);
+        let ups = count_ups(text);
+        self.disguised |= text.contains('\0') || decode::has_broken_escape(text);
         for reading in decode::readings(text) {
-            self.disguised |= self::ups(&reading) > ups || reading.contains('\0');
+            self.disguised |= self::count_ups(&reading) > ups || reading.contains('\0');
             self.share |= share::is_foreign(&reading);
-            let found = start(&reading);
+            let path_start = find_start(&reading);
             for windows in
                 [true, false]
                     .into_iter()
                     .take(if reading.contains('\\') { 2 } else { 1 })
             {
-                self.outside |= roots.is_set() && Self::leaves(&found, roots, windows);
-                self.name(&found, windows);
-                if !ground.gate_files.is_empty() {
-                    self.look_for_gate_files(&found, ground, windows);
+                self.outside |= roots.is_set() && Self::leaves(&path_start, roots, windows);
+                self.note_named_files(&path_start, windows);
+                if !scope.gate_files.is_empty() {
+                    self.note_gate_files(&path_start, scope, windows);
                 }
             }
         }
@@ -164,51 +170,56 @@ impl PathFacts {
 
     /// Reports whether a path leaves the roots from where it starts.
     fn leaves(start: &Start<'_>, roots: &Roots, windows: bool) -> bool {
-        let from = |base: &[String], path: &str| !roots.hold(base, path, windows);
+        let leaves_from = |base: &[String], path: &str| !roots.contains(base, path, windows);
         match start {
-            Start::Root(path) => from(&[], path),
-            Start::Drive(letter, path) => !roots.hold(&[format!("{letter}:")], path, true),
+            Start::Root(path) => leaves_from(&[], path),
+            Start::Drive(letter, path) => !roots.contains(&[format!("{letter}:")], path, true),
             // If the home folder is unknown, a root may still be given as `~`.
-            Start::Home(path) => roots
-                .home()
-                .map_or_else(|| from(&["~".to_owned()], path), |home| from(home, path)),
-            Start::Scratch(path) => from(&["tmp".to_owned()], path),
-            Start::Here(path) => roots.bases().any(|base| from(base, path)),
+            Start::Home(path) => roots.home().map_or_else(
+                || leaves_from(&["~".to_owned()], path),
+                |home| leaves_from(home, path),
+            ),
+            Start::Scratch(path) => leaves_from(&["tmp".to_owned()], path),
+            Start::WorkingFolder(path) => roots.bases().any(|base| leaves_from(base, path)),
             Start::Unknown(_) => true,
-            Start::Elsewhere(address) => {
+            Start::Address(address) => {
                 let path = address
                     .trim_start_matches('/')
                     .split_once('/')
                     .map_or("", |(_, path)| path);
-                walk(&[], path, windows, &Links::Unknown).climbed > 0
+                walk(&[], path, windows, &Links::Unknown).above_root > 0
             }
         }
     }
 
     /// Records which of the gate's own files a path leads to, with links followed where they are
     /// known.
-    fn look_for_gate_files(&mut self, start: &Start<'_>, ground: &AccessScope, windows: bool) {
-        let AccessScope { roots, gate_files: gate, .. } = ground;
+    fn note_gate_files(&mut self, start: &Start<'_>, scope: &AccessScope, windows: bool) {
+        let AccessScope {
+            roots,
+            gate_files: gate,
+            ..
+        } = scope;
         let home = ["~".to_owned()];
         let walks: Vec<(&[String], &str)> = match start {
             Start::Root(path) => vec![(&[], *path)],
             Start::Home(path) => vec![(roots.home().unwrap_or(&home), *path)],
-            Start::Here(path) => roots.bases().map(|base| (base, *path)).collect(),
-            Start::Drive(..) | Start::Scratch(_) | Start::Unknown(_) | Start::Elsewhere(_) => {
+            Start::WorkingFolder(path) => roots.bases().map(|base| (base, *path)).collect(),
+            Start::Drive(..) | Start::Scratch(_) | Start::Unknown(_) | Start::Address(_) => {
                 return;
             }
         };
         for (base, path) in walks {
             for links in [&Links::Unknown, roots.links()] {
-                let at = absolute(&walk(base, path, windows, links).at);
+                let at = absolute(&walk(base, path, windows, links).components);
                 let at = if base == home {
                     at.trim_start_matches('/').to_owned()
                 } else {
                     at
                 };
                 let form = normal(&at, None).unwrap_or(at).to_lowercase();
-                for (_, part) in Part::WORDS {
-                    if gate.hold(part, &form) && !self.gate.contains(&part) {
+                for (_, part) in FileCategory::WORDS {
+                    if gate.contains(part, &form) && !self.gate.contains(&part) {
                         self.gate.push(part);
                     }
                 }
@@ -217,30 +228,33 @@ impl PathFacts {
     }
 
     /// Records which files a path names, whatever the roots are.
-    fn name(&mut self, start: &Start<'_>, windows: bool) {
+    fn note_named_files(&mut self, start: &Start<'_>, windows: bool) {
         let (before, path) = match start {
             Start::Root(path) => ("/", *path),
             Start::Home(path) | Start::Unknown(path) => ("~/", *path),
             Start::Scratch(path) => ("/tmp/", *path),
-            Start::Here(path) => ("", *path),
+            Start::WorkingFolder(path) => ("", *path),
             Start::Drive(letter, path) => {
                 let walked = walk(&[format!("{letter}:")], path, true, &Links::Unknown);
-                self.add(absolute(&walked.at).to_ascii_lowercase(), walked.ups > 0);
+                self.add(
+                    absolute(&walked.components).to_ascii_lowercase(),
+                    walked.steps_up > 0,
+                );
                 return;
             }
-            Start::Elsewhere(_) => return,
+            Start::Address(_) => return,
         };
         let walked = walk(&[], path, windows, &Links::Unknown);
-        let joined = walked.at.join("/");
-        self.add(format!("{before}{joined}"), walked.ups > 0);
+        let joined = walked.components.join("/");
+        self.add(format!("{before}{joined}"), walked.steps_up > 0);
         // A path that climbs far enough reaches the root; one or two folders up are mostly the
         // project's own `lib` and `bin`.
-        match walked.climbed {
+        match walked.above_root {
             0 => {}
             1..FAR => self.add_if(
                 format!("/{joined}"),
                 true,
-                Some(commands::named_nowhere_else()),
+                Some(commands::non_project_classes()),
             ),
             _ => self.add(format!("/{joined}"), true),
         }
@@ -258,17 +272,18 @@ impl PathFacts {
             return;
         }
         // Names that differ only in case are the same file on many systems.
-        let found = if lower == form {
+        let form_classes = if lower == form {
             classes(&form)
         } else {
             classes(&form).join(classes(&lower))
         };
-        if only.is_some_and(|only| !found.meets(only)) {
+        if only.is_some_and(|only| !form_classes.intersects(only)) {
             return;
         }
-        self.classes = self.classes.join(found);
-        self.climbs |=
-            climbs && found.meets(commands::climbed_to()) && form.starts_with(['/', '~']);
+        self.classes = self.classes.join(form_classes);
+        self.climbs |= climbs
+            && form_classes.intersects(commands::climb_targets())
+            && form.starts_with(['/', '~']);
         if !self.forms.contains(&lower) {
             self.forms.push(lower);
         }
@@ -276,12 +291,12 @@ impl PathFacts {
 }
 
 /// Returns the number of `..` components in a path.
-fn ups(text: &str) -> usize {
+fn count_ups(text: &str) -> usize {
     parts(text, true).filter(|part| *part == "..").count()
 }
 
 /// Returns what a tool does with a path, according to the words of its name.
-fn how(place: &Place<'_>) -> FileUse {
+fn file_use_of(place: &Place<'_>) -> FileUse {
     const WRITES: [&str; 34] = [
         "write",
         "create",

@@ -17,7 +17,7 @@ pub struct Roots {
 #[derive(Clone, Debug)]
 struct Root {
     /// As written in the policy.
-    named: Vec<String>,
+    literal: Vec<String>,
     /// With its links followed.
     real: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub enum Links {
     #[default]
     Unknown,
     /// Exactly these: from the link's absolute path to its target as written.
-    Given(HashMap<String, String>),
+    Map(HashMap<String, String>),
     /// Read from the file system of this machine.
     Machine,
 }
@@ -38,7 +38,7 @@ impl Roots {
     /// Creates roots at these absolute folders (`/srv/data`, `C:\work`).
     pub fn new(folders: impl IntoIterator<Item = String>, links: Links) -> Self {
         let links = match links {
-            Links::Given(links) => Links::Given(
+            Links::Map(links) => Links::Map(
                 links
                     .into_iter()
                     .map(|(link, target)| (absolute(&components(&link)), target))
@@ -47,9 +47,9 @@ impl Roots {
             other => other,
         };
         let root = |folder: String| {
-            let named = components(&folder);
-            let real = walk(&[], &named.join("/"), false, &links).at;
-            Root { named, real }
+            let literal = components(&folder);
+            let real = walk(&[], &literal.join("/"), false, &links).components;
+            Root { literal, real }
         };
         let roots = folders.into_iter().map(root).collect();
         Self {
@@ -65,17 +65,17 @@ impl Roots {
         let Some(home) = home.map(|home| components(&home)) else {
             return self;
         };
-        let at_home = |root: Root| match root.named.split_first() {
+        let expand_home = |root: Root| match root.literal.split_first() {
             Some((first, rest)) if first == "~" => {
-                let named = [home.as_slice(), rest].concat();
+                let literal = [home.as_slice(), rest].concat();
                 Root {
-                    real: walk(&[], &named.join("/"), false, &self.links).at,
-                    named,
+                    real: walk(&[], &literal.join("/"), false, &self.links).components,
+                    literal,
                 }
             }
             _ => root,
         };
-        let roots = self.roots.into_iter().map(at_home).collect();
+        let roots = self.roots.into_iter().map(expand_home).collect();
         Self {
             roots,
             home: Some(home),
@@ -118,26 +118,26 @@ impl Roots {
             .roots
             .iter()
             .filter(|_| self.base.is_none())
-            .map(|root| root.named.as_slice());
+            .map(|root| root.literal.as_slice());
         self.base.as_deref().into_iter().chain(roots)
     }
 
     /// Reports whether `path`, walked from `base`, stays in the roots: as written, and with links
     /// followed.
-    pub(super) fn hold(&self, base: &[String], path: &str, windows: bool) -> bool {
+    pub(super) fn contains(&self, base: &[String], path: &str, windows: bool) -> bool {
         let by_words = walk(base, path, windows, &Links::Unknown);
         if by_words.lost
-            || !self
-                .roots
-                .iter()
-                .any(|root| starts(&by_words.at, &root.named) || starts(&by_words.at, &root.real))
+            || !self.roots.iter().any(|root| {
+                is_below(&by_words.components, &root.literal)
+                    || is_below(&by_words.components, &root.real)
+            })
         {
             return false;
         }
         if !self.resolves_links() || base.first().is_some_and(|first| first.ends_with(':')) {
             return true;
         }
-        let whole: Vec<&str> = base
+        let full_path: Vec<&str> = base
             .iter()
             .map(String::as_str)
             .chain(parts(path, windows))
@@ -145,20 +145,24 @@ impl Roots {
             .collect();
         // The links of a root itself are already followed.
         let below = self.roots.iter().find_map(|root| {
-            let rest = whole.get(root.named.len()..)?;
-            whole
+            let rest = full_path.get(root.literal.len()..)?;
+            full_path
                 .iter()
-                .zip(&root.named)
+                .zip(&root.literal)
                 .all(|(a, b)| a == b)
                 .then(|| walk(&root.real, &rest.join("/"), false, &self.links))
         });
-        let walked = below.unwrap_or_else(|| walk(&[], &whole.join("/"), false, &self.links));
-        !walked.lost && self.roots.iter().any(|root| starts(&walked.at, &root.real))
+        let walked = below.unwrap_or_else(|| walk(&[], &full_path.join("/"), false, &self.links));
+        !walked.lost
+            && self
+                .roots
+                .iter()
+                .any(|root| is_below(&walked.components, &root.real))
     }
 }
 
 /// Reports whether `at` is `root` or below it. Drives are case-insensitive.
-fn starts(at: &[String], root: &[String]) -> bool {
+fn is_below(at: &[String], root: &[String]) -> bool {
     let drive = root.first().is_some_and(|first| first.ends_with(':'));
     at.len() >= root.len()
         && at

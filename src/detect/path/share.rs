@@ -2,9 +2,9 @@
 //! names, and sends it a hash of the user's password.
 
 /// Administrative shares, which open a whole drive or the machine.
-const OF_ADMINISTRATORS: [&str; 3] = ["admin$", "ipc$", "print$"];
+const ADMINISTRATIVE_SHARES: [&str; 3] = ["admin$", "ipc$", "print$"];
 /// Suffixes of names that exist only in a private network.
-const OWN: [&str; 6] = [
+const PRIVATE_SUFFIXES: [&str; 6] = [
     ".local",
     ".internal",
     ".lan",
@@ -31,15 +31,15 @@ pub(super) fn is_foreign(path: &str) -> bool {
     let host = host.split('@').next().unwrap_or(host).to_ascii_lowercase();
     let share = share.to_ascii_lowercase();
     let drive = share.len() == 2 && share.ends_with('$');
-    let outside = host.contains('.')
+    let is_external = host.contains('.')
         && host.len() > 2
-        && !OWN.iter().any(|end| host.ends_with(end))
+        && !PRIVATE_SUFFIXES.iter().any(|end| host.ends_with(end))
         && !is_private(&host);
-    let here = matches!(
+    let is_local = matches!(
         host.as_str(),
         "?" | "." | "localhost" | "127.0.0.1" | "wsl$" | "wsl.localhost"
     );
-    !here && (outside || drive || OF_ADMINISTRATORS.contains(&share.as_str()))
+    !is_local && (is_external || drive || ADMINISTRATIVE_SHARES.contains(&share.as_str()))
 }
 
 /// Reports whether an address belongs to a private network.

@@ -1,6 +1,6 @@
 //! The conditions of a rule of the kind `path`.
 
-use super::gate_files::Part;
+use super::gate_files::FileCategory;
 use super::glob::Glob;
 use super::judge::{PathFacts, PathOrigin};
 use crate::detect::ReadAs;
@@ -16,11 +16,11 @@ pub struct Spec {
     disguised: bool,
     share: bool,
     class: Option<Classes>,
-    is: Vec<Glob>,
-    not: Vec<Glob>,
-    gate: Option<Part>,
-    how: Option<Use>,
-    inside: Option<PathOrigin>,
+    globs: Vec<Glob>,
+    excluded: Vec<Glob>,
+    gate: Option<FileCategory>,
+    path_use: Option<Use>,
+    origin: Option<PathOrigin>,
 }
 
 /// The use of a path.
@@ -33,41 +33,41 @@ enum Use {
 impl Use {
     const WORDS: [(&'static str, Self); 2] = [("read", Self::Read), ("write", Self::Write)];
 
-    fn is(self, how: FileUse) -> bool {
-        (self == Self::Write) == (how == FileUse::Write)
+    fn covers(self, file_use: FileUse) -> bool {
+        (self == Self::Write) == (file_use == FileUse::Write)
     }
 }
 
 impl Spec {
     /// Reads a `find.path` table.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        let mut fits = true;
-        let mut made = Self {
+        let mut is_valid = true;
+        let mut spec = Self {
             outside: table.boolean("outside").unwrap_or(false),
             climbs: table.boolean("climbs").unwrap_or(false),
             disguised: table.boolean("disguised").unwrap_or(false),
             share: table.boolean("share").unwrap_or(false),
-            gate: table.choice("gate", &Part::WORDS),
-            how: table.choice("how", &Use::WORDS),
-            inside: table.choice("in", &PathOrigin::WORDS),
+            gate: table.choice("gate", &FileCategory::WORDS),
+            path_use: table.choice("how", &Use::WORDS),
+            origin: table.choice("in", &PathOrigin::WORDS),
             ..Self::default()
         };
         for word in table.strings("class") {
-            match Classes::named(&word.value) {
-                Some(class) => made.class = Some(made.class.unwrap_or(Classes::NONE).join(class)),
+            match Classes::from_name(&word.value) {
+                Some(class) => spec.class = Some(spec.class.unwrap_or(Classes::NONE).join(class)),
                 None => {
-                    let known: Vec<&str> = Classes::names().collect();
-                    let hint = suggest(&word.value, &known);
+                    let names: Vec<&str> = Classes::names().collect();
+                    let hint = suggest(&word.value, &names);
                     table.fault_at(
                         &word.place,
                         format!("no such class of paths: `{}`", word.value),
                         Some(&hint),
                     );
-                    fits = false;
+                    is_valid = false;
                 }
             }
         }
-        for (key, globs) in [("is", &mut made.is), ("not", &mut made.not)] {
+        for (key, globs) in [("is", &mut spec.globs), ("not", &mut spec.excluded)] {
             for word in table.strings(key) {
                 match Glob::read(&word.value) {
                     Some(glob) => globs.push(glob),
@@ -75,26 +75,26 @@ impl Spec {
                         let message = format!("`{key}` holds `{}`", word.value.escape_debug());
                         let hint = "a glob starts with `/`, `~` or `**/`; `**` stands at its start or its end";
                         table.fault_at(&word.place, message, Some(hint));
-                        fits = false;
+                        is_valid = false;
                     }
                 }
             }
         }
         table.finish();
-        let is_named = made.class.is_some() || made.gate.is_some() || !made.is.is_empty();
-        let says = made.outside || made.climbs || made.disguised || made.share || is_named;
-        if fits && !says {
+        let is_named = spec.class.is_some() || spec.gate.is_some() || !spec.globs.is_empty();
+        let has_condition = spec.outside || spec.climbs || spec.disguised || spec.share || is_named;
+        if is_valid && !has_condition {
             table.fault(
                 "`find.path` looks for nothing",
                 Some("say one of `outside`, `climbs`, `disguised`, `share`, `class`, `gate`, `is`"),
             );
         }
-        (fits && says).then_some(made)
+        (is_valid && has_condition).then_some(spec)
     }
 
     /// Returns the interpretation that the rule tests first: its cases are run with it.
     pub fn read_as(&self) -> ReadAs {
-        if self.inside == Some(PathOrigin::Command) {
+        if self.origin == Some(PathOrigin::Command) {
             ReadAs::Shell
         } else {
             ReadAs::Path
@@ -103,7 +103,7 @@ impl Spec {
 
     /// Returns the name of a tool that uses paths in the way the rule requires.
     pub fn usual_tool(&self) -> &'static str {
-        if self.how == Some(Use::Write) {
+        if self.path_use == Some(Use::Write) {
             "write_file"
         } else {
             "read_file"
@@ -111,21 +111,24 @@ impl Spec {
     }
 
     /// Reports whether a path meets the conditions.
-    pub(super) fn matches(&self, seen: &PathFacts) -> bool {
-        let names = |globs: &[Glob]| {
-            seen.forms
+    pub(super) fn matches(&self, facts: &PathFacts) -> bool {
+        let any_fits = |globs: &[Glob]| {
+            facts
+                .forms
                 .iter()
                 .any(|form| globs.iter().any(|glob| glob.fits(form)))
         };
-        self.inside.is_none_or(|inside| inside == seen.stands)
-            && self.how.is_none_or(|how| how.is(seen.how))
-            && (!self.outside || seen.outside)
-            && (!self.climbs || seen.climbs)
-            && (!self.disguised || seen.disguised)
-            && (!self.share || seen.share)
-            && self.class.is_none_or(|class| seen.classes.meets(class))
-            && self.gate.is_none_or(|part| seen.gate.contains(&part))
-            && (self.is.is_empty() || names(&self.is))
-            && (self.not.is_empty() || !names(&self.not))
+        self.origin.is_none_or(|inside| inside == facts.origin)
+            && self.path_use.is_none_or(|how| how.covers(facts.file_use))
+            && (!self.outside || facts.outside)
+            && (!self.climbs || facts.climbs)
+            && (!self.disguised || facts.disguised)
+            && (!self.share || facts.share)
+            && self
+                .class
+                .is_none_or(|class| facts.classes.intersects(class))
+            && self.gate.is_none_or(|part| facts.gate.contains(&part))
+            && (self.globs.is_empty() || any_fits(&self.globs))
+            && (self.excluded.is_empty() || !any_fits(&self.excluded))
     }
 }

@@ -10,14 +10,14 @@ pub(super) enum Start<'p> {
     /// At the home folder.
     Home(&'p str),
     /// In the caller's working directory.
-    Here(&'p str),
+    WorkingFolder(&'p str),
     /// In a system's folder for temporary files.
     Scratch(&'p str),
     /// On another machine, in another user's home, in a drive's current folder, at a variable, or
     /// at the output of a command.
     Unknown(&'p str),
     /// At an address of something that is not a file.
-    Elsewhere(&'p str),
+    Address(&'p str),
 }
 
 /// Schemes that are followed by a path, or by another such address.
@@ -41,11 +41,11 @@ const FILE_SCHEMES: [&str; 17] = [
     "nfs",
 ];
 const HOME: [&str; 5] = ["HOME", "USERPROFILE", "HOMEPATH", "APPDATA", "LOCALAPPDATA"];
-const HERE: [&str; 5] = ["PWD", "CD", "WORKSPACE", "GITHUB_WORKSPACE", "PROJECT_ROOT"];
+const WORKING_FOLDER: [&str; 5] = ["PWD", "CD", "WORKSPACE", "GITHUB_WORKSPACE", "PROJECT_ROOT"];
 const SCRATCH: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "RUNNER_TEMP"];
 
 /// Determines where `path` starts. `\` separates components as `/` does.
-pub(super) fn start(path: &str) -> Start<'_> {
+pub(super) fn find_start(path: &str) -> Start<'_> {
     let mut path = path.trim_start_matches([' ', '\t', '"', '\'']);
     for _ in 0..4 {
         let Some((scheme, rest)) = scheme(path) else {
@@ -54,16 +54,16 @@ pub(super) fn start(path: &str) -> Start<'_> {
         if scheme == "php" {
             match rest.rsplit_once("resource=") {
                 Some((_, resource)) => path = resource,
-                None => return Start::Elsewhere(rest),
+                None => return Start::Address(rest),
             }
             continue;
         }
         if !FILE_SCHEMES.contains(&scheme.as_str()) {
-            return Start::Elsewhere(rest);
+            return Start::Address(rest);
         }
         path = rest;
         if scheme == "file" || scheme == "netdoc" || scheme == "local_file" || scheme == "nfs" {
-            path = match of_file_url(path) {
+            path = match path_of_file_url(path) {
                 Some(path) => path,
                 None => return Start::Unknown(rest),
             };
@@ -73,11 +73,11 @@ pub(super) fn start(path: &str) -> Start<'_> {
             path = path.strip_prefix("//").unwrap_or(path);
         }
     }
-    local(path)
+    local_start(path)
 }
 
 /// Returns the path of a `file:` URL; `None` if it is on another machine (RFC 8089).
-fn of_file_url(rest: &str) -> Option<&str> {
+fn path_of_file_url(rest: &str) -> Option<&str> {
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     let sign = |text: &str| text.starts_with(['/', '\\']);
     let Some(behind) = rest
@@ -102,45 +102,45 @@ fn of_file_url(rest: &str) -> Option<&str> {
     .then(|| behind.get(host.len()..).unwrap_or_default())
 }
 
-fn local(path: &str) -> Start<'_> {
+fn local_start(path: &str) -> Start<'_> {
     // `\\?\C:\x`, `\\.\C:\x` and `\??\C:\x` are verbatim paths.
     let verbatim = ["\\\\?\\", "//?/", "\\\\.\\", "//./", "\\??\\"]
         .iter()
         .find_map(|prefix| path.strip_prefix(prefix));
     if let Some(rest) = verbatim {
-        return drive(rest).unwrap_or(Start::Unknown(rest));
+        return drive_start(rest).unwrap_or(Start::Unknown(rest));
     }
     if path.starts_with("\\\\") {
         return Start::Unknown(path);
     }
-    if let Some(found) = drive(path.strip_prefix(['/', '\\']).unwrap_or(path)) {
-        return found;
+    if let Some(path_start) = drive_start(path.strip_prefix(['/', '\\']).unwrap_or(path)) {
+        return path_start;
     }
     // `/~/x`, as in the path of a URL.
     let tilde = path.strip_prefix('/').unwrap_or(path);
     if let Some(rest) = tilde.strip_prefix('~') {
         let user = rest.split(['/', '\\']).next().unwrap_or(rest);
-        let named = user
+        let is_user = user
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+'));
         match user {
             "" => return Start::Home(rest),
-            _ if named => return Start::Unknown(rest),
+            _ if is_user => return Start::Unknown(rest),
             _ => {}
         }
     }
-    if let Some(found) = variable(path) {
-        return found;
+    if let Some(path_start) = variable_start(path) {
+        return path_start;
     }
     if path.starts_with(['/', '\\']) {
         Start::Root(path)
     } else {
-        Start::Here(path)
+        Start::WorkingFolder(path)
     }
 }
 
 /// Parses the drive of a path: `C:\x` and `C:x`.
-fn drive(path: &str) -> Option<Start<'_>> {
+fn drive_start(path: &str) -> Option<Start<'_>> {
     let letter = path.chars().next().filter(char::is_ascii_alphabetic)?;
     let rest = path.get(1..)?.strip_prefix([':', '|'])?;
     let rooted = rest.is_empty() || rest.starts_with(['/', '\\']);
@@ -152,7 +152,7 @@ fn drive(path: &str) -> Option<Start<'_>> {
 }
 
 /// Returns the start of a path that begins with something a shell would expand.
-fn variable(path: &str) -> Option<Start<'_>> {
+fn variable_start(path: &str) -> Option<Start<'_>> {
     let close = |open: &str, end: char| path.strip_prefix(open)?.split_once(end);
     if path.starts_with("$(") || path.starts_with('`') {
         return Some(Start::Unknown(path));
@@ -174,8 +174,8 @@ fn variable(path: &str) -> Option<Start<'_>> {
         return None;
     };
     let plain = name.trim_start_matches("env:").trim_start_matches("env.");
-    let known = plain.to_ascii_uppercase();
-    let among = |names: &[&str]| names.contains(&known.as_str());
+    let upper = plain.to_ascii_uppercase();
+    let is_among = |names: &[&str]| names.contains(&upper.as_str());
     let is_name = |name: &str| {
         name.len() > 1
             && name
@@ -184,13 +184,13 @@ fn variable(path: &str) -> Option<Start<'_>> {
     };
     // `$lib/x` and `$postId.tsx` are names of files; environment variables are in capitals.
     let capital = is_name(plain);
-    if among(&HOME) && (capital || certain || path.starts_with('%')) {
+    if is_among(&HOME) && (capital || certain || path.starts_with('%')) {
         return Some(Start::Home(rest));
     }
-    if among(&HERE) && capital {
-        return Some(Start::Here(rest.trim_start_matches(['/', '\\'])));
+    if is_among(&WORKING_FOLDER) && capital {
+        return Some(Start::WorkingFolder(rest.trim_start_matches(['/', '\\'])));
     }
-    if among(&SCRATCH) && capital {
+    if is_among(&SCRATCH) && capital {
         return Some(Start::Scratch(rest));
     }
     let operator =
@@ -203,7 +203,7 @@ fn variable(path: &str) -> Option<Start<'_>> {
 /// has none.
 pub(super) fn scheme(path: &str) -> Option<(String, &str)> {
     let (scheme, rest) = path.split_once(':')?;
-    let fits = (2..=20).contains(&scheme.len())
+    let is_valid = (2..=20).contains(&scheme.len())
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme
             .bytes()
@@ -213,7 +213,7 @@ pub(super) fn scheme(path: &str) -> Option<(String, &str)> {
         || rest.starts_with("\\\\")
         || FILE_SCHEMES.contains(&scheme.as_str())
         || scheme == "php";
-    (fits && address).then_some((scheme, rest))
+    (is_valid && address).then_some((scheme, rest))
 }
 
 #[cfg(test)]
@@ -224,19 +224,19 @@ mod tests {
     fn starts() {
         for (path, expected) in [
             ("/etc/passwd", Start::Root("/etc/passwd")),
-            ("src/x", Start::Here("src/x")),
-            ("", Start::Here("")),
+            ("src/x", Start::WorkingFolder("src/x")),
+            ("", Start::WorkingFolder("")),
             ("~", Start::Home("")),
             ("~/x", Start::Home("/x")),
             ("~root/x", Start::Unknown("root/x")),
-            ("~$doc.docx", Start::Here("~$doc.docx")),
+            ("~$doc.docx", Start::WorkingFolder("~$doc.docx")),
             ("$HOME/x", Start::Home("/x")),
             ("${HOME}/x", Start::Home("/x")),
             ("%USERPROFILE%\\x", Start::Home("\\x")),
             ("$env:USERPROFILE\\x", Start::Home("\\x")),
-            ("$lib/x", Start::Here("$lib/x")),
-            ("$postId.tsx", Start::Here("$postId.tsx")),
-            ("$PWD/x", Start::Here("x")),
+            ("$lib/x", Start::WorkingFolder("$lib/x")),
+            ("$postId.tsx", Start::WorkingFolder("$postId.tsx")),
+            ("$PWD/x", Start::WorkingFolder("x")),
             ("$OLDPWD/x", Start::Unknown("/x")),
             ("${x:-..}/x", Start::Unknown("/x")),
             ("$(pwd)/x", Start::Unknown("$(pwd)/x")),
@@ -252,18 +252,18 @@ mod tests {
                 "file://evil/etc/passwd",
                 Start::Unknown("//evil/etc/passwd"),
             ),
-            ("file:src/x", Start::Here("src/x")),
+            ("file:src/x", Start::WorkingFolder("src/x")),
             ("file:///C:/x", Start::Drive('c', "/x")),
             ("jar:file:///etc/x.jar!/y", Start::Root("/etc/x.jar!/y")),
             (
                 "php://filter/convert.base64-encode/resource=/etc/passwd",
                 Start::Root("/etc/passwd"),
             ),
-            ("https://example.com/x", Start::Elsewhere("//example.com/x")),
-            ("s3://bucket/x", Start::Elsewhere("//bucket/x")),
-            ("main:src/x", Start::Here("main:src/x")),
+            ("https://example.com/x", Start::Address("//example.com/x")),
+            ("s3://bucket/x", Start::Address("//bucket/x")),
+            ("main:src/x", Start::WorkingFolder("main:src/x")),
         ] {
-            assert_eq!(start(path), expected, "{path}");
+            assert_eq!(find_start(path), expected, "{path}");
         }
     }
 }

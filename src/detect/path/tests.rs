@@ -26,7 +26,7 @@ fn ground(links: Links) -> AccessScope {
     }
 }
 
-fn seen(text: &str, ground: &AccessScope) -> PathFacts {
+fn facts(text: &str, ground: &AccessScope) -> PathFacts {
     PathFacts::argument(
         text,
         &Place {
@@ -73,10 +73,10 @@ fn a_disguised_escape_is_outside_as_its_plain_form_is() {
     ];
     for _ in 0..2000 {
         let plain = escapes[pick(&mut seed, escapes.len())];
-        assert!(seen(plain, &ground).outside, "{plain}");
+        assert!(facts(plain, &ground).outside, "{plain}");
         let first = DISGUISES[pick(&mut seed, DISGUISES.len())];
         let once = first(plain);
-        assert!(seen(&once, &ground).outside, "{plain} as {once:?}");
+        assert!(facts(&once, &ground).outside, "{plain} as {once:?}");
     }
 }
 
@@ -123,8 +123,8 @@ fn honest_paths_stay_inside() {
         "..hidden/x",
         "x/..y",
     ] {
-        let seen = seen(path, &ground);
-        assert!(!seen.outside && !seen.disguised, "{path}: {seen:?}");
+        let facts = facts(path, &ground);
+        assert!(!facts.outside && !facts.disguised, "{path}: {facts:?}");
     }
 }
 
@@ -174,9 +174,9 @@ fn starts_that_lead_away_are_outside() {
         "／etc／passwd",
         "%5c..%5c..%5cx",
     ] {
-        assert!(seen(path, &ground).outside, "{path}");
+        assert!(facts(path, &ground).outside, "{path}");
     }
-    assert!(seen(&"a/".repeat(40_000), &ground).outside);
+    assert!(facts(&"a/".repeat(40_000), &ground).outside);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn links_are_followed_where_they_are_known() {
         ("/repo/app/near", "../app/src"),
         ("/repo/app/far", "../../x"),
     ];
-    let ground = ground(Links::Given(
+    let ground = ground(Links::Map(
         known
             .map(|(link, target)| (link.to_owned(), target.to_owned()))
             .into(),
@@ -204,7 +204,7 @@ fn links_are_followed_where_they_are_known() {
         ("/repo/app/out/hosts", true),
         ("./in/../out", true),
     ] {
-        assert_eq!(seen(path, &ground).outside, outside, "{path}");
+        assert_eq!(facts(path, &ground).outside, outside, "{path}");
     }
 }
 
@@ -226,7 +226,7 @@ fn home_and_the_folder_of_a_child_are_known_where_told() {
         ("../../x", true),
         ("/home/ada/work", false),
     ] {
-        assert_eq!(seen(path, &ground).outside, outside, "{path}");
+        assert_eq!(facts(path, &ground).outside, outside, "{path}");
     }
 }
 
@@ -239,7 +239,7 @@ fn a_root_may_be_named_by_the_home_folder() {
             ..AccessScope::default()
         };
         for text in ["~/work/todo.md", "$HOME/work/a/../b", "todo.md"] {
-            assert!(!seen(text, &ground).outside, "{text}");
+            assert!(!facts(text, &ground).outside, "{text}");
         }
         for text in [
             "~/workshop/x",
@@ -248,7 +248,7 @@ fn a_root_may_be_named_by_the_home_folder() {
             "~/x",
             "/work/x",
         ] {
-            assert!(seen(text, &ground).outside, "{text}");
+            assert!(facts(text, &ground).outside, "{text}");
         }
     }
 }
@@ -263,14 +263,14 @@ fn nothing_is_outside_without_roots_but_climbing_is_seen() {
         ("/etc/hosts", false),
         ("../x", false),
     ] {
-        let seen = seen(path, &ground);
-        assert_eq!((seen.outside, seen.climbs), (false, climbs), "{path}");
+        let facts = facts(path, &ground);
+        assert_eq!((facts.outside, facts.climbs), (false, climbs), "{path}");
     }
 }
 
 #[test]
 fn any_text_is_judged_without_a_panic() {
-    let ground = ground(Links::Given(
+    let ground = ground(Links::Map(
         [("/repo/app/a".to_owned(), "a".to_owned())].into(),
     ));
     let parts = [
@@ -282,7 +282,7 @@ fn any_text_is_judged_without_a_panic() {
         let text: String = (0..pick(&mut seed, 14))
             .map(|_| parts[pick(&mut seed, parts.len())])
             .collect();
-        let seen = seen(&text, &ground);
-        assert!(seen.forms.len() <= 128, "{text:?}");
+        let facts = facts(&text, &ground);
+        assert!(facts.forms.len() <= 128, "{text:?}");
     }
 }

@@ -14,11 +14,11 @@ const LINKS: usize = 40;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ResolvedPath {
     /// The components from the root; the first one of a drive is its letter and a colon.
-    pub(super) at: Vec<String>,
+    pub(super) components: Vec<String>,
     /// Number of steps up at the root, where nothing is left to leave.
-    pub(super) climbed: usize,
+    pub(super) above_root: usize,
     /// Number of all steps up.
-    pub(super) ups: usize,
+    pub(super) steps_up: usize,
     /// Whether the walk was aborted: too long, or a cycle of links.
     pub(super) lost: bool,
 }
@@ -27,18 +27,18 @@ pub(super) struct ResolvedPath {
 /// they are known.
 pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) -> ResolvedPath {
     let mut walked = ResolvedPath {
-        at: base.to_vec(),
+        components: base.to_vec(),
         ..ResolvedPath::default()
     };
     // In reverse, so that the components of a link's target go on top.
-    let mut left: Vec<String> = parts(path, windows)
+    let mut remaining: Vec<String> = parts(path, windows)
         .take(STEPS + 1)
         .map(str::to_owned)
         .collect();
-    left.reverse();
+    remaining.reverse();
     let mut steps = 0;
     let mut followed = 0;
-    while let Some(part) = left.pop() {
+    while let Some(part) = remaining.pop() {
         steps += 1;
         if steps > STEPS {
             walked.lost = true;
@@ -47,16 +47,19 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
         match part.as_str() {
             "" | "." => {}
             ".." => {
-                walked.ups += 1;
-                let drive = walked.at.len() == 1
-                    && walked.at.first().is_some_and(|first| first.ends_with(':'));
-                if drive || walked.at.pop().is_none() {
-                    walked.climbed += 1;
+                walked.steps_up += 1;
+                let drive = walked.components.len() == 1
+                    && walked
+                        .components
+                        .first()
+                        .is_some_and(|first| first.ends_with(':'));
+                if drive || walked.components.pop().is_none() {
+                    walked.above_root += 1;
                 }
             }
             _ => {
-                walked.at.push(part);
-                let Some(target) = target(&walked.at, links) else {
+                walked.components.push(part);
+                let Some(target) = target(&walked.components, links) else {
                     continue;
                 };
                 followed += 1;
@@ -64,15 +67,15 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
                     walked.lost = true;
                     break;
                 }
-                walked.at.pop();
+                walked.components.pop();
                 if target.starts_with('/') {
-                    walked.at.clear();
+                    walked.components.clear();
                 }
-                let more: Vec<String> = parts(&target, false)
+                let target_parts: Vec<String> = parts(&target, false)
                     .take(STEPS)
                     .map(str::to_owned)
                     .collect();
-                left.extend(more.into_iter().rev());
+                remaining.extend(target_parts.into_iter().rev());
             }
         }
     }
@@ -83,7 +86,7 @@ pub(super) fn walk(base: &[String], path: &str, windows: bool, links: &Links) ->
 fn target(at: &[String], links: &Links) -> Option<String> {
     match links {
         Links::Unknown => None,
-        Links::Given(links) => links.get(&absolute(at)).cloned(),
+        Links::Map(links) => links.get(&absolute(at)).cloned(),
         Links::Machine => {
             let target = std::fs::read_link(Path::new(&absolute(at))).ok()?;
             Some(target.to_string_lossy().into_owned())
@@ -116,9 +119,10 @@ pub(super) fn parts(path: &str, windows: bool) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn links(all: &[(&str, &str)]) -> Links {
-        Links::Given(
-            all.iter()
+    fn links(pairs: &[(&str, &str)]) -> Links {
+        Links::Map(
+            pairs
+                .iter()
                 .map(|(link, target)| ((*link).to_owned(), (*target).to_owned()))
                 .collect(),
         )
@@ -126,7 +130,7 @@ mod tests {
 
     #[test]
     fn links_are_followed_before_what_stands_behind_them() {
-        let known = links(&[
+        let known_links = links(&[
             ("/w/out", "/etc/ssh"),
             ("/w/in", "a/b"),
             ("/w/up", ".."),
@@ -143,16 +147,16 @@ mod tests {
             ("../../../x", "/x"),
         ] {
             assert_eq!(
-                absolute(&walk(&base, path, false, &known).at),
+                absolute(&walk(&base, path, false, &known_links).components),
                 expected,
                 "{path}"
             );
         }
-        assert!(walk(&base, "x", false, &known).lost);
-        assert!(walk(&base, &"a/".repeat(STEPS + 1), false, &known).lost);
-        assert_eq!(walk(&base, "../../x", false, &Links::Unknown).climbed, 1);
+        assert!(walk(&base, "x", false, &known_links).lost);
+        assert!(walk(&base, &"a/".repeat(STEPS + 1), false, &known_links).lost);
+        assert_eq!(walk(&base, "../../x", false, &Links::Unknown).above_root, 1);
         assert_eq!(
-            absolute(&walk(&["c:".into()], "\\a\\..\\..\\b", true, &known).at),
+            absolute(&walk(&["c:".into()], "\\a\\..\\..\\b", true, &known_links).components),
             "c:/b"
         );
     }

@@ -43,7 +43,8 @@ impl Form {
         ("ssn", Self::Ssn),
     ];
 
-    /// Returns the places where a text has this form: up to `most` and one more. Takes linear time.
+    /// Returns the places where a text has this form: up to `limit` and one more. Takes linear
+    /// time.
     pub(super) fn find(self, text: &str, limit: usize) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         let mut at = 0;
@@ -251,7 +252,10 @@ fn card(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
         .separators
         .windows(2)
         .all(|pair| matches!(pair, [a, b] if a == b))
-        && run.separators.iter().all(|sign| matches!(sign, b' ' | b'-'));
+        && run
+            .separators
+            .iter()
+            .all(|sign| matches!(sign, b' ' | b'-'));
     let varied = run
         .digits
         .iter()
@@ -320,8 +324,9 @@ fn ssn(bytes: &[u8], run: &Run) -> Option<Range<usize>> {
             .iter()
             .fold(0u32, |n, digit| n * 10 + u32::from(*digit))
     };
-    let is_grouped =
-        run.groups == [3, 2, 4] && (run.separators == [b'-', b'-'] || run.separators == [b' ', b' ']);
-    let is_issued = !matches!(part(0..3), 0 | 666 | 900..=999) && part(3..5) != 0 && part(5..9) != 0;
+    let is_grouped = run.groups == [3, 2, 4]
+        && (run.separators == [b'-', b'-'] || run.separators == [b' ', b' ']);
+    let is_issued =
+        !matches!(part(0..3), 0 | 666 | 900..=999) && part(3..5) != 0 && part(5..9) != 0;
     (is_grouped && is_issued && run.stands_alone(bytes)).then_some(run.start..run.end)
 }

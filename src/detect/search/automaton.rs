@@ -90,7 +90,8 @@ impl Caches {
         let middle = searches.len() / 2;
         let (_, oldest_retained, _) = searches.select_nth_unstable(middle);
         let oldest_retained = *oldest_retained;
-        self.by_id.retain(|_, states| states.search >= oldest_retained);
+        self.by_id
+            .retain(|_, states| states.search >= oldest_retained);
         self.bytes = self
             .by_id
             .values()
@@ -146,7 +147,8 @@ fn register(newest: &Arc<Automaton>) {
             .upgrade()
             .is_some_and(|automaton| !Arc::ptr_eq(&automaton, newest))
     });
-    registered.iter()
+    registered
+        .iter()
         .filter_map(Weak::upgrade)
         .for_each(|automaton| total += size(&automaton));
     total += size(newest);
@@ -273,7 +275,10 @@ impl Compiled {
 }
 
 /// Builds the program of several regexes, with their gaps pooled.
-fn build_program<'s>(sources: impl Iterator<Item = &'s str>, backward: bool) -> Result<NFA, String> {
+fn build_program<'s>(
+    sources: impl Iterator<Item = &'s str>,
+    backward: bool,
+) -> Result<NFA, String> {
     let hirs = sources
         .map(parse::parse_pooled)
         .collect::<Result<Vec<_>, String>>()?;

@@ -17,8 +17,8 @@ use super::folded::Folded;
 use super::grouped::sort_by_group;
 use super::keywords::Keywords;
 use super::literals::Branch;
-use super::look::{Cost, RuleSearch, NearbyKeywords, Run};
-use super::scan::{Candidate, Buffers, Scan};
+use super::look::{Cost, NearbyKeywords, RuleSearch, Run};
+use super::scan::{Buffers, Candidate, Scan};
 use super::windows::Windows;
 use super::word_list::WordList;
 use super::word_uses::WordUses;
@@ -175,7 +175,8 @@ impl Engine {
             .map(|(_, branch)| branch.longest)
             .try_fold(0, |most, longest| Some(most.max(longest?)));
         let drafts = draft_units(branches, keywords, class, longest.unwrap_or(usize::MAX));
-        let nearby_keywords = (!keywords.words.is_empty()).then(|| NearbyKeywords::new(keywords.words.clone()));
+        let nearby_keywords =
+            (!keywords.words.is_empty()).then(|| NearbyKeywords::new(keywords.words.clone()));
         self.rules.push(Rule {
             number,
             class,
@@ -287,7 +288,7 @@ impl Engine {
             .unwrap_or_default()
     }
 
-    /// Calls `tell` for every match of rules of a class within a region of the text, as if the
+    /// Calls `report` for every match of rules of a class within a region of the text, as if the
     /// region were the whole text, and with `None` for a rule whose search could not be completed.
     pub(in crate::detect) fn search(
         &self,
@@ -342,7 +343,7 @@ impl Engine {
         costs
     }
 
-    /// Calls `look` for each rule of a class with the places to examine, relative to the region.
+    /// Calls `visit` for each rule of a class with the places to examine, relative to the region.
     fn visit_runs(
         &self,
         scan: &Scan,
@@ -401,14 +402,23 @@ impl Engine {
     }
 
     /// Returns the places that the unit of these candidates must examine, relative to the region.
-    fn build_run(&self, candidates: &[Candidate], folded: &Folded, region: &Range<usize>) -> Option<Run> {
+    fn build_run(
+        &self,
+        candidates: &[Candidate],
+        folded: &Folded,
+        region: &Range<usize>,
+    ) -> Option<Run> {
         let unit = self.units.get(self.unit_of(candidates.first()?))?;
         let mut run = Run::new(unit.automaton.clone());
         let sparse = candidates.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
         let relative = |at: usize| at.saturating_sub(region.start);
         for of_use in candidates.chunk_by(|a, b| a.use_index == b.use_index) {
             let mut windows = Windows::default();
-            for MatchCandidate { word_use, from, word } in of_use
+            for MatchCandidate {
+                word_use,
+                from,
+                word,
+            } in of_use
                 .iter()
                 .filter_map(|candidate| self.locate_candidate(folded, candidate, region))
             {
@@ -485,7 +495,10 @@ fn draft_units<'w>(
         draft.add_wait(wait);
         for other in others {
             draft.sources.extend(other.sources);
-            other.waits.into_iter().for_each(|wait| draft.add_wait(wait));
+            other
+                .waits
+                .into_iter()
+                .for_each(|wait| draft.add_wait(wait));
         }
     }
     for draft in &mut drafts {

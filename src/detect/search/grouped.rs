@@ -44,6 +44,9 @@ mod tests {
             sort_by_group(&[21, 0, 22, 3, 1], 4, |item| item / 10),
             (vec![0, 3, 3, 5, 5], vec![0, 3, 1, 21, 22])
         );
-        assert_eq!(sort_by_group::<usize>(&[], 1, |item| *item), (vec![0, 0], vec![]));
+        assert_eq!(
+            sort_by_group::<usize>(&[], 1, |item| *item),
+            (vec![0, 0], vec![])
+        );
     }
 }

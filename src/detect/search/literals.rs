@@ -390,7 +390,9 @@ fn collapse_blanks(hir: &Hir) -> Hir {
         },
         HirKind::Capture(capture) => collapse_blanks(&capture.sub),
         HirKind::Concat(parts) => Hir::concat(parts.iter().map(collapse_blanks).collect()),
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(collapse_blanks).collect()),
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(collapse_blanks).collect())
+        }
         _ => hir.clone(),
     }
 }

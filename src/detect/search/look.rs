@@ -158,7 +158,7 @@ impl Cursor {
 struct BudgetExhausted;
 
 impl RuleSearch<'_> {
-    /// Calls `tell` with every match, and with `None` if the budget or the number of matches was
+    /// Calls `report` with every match, and with `None` if the budget or the number of matches was
     /// exhausted before the end.
     pub(super) fn search(
         &self,
@@ -233,7 +233,7 @@ impl RuleSearch<'_> {
         }
     }
 
-    /// Returns the next valid match of a unit that does not begin before `least`.
+    /// Returns the next valid match of a unit that does not begin before `min_start`.
     fn next(
         &self,
         cursor: &mut Cursor,
@@ -251,8 +251,12 @@ impl RuleSearch<'_> {
         }
         let compiled = compiled.as_ref().ok_or(BudgetExhausted)?;
         match places {
-            Places::Starts(starts) => self.next_start(starts, min_start, (automaton, compiled), budget),
-            Places::Windows(windows) => self.next_in_windows(windows, min_start, (automaton, compiled), budget),
+            Places::Starts(starts) => {
+                self.next_start(starts, min_start, (automaton, compiled), budget)
+            }
+            Places::Windows(windows) => {
+                self.next_in_windows(windows, min_start, (automaton, compiled), budget)
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 /// Maximum nesting depth of a regex.
 const NESTING: u32 = 64;
-/// Minimum difference between the bounds of a gap for it to be pooled: see [`pooled`].
+/// Minimum difference between the bounds of a gap for it to be pooled: see [`pool_gaps`].
 const POOLED: u32 = 8;
 
 /// Parses a regex. `\w`, `\s`, `\d`, `\b` and `.` mean ASCII and bytes, and letters match in either
@@ -41,7 +41,10 @@ pub(super) fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
         .utf8(false)
         .nest_limit(NESTING)
         .case_insensitive(any_case);
-    parser.build().parse(source).map_err(|error| error_message(&error))
+    parser
+        .build()
+        .parse(source)
+        .map_err(|error| error_message(&error))
 }
 
 /// Parses a regex that runs near its literals, with its gaps pooled.

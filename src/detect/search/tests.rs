@@ -200,7 +200,8 @@ fn words_of_own_rules_are_found_beside_those_of_built_in_rules() {
         let without_own = matched_rules(&without, &text);
         let with_own = matched_rules(&with, &text);
         assert!(
-            with_own.contains(&(built_in.len() + number)) && without_own.iter().all(|rule| with_own.contains(rule)),
+            with_own.contains(&(built_in.len() + number))
+                && without_own.iter().all(|rule| with_own.contains(rule)),
             "{text:?}"
         );
         both += without_own.len();

@@ -50,7 +50,10 @@ impl<'w> WordUses<'w> {
     pub(super) fn uses_by_word(&self) -> (Vec<u32>, Vec<u32>) {
         let words = self.first_own + self.own_words.len();
         let (starts, uses) = sort_by_group(&self.uses, words, |(word, _)| *word as usize);
-        (starts, uses.into_iter().map(|(_, use_index)| use_index).collect())
+        (
+            starts,
+            uses.into_iter().map(|(_, use_index)| use_index).collect(),
+        )
     }
 
     /// Returns the searcher for the words that the vocabulary does not contain, if there are any.

@@ -349,7 +349,10 @@ impl Words {
             .unwrap_or_default()
             .all()
         {
-            let Some(key) = shape.key(padded, at).filter(|key| self.keys.may_contain(*key)) else {
+            let Some(key) = shape
+                .key(padded, at)
+                .filter(|key| self.keys.may_contain(*key))
+            else {
                 continue;
             };
             // Hundreds of words begin with "ignore" and share a bucket.
@@ -462,7 +465,10 @@ mod tests {
     use crate::detect::search::folded::fold_word;
 
     fn find_all(words: &[&str], text: &str) -> Vec<(usize, usize, usize)> {
-        let words: Vec<Vec<u8>> = words.iter().map(|word| fold_word(word.as_bytes())).collect();
+        let words: Vec<Vec<u8>> = words
+            .iter()
+            .map(|word| fold_word(word.as_bytes()))
+            .collect();
         let mut text_folded = Folded::default();
         text_folded.fold(text.as_bytes());
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();

@@ -203,8 +203,7 @@ fn following_bytes(hir: &Hir, literals: &[String]) -> [bool; 256] {
         .map(|literal| literal.as_bytes())
     {
         let begins = |literal: &&String| {
-            text
-                .get(..literal.len())
+            text.get(..literal.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(literal.as_bytes()))
         };
         let mut is_matched = false;

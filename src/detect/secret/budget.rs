@@ -32,7 +32,10 @@ impl Budget {
             .saturating_mul(BUDGET_PER_BYTE)
             .saturating_add(BUDGET_BYTES)
             .min(BUDGET_MOST_BYTES);
-        Self { remaining, exhausted: false }
+        Self {
+            remaining,
+            exhausted: false,
+        }
     }
 
     /// Reports whether a request exceeded the budget. From then on, nothing more is examined.
@@ -47,7 +50,10 @@ impl Budget {
 
     /// Takes `bytes` from the budget. Returns `None` if this or an earlier request exceeded it.
     pub(super) fn take(&mut self, bytes: usize) -> Option<()> {
-        let remaining = self.remaining.checked_sub(bytes).filter(|_| !self.exhausted);
+        let remaining = self
+            .remaining
+            .checked_sub(bytes)
+            .filter(|_| !self.exhausted);
         self.exhausted = remaining.is_none();
         self.remaining = remaining.unwrap_or(0);
         remaining.map(|_| ())
@@ -75,10 +81,12 @@ impl<'m> Unpacking<'m> {
         let message_limit = self
             .message
             .map_or(usize::MAX, |message| message.unpacked_left());
-        self.remaining.min(message_limit).min(budget.remaining() / 2)
+        self.remaining
+            .min(message_limit)
+            .min(budget.remaining() / 2)
     }
 
-    /// Deducts unpacked bytes; `cut` means that there was more data.
+    /// Deducts unpacked bytes; `truncated` means that there was more data.
     pub(super) fn spend(&mut self, bytes: usize, truncated: bool) {
         self.remaining = self.remaining.saturating_sub(bytes);
         let Some(message) = self.message else { return };

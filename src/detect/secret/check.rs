@@ -112,7 +112,8 @@ pub(super) fn is_password(text: &str) -> bool {
 /// Reports whether a text is a password that was chosen to be hard to guess. A single word in lower
 /// case is not.
 fn is_chosen(text: &str) -> bool {
-    is_password(text) && (text.len() >= 6 && CharStats::new(text).kinds() >= 2 || surprise(text) >= 4.0)
+    is_password(text)
+        && (text.len() >= 6 && CharStats::new(text).kinds() >= 2 || surprise(text) >= 4.0)
 }
 
 fn is_strong(body: &str) -> bool {
@@ -258,7 +259,11 @@ mod tests {
         let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         assert!(passes_check(Check::Jwt, jwt, jwt));
         assert!(!passes_check(Check::Jwt, "eyJmb28i.eyJ.x", ""));
-        assert!(passes_check(Check::Basic, "", "c3ZjOjJBYnc2UEV1cTFKbGdFWXI="));
+        assert!(passes_check(
+            Check::Basic,
+            "",
+            "c3ZjOjJBYnc2UEV1cTFKbGdFWXI="
+        ));
         assert!(
             !passes_check(Check::Basic, "", "dXNlcjpwYXNzd29yZA=="),
             "user:password"

@@ -211,8 +211,10 @@ fn is_scheme(word: &str) -> bool {
 /// Reports whether a value in a text is a secret by its name, as written or decoded. A value in the
 /// address of a secret or in an example is not.
 pub(super) fn is_assigned_secret(text: &str, assignment: &Assignment) -> bool {
-    let (Some(name), Some(value)) = (text.get(assignment.name.clone()), text.get(assignment.value.clone()))
-    else {
+    let (Some(name), Some(value)) = (
+        text.get(assignment.name.clone()),
+        text.get(assignment.value.clone()),
+    ) else {
         return false;
     };
     let decoded = || decode::decode(value, 0, value.len(), 0).map(|result| result.text);
@@ -236,7 +238,9 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
     if !mixed && bits < 9.0 {
         return false;
     }
-    let Some(kind) = classify_name(name) else { return false };
+    let Some(kind) = classify_name(name) else {
+        return false;
+    };
     let identifier = is_uuid(value);
     if identifier
         && (link == Link::Sign && names_credential(name)

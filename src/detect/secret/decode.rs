@@ -36,7 +36,7 @@ pub(super) struct DecodedText {
 }
 
 /// Decodes the run of code characters from `start` to `end` of `text`, if it encodes text. At most
-/// `room` bytes of compressed data are unpacked.
+/// `limit` bytes of compressed data are unpacked.
 pub(super) fn decode(text: &str, start: usize, end: usize, limit: usize) -> Option<DecodedText> {
     let run = text.as_bytes().get(start..end)?;
     let hex = run.len() >= HEX_RUN && run.iter().all(|byte| Class::from_byte(*byte).is_hex());
@@ -234,7 +234,12 @@ pub(super) fn is_text(byte: u8) -> bool {
 
 /// Returns the text that bytes contain, after decompression if necessary, up to the first byte that
 /// is not text.
-fn read_text(mut bytes: Vec<u8>, end: usize, reading: &'static str, limit: usize) -> Option<DecodedText> {
+fn read_text(
+    mut bytes: Vec<u8>,
+    end: usize,
+    reading: &'static str,
+    limit: usize,
+) -> Option<DecodedText> {
     let mut unpacked_bytes = 0;
     let mut truncated = false;
     let mut reading = reading;
@@ -406,9 +411,16 @@ mod tests {
             Some((text.clone(), "gzip"))
         );
         let zlib = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), 6);
-        assert_eq!(decode_text(&STANDARD.encode(zlib)), Some((text.clone(), "gzip")));
+        assert_eq!(
+            decode_text(&STANDARD.encode(zlib)),
+            Some((text.clone(), "gzip"))
+        );
         let code = STANDARD.encode(&gzip);
         let decoded = decode(&code, 0, code.len(), 100).unwrap();
-        assert!(decoded.truncated && decoded.unpacked_bytes <= 100, "{}", decoded.unpacked_bytes);
+        assert!(
+            decoded.truncated && decoded.unpacked_bytes <= 100,
+            "{}",
+            decoded.unpacked_bytes
+        );
     }
 }

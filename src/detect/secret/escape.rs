@@ -119,8 +119,9 @@ fn wide_escape(text: &[u8]) -> Option<(char, usize)> {
         },
         _ => return None,
     };
-    (is_ascii_variant(c) || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8))
-        .then_some((c, length))
+    (is_ascii_variant(c)
+        || length == 6 && text.first() == Some(&b'%') && c.is_ascii() && is_text(c as u8))
+    .then_some((c, length))
 }
 
 /// Reports whether a character is a variant of an ASCII one (full-width, mathematical, circled,

@@ -29,7 +29,8 @@ pub fn fingerprint(value: &[u8]) -> [u8; 16] {
     hash.update(key().salt);
     hash.update(value);
     let mut digest = [0; 16];
-    digest.iter_mut()
+    digest
+        .iter_mut()
         .zip(hash.finalize())
         .for_each(|(to, from)| *to = from);
     digest
@@ -117,7 +118,7 @@ impl Fingerprints {
         self.retain_owners(|other| other != owner);
     }
 
-    /// Removes all fingerprints except those of the owners for which `owners` returns `true`.
+    /// Removes all fingerprints except those of the owners for which `is_kept` returns `true`.
     pub fn retain_owners(&mut self, is_kept: impl Fn(usize) -> bool) {
         self.by_start.retain(|_, prints| {
             prints.retain(|print| is_kept(print.owner));
@@ -144,7 +145,7 @@ impl Fingerprints {
         self.count
     }
 
-    /// Calls `tell` with each owner of exactly this value.
+    /// Calls `report` with each owner of exactly this value.
     pub fn owners(&self, value: &[u8], mut report: impl FnMut(usize)) {
         let value = value.get(..LONGEST_BYTES).unwrap_or(value);
         let Some(start) = value.get(..VALUE_BYTES).filter(|_| self.count > 0) else {
@@ -164,7 +165,7 @@ impl Fingerprints {
         }
     }
 
-    /// Calls `tell` with each place in `text` that contains a fingerprinted value, and with its
+    /// Calls `report` with each place in `text` that contains a fingerprinted value, and with its
     /// owner. Takes linear time: if too many places look like the beginning of a value, it reports
     /// the whole text, with the owner of the candidate at which the limit was reached.
     pub fn find(&self, text: &[u8], mut report: impl FnMut(Range<usize>, usize)) {
@@ -245,7 +246,10 @@ mod tests {
             [("correct horse".to_owned(), 1)]
         );
         assert_eq!(find_all(&prints, "correct horse battery").len(), 2);
-        assert_eq!(find_all(&prints, "x 123456789"), [("12345678".to_owned(), 3)]);
+        assert_eq!(
+            find_all(&prints, "x 123456789"),
+            [("12345678".to_owned(), 3)]
+        );
         assert!(find_all(&prints, "correct hors, 1234567").is_empty());
         let owners = |value: &str| {
             let mut owners = Vec::new();

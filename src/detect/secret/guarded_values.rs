@@ -66,9 +66,11 @@ impl GuardedValues {
         self.count == 0
     }
 
-    /// Calls `tell` for each place in `text` that contains a guarded value, as written or encoded.
+    /// Calls `report` for each place in `text` that contains a guarded value, as written or
+    /// encoded.
     pub fn find(&self, text: &str, mut report: impl FnMut(Range<usize>)) {
-        self.fingerprints.find(text.as_bytes(), |span, _| report(span));
+        self.fingerprints
+            .find(text.as_bytes(), |span, _| report(span));
     }
 }
 

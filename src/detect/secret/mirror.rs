@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn base64_that_ends_first_is_known() {
         for text in ["==QYhJ", "=QYhJ", "echo ==QYhJ", "\"=QYhJ\""] {
-            assert!(is_reversed_base64(text, text.rfind('=').unwrap() + 1), "{text}");
+            assert!(
+                is_reversed_base64(text, text.rfind('=').unwrap() + 1),
+                "{text}"
+            );
         }
         for text in ["a=QYhJ", "a==QYhJ", "QYhJ", "====QYhJ"] {
             assert!(!is_reversed_base64(text, text.find('Q').unwrap()), "{text}");

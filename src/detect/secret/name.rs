@@ -216,7 +216,10 @@ pub(super) fn is_unrelated(name: &str) -> bool {
     let mut words = Words::parse(name);
     let words = words.words();
     words.iter().any(|word| UNRELATED_WORDS.contains(word))
-        || words.len() > 1 && words.last().is_some_and(|word| ATTRIBUTE_WORDS.contains(word))
+        || words.len() > 1
+            && words
+                .last()
+                .is_some_and(|word| ATTRIBUTE_WORDS.contains(word))
 }
 
 /// Returns the kind of value that a name indicates; `None` if it does not indicate a secret.
@@ -235,7 +238,9 @@ pub(super) fn classify_name(name: &str) -> Option<NamedValue> {
     let words = words.words();
     let is_in = |list: &[&str], word: &str| list.contains(&word);
     let last = words.last()?;
-    if words.iter().any(|word| is_in(&UNRELATED_WORDS, word)) || is_in(&ATTRIBUTE_WORDS, last) && words.len() > 1 {
+    if words.iter().any(|word| is_in(&UNRELATED_WORDS, word))
+        || is_in(&ATTRIBUTE_WORDS, last) && words.len() > 1
+    {
         return None;
     }
     let contains_part = |part: &str| words.iter().any(|word| word.contains(part));

@@ -76,7 +76,9 @@ pub(super) fn join_arguments(parts: &[&str]) -> Option<AssembledText> {
             break;
         }
         if !assembled.text.is_empty() {
-            assembled.seams.push((assembled.text.len(), assembled.text.len()));
+            assembled
+                .seams
+                .push((assembled.text.len(), assembled.text.len()));
         }
         assembled.text.push_str(part.trim());
     }
@@ -229,7 +231,10 @@ mod tests {
 
     #[test]
     fn arguments_that_are_texts_are_no_pieces() {
-        assert_eq!(join_arguments(&["AKIA", "a text", "ABCD"]).unwrap().text, "AKIAABCD");
+        assert_eq!(
+            join_arguments(&["AKIA", "a text", "ABCD"]).unwrap().text,
+            "AKIAABCD"
+        );
         assert!(join_arguments(&["AKIA"]).is_none() && join_arguments(&["", "x"]).is_none());
     }
 }

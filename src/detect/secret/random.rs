@@ -271,7 +271,9 @@ pub(super) fn is_common(password: &str) -> bool {
             || WORDS.contains(&text)
             || WORDS.contains(&text.trim_end_matches(['i', 'e', 's', 'o']))
     };
-    is_common_word(&plain) || is_common_word(&letters) || plain.chars().all(|c| plain.starts_with(c))
+    is_common_word(&plain)
+        || is_common_word(&letters)
+        || plain.chars().all(|c| plain.starts_with(c))
 }
 
 #[cfg(test)]

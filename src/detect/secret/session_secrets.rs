@@ -17,7 +17,9 @@ pub const UPSTREAMS: usize = 1024;
 pub fn remember(fingerprints: &mut Fingerprints, value: &str, owner: usize) -> bool {
     let server = owner % UPSTREAMS;
     let mut is_new = value.len() >= VALUE_MIN;
-    fingerprints.owners(value.as_bytes(), |known_owner| is_new &= known_owner % UPSTREAMS != server);
+    fingerprints.owners(value.as_bytes(), |known_owner| {
+        is_new &= known_owner % UPSTREAMS != server
+    });
     if is_new {
         for_each_form(value, |form| {
             fingerprints.add(form.as_bytes(), owner);
@@ -103,8 +105,8 @@ impl<'s> SessionSecrets<'s> {
         found
     }
 
-    /// Calls `tell` for each place that contains a value that another server sent and this one did
-    /// not.
+    /// Calls `report` for each place that contains a value that another server sent and this one
+    /// did not.
     pub(super) fn find_from_others(&self, text: &str, mut report: impl FnMut(Range<usize>)) {
         let mut last = None;
         self.fingerprints.find(text.as_bytes(), |span, _| {

@@ -56,7 +56,12 @@ impl Shape {
     ///
     /// # Errors
     /// Returns the reason why the shape is invalid.
-    pub fn new(name: &str, source: &str, check: Check, name_words: Vec<String>) -> Result<Self, String> {
+    pub fn new(
+        name: &str,
+        source: &str,
+        check: Check,
+        name_words: Vec<String>,
+    ) -> Result<Self, String> {
         let usage = usage_for(&name_words);
         let begin = prepared::record(usage, source)
             .and_then(ShapeStart::read)
@@ -146,7 +151,11 @@ impl Shape {
                 .count()
         };
         // Most candidates for values of several lines fail early.
-        if self.is_long() { limit } else { line() * EVALUATION_PASSES }
+        if self.is_long() {
+            limit
+        } else {
+            line() * EVALUATION_PASSES
+        }
     }
 
     fn regex(&self) -> Option<&meta::Regex> {
@@ -191,7 +200,11 @@ impl Shape {
         value.len() <= self.longest()
             && self.search(value, 0..value.len()).is_some_and(|hit| {
                 hit.span.end == value.len()
-                    && check::passes_check(self.check, value, value.get(hit.secret).unwrap_or(value))
+                    && check::passes_check(
+                        self.check,
+                        value,
+                        value.get(hit.secret).unwrap_or(value),
+                    )
             })
     }
 
@@ -299,7 +312,9 @@ mod tests {
         );
         assert!(
             key.match_at("tok_a1B2c3D4e", 0, 4, &|_| false).is_none()
-                && key.match_at("tok_a1B2c3D4e", 0, 4, &|at| at == 12).is_some(),
+                && key
+                    .match_at("tok_a1B2c3D4e", 0, 4, &|at| at == 12)
+                    .is_some(),
             "longer than the shape"
         );
         let password = shape("://[^:]*:([^@]+)@", Check::Any);

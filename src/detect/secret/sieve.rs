@@ -174,7 +174,8 @@ impl Sieve {
                 .into_iter()
                 .for_each(|bits| *bits |= next_bits);
         }
-        let start = |min_hash: usize| owners.partition_point(|owner| hash(owner.gram) < min_hash) as u32;
+        let start =
+            |min_hash: usize| owners.partition_point(|owner| hash(owner.gram) < min_hash) as u32;
         let starts = (0..=1 << HASH_BITS).map(start).collect();
         let literals = literals.into();
         let bytes = bytes.into();
@@ -189,7 +190,7 @@ impl Sieve {
         })
     }
 
-    /// Calls `tell` with the items of `text` in order, until `tell` returns `false`. `runs` are the
+    /// Calls `emit` with the items of `text` in order, until `emit` returns `false`. `runs` are the
     /// runs of code characters in the text.
     pub(super) fn scan<'s>(
         &'s self,

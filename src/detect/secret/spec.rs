@@ -66,7 +66,11 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
                 Err(message) => {
                     valid = false;
                     if let Some(message) = message {
-                        shapes.fault_of(&name.value, format!("`{}`: {message}", name.value), None);
+                        shapes.fault_at_key(
+                            &name.value,
+                            format!("`{}`: {message}", name.value),
+                            None,
+                        );
                     }
                 }
             }

@@ -171,7 +171,11 @@ impl Signals {
             return;
         };
         for (span, score) in wording.model.windows(text, min_score) {
-            for (_, phrase) in wording.phrases.iter().filter(|(threshold, _)| score >= *threshold) {
+            for (_, phrase) in wording
+                .phrases
+                .iter()
+                .filter(|(threshold, _)| score >= *threshold)
+            {
                 let Some((_, intent, weight)) = self.weights.get(*phrase) else {
                     continue;
                 };
@@ -210,7 +214,9 @@ impl Signals {
                         .get(command.clone())
                         .zip(place.inbound().ordered_commands)
                         .filter(|_| !everywhere);
-                    if ordered_command.is_none_or(|(command, rules)| rules.refusing_rule(command).is_none()) {
+                    if ordered_command
+                        .is_none_or(|(command, rules)| rules.refusing_rule(command).is_none())
+                    {
                         return;
                     }
                     span.end = command.end;
@@ -280,7 +286,7 @@ impl Signals {
         matches: &mut Vec<Match>,
     ) {
         // A reading that only removes marks is not a disguise.
-        let way = Some(reading.way).filter(|_| !REJOINED.contains(&reading.path));
+        let way = Some(reading.suspicion).filter(|_| !REJOINED.contains(&reading.path));
         let mut reading_matches = Vec::new();
         self.judge(
             searched,
@@ -332,7 +338,9 @@ impl Signals {
         events.retain(|event| event.weight < 0 || !is_sample(event));
         if events.len() < count {
             matches.truncate(before);
-            events.iter_mut().for_each(|event| event.is_reported = false);
+            events
+                .iter_mut()
+                .for_each(|event| event.is_reported = false);
             self.match_all_sums(searched.text, &mut events, place, (way, locate), matches);
         }
     }
@@ -345,7 +353,10 @@ impl Signals {
         (way, locate): (Option<Suspicion>, Locate<'_>),
         matches: &mut Vec<Match>,
     ) {
-        for sums in self.sums.chunk_by(|a, b| a.counted_intents == b.counted_intents) {
+        for sums in self
+            .sums
+            .chunk_by(|a, b| a.counted_intents == b.counted_intents)
+        {
             self.match_sums(sums, text, events, place, (way, locate), matches);
         }
     }

@@ -39,8 +39,8 @@ const MINOR_PART: i32 = 10;
 const WINDOWS: usize = 64;
 
 impl Model {
-    /// Returns windows of prose that score at least `least`, with their scores. Overlapping windows
-    /// are merged.
+    /// Returns windows of prose that score at least `min_score`, with their scores. Overlapping
+    /// windows are merged.
     pub(super) fn windows(&self, text: &str, min_score: i32) -> Vec<(Range<usize>, i32)> {
         let best = BestWindows {
             model: self,

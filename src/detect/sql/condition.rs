@@ -23,17 +23,20 @@ const ENDS: [&str; 11] = [
 /// `a OR true`. False if in doubt.
 pub(super) fn is_always_true(tokens: &[Token<'_>]) -> bool {
     let level = tokens.first().map_or(0, |first| first.depth);
-    let ends = |token: &Token<'_>| {
+    let ends_condition = |token: &Token<'_>| {
         token.depth < level
             || token.is_mark(";")
             || token.depth == level && ENDS.iter().any(|word| token.is(word))
     };
-    let end = tokens.iter().position(ends).unwrap_or(tokens.len());
-    holds(tokens.get(..end).unwrap_or_default(), DEPTH)
+    let end = tokens
+        .iter()
+        .position(ends_condition)
+        .unwrap_or(tokens.len());
+    always_holds(tokens.get(..end).unwrap_or_default(), DEPTH)
 }
 
-fn holds(tokens: &[Token<'_>], depth: usize) -> bool {
-    let tokens = bare(tokens);
+fn always_holds(tokens: &[Token<'_>], depth: usize) -> bool {
+    let tokens = strip_brackets(tokens);
     let Some(first) = tokens.first() else {
         return false;
     };
@@ -45,7 +48,7 @@ fn holds(tokens: &[Token<'_>], depth: usize) -> bool {
         .map(|token| token.depth)
         .min()
         .unwrap_or(first.depth);
-    let apart = |words: &[&str]| -> Vec<&[Token<'_>]> {
+    let split_at = |words: &[&str]| -> Vec<&[Token<'_>]> {
         let joins = |token: &Token<'_>| {
             token.depth == level
                 && (words.iter().any(|word| token.is(word))
@@ -56,19 +59,21 @@ fn holds(tokens: &[Token<'_>], depth: usize) -> bool {
             .filter(|part| !part.is_empty())
             .collect()
     };
-    let either = apart(&["or", "xor"]);
-    if either.len() > 1 {
-        return either.iter().any(|part| holds(part, depth - 1));
+    let alternatives = split_at(&["or", "xor"]);
+    if alternatives.len() > 1 {
+        return alternatives
+            .iter()
+            .any(|part| always_holds(part, depth - 1));
     }
-    let all = apart(&["and"]);
-    if all.len() > 1 {
-        return all.iter().all(|part| holds(part, depth - 1));
+    let conjuncts = split_at(&["and"]);
+    if conjuncts.len() > 1 {
+        return conjuncts.iter().all(|part| always_holds(part, depth - 1));
     }
-    atom(tokens)
+    atom_holds(tokens)
 }
 
 /// Removes all brackets around the tokens.
-fn bare<'p, 't>(tokens: &'p [Token<'t>]) -> &'p [Token<'t>] {
+fn strip_brackets<'p, 't>(tokens: &'p [Token<'t>]) -> &'p [Token<'t>] {
     let level = tokens.first().map_or(0, |first| first.depth);
     let opens = tokens.iter().take_while(|token| token.is_mark("(")).count();
     let closes = tokens
@@ -79,22 +84,22 @@ fn bare<'p, 't>(tokens: &'p [Token<'t>]) -> &'p [Token<'t>] {
     let inner = tokens
         .get(opens..tokens.len().saturating_sub(closes))
         .unwrap_or_default();
-    let around = inner
+    let common_depth = inner
         .iter()
         .map(|token| token.depth.saturating_sub(level))
         .min()
         .unwrap_or(0);
-    let peeled = opens.min(closes).min(around);
+    let peeled = opens.min(closes).min(common_depth);
     tokens
         .get(peeled..tokens.len().saturating_sub(peeled))
         .unwrap_or_default()
 }
 
-fn atom(tokens: &[Token<'_>]) -> bool {
+fn atom_holds(tokens: &[Token<'_>]) -> bool {
     match tokens {
-        [one] => one.is("true") || is_nonzero(one),
-        [not, one] if not.is("not") => {
-            one.is("false") || (one.kind == Kind::Number && !is_nonzero(one))
+        [token] => token.is("true") || is_nonzero(token),
+        [not, token] if not.is("not") => {
+            token.is("false") || (token.kind == Kind::Number && !is_nonzero(token))
         }
         [a, op, b] if op.is_mark("=") => same(a, b),
         [a, op, b] if op.is_mark(">") => compare(a, b).is_some_and(std::cmp::Ordering::is_gt),
@@ -129,13 +134,13 @@ fn atom(tokens: &[Token<'_>]) -> bool {
         [a, r#in, open, list @ .., close]
             if r#in.is("in") && open.is_mark("(") && close.is_mark(")") =>
         {
-            matches!(a.kind, Kind::Number | Kind::Text) && list.iter().any(|one| same(a, one))
+            matches!(a.kind, Kind::Number | Kind::Text) && list.iter().any(|item| same(a, item))
         }
-        [exists, open, select, what, close] => {
+        [exists, open, select, selected, close] => {
             exists.is("exists")
                 && open.is_mark("(")
                 && select.is("select")
-                && what.kind == Kind::Number
+                && selected.kind == Kind::Number
                 && close.is_mark(")")
         }
         // `t.x = t.x`

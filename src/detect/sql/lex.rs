@@ -81,7 +81,7 @@ pub(super) fn tokens(text: &str, flavour: Flavour) -> Option<Vec<Token<'_>>> {
         bytes: text.as_bytes(),
         at: 0,
         flavour,
-        out: Vec::new(),
+        tokens: Vec::new(),
         depth: 0,
         hint: false,
     }
@@ -93,7 +93,7 @@ struct Lexer<'t> {
     bytes: &'t [u8],
     at: usize,
     flavour: Flavour,
-    out: Vec<Token<'t>>,
+    tokens: Vec<Token<'t>>,
     depth: usize,
     /// Whether it is inside `/*! … */`, whose end is then not a token.
     hint: bool,
@@ -108,7 +108,7 @@ impl<'t> Lexer<'t> {
         while self.at < self.bytes.len() {
             self.step()?;
         }
-        Some(self.out)
+        Some(self.tokens)
     }
 
     fn step(&mut self) -> Option<()> {
@@ -118,55 +118,55 @@ impl<'t> Lexer<'t> {
             self.at += 1;
             return Some(());
         }
-        if self.comment()? || self.client() {
+        if self.skip_comment()? || self.read_client() {
             return Some(());
         }
         match byte {
-            b'\'' => self.string(1, self.flavour == Flavour::MySql),
-            b'"' => self.quoted(b'"', self.flavour == Flavour::MySql),
-            b'`' => self.quoted(b'`', false),
+            b'\'' => self.read_string(1, self.flavour == Flavour::MySql),
+            b'"' => self.read_quoted(b'"', self.flavour == Flavour::MySql),
+            b'`' => self.read_quoted(b'`', false),
             b'[' if self.flavour == Flavour::MsSql || self.is_bracketed_name() => {
-                self.quoted(b']', false)
+                self.read_quoted(b']', false)
             }
-            b'$' if self.flavour == Flavour::Postgres && self.dollar()? => Some(()),
+            b'$' if self.flavour == Flavour::Postgres && self.read_dollar_quoted()? => Some(()),
             b'0'..=b'9' => {
-                self.word(Kind::Number);
+                self.read_word(Kind::Number);
                 Some(())
             }
             _ if is_word(byte) => {
                 let prefix = byte.to_ascii_lowercase();
                 match (prefix, self.byte(1)) {
-                    (b'e', b'\'') => self.string(2, true),
+                    (b'e', b'\'') => self.read_string(2, true),
                     (b'n' | b'b' | b'x' | b'r', b'\'') => {
-                        self.string(2, self.flavour == Flavour::MySql)
+                        self.read_string(2, self.flavour == Flavour::MySql)
                     }
-                    (b'q', b'\'') if self.flavour == Flavour::Plain => self.oracle(),
-                    (b'u', b'&') if matches!(self.byte(2), b'\'') => self.string(3, false),
+                    (b'q', b'\'') if self.flavour == Flavour::Plain => self.read_oracle_string(),
+                    (b'u', b'&') if matches!(self.byte(2), b'\'') => self.read_string(3, false),
                     _ => {
-                        self.word(Kind::Word);
+                        self.read_word(Kind::Word);
                         Some(())
                     }
                 }
             }
             _ => {
-                let long = self
+                let length = self
                     .text
                     .get(start..)
                     .and_then(|rest| rest.chars().next())
                     .map_or(1, char::len_utf8);
                 if self
                     .text
-                    .get(start..start + long)
+                    .get(start..start + length)
                     .is_some_and(|c| c.chars().all(char::is_whitespace))
                 {
-                    self.at += long;
+                    self.at += length;
                     return Some(());
                 }
                 self.depth = match byte {
                     b')' => self.depth.saturating_sub(1),
                     _ => self.depth,
                 };
-                self.push(Kind::Mark, start, start..start + long, start + long);
+                self.push(Kind::Mark, start, start..start + length, start + length);
                 self.depth += usize::from(byte == b'(');
                 Some(())
             }
@@ -175,7 +175,7 @@ impl<'t> Lexer<'t> {
 
     fn push(&mut self, kind: Kind, start: usize, inner: Range<usize>, end: usize) {
         let text = self.text.get(inner).unwrap_or_default();
-        self.out.push(Token {
+        self.tokens.push(Token {
             kind,
             text,
             span: start..end,
@@ -185,7 +185,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Skips a comment, if one begins here. Returns `None` if it has no end.
-    fn comment(&mut self) -> Option<bool> {
+    fn skip_comment(&mut self) -> Option<bool> {
         let mysql = self.flavour == Flavour::MySql;
         match (self.byte(0), self.byte(1)) {
             (b'-', b'-') if !mysql || self.byte(2) <= b' ' => self.skip_line(),
@@ -241,13 +241,13 @@ impl<'t> Lexer<'t> {
 
     /// Reads a command of the client: `\!` and the like anywhere; `.shell`, `!`, `:!!` where a
     /// statement would begin.
-    fn client(&mut self) -> bool {
+    fn read_client(&mut self) -> bool {
         let begins = self
-            .out
+            .tokens
             .last()
             .is_none_or(|last| last.is_mark(";") || last.kind == Kind::Client);
         let (byte, next) = (self.byte(0), self.byte(1));
-        let is = match byte {
+        let is_command = match byte {
             b'\\' => next == b'!' || next.is_ascii_alphabetic(),
             b'.' => begins && next.is_ascii_alphabetic(),
             b'!' => begins && next != b'=',
@@ -255,25 +255,25 @@ impl<'t> Lexer<'t> {
             b'@' => begins && (next == b'@' || next == b'/' || next == b'.'),
             _ => false,
         };
-        if is {
+        if is_command {
             let end = self.line_end();
             self.push(Kind::Client, self.at, self.at..end, end);
         }
-        is
+        is_command
     }
 
     /// Reads a word or a number; a non-ASCII space ends it, or is skipped at its start.
-    fn word(&mut self, kind: Kind) {
+    fn read_word(&mut self, kind: Kind) {
         let start = self.at;
-        let sharp = self.flavour != Flavour::MySql;
-        let goes_on = |c: char| {
+        let allows_hash = self.flavour != Flavour::MySql;
+        let is_part = |c: char| {
             c.is_alphanumeric()
                 || matches!(c, '_' | '@' | '$')
-                || c == '#' && sharp
+                || c == '#' && allows_hash
                 || !c.is_ascii() && !c.is_whitespace()
         };
         let rest = self.text.get(start..).unwrap_or_default();
-        let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         if length == 0 {
             self.at += rest.chars().next().map_or(1, char::len_utf8);
             return;
@@ -282,15 +282,21 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads a string whose first quote is `before − 1` bytes ahead; doubled quotes are part of it.
-    fn string(&mut self, before: usize, backslashes: bool) -> Option<()> {
-        self.until(b'\'', before, backslashes, Kind::Text)
+    fn read_string(&mut self, before: usize, backslashes: bool) -> Option<()> {
+        self.read_until(b'\'', before, backslashes, Kind::Text)
     }
 
-    fn quoted(&mut self, quote: u8, backslashes: bool) -> Option<()> {
-        self.until(quote, 1, backslashes, Kind::Quoted)
+    fn read_quoted(&mut self, quote: u8, backslashes: bool) -> Option<()> {
+        self.read_until(quote, 1, backslashes, Kind::Quoted)
     }
 
-    fn until(&mut self, quote: u8, before: usize, backslashes: bool, kind: Kind) -> Option<()> {
+    fn read_until(
+        &mut self,
+        quote: u8,
+        before: usize,
+        backslashes: bool,
+        kind: Kind,
+    ) -> Option<()> {
         let start = self.at;
         let from = self.at + before;
         let mut end = from;
@@ -307,7 +313,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads `$tag$…$tag$`; returns whether there was one, or `None` if it has no end.
-    fn dollar(&mut self) -> Option<bool> {
+    fn read_dollar_quoted(&mut self) -> Option<bool> {
         let rest = self.text.get(self.at + 1..)?;
         let Some(tag) = rest.find('$').and_then(|end| rest.get(..end)) else {
             return Some(false);
@@ -326,7 +332,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads Oracle's `q'[…]'`.
-    fn oracle(&mut self) -> Option<()> {
+    fn read_oracle_string(&mut self) -> Option<()> {
         let close = match self.byte(2) {
             b'[' => b']',
             b'(' => b')',
@@ -342,8 +348,8 @@ impl<'t> Lexer<'t> {
 
     /// Reports whether `[` begins a name, as in SQLite, rather than an index or a list.
     fn is_bracketed_name(&self) -> bool {
-        let after = self.out.last();
-        let index = after.is_some_and(|t| {
+        let previous = self.tokens.last();
+        let index = previous.is_some_and(|t| {
             (t.kind == Kind::Word && t.span.end == self.at) || t.is_mark(")") || t.is_mark("]")
         });
         self.flavour == Flavour::Plain && !index && (is_word(self.byte(1)))

@@ -26,12 +26,12 @@ const RUN_SQL: [&str; 18] = [
 ];
 
 /// Returns the strings that the statement runs as SQL.
-pub(super) fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
-    let first = |any: &[&str]| {
+pub(super) fn executed_strings(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
+    let starts_with_any = |words: &[&str]| {
         part.first()
-            .is_some_and(|first| any.iter().any(|word| first.is(word)))
+            .is_some_and(|first| words.iter().any(|word| first.is(word)))
     };
-    let runs = first(&["exec", "execute", "do", "prepare"])
+    let runs_strings = starts_with_any(&["exec", "execute", "do", "prepare"])
         || statement
             .words
             .windows(2)
@@ -40,27 +40,27 @@ pub(super) fn nested(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
             .calls
             .iter()
             .any(|call| RUN_SQL.contains(&call.as_str()));
-    if !runs {
+    if !runs_strings {
         return Vec::new();
     }
-    let open = |token: &Token<'_>| match token.kind {
+    let decode = |token: &Token<'_>| match token.kind {
         Kind::Text | Kind::Quoted if token.text.len() >= 6 => Some(token.text.replace("''", "'")),
-        Kind::Number => hex(token.text),
+        Kind::Number => decode_hex(token.text),
         _ => None,
     };
-    let mut found: Vec<String> = part.iter().filter_map(open).collect();
+    let mut strings: Vec<String> = part.iter().filter_map(decode).collect();
     let joined = texts(part)
         .into_iter()
-        .filter(|text| !found.contains(text))
+        .filter(|text| !strings.contains(text))
         .collect::<Vec<_>>();
-    found.extend(joined);
-    found
+    strings.extend(joined);
+    strings
 }
 
 /// Returns the strings of a statement; those joined by `+`, `||` or `CONCAT` as one:
 /// `'xp_' + 'cmdshell'`.
 pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut strings = Vec::new();
     let mut text = String::new();
     let mut concat = None;
     for (at, token) in part.iter().enumerate() {
@@ -80,17 +80,17 @@ pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
                 {
                     concat = None;
                 }
-                found.extend((!text.is_empty()).then(|| std::mem::take(&mut text)));
+                strings.extend((!text.is_empty()).then(|| std::mem::take(&mut text)));
             }
         }
     }
-    found.extend((!text.is_empty()).then_some(text));
-    found.retain(|text| text.len() >= 6);
-    found
+    strings.extend((!text.is_empty()).then_some(text));
+    strings.retain(|text| text.len() >= 6);
+    strings
 }
 
 /// Reports whether a statement assigns a value to a variable.
-pub(super) fn sets(part: &[Token<'_>]) -> bool {
+pub(super) fn assigns_variable(part: &[Token<'_>]) -> bool {
     let first = part.first().is_some_and(|first| {
         ["declare", "set", "select"]
             .iter()
@@ -112,7 +112,7 @@ pub(super) fn runs_variable(part: &[Token<'_>]) -> bool {
 }
 
 /// Returns the text that a number such as `0x44524f50…` encodes.
-fn hex(number: &str) -> Option<String> {
+fn decode_hex(number: &str) -> Option<String> {
     let digits = number
         .strip_prefix("0x")
         .or_else(|| number.strip_prefix("0X"))

@@ -13,7 +13,7 @@ use sqlparser::parser::Parser;
 
 use super::lex::{self, Flavour, Kind, Token};
 use super::statement::same_parts;
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// Maximum length of a query in bytes and in tokens, and maximum depth of brackets. A parser's tree
 /// is as deep as a query is long.
@@ -88,7 +88,7 @@ const MAY_WRITE: [&str; 34] = [
     "restore",
 ];
 /// Functions that write, wait, lock, access files or hosts, or run a string.
-const ACTS: [&str; 74] = [
+const ACTING_FUNCTIONS: [&str; 74] = [
     "nextval",
     "setval",
     "lo_*",
@@ -192,13 +192,13 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
         if tokens.len() > TOKENS || tokens.iter().any(|token| token.depth > DEPTH) {
             return Some("too long or too deep to be judged");
         }
-        if let Some(why) = words(tokens) {
-            return Some(why);
+        if let Some(reason) = word_objection(tokens) {
+            return Some(reason);
         }
         let explains = tokens
             .first()
             .is_some_and(|first| first.is("explain") || first.is("describe") || first.is("desc"));
-        let mut here = false;
+        let mut accepted = false;
         for dialect in flavours.iter().flat_map(|flavour| dialects(*flavour)) {
             let parser = Parser::new(*dialect)
                 .with_recursion_limit(PARSER_DEPTH)
@@ -207,7 +207,7 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
                 continue;
             };
             match statements.as_slice() {
-                [one] if reads(one) => here = true,
+                [single] if only_reads(single) => accepted = true,
                 [_] => return Some("it is no query"),
                 _ => return Some("it is not one statement"),
             }
@@ -215,7 +215,7 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
             // way.
             break;
         }
-        if !here
+        if !accepted
             && !explains
             && tokens
                 .iter()
@@ -223,7 +223,7 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
         {
             return Some("it could not be read as a query");
         }
-        parsed |= here;
+        parsed |= accepted;
     }
     if parsed {
         None
@@ -248,7 +248,7 @@ fn dialects(flavour: Flavour) -> &'static [&'static dyn Dialect] {
 }
 
 /// Reports whether a parsed statement only reads.
-fn reads(statement: &Parsed) -> bool {
+fn only_reads(statement: &Parsed) -> bool {
     match statement {
         Parsed::Query(query) => is_query(query),
         Parsed::Explain {
@@ -310,7 +310,7 @@ fn is_query(query: &Query) -> bool {
 }
 
 /// Returns the objection to its words, independent of any parser.
-fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
+fn word_objection(tokens: &[Token<'_>]) -> Option<&'static str> {
     const FIRST: [&str; 10] = [
         "select", "with", "values", "table", "show", "explain", "describe", "desc", "from", "(",
     ];
@@ -335,7 +335,7 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
         return Some("it is no query");
     }
     // `EXPLAIN DELETE …` only reports, unless it is told to execute the statement.
-    let tells = first.is("explain")
+    let only_explains = first.is("explain")
         && !tokens
             .iter()
             .take(24)
@@ -345,13 +345,16 @@ fn words(tokens: &[Token<'_>]) -> Option<&'static str> {
         let called = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
         if called && matches!(token.kind, Kind::Word | Kind::Quoted) {
             let name = token.text.to_ascii_lowercase();
-            if ACTS.iter().any(|glob| glob_fits(glob, &name)) {
+            if ACTING_FUNCTIONS
+                .iter()
+                .any(|glob| glob_matches(glob, &name))
+            {
                 return Some("it calls a function that does more than read");
             }
         }
         let column = before.is_some_and(|before| before.is_mark(".")) && !token.is("nextval");
         let function = called && (token.is("insert") || token.is("truncate"));
-        if !tells
+        if !only_explains
             && !column
             && !function
             && WRITES.iter().any(|word| token.is(word))

@@ -3,7 +3,7 @@
 use super::statement::Statement;
 use crate::detect::pattern::Regex;
 use crate::document::{Located, Table};
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// The conditions of a rule of this kind: any one of its clauses.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Clause {
     line: Vec<Regex>,
     unless: Vec<Regex>,
     unbounded: bool,
-    pub(super) does: Option<Behaviour>,
+    pub(super) behaviour: Option<Behaviour>,
 }
 
 /// Behavior that no single statement shows.
@@ -55,10 +55,10 @@ impl Spec {
 
     /// Reports whether it restricts the arguments that a policy names in `sql_read_only` to
     /// reading.
-    pub fn keeps_to_reading(&self) -> bool {
+    pub fn restricts_to_reading(&self) -> bool {
         self.clauses
             .iter()
-            .any(|clause| clause.does == Some(Behaviour::BeyondReading))
+            .any(|clause| clause.behaviour == Some(Behaviour::BeyondReading))
     }
 
     pub(super) fn read(table: &Table<'_>) -> Self {
@@ -69,7 +69,7 @@ impl Spec {
                 clause.finish();
             }
             if clauses.is_empty() {
-                table.fault_of(
+                table.fault_at_key(
                     "any",
                     "`any` has no clause",
                     Some("write `any = [{ statement = [\"drop table\"] }, … ]`"),
@@ -92,24 +92,24 @@ impl Clause {
                 .map(|name| name.value.to_ascii_lowercase())
                 .collect::<Vec<_>>()
         };
-        let runs = |key: &str| {
+        let sequences = |key: &str| {
             names(key)
                 .iter()
                 .map(|run| run.split(' ').map(String::from).collect())
                 .collect::<Vec<_>>()
         };
         let clause = Self {
-            statement: runs("statement"),
-            words: runs("words"),
+            statement: sequences("statement"),
+            words: sequences("words"),
             calls: names("calls"),
             tables: names("tables"),
             client: names("client"),
             line: regexes(table, "line"),
             unless: regexes(table, "unless"),
             unbounded: table.boolean("unbounded").unwrap_or(false),
-            does: table.choice("does", &Behaviour::WORDS),
+            behaviour: table.choice("does", &Behaviour::WORDS),
         };
-        if clause.asks_nothing() {
+        if clause.is_empty() {
             table.fault(
                 "a clause of `find.sql` that asks for nothing",
                 Some("name a `statement`, `words`, what it `calls`, its `tables`, a `client` command, or what it `does`"),
@@ -118,25 +118,25 @@ impl Clause {
         clause
     }
 
-    fn asks_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         let lists = [&self.calls, &self.tables, &self.client];
         self.statement.is_empty()
             && self.words.is_empty()
             && lists.into_iter().all(Vec::is_empty)
             && self.line.is_empty()
             && !self.unbounded
-            && self.does.is_none()
+            && self.behaviour.is_none()
     }
 
     /// Reports whether a statement meets all conditions on a single statement.
     pub(super) fn matches(&self, statement: &Statement) -> bool {
-        let any = |globs: &[String], names: &[String]| {
+        let any_fits = |globs: &[String], names: &[String]| {
             globs.is_empty()
                 || names
                     .iter()
-                    .any(|name| globs.iter().any(|glob| glob_fits(glob, name)))
+                    .any(|name| globs.iter().any(|glob| glob_matches(glob, name)))
         };
-        self.does.is_none()
+        self.behaviour.is_none()
             && (self.statement.is_empty()
                 || self
                     .statement
@@ -149,9 +149,9 @@ impl Clause {
                         .windows(run.len())
                         .any(|at| starts_with(at, run))
                 }))
-            && any(&self.calls, &statement.calls)
-            && any(&self.tables, &statement.tables)
-            && (self.client.is_empty() || any(&self.client, statement.client.as_slice()))
+            && any_fits(&self.calls, &statement.calls)
+            && any_fits(&self.tables, &statement.tables)
+            && (self.client.is_empty() || any_fits(&self.client, statement.client.as_slice()))
             && (!self.unbounded || statement.unbounded)
             && (self.line.is_empty()
                 || self
@@ -170,12 +170,12 @@ fn starts_with(words: &[String], run: &[String]) -> bool {
         && run
             .iter()
             .zip(words)
-            .all(|(glob, word)| !word.is_empty() && glob_fits(glob, word))
+            .all(|(glob, word)| !word.is_empty() && glob_matches(glob, word))
 }
 
 /// Reads regexes for normalized text: its keywords are in lower case.
 fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
-    let read = |text: Located<String>| match Regex::exact(&text.value) {
+    let parse = |text: Located<String>| match Regex::exact(&text.value) {
         Ok(regex) => Some(regex),
         Err(error) => {
             table.fault_at(
@@ -186,5 +186,5 @@ fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
             None
         }
     };
-    table.strings(key).into_iter().filter_map(read).collect()
+    table.strings(key).into_iter().filter_map(parse).collect()
 }

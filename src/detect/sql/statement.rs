@@ -2,7 +2,7 @@
 
 use super::condition;
 use super::lex::{self, Flavour, Kind, Token};
-use super::nested::{nested, runs_variable, sets, texts};
+use super::nested::{assigns_variable, executed_strings, runs_variable, texts};
 
 /// Maximum nesting depth to which strings that are run as SQL are read.
 const NESTING: usize = 3;
@@ -128,15 +128,15 @@ fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: 
         if seen.iter().any(|other| same_parts(other, &tokens)) {
             continue;
         }
-        let Some(left) = budget.checked_sub(tokens.len()) else {
+        let Some(remaining) = budget.checked_sub(tokens.len()) else {
             *budget = 0;
             return false;
         };
-        *budget = left;
+        *budget = remaining;
         let mut assigned: Vec<String> = Vec::new();
-        for part in split(&tokens) {
-            let statement = statement(part);
-            if nesting < NESTING && sets(part) && assigned.len() < VARIABLES {
+        for part in split_statements(&tokens) {
+            let statement = read_statement(part);
+            if nesting < NESTING && assigns_variable(part) && assigned.len() < VARIABLES {
                 assigned.extend(texts(part));
             }
             // `EXEC(@sql)`: the text that was assigned to a variable earlier.
@@ -146,7 +146,7 @@ fn read_into(text: &str, out: &mut Vec<Statement>, budget: &mut usize, nesting: 
                 }
             }
             if nesting < NESTING {
-                for inner in nested(part, &statement) {
+                for inner in executed_strings(part, &statement) {
                     read_into(&inner, out, budget, nesting + 1);
                 }
             }
@@ -180,14 +180,14 @@ fn looks_like_sql(text: &str) -> bool {
 
 /// Splits a text into statements: at `;`, and where a verb shows that another statement begins (SQL
 /// Server needs no `;`, and a `WITH` precedes its statement).
-fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
+fn split_statements<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
     let mut parts = Vec::new();
     let mut start = 0;
     for (at, token) in tokens.iter().enumerate() {
-        let ends = token.is_mark(";") || token.kind == Kind::Client;
+        let is_end = token.is_mark(";") || token.kind == Kind::Client;
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
         let follows_client = before.is_some_and(|before| before.kind == Kind::Client);
-        if at > start && (ends || follows_client || begins(tokens, start, at)) {
+        if at > start && (is_end || follows_client || begins_statement(tokens, start, at)) {
             parts.push(tokens.get(start..at).unwrap_or_default());
             start = at;
         }
@@ -201,28 +201,28 @@ fn split<'p, 't>(tokens: &'p [Token<'t>]) -> Vec<&'p [Token<'t>]> {
 }
 
 /// Reports whether a statement begins at a token in the middle of another.
-fn begins(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
+fn begins_statement(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
     let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else {
         return false;
     };
-    let word = |ahead: usize, any: &[&str]| {
+    let word = |ahead: usize, words: &[&str]| {
         tokens
             .get(at + ahead)
-            .is_some_and(|token| any.iter().any(|word| token.is(word)))
+            .is_some_and(|token| words.iter().any(|word| token.is(word)))
     };
-    let is = |any: &[&str]| any.iter().any(|word| token.is(word));
-    let second = if is(&["drop", "alter", "create"]) {
+    let is_any = |words: &[&str]| words.iter().any(|word| token.is(word));
+    let second = if is_any(&["drop", "alter", "create"]) {
         word(1, &OBJECTS) || (word(1, &["or"]) && word(2, &["replace", "alter"]))
-    } else if is(&["delete"]) {
+    } else if is_any(&["delete"]) {
         word(1, &["from"])
-    } else if is(&["insert", "merge", "replace"]) {
+    } else if is_any(&["insert", "merge", "replace"]) {
         word(1, &["into"])
-    } else if is(&["truncate"]) {
+    } else if is_any(&["truncate"]) {
         word(1, &["table"])
-    } else if is(&["update"]) {
+    } else if is_any(&["update"]) {
         (2..8).any(|ahead| word(ahead, &["set"]))
     } else {
-        is(&["exec", "execute", "shutdown", "xp_cmdshell"])
+        is_any(&["exec", "execute", "shutdown", "xp_cmdshell"])
     };
     let Some(first) = tokens.get(start).filter(|_| second) else {
         return false;
@@ -249,12 +249,12 @@ fn begins(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
             .take(64)
             .any(|t| t.is("as") || t.is("begin"));
     let fresh =
-        is(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && word(1, &OBJECTS);
+        is_any(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && word(1, &OBJECTS);
     !joined && (!owns || defines || fresh)
 }
 
-fn statement(part: &[Token<'_>]) -> Statement {
-    let mut made = Statement::default();
+fn read_statement(part: &[Token<'_>]) -> Statement {
+    let mut result = Statement::default();
     if let Some(first) = part.first().filter(|first| first.kind == Kind::Client) {
         let bare = first.text.trim_start_matches(['\\', '.', ':', '@']);
         let end = bare
@@ -264,41 +264,41 @@ fn statement(part: &[Token<'_>]) -> Statement {
             .get(..end)
             .filter(|name| !name.is_empty())
             .unwrap_or("!");
-        made.client = Some(name.to_ascii_lowercase());
-        first.text.clone_into(&mut made.line);
-        return made;
+        result.client = Some(name.to_ascii_lowercase());
+        first.text.clone_into(&mut result.line);
+        return result;
     }
     for (at, token) in part.iter().enumerate() {
-        if !made.line.is_empty() {
-            made.line.push(' ');
+        if !result.line.is_empty() {
+            result.line.push(' ');
         }
         match token.kind {
             Kind::Word => {
                 let word = token.text.to_ascii_lowercase();
-                made.line.push_str(&word);
+                result.line.push_str(&word);
                 if at == 0 || !FILLERS.contains(&word.as_str()) {
-                    made.words.push(word);
+                    result.words.push(word);
                 }
             }
             Kind::Text => {
-                made.line.push('\'');
-                made.line.push_str(token.text);
-                made.line.push('\'');
+                result.line.push('\'');
+                result.line.push_str(token.text);
+                result.line.push('\'');
             }
-            _ => made.line.push_str(token.text),
+            _ => result.line.push_str(token.text),
         }
-        if token.kind != Kind::Word && made.words.last().is_some_and(|last| !last.is_empty()) {
-            made.words.push(String::new());
+        if token.kind != Kind::Word && result.words.last().is_some_and(|last| !last.is_empty()) {
+            result.words.push(String::new());
         }
     }
-    calls(part, &mut made.calls);
-    tables(part, &mut made.tables);
-    made.unbounded = is_unbounded(part);
-    made
+    collect_calls(part, &mut result.calls);
+    collect_tables(part, &mut result.tables);
+    result.unbounded = is_unbounded(part);
+    result
 }
 
 /// Returns the name that ends at a token (`a.b.c`, in lower case), and where it begins.
-fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
+fn name_ending_at(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
     let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Quoted);
     let mut from = at;
     let mut name = part
@@ -323,18 +323,18 @@ fn name(part: &[Token<'_>], at: usize) -> Option<(String, usize)> {
     Some((name, from))
 }
 
-fn calls(part: &[Token<'_>], out: &mut Vec<String>) {
+fn collect_calls(part: &[Token<'_>], out: &mut Vec<String>) {
     for at in 0..part.len() {
         let called = part.get(at + 1).is_some_and(|next| next.is_mark("("));
         let Some((name, from)) = (at == 0 || called || part.len() < 40 || follows_exec(part, at))
-            .then(|| name(part, at))
+            .then(|| name_ending_at(part, at))
             .flatten()
         else {
             continue;
         };
-        let starts = from == 0 || follows_exec(part, from);
+        let starts_call = from == 0 || follows_exec(part, from);
         let continues = part.get(at + 1).is_some_and(|next| next.is_mark("."));
-        if (called || starts) && !continues {
+        if (called || starts_call) && !continues {
             if let Some((_, last)) = name.rsplit_once('.') {
                 out.push(last.to_owned());
             }
@@ -359,7 +359,7 @@ fn follows_exec(part: &[Token<'_>], at: usize) -> bool {
     is_exec(at.checked_sub(1)) || (assigned && is_exec(at.checked_sub(3)))
 }
 
-fn tables(part: &[Token<'_>], out: &mut Vec<String>) {
+fn collect_tables(part: &[Token<'_>], out: &mut Vec<String>) {
     const BEFORE: [&str; 13] = [
         "from", "join", "into", "update", "table", "truncate", "only", "database", "schema",
         "exists", "view", "using", "on",
@@ -375,7 +375,7 @@ fn tables(part: &[Token<'_>], out: &mut Vec<String>) {
         {
             end += 2;
         }
-        if let Some((name, _)) = name(part, end)
+        if let Some((name, _)) = name_ending_at(part, end)
             && !BEFORE.contains(&name.as_str())
         {
             out.push(name);
@@ -399,16 +399,16 @@ fn is_unbounded(part: &[Token<'_>]) -> bool {
         .iter()
         .position(|token| token.depth < level)
         .unwrap_or(part.len());
-    let own = part.get(..end).unwrap_or(part);
+    let body = part.get(..end).unwrap_or(part);
     let narrows = |word: &str| {
-        own.iter()
+        body.iter()
             .any(|token| token.depth == level && token.is(word))
     };
-    match own
+    match body
         .iter()
         .position(|token| token.depth == level && token.is("where"))
     {
-        Some(at) => condition::is_always_true(own.get(at + 1..).unwrap_or_default()),
+        Some(at) => condition::is_always_true(body.get(at + 1..).unwrap_or_default()),
         None => {
             !(narrows("limit")
                 || narrows("top")

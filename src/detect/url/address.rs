@@ -7,7 +7,7 @@ use crate::reach::{Reach, embedded};
 
 impl Reach {
     /// Returns the reading of a finding for a name that resolves to such an address.
-    pub(super) fn resolved(self) -> &'static str {
+    pub(super) fn resolved_reading(self) -> &'static str {
         match self {
             Self::Reserved => "resolved-reserved",
             Self::InternalName | Self::WildcardDns => "resolved",
@@ -30,7 +30,7 @@ pub(super) struct WrittenAddress {
 
 /// Returns every address as which some client reads a host (without brackets): strict forms, those
 /// of `inet_aton`, and overflowing ones. Empty for names.
-pub(super) fn spelt(host: &str) -> Vec<WrittenAddress> {
+pub(super) fn written_addresses(host: &str) -> Vec<WrittenAddress> {
     if host.contains(':') {
         let host = host.split('%').next().unwrap_or(host);
         let Ok(address) = host.parse::<Ipv6Addr>() else {
@@ -58,23 +58,26 @@ pub(super) fn spelt(host: &str) -> Vec<WrittenAddress> {
     let mut out = Vec::new();
     // Some clients read a leading zero as octal, others ignore it.
     for octal in [true, false] {
-        let numbers: Vec<u128> = parts.iter().map_while(|part| number(part, octal)).collect();
+        let numbers: Vec<u128> = parts
+            .iter()
+            .map_while(|part| parse_number(part, octal))
+            .collect();
         let Some((last, front)) = numbers
             .split_last()
             .filter(|_| numbers.len() == parts.len())
         else {
             continue;
         };
-        let rest = 8 * (4 - front.len() as u32);
+        let last_bits = 8 * (4 - front.len() as u32);
         let high = front
             .iter()
             .fold(0u128, |sum, part| (sum << 8) | (part & 0xff));
         // Some clients truncate an overflowing number, others refuse it.
-        let value = (high << rest) | (last & ((1u128 << rest) - 1));
+        let value = (high << last_bits) | (last & ((1u128 << last_bits) - 1));
         let address = IpAddr::V4(Ipv4Addr::from((value & u128::from(u32::MAX)) as u32));
         if !out
             .iter()
-            .any(|seen: &WrittenAddress| seen.address == address)
+            .any(|other: &WrittenAddress| other.address == address)
         {
             out.push(WrittenAddress { address, odd: true });
         }
@@ -96,11 +99,11 @@ fn is_number(part: &str) -> bool {
         })
 }
 
-fn number(part: &str, octal: bool) -> Option<u128> {
+fn parse_number(part: &str, octal: bool) -> Option<u128> {
     match part.strip_prefix("0x") {
         Some("") => Some(0),
         Some(hex) => u128::from_str_radix(hex.trim_start_matches('0'), 16)
-            .or_else(|_| zero(hex))
+            .or_else(|_| parse_zero(hex))
             .ok(),
         None if octal && part.starts_with('0') && part.len() > 1 => {
             u128::from_str_radix(part, 8).ok()
@@ -109,7 +112,7 @@ fn number(part: &str, octal: bool) -> Option<u128> {
     }
 }
 
-fn zero(digits: &str) -> Result<u128, ()> {
+fn parse_zero(digits: &str) -> Result<u128, ()> {
     if digits.bytes().all(|b| b == b'0') {
         Ok(0)
     } else {
@@ -142,11 +145,11 @@ mod tests {
             ("0x0", "0.0.0.0"),
         ] {
             assert!(
-                spelt(host)
+                written_addresses(host)
                     .iter()
-                    .any(|found| found.address.to_string() == expected),
+                    .any(|written| written.address.to_string() == expected),
                 "{host}: {:?}",
-                spelt(host)
+                written_addresses(host)
             );
         }
         for name in [
@@ -159,10 +162,12 @@ mod tests {
             "v1.2",
             "deadbeef",
         ] {
-            assert!(name == "0x" || spelt(name).is_empty(), "{name}");
+            assert!(name == "0x" || written_addresses(name).is_empty(), "{name}");
         }
         assert!(
-            !spelt("127.0.0.1")[0].odd && spelt("::ffff:127.0.0.1")[0].odd && !spelt("::1")[0].odd
+            !written_addresses("127.0.0.1")[0].odd
+                && written_addresses("::ffff:127.0.0.1")[0].odd
+                && !written_addresses("::1")[0].odd
         );
     }
 }

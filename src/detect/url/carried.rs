@@ -1,7 +1,7 @@
 //! The data that a URL carries, and hosts that look like others.
 
 use super::fold;
-use super::parse::Parsed;
+use super::parse::ParsedUrl;
 
 /// Names of parameters whose values are long and opaque by nature.
 const OPAQUE_BY_NATURE: [&str; 26] = [
@@ -35,8 +35,11 @@ const OPAQUE_BY_NATURE: [&str; 26] = [
 
 /// Returns the length of the longest opaque value in query, fragment, path or host, in bytes:
 /// possible exfiltration.
-pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
-    let (path, query) = parsed.rest.split_once('?').unwrap_or((&parsed.rest, ""));
+pub(super) fn opaque_bytes(parsed: &ParsedUrl) -> usize {
+    let (path, query) = parsed
+        .path_and_query
+        .split_once('?')
+        .unwrap_or((&parsed.path_and_query, ""));
     let values = query.split(['&', ';', '#']).filter_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));
         let name = name.to_ascii_lowercase();
@@ -50,14 +53,14 @@ pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
         target
             .host
             .split('.')
-            .filter(|label| opaque(label))
+            .filter(|label| is_opaque(label))
             .map(str::len)
             .sum()
     });
     values
         .chain(path.split('/'))
-        .map(fold::percent)
-        .filter(|value| opaque(value))
+        .map(fold::decode_percent)
+        .filter(|value| is_opaque(value))
         .map(|value| value.len())
         .chain(host)
         .max()
@@ -65,7 +68,7 @@ pub(super) fn opaque_bytes(parsed: &Parsed) -> usize {
 }
 
 /// Reports whether a value looks encoded: one long run of letters and digits of every kind.
-fn opaque(value: &str) -> bool {
+fn is_opaque(value: &str) -> bool {
     let value = value.trim_end_matches('=');
     let fits = value.len() >= 24
         && value
@@ -89,19 +92,19 @@ fn opaque(value: &str) -> bool {
 /// ones.
 pub(super) fn looks_like_another(host: &str) -> bool {
     host.split('.').any(|label| {
-        let decoded = label.strip_prefix("xn--").and_then(punycode);
+        let decoded = label.strip_prefix("xn--").and_then(decode_punycode);
         let label = decoded.as_deref().unwrap_or(label);
-        !label.is_ascii() && label.chars().all(|c| c.is_ascii() || latin_twin(c))
+        !label.is_ascii() && label.chars().all(|c| c.is_ascii() || is_latin_twin(c))
     })
 }
 
 /// Reports whether a letter (Cyrillic, Greek or other) is displayed like a Latin one.
-fn latin_twin(c: char) -> bool {
+fn is_latin_twin(c: char) -> bool {
     "аеорсухіјѕԁһӏԛԝвкмнтзьԍցοανρικτυχωϲϳɡɑɩıẹọạḅḍ".contains(c)
 }
 
 /// Decodes a label (RFC 3492); `None` if it is not valid Punycode.
-fn punycode(label: &str) -> Option<String> {
+fn decode_punycode(label: &str) -> Option<String> {
     let (plain, coded) = label.rsplit_once('-').unwrap_or(("", label));
     let mut out: Vec<char> = plain.chars().collect();
     let mut n = 128u32;

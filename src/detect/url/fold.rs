@@ -18,16 +18,16 @@ pub(super) fn fold(text: &str) -> (Cow<'_, str>, bool) {
     if text.bytes().all(|b| matches!(b, 0x20..=0x7e)) {
         return (Cow::Borrowed(text), false);
     }
-    let kept: String = text.chars().filter(|c| !c.is_control()).collect();
-    let plain = Text::new(kept.as_str());
-    let folded: String = plain.plain().nfkc().map(like).collect();
+    let visible: String = text.chars().filter(|c| !c.is_control()).collect();
+    let plain = Text::new(visible.as_str());
+    let folded: String = plain.plain().nfkc().map(ascii_look_alike).collect();
     let odd = folded != text;
     (Cow::Owned(folded), odd)
 }
 
 /// Returns the ASCII character that a look-alike resembles, among those that separate hosts and
 /// paths.
-pub(crate) fn like(c: char) -> char {
+pub(crate) fn ascii_look_alike(c: char) -> char {
     match c {
         '\u{3002}' | '\u{ff61}' | '\u{ff0e}' | '\u{2024}' | '\u{fe52}' | '\u{a4f8}' | '\u{701}'
         | '\u{702}' => '.',
@@ -42,23 +42,23 @@ pub(crate) fn like(c: char) -> char {
 
 /// Decodes percent signs until nothing changes, at most [`ROUNDS`] times. Bytes that are not UTF-8
 /// are left undecoded.
-pub(super) fn percent(text: &str) -> String {
-    let mut now = text.to_owned();
+pub(super) fn decode_percent(text: &str) -> String {
+    let mut decoded = text.to_owned();
     for _ in 0..ROUNDS {
-        match once(&now) {
-            Some(next) => now = next,
+        match decode_percent_once(&decoded) {
+            Some(next) => decoded = next,
             None => break,
         }
     }
-    if now == text {
-        now
+    if decoded == text {
+        decoded
     } else {
-        fold(&now).0.into_owned()
+        fold(&decoded).0.into_owned()
     }
 }
 
 /// Decodes one round; `None` if nothing changes.
-pub(super) fn once(text: &str) -> Option<String> {
+pub(super) fn decode_percent_once(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;
     }

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// A policy's host lists: by tool, then for all tools. The first list that names a host decides.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     tools: Vec<(String, HostList)>,
-    all: HostList,
+    common: HostList,
 }
 
 /// An allow list and a deny list of hosts.
@@ -24,7 +24,7 @@ pub struct HostList {
 /// a range in CIDR notation (RFC 4632); each followed by a port if only that port matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
-    what: HostMatcher,
+    matcher: HostMatcher,
     port: Option<u16>,
 }
 
@@ -44,20 +44,20 @@ pub enum HostDecision {
     /// It may not be reached.
     Denied,
     /// No list names it.
-    Nothing,
+    Unlisted,
 }
 
 impl Hosts {
     /// Creates the lists: those of tools, by name (`*` matches any part of it), and the list for
     /// all.
-    pub fn new(tools: Vec<(String, HostList)>, all: HostList) -> Self {
-        Self { tools, all }
+    pub fn new(tools: Vec<(String, HostList)>, common: HostList) -> Self {
+        Self { tools, common }
     }
 
     /// Looks up `host`, a name or an address, at `port`, for a call of `tool`.
-    pub fn say(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> HostDecision {
+    pub fn decide(&self, tool: Option<&str>, host: &str, port: Option<u16>) -> HostDecision {
         let address = host.parse::<IpAddr>().ok();
-        let fits = |patterns: &[HostPattern]| {
+        let any_fits = |patterns: &[HostPattern]| {
             patterns
                 .iter()
                 .any(|pattern| pattern.fits(host, address, port))
@@ -65,16 +65,16 @@ impl Hosts {
         let of_tool = self
             .tools
             .iter()
-            .filter(|(glob, _)| tool.is_some_and(|tool| glob_fits(glob, tool)));
-        for list in of_tool.map(|(_, list)| list).chain([&self.all]) {
-            if fits(&list.allow) {
+            .filter(|(glob, _)| tool.is_some_and(|tool| glob_matches(glob, tool)));
+        for list in of_tool.map(|(_, list)| list).chain([&self.common]) {
+            if any_fits(&list.allow) {
                 return HostDecision::Allowed;
             }
-            if fits(&list.deny) {
+            if any_fits(&list.deny) {
                 return HostDecision::Denied;
             }
         }
-        HostDecision::Nothing
+        HostDecision::Unlisted
     }
 }
 
@@ -83,40 +83,40 @@ impl HostPattern {
     ///
     /// # Errors
     /// A description of the valid forms, if it is not a valid pattern.
-    pub fn read(written: &str) -> Result<Self, &'static str> {
+    pub fn read(text: &str) -> Result<Self, &'static str> {
         const HINT: &str = "a host is a name, `*.` and a domain, an address or a range such as `10.0.0.0/8`; a port may follow";
-        let written = written.trim().to_ascii_lowercase();
-        if written.is_empty() || written.contains("://") || written.contains(['@', ' ', '?', '#']) {
+        let text = text.trim().to_ascii_lowercase();
+        if text.is_empty() || text.contains("://") || text.contains(['@', ' ', '?', '#']) {
             return Err(HINT);
         }
-        if let Some(net) = net(&written)? {
+        if let Some(net) = parse_net(&text)? {
             return Ok(net);
         }
-        let (host, port) = match written.rsplit_once(':') {
+        let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) => (host, Some(port.parse().map_err(|_| HINT)?)),
-            None => (written.as_str(), None),
+            None => (text.as_str(), None),
         };
         let host = host.trim_end_matches('.');
-        let what = match host.strip_prefix("*.") {
+        let matcher = match host.strip_prefix("*.") {
             _ if host == "*" => HostMatcher::Any,
             Some(domain) if is_name(domain) => HostMatcher::Under(domain.to_owned()),
             None if is_name(host) => HostMatcher::Name(host.to_owned()),
             _ => return Err(HINT),
         };
-        Ok(Self { what, port })
+        Ok(Self { matcher, port })
     }
 
     pub(super) fn fits(&self, host: &str, address: Option<IpAddr>, port: Option<u16>) -> bool {
-        let same = match (&self.what, address) {
+        let same = match (&self.matcher, address) {
             (HostMatcher::Any, _) => true,
             (HostMatcher::Name(name), _) => name == host,
             (HostMatcher::Under(domain), _) => host
                 .strip_suffix(domain.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
-            (HostMatcher::Net(net, bits), Some(address)) => holds(*net, *bits, address),
+            (HostMatcher::Net(net, bits), Some(address)) => net_contains(*net, *bits, address),
             (HostMatcher::Net(..), None) => false,
         };
-        same && self.port.is_none_or(|wanted| port == Some(wanted))
+        same && self.port.is_none_or(|required| port == Some(required))
     }
 }
 
@@ -129,8 +129,8 @@ fn is_name(name: &str) -> bool {
 
 /// Parses an address or a range, if it is one: `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:80`,
 /// `fd00::/8`.
-fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
-    let (address, bits) = match written.split_once('/') {
+fn parse_net(text: &str) -> Result<Option<HostPattern>, &'static str> {
+    let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (
             address,
             Some(
@@ -138,7 +138,7 @@ fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
                     .map_err(|_| "a range is an address, `/` and a number of bits")?,
             ),
         ),
-        None => (written, None),
+        None => (text, None),
     };
     let (address, port) = match (
         address.parse::<IpAddr>(),
@@ -164,12 +164,12 @@ fn net(written: &str) -> Result<Option<HostPattern>, &'static str> {
         return Err("a range has 0 to 32 bits, for IPv6 to 128");
     }
     Ok(Some(HostPattern {
-        what: HostMatcher::Net(address, bits),
+        matcher: HostMatcher::Net(address, bits),
         port,
     }))
 }
 
-fn holds(net: IpAddr, bits: u8, address: IpAddr) -> bool {
+fn net_contains(net: IpAddr, bits: u8, address: IpAddr) -> bool {
     match (net, address.to_canonical()) {
         (IpAddr::V4(net), IpAddr::V4(address)) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
@@ -188,14 +188,15 @@ mod tests {
     use super::*;
 
     fn list(allow: &[&str], deny: &[&str]) -> HostList {
-        let read = |all: &[&str]| {
-            all.iter()
-                .map(|one| HostPattern::read(one).unwrap())
+        let patterns = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| HostPattern::read(text).unwrap())
                 .collect()
         };
         HostList {
-            allow: read(allow),
-            deny: read(deny),
+            allow: patterns(allow),
+            deny: patterns(deny),
         }
     }
 
@@ -247,18 +248,22 @@ mod tests {
             vec![("fetch*".into(), list(&["localhost"], &["*.example.org"]))],
             list(&["www.example.org", "10.0.0.0/8"], &["*"]),
         );
-        for (tool, host, said) in [
+        for (tool, host, expected) in [
             ("fetch_page", "localhost", HostDecision::Allowed),
             ("fetch_page", "www.example.org", HostDecision::Denied),
             ("other", "www.example.org", HostDecision::Allowed),
             ("other", "localhost", HostDecision::Denied),
             ("fetch_page", "10.1.1.1", HostDecision::Allowed),
         ] {
-            assert_eq!(hosts.say(Some(tool), host, None), said, "{tool} {host}");
+            assert_eq!(
+                hosts.decide(Some(tool), host, None),
+                expected,
+                "{tool} {host}"
+            );
         }
         assert_eq!(
-            Hosts::default().say(None, "localhost", None),
-            HostDecision::Nothing
+            Hosts::default().decide(None, "localhost", None),
+            HostDecision::Unlisted
         );
     }
 }

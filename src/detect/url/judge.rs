@@ -6,9 +6,9 @@ use super::address::{self, WrittenAddress};
 use super::carried;
 use super::fold;
 use super::hosts::{HostDecision, HostPattern, Hosts};
-use super::lookup::{Resolution, can_be_asked};
+use super::lookup::{Resolution, is_resolvable};
 use super::names;
-use super::parse::{HostOrigin, Parsed, UrlHost, parse};
+use super::parse::{HostOrigin, ParsedUrl, UrlHost, parse};
 use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
@@ -17,10 +17,10 @@ use crate::reach::{self, Reach};
 const DEPTH: usize = 2;
 /// Schemes whose hosts are resolved as names. In others (`s3://bucket`), a name without a dot is
 /// not a host.
-const LOOKED_UP: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+const RESOLVED_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Parameters with the URL that a browser is sent back to, which on a developer's machine is that
 /// machine.
-const RETURNS: [&str; 18] = [
+const RETURN_PARAMETERS: [&str; 18] = [
     "redirect_uri",
     "redirect_uris",
     "redirect_url",
@@ -41,7 +41,7 @@ const RETURNS: [&str; 18] = [
     "allowed_callback_urls",
 ];
 /// Parameters that often hold a host instead of a URL.
-const HOLDS_HOST: [&str; 14] = [
+const HOST_PARAMETERS: [&str; 14] = [
     "url",
     "uri",
     "u",
@@ -75,7 +75,7 @@ impl UrlOrigin {
 
 /// An internal destination of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reached {
+pub(super) struct InternalDestination {
     pub(super) reach: Reach,
     /// Whether it is spelled so that a simple check would miss it.
     pub(super) odd: bool,
@@ -86,10 +86,10 @@ pub(super) struct Reached {
 /// The facts about one URL.
 #[derive(Clone, Debug)]
 pub(super) struct UrlFacts {
-    pub(super) reached: Vec<Reached>,
+    pub(super) destinations: Vec<InternalDestination>,
     pub(super) schemes: Vec<String>,
     /// Number of bytes of opaque data that it carries.
-    pub(super) carries: usize,
+    pub(super) opaque_bytes: usize,
     /// The policy denies one of its hosts.
     pub(super) denied: bool,
     /// The name of one of its hosts could not be resolved.
@@ -97,7 +97,7 @@ pub(super) struct UrlFacts {
     /// One of its hosts looks like another one.
     pub(super) homograph: bool,
     hosts: Vec<(String, Option<u16>)>,
-    stands: UrlOrigin,
+    origin: UrlOrigin,
     /// It was too long to be read.
     too_much: bool,
 }
@@ -105,13 +105,13 @@ pub(super) struct UrlFacts {
 impl UrlFacts {
     /// Examines an argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(UrlOrigin::Argument);
+        let mut facts = Self::new(UrlOrigin::Argument);
         let returns = place.outbound().argument.is_some_and(is_return);
-        seen.look(text, place, 0, HostOrigin::Trick, returns);
+        facts.examine(text, place, 0, HostOrigin::Trick, returns);
         // The whole URL is escaped: its receiver decodes the escapes first.
         if !text.contains("://") && text.contains("%3") {
-            seen.look(
-                &fold::percent(text),
+            facts.examine(
+                &fold::decode_percent(text),
                 place,
                 0,
                 HostOrigin::Standard,
@@ -121,101 +121,101 @@ impl UrlFacts {
         // A line end within an address starts a header of the request: the host is the part before
         // it.
         if let Some((line, _)) = text.trim().split_once(['\r', '\n']) {
-            seen.look(line, place, 0, HostOrigin::Trick, returns);
+            facts.examine(line, place, 0, HostOrigin::Trick, returns);
         }
-        if !runs(text) {
-            seen.schemes.retain(|scheme| scheme != "data");
+        if !is_active_content(text) {
+            facts.schemes.retain(|scheme| scheme != "data");
         }
         // A `file:` URL within the roots is not an escape through a browser.
-        if seen.schemes.iter().any(|scheme| scheme == "file") && path::is_inside(text, place) {
-            seen.schemes.retain(|scheme| scheme != "file");
+        if facts.schemes.iter().any(|scheme| scheme == "file") && path::is_inside(text, place) {
+            facts.schemes.retain(|scheme| scheme != "file");
         }
-        seen
+        facts
     }
 
     /// Examines an argument that is a path, or an address in its place. Files are covered by the
     /// rules for paths.
     pub(super) fn path(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(UrlOrigin::Argument);
+        let mut facts = Self::new(UrlOrigin::Argument);
         if text.contains("://") || text.contains(":\\\\") {
-            seen.look(text, place, 0, HostOrigin::Standard, false);
-            seen.schemes.retain(|scheme| scheme != "file");
+            facts.examine(text, place, 0, HostOrigin::Standard, false);
+            facts.schemes.retain(|scheme| scheme != "file");
         }
-        seen
+        facts
     }
 
     /// Examines a word of a command.
     pub(super) fn command(text: &str, place: &Place<'_>) -> Self {
-        let mut seen = Self::new(UrlOrigin::Command);
+        let mut facts = Self::new(UrlOrigin::Command);
         // In such a word, the number that a loop counts up follows the last dot.
         if text.ends_with('.') {
-            return seen;
+            return facts;
         }
         // A word of a command ends at white space; a longer one is a text that contains a URL.
         let word = text.split_whitespace().next().unwrap_or("");
         // The placeholder for an unknown value is not a disguise, and not the name of a host
         // either.
-        seen.look(
+        facts.examine(
             &word.replace(UNKNOWN, "$()"),
             place,
             0,
             HostOrigin::Trick,
             false,
         );
-        seen
+        facts
     }
 
     /// Returns the facts for a command with more URLs than can be judged.
     pub(super) fn too_many() -> Self {
-        let mut seen = Self::new(UrlOrigin::Command);
-        seen.give_up();
-        seen
+        let mut facts = Self::new(UrlOrigin::Command);
+        facts.give_up();
+        facts
     }
 
     fn give_up(&mut self) {
         self.too_much = true;
-        self.reached.push(Reached {
+        self.destinations.push(InternalDestination {
             reach: Reach::Metadata,
             odd: true,
             resolved: false,
         });
     }
 
-    fn new(stands: UrlOrigin) -> Self {
-        let reached = Vec::new();
+    fn new(origin: UrlOrigin) -> Self {
+        let destinations = Vec::new();
         let schemes = Vec::new();
         let hosts = Vec::new();
         Self {
-            reached,
+            destinations,
             schemes,
-            carries: 0,
+            opaque_bytes: 0,
             denied: false,
             unresolved: false,
             homograph: false,
             hosts,
-            stands,
+            origin,
             too_much: false,
         }
     }
 
-    pub(super) fn stands(&self, inside: UrlOrigin) -> bool {
-        self.stands == inside
+    pub(super) fn is_from(&self, origin: UrlOrigin) -> bool {
+        self.origin == origin
     }
 
     /// Reports whether one of its hosts is among `patterns`.
-    pub(super) fn names(&self, patterns: &[HostPattern]) -> bool {
-        let names = |(host, port): &(String, Option<u16>)| {
+    pub(super) fn has_host_among(&self, patterns: &[HostPattern]) -> bool {
+        let fits_any = |(host, port): &(String, Option<u16>)| {
             let address = host.parse::<IpAddr>().ok();
             patterns
                 .iter()
                 .any(|pattern| pattern.fits(host, address, *port))
         };
-        !patterns.is_empty() && self.hosts.iter().any(names)
+        !patterns.is_empty() && self.hosts.iter().any(fits_any)
     }
 
     /// Returns the reading by which it was found.
     pub(super) fn reading(&self) -> &'static str {
-        match self.stands {
+        match self.origin {
             _ if self.too_much => work::URL,
             UrlOrigin::Argument => "url",
             UrlOrigin::Command => "command-url",
@@ -224,7 +224,7 @@ impl UrlFacts {
 
     /// Examines a URL; `least` is the required certainty that a host is a host, `returns` means
     /// that a browser is sent back to it.
-    fn look(
+    fn examine(
         &mut self,
         text: &str,
         place: &Place<'_>,
@@ -233,102 +233,114 @@ impl UrlFacts {
         returns: bool,
     ) {
         let Some(parsed) = parse(text) else { return };
-        if parsed.cut {
+        if parsed.truncated {
             self.give_up();
         }
-        for target in parsed.targets.iter().filter(|target| target.by >= least) {
-            self.target(target, &parsed, place, depth, returns);
+        for target in parsed
+            .targets
+            .iter()
+            .filter(|target| target.origin >= least)
+        {
+            self.examine_host(target, &parsed, place, depth, returns);
         }
         self.schemes.extend(parsed.schemes.iter().cloned());
         if depth < DEPTH {
-            self.nested(&parsed, place, depth);
+            self.examine_nested(&parsed, place, depth);
         }
         if depth == 0 {
-            self.carries = carried::opaque_bytes(&parsed);
+            self.opaque_bytes = carried::opaque_bytes(&parsed);
         }
     }
 
-    fn target(
+    fn examine_host(
         &mut self,
         target: &UrlHost,
-        parsed: &Parsed,
+        parsed: &ParsedUrl,
         place: &Place<'_>,
         depth: usize,
         returns: bool,
     ) {
-        let sure = target.by == HostOrigin::Standard;
+        let is_certain = target.origin == HostOrigin::Standard;
         let empty = Hosts::default();
         let hosts = place.scope.map_or(&empty, |ground| &ground.hosts);
-        let spelt = address::spelt(&target.host);
-        if sure || target.by == HostOrigin::Start {
-            let said = |host: &str| hosts.say(place.tool, host, target.port);
-            let plain = spelt
+        let addresses = address::written_addresses(&target.host);
+        if is_certain || target.origin == HostOrigin::Start {
+            let decide = |host: &str| hosts.decide(place.tool, host, target.port);
+            let plain = addresses
                 .first()
-                .filter(|_| spelt.len() == 1)
-                .map(|one| one.address.to_string());
-            match said(plain.as_deref().unwrap_or(&target.host)) {
+                .filter(|_| addresses.len() == 1)
+                .map(|written| written.address.to_string());
+            match decide(plain.as_deref().unwrap_or(&target.host)) {
                 // A policy that allows a host does not allow disguising it.
-                HostDecision::Allowed if !target.odd && spelt.iter().all(|one| !one.odd) => return,
-                HostDecision::Denied if sure || depth == 0 && target.host.contains('.') => {
+                HostDecision::Allowed
+                    if !target.odd && addresses.iter().all(|written| !written.odd) =>
+                {
+                    return;
+                }
+                HostDecision::Denied if is_certain || depth == 0 && target.host.contains('.') => {
                     self.denied = true
                 }
                 _ => {}
             }
             self.hosts.push((target.host.clone(), target.port));
-            self.homograph |= sure && carried::looks_like_another(&target.host);
+            self.homograph |= is_certain && carried::looks_like_another(&target.host);
         }
         let number = target.host.bytes().all(|b| b.is_ascii_digit());
-        if number && !sure && target.host.len() < 9 {
+        if number && !is_certain && target.host.len() < 9 {
             return;
         }
-        let by_address = spelt
-            .iter()
-            .filter_map(|one: &WrittenAddress| Some((reach::reach(one.address)?, one.odd)));
-        let name = spelt.is_empty() && !target.host.contains(':');
+        let by_address = addresses.iter().filter_map(|written: &WrittenAddress| {
+            Some((reach::reach(written.address)?, written.odd))
+        });
+        let name = addresses.is_empty() && !target.host.contains(':');
         let by_name = names::reach(&target.host)
             .filter(|_| name)
             .map(|reach| (reach, false));
         let scheme = parsed.schemes.last().map_or("", String::as_str);
-        let looked_up = scheme.is_empty() || LOOKED_UP.contains(&scheme);
-        let label = !target.host.contains(['.', ':']) && spelt.is_empty();
+        let is_resolved_scheme = scheme.is_empty() || RESOLVED_SCHEMES.contains(&scheme);
+        let label = !target.host.contains(['.', ':']) && addresses.is_empty();
         let bare = label
             && !returns
-            && looked_up
+            && is_resolved_scheme
             && depth == 0
             && is_label(&target.host)
-            && match target.by {
+            && match target.origin {
                 HostOrigin::Standard => true,
                 HostOrigin::Start => target.port.is_some(),
                 HostOrigin::Trick => false,
             };
         let by_label = bare.then_some((Reach::InternalName, false));
         for (reach, odd) in by_address.chain(by_name).chain(by_label) {
-            let named = reach == Reach::InternalName;
-            let meant = !named || looked_up && depth == 0 && target.by != HostOrigin::Trick;
+            let is_internal_name = reach == Reach::InternalName;
+            let is_host = !is_internal_name
+                || is_resolved_scheme && depth == 0 && target.origin != HostOrigin::Trick;
             // `metadata` is a word, and a host only where a host is required.
-            let word = reach == Reach::Metadata && label && !sure && target.port.is_none();
-            let allowed = self.stands == UrlOrigin::Command
+            let is_word = reach == Reach::Metadata && label && !is_certain && target.port.is_none();
+            let is_tolerated = self.origin == UrlOrigin::Command
                 && !odd
                 && !target.odd
                 && reach < Reach::LinkLocal;
-            if !meant
-                || word
-                || allowed && target.by == HostOrigin::Trick
+            if !is_host
+                || is_word
+                || is_tolerated && target.origin == HostOrigin::Trick
                 || returns && reach == Reach::Loopback && !odd
             {
                 continue;
             }
-            let odd =
-                odd || target.odd || target.by == HostOrigin::Trick || reach == Reach::WildcardDns;
-            self.reached.push(Reached {
+            let odd = odd
+                || target.odd
+                || target.origin == HostOrigin::Trick
+                || reach == Reach::WildcardDns;
+            self.destinations.push(InternalDestination {
                 reach,
                 odd,
                 resolved: false,
             });
         }
-        if name && target.by != HostOrigin::Trick {
-            let stands_for_host =
-                depth == 0 && looked_up && (sure || self.stands == UrlOrigin::Argument);
+        if name && target.origin != HostOrigin::Trick {
+            let stands_for_host = depth == 0
+                && is_resolved_scheme
+                && (is_certain || self.origin == UrlOrigin::Argument);
             self.resolve(target, place, returns, stands_for_host);
         }
     }
@@ -346,30 +358,30 @@ impl UrlFacts {
         let Some(lookup) = place.outbound().lookup else {
             return;
         };
-        if !can_be_asked(&target.host)
+        if !is_resolvable(&target.host)
             || names::reach(&target.host).is_some_and(|reach| reach >= Reach::Loopback)
         {
             return;
         }
         let addresses = match lookup.resolution(&target.host) {
-            Resolution::Nothing => return,
+            Resolution::Pending => return,
             Resolution::Unresolved => {
                 self.unresolved |= stands_for_host;
                 return;
             }
-            Resolution::At(addresses) => addresses,
+            Resolution::Addresses(addresses) => addresses,
         };
         for address in addresses {
-            let said = place.scope.map(|ground| {
+            let decision = place.scope.map(|ground| {
                 ground
                     .hosts
-                    .say(place.tool, &address.to_string(), target.port)
+                    .decide(place.tool, &address.to_string(), target.port)
             });
-            match (said, reach::reach(*address)) {
+            match (decision, reach::reach(*address)) {
                 (Some(HostDecision::Allowed), _) => {}
                 (Some(HostDecision::Denied), _) => self.denied = true,
                 (_, Some(Reach::Loopback)) if returns => {}
-                (_, Some(reach)) => self.reached.push(Reached {
+                (_, Some(reach)) => self.destinations.push(InternalDestination {
                     reach,
                     odd: false,
                     resolved: true,
@@ -381,8 +393,11 @@ impl UrlFacts {
 
     /// Examines URLs in parameters and in the path of a URL: the server that is called may request
     /// them.
-    fn nested(&mut self, parsed: &Parsed, place: &Place<'_>, depth: usize) {
-        let (path, query) = parsed.rest.split_once('?').unwrap_or((&parsed.rest, ""));
+    fn examine_nested(&mut self, parsed: &ParsedUrl, place: &Place<'_>, depth: usize) {
+        let (path, query) = parsed
+            .path_and_query
+            .split_once('?')
+            .unwrap_or((&parsed.path_and_query, ""));
         let lower = path.to_ascii_lowercase();
         for (at, _) in lower.match_indices(":/").take(4) {
             let start = lower
@@ -392,22 +407,22 @@ impl UrlFacts {
             if at > start
                 && let Some(inner) = path.get(start..)
             {
-                self.look(inner, place, depth + 1, HostOrigin::Standard, false);
+                self.examine(inner, place, depth + 1, HostOrigin::Standard, false);
             }
         }
         for pair in query.split(['&', ';', '#', '?']).take(64) {
             let (name, value) = pair.split_once('=').unwrap_or(("", pair));
-            let value = fold::percent(value);
-            let name = fold::percent(name).to_ascii_lowercase();
+            let value = fold::decode_percent(value);
+            let name = fold::decode_percent(name).to_ascii_lowercase();
             let is_url = value.contains(":/")
                 || value.starts_with("//")
                 || value.starts_with("\\\\")
                 || value.contains(":\\\\");
-            let returns = RETURNS.contains(&name.as_str());
+            let returns = RETURN_PARAMETERS.contains(&name.as_str());
             if is_url {
-                self.look(&value, place, depth + 1, HostOrigin::Standard, returns);
-            } else if HOLDS_HOST.contains(&name.as_str()) && value.contains(['.', ':']) {
-                self.look(&value, place, depth + 1, HostOrigin::Start, returns);
+                self.examine(&value, place, depth + 1, HostOrigin::Standard, returns);
+            } else if HOST_PARAMETERS.contains(&name.as_str()) && value.contains(['.', ':']) {
+                self.examine(&value, place, depth + 1, HostOrigin::Start, returns);
             }
         }
     }
@@ -423,12 +438,15 @@ fn letters(name: &str) -> impl Iterator<Item = u8> {
 /// Reports whether an argument names a URL that a browser is sent back to, which no server fetches.
 fn is_return(argument: &str) -> bool {
     let last = argument.rsplit('.').next().unwrap_or(argument);
-    last.len() <= 64 && RETURNS.iter().any(|name| letters(name).eq(letters(last)))
+    last.len() <= 64
+        && RETURN_PARAMETERS
+            .iter()
+            .any(|name| letters(name).eq(letters(last)))
 }
 
 /// Reports whether a `data:` URL contains something that a browser runs, rather than an image or a
 /// file (RFC 2397).
-fn runs(text: &str) -> bool {
+fn is_active_content(text: &str) -> bool {
     let kind = text
         .trim_start()
         .get(5..)

@@ -32,25 +32,25 @@ pub struct UnresolvedNames {
     /// In lower case, without duplicates; at most [`NAMES`].
     pub names: Vec<String>,
     /// Whether there were more.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 /// The state of name resolution while one message is judged.
 #[derive(Debug, Default)]
 pub struct Lookup<'l> {
     answers: Option<&'l Answers>,
-    wanted: RefCell<UnresolvedNames>,
+    unresolved: RefCell<UnresolvedNames>,
 }
 
 /// The state of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution<'l> {
     /// Not resolved yet.
-    Nothing,
+    Pending,
     /// It could not be resolved.
     Unresolved,
     /// Its addresses.
-    At(&'l [IpAddr]),
+    Addresses(&'l [IpAddr]),
 }
 
 impl<'l> Lookup<'l> {
@@ -58,13 +58,13 @@ impl<'l> Lookup<'l> {
     pub fn new(answers: Option<&'l Answers>) -> Self {
         Self {
             answers,
-            wanted: RefCell::default(),
+            unresolved: RefCell::default(),
         }
     }
 
     /// Returns the names that have not been resolved yet.
-    pub fn wanted(self) -> UnresolvedNames {
-        self.wanted.into_inner()
+    pub fn into_unresolved(self) -> UnresolvedNames {
+        self.unresolved.into_inner()
     }
 
     /// Returns the state of `name`, and records the name if it has not been resolved yet.
@@ -74,24 +74,24 @@ impl<'l> Lookup<'l> {
                 .0
                 .get(name)
                 .map_or(Resolution::Unresolved, |addresses| {
-                    Resolution::At(addresses)
+                    Resolution::Addresses(addresses)
                 });
         }
-        let mut wanted = self.wanted.borrow_mut();
-        if !wanted.names.iter().any(|known| known == name) {
-            if wanted.names.len() < NAMES {
-                wanted.names.push(name.to_owned());
+        let mut unresolved = self.unresolved.borrow_mut();
+        if !unresolved.names.iter().any(|other| other == name) {
+            if unresolved.names.len() < NAMES {
+                unresolved.names.push(name.to_owned());
             } else {
-                wanted.more = true;
+                unresolved.has_more = true;
             }
         }
-        Resolution::Nothing
+        Resolution::Pending
     }
 }
 
 /// Reports whether a host is a name that can be resolved: with a dot, and without the characters of
 /// a template.
-pub(super) fn can_be_asked(host: &str) -> bool {
+pub(super) fn is_resolvable(host: &str) -> bool {
     let fits = |label: &str| {
         !label.is_empty()
             && label.len() <= LABEL_BYTES
@@ -113,42 +113,48 @@ mod tests {
             for _ in 0..2 {
                 assert_eq!(
                     lookup.resolution(&format!("a{at}.example")),
-                    Resolution::Nothing
+                    Resolution::Pending
                 );
             }
         }
-        let wanted = lookup.wanted();
-        assert_eq!((wanted.names.len(), wanted.more), (NAMES, false));
+        let unresolved = lookup.into_unresolved();
+        assert_eq!(
+            (unresolved.names.len(), unresolved.has_more),
+            (NAMES, false)
+        );
         let lookup = Lookup::new(None);
         (0..=NAMES).for_each(|at| {
             assert_eq!(
                 lookup.resolution(&format!("a{at}.example")),
-                Resolution::Nothing
+                Resolution::Pending
             )
         });
-        let wanted = lookup.wanted();
-        assert_eq!((wanted.names.len(), wanted.more), (NAMES, true));
+        let unresolved = lookup.into_unresolved();
+        assert_eq!((unresolved.names.len(), unresolved.has_more), (NAMES, true));
     }
 
     #[test]
     fn what_was_not_answered_cannot_be_told() {
-        let here: IpAddr = [127, 0, 0, 1].into();
+        let loopback: IpAddr = [127, 0, 0, 1].into();
         let answers: Answers = [
-            ("a.example".to_owned(), vec![here]),
+            ("a.example".to_owned(), vec![loopback]),
             ("b.example".to_owned(), vec![]),
         ]
         .into_iter()
         .collect();
         let lookup = Lookup::new(Some(&answers));
-        assert_eq!(lookup.resolution("a.example"), Resolution::At(&[here]));
+        assert_eq!(
+            lookup.resolution("a.example"),
+            Resolution::Addresses(&[loopback])
+        );
         assert_eq!(lookup.resolution("b.example"), Resolution::Unresolved);
         assert_eq!(lookup.resolution("c.example"), Resolution::Unresolved);
-        assert_eq!(lookup.wanted(), UnresolvedNames::default());
+        assert_eq!(lookup.into_unresolved(), UnresolvedNames::default());
     }
 
     #[test]
     fn only_names_can_be_asked_about() {
-        for (host, can) in [
+        for (host, expected) in [
             ("example.com", true),
             ("a_b.example", true),
             ("münchen.example", true),
@@ -158,9 +164,9 @@ mod tests {
             ("a..example", false),
             ("", false),
         ] {
-            assert_eq!(can_be_asked(host), can, "{host}");
+            assert_eq!(is_resolvable(host), expected, "{host}");
         }
-        assert!(!can_be_asked(&format!(
+        assert!(!is_resolvable(&format!(
             "{}.example",
             "a".repeat(LABEL_BYTES + 1)
         )));

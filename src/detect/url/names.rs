@@ -100,7 +100,7 @@ const WILDCARD: [&str; 16] = [
 
 /// Returns where a name leads; the name is in lower case and without a trailing dot.
 pub(super) fn reach(name: &str) -> Option<Reach> {
-    let under = |domains: &[&str]| {
+    let is_under = |domains: &[&str]| {
         domains.iter().any(|domain| {
             name.strip_suffix(domain)
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -109,30 +109,30 @@ pub(super) fn reach(name: &str) -> Option<Reach> {
     if METADATA.contains(&name) {
         return Some(Reach::Metadata);
     }
-    if LOOPBACK.contains(&name) || under(&["localhost"]) {
+    if LOOPBACK.contains(&name) || is_under(&["localhost"]) {
         return Some(Reach::Loopback);
     }
-    let inside = inside(name);
-    if inside.is_some_and(|inside| inside >= Reach::LinkLocal) {
-        return inside;
+    let embedded = embedded_reach(name);
+    if embedded.is_some_and(|inside| inside >= Reach::LinkLocal) {
+        return embedded;
     }
-    if under(&TO_LOOPBACK) || inside.is_some() {
+    if is_under(&TO_LOOPBACK) || embedded.is_some() {
         return Some(Reach::WildcardDns);
     }
     // The domain of the service itself is its web page.
     if matches!(name, "nip.io" | "sslip.io" | "www.nip.io" | "www.sslip.io") {
         return None;
     }
-    if under(&WILDCARD) {
+    if is_under(&WILDCARD) {
         // With a public address inside, the name leads to that address.
-        return (v4s(name).next().is_none()).then_some(Reach::WildcardDns);
+        return (embedded_addresses(name).next().is_none()).then_some(Reach::WildcardDns);
     }
-    under(&INTERNAL).then_some(Reach::InternalName)
+    is_under(&INTERNAL).then_some(Reach::InternalName)
 }
 
 /// Returns where the addresses inside a name lead: `app.10.0.0.1.nip.io`, `10-0-0-1.sslip.io`,
 /// `7f000001.c0a80001.rbndr.us`.
-fn inside(name: &str) -> Option<Reach> {
+fn embedded_reach(name: &str) -> Option<Reach> {
     if !name.bytes().any(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -143,7 +143,7 @@ fn inside(name: &str) -> Option<Reach> {
     let hex = hex
         .filter(|_| WILDCARD.iter().any(|domain| name.ends_with(domain)))
         .map(Ipv4Addr::from);
-    v4s(name)
+    embedded_addresses(name)
         .chain(hex)
         .filter_map(|address| reach::reach(IpAddr::V4(address)))
         .filter(|reach| *reach > Reach::Reserved)
@@ -151,15 +151,20 @@ fn inside(name: &str) -> Option<Reach> {
 }
 
 /// Returns the addresses in a name: four numbers in a row, joined by dots or by hyphens throughout.
-fn v4s(name: &str) -> impl Iterator<Item = Ipv4Addr> {
+fn embedded_addresses(name: &str) -> impl Iterator<Item = Ipv4Addr> {
     ['.', '-'].into_iter().flat_map(move |joint| {
-        let other = if joint == '.' { '-' } else { '.' };
-        name.split(other).flat_map(move |run| {
+        let separator = if joint == '.' { '-' } else { '.' };
+        name.split(separator).flat_map(move |run| {
             let parts: Vec<&str> = run.split(joint).collect();
             parts
                 .windows(4)
                 .filter_map(|four| match four {
-                    [a, b, c, d] => Some(Ipv4Addr::new(octet(a)?, octet(b)?, octet(c)?, octet(d)?)),
+                    [a, b, c, d] => Some(Ipv4Addr::new(
+                        parse_octet(a)?,
+                        parse_octet(b)?,
+                        parse_octet(c)?,
+                        parse_octet(d)?,
+                    )),
                     _ => None,
                 })
                 .collect::<Vec<_>>()
@@ -167,7 +172,7 @@ fn v4s(name: &str) -> impl Iterator<Item = Ipv4Addr> {
     })
 }
 
-fn octet(text: &str) -> Option<u8> {
+fn parse_octet(text: &str) -> Option<u8> {
     (text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit()))
         .then(|| text.parse().ok())
         .flatten()

@@ -46,14 +46,14 @@ const HOSTLESS: [&str; 14] = [
 
 /// The parts of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub(super) struct ParsedUrl {
     /// In lower case, outermost first; empty if the text has none.
     pub(super) schemes: Vec<String>,
     pub(super) targets: Vec<UrlHost>,
     /// The part from the first `/`, `\`, `?` or `#` after the host.
-    pub(super) rest: String,
+    pub(super) path_and_query: String,
     /// Whether there were more hosts than are examined, or the text was longer than is read.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
 }
 
 /// A host that some client would connect to.
@@ -63,7 +63,7 @@ pub(super) struct UrlHost {
     pub(super) host: String,
     pub(super) port: Option<u16>,
     /// How it was found.
-    pub(super) by: HostOrigin,
+    pub(super) origin: HostOrigin,
     /// Whether it is disguised: percent signs, full-width or circled characters, characters that
     /// clients drop.
     pub(super) odd: bool,
@@ -81,24 +81,24 @@ pub(super) enum HostOrigin {
 }
 
 /// Parses a text as a URL. Returns `None` if it cannot be one.
-pub(super) fn parse(text: &str) -> Option<Parsed> {
+pub(super) fn parse(text: &str) -> Option<ParsedUrl> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     if text.is_empty() {
         return None;
     }
     if text.len() > URL_BYTES {
-        return Some(Parsed {
-            cut: true,
-            ..Parsed::default()
+        return Some(ParsedUrl {
+            truncated: true,
+            ..ParsedUrl::default()
         });
     }
     let (folded, mut odd) = fold::fold(text);
-    let mut parsed = Parsed::default();
-    let mut left: &str = &folded;
-    while let Some((scheme, rest)) = scheme(left) {
+    let mut parsed = ParsedUrl::default();
+    let mut remaining: &str = &folded;
+    while let Some((scheme, rest)) = scheme(remaining) {
         parsed.schemes.push(scheme.clone());
         // The part after `!/` is inside the archive.
-        left = if scheme == "jar" {
+        remaining = if scheme == "jar" {
             rest.split("!/").next().unwrap_or(rest)
         } else {
             rest
@@ -106,49 +106,49 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
         if !WRAPPERS.contains(&scheme.as_str()) || parsed.schemes.len() >= 4 {
             break;
         }
-        left = left.trim_start_matches(['/', '\\']);
+        remaining = remaining.trim_start_matches(['/', '\\']);
     }
     let last = parsed.schemes.last().map_or("", String::as_str);
-    let slashes = left.len() - left.trim_start_matches(['/', '\\']).len();
-    let by = match last {
+    let slashes = remaining.len() - remaining.trim_start_matches(['/', '\\']).len();
+    let origin = match last {
         "" if slashes >= 2 => HostOrigin::Standard,
-        "" if slashes == 0 && !left.starts_with(['?', '#', '.']) => HostOrigin::Start,
+        "" if slashes == 0 && !remaining.starts_with(['?', '#', '.']) => HostOrigin::Start,
         "" => return Some(parsed),
         scheme if HOSTLESS.contains(&scheme) => {
-            parsed.rest = left.to_owned();
+            parsed.path_and_query = remaining.to_owned();
             return Some(parsed);
         }
         scheme if SPECIAL.contains(&scheme) => {
-            odd |= slashes != 2 || left.starts_with('\\');
+            odd |= slashes != 2 || remaining.starts_with('\\');
             HostOrigin::Standard
         }
         _ if slashes >= 2 => HostOrigin::Standard,
         _ => {
-            parsed.rest = left.to_owned();
+            parsed.path_and_query = remaining.to_owned();
             return Some(parsed);
         }
     };
-    let authority = left.trim_start_matches(['/', '\\']);
-    parsed.hosts(authority, by, odd);
+    let authority = remaining.trim_start_matches(['/', '\\']);
+    parsed.add_hosts(authority, origin, odd);
     let end = authority
         .find(['/', '\\', '?', '#'])
         .unwrap_or(authority.len());
-    parsed.rest = authority.get(end..).unwrap_or_default().to_owned();
+    parsed.path_and_query = authority.get(end..).unwrap_or_default().to_owned();
     Some(parsed)
 }
 
-impl Parsed {
-    fn hosts(&mut self, text: &str, by: HostOrigin, odd: bool) {
+impl ParsedUrl {
+    fn add_hosts(&mut self, text: &str, origin: HostOrigin, odd: bool) {
         let until = |stops: &[char]| {
             text.get(..text.find(stops).unwrap_or(text.len()))
                 .unwrap_or_default()
         };
         let strict = until(&['/', '\\', '?', '#']);
-        self.add(strict.rsplit('@').next().unwrap_or(strict), by, odd);
+        self.add(strict.rsplit('@').next().unwrap_or(strict), origin, odd);
         // In RFC 3986, a backslash does not end the host.
         let lenient = until(&['/', '?', '#']);
         if lenient.len() != strict.len() {
-            self.add(lenient.rsplit('@').next().unwrap_or(lenient), by, odd);
+            self.add(lenient.rsplit('@').next().unwrap_or(lenient), origin, odd);
         }
         // Some clients take the part before the first `@`, or after one where no user info is
         // allowed.
@@ -172,16 +172,16 @@ impl Parsed {
     }
 
     /// Adds the target of `host` or `host:port`.
-    fn add(&mut self, written: &str, by: HostOrigin, odd: bool) {
+    fn add(&mut self, text: &str, origin: HostOrigin, odd: bool) {
         // A line end in a host starts a header of the request.
-        let lower = written.to_ascii_lowercase();
+        let lower = text.to_ascii_lowercase();
         let end = ["%0d", "%0a"]
             .iter()
             .filter_map(|line_end| lower.find(line_end))
             .min()
-            .unwrap_or(written.len());
-        let decoded = fold::percent(written.get(..end).unwrap_or(written));
-        let odd = odd || decoded != written;
+            .unwrap_or(text.len());
+        let decoded = fold::decode_percent(text.get(..end).unwrap_or(text));
+        let odd = odd || decoded != text;
         let lower = decoded.to_lowercase();
         // The decoded text may contain an `@` or a slash of its own.
         let lower = lower
@@ -195,30 +195,30 @@ impl Parsed {
             && !lower.contains('[')
             && before.parse::<std::net::Ipv6Addr>().is_ok()
         {
-            self.target(before, after.parse().ok(), by, odd);
+            self.add_target(before, after.parse().ok(), origin, odd);
         }
         let (host, port) = split_port(lower);
-        self.target(host, port, by, odd);
+        self.add_target(host, port, origin, odd);
     }
 
-    fn target(&mut self, host: &str, port: Option<u16>, by: HostOrigin, odd: bool) {
+    fn add_target(&mut self, host: &str, port: Option<u16>, origin: HostOrigin, odd: bool) {
         let bare = host.trim_end_matches('.');
         if bare.is_empty()
             || self
                 .targets
                 .iter()
-                .any(|seen| seen.host == bare && seen.by >= by)
+                .any(|other| other.host == bare && other.origin >= origin)
         {
             return;
         }
         if self.targets.len() >= TARGETS {
-            self.cut = true;
+            self.truncated = true;
             return;
         }
         self.targets.push(UrlHost {
             host: bare.to_owned(),
             port,
-            by,
+            origin,
             odd,
         });
     }
@@ -252,20 +252,20 @@ fn split_port(text: &str) -> (&str, Option<u16>) {
 fn scheme(text: &str) -> Option<(String, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let scheme = scheme.trim_end();
-    let fits = scheme.len() <= 32
+    let is_valid = scheme.len() <= 32
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     let port = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let ends = rest
+    let is_port = rest
         .as_bytes()
         .get(port)
         .is_none_or(|b| matches!(b, b'/' | b'?' | b'#'));
-    if !fits
+    if !is_valid
         || (port > 0
             && port <= 5
-            && ends
+            && is_port
             && !SPECIAL.contains(&scheme.to_ascii_lowercase().as_str()))
     {
         return None;
@@ -365,7 +365,7 @@ mod tests {
         assert!(
             parse(&format!("http://{}", "a".repeat(URL_BYTES)))
                 .unwrap()
-                .cut
+                .truncated
         );
         assert!(
             parse(&format!("http://{}x", "a@".repeat(500)))

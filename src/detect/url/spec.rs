@@ -14,77 +14,77 @@ pub struct Spec {
     disguised: bool,
     scheme: Vec<String>,
     host: Vec<HostPattern>,
-    carries: Option<usize>,
+    min_opaque_bytes: Option<usize>,
     denied: bool,
     unresolved: bool,
     homograph: bool,
-    inside: Option<UrlOrigin>,
+    origin: Option<UrlOrigin>,
 }
 
 impl Spec {
     /// Reads a `find.url` table.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        let mut fits = true;
+        let mut is_valid = true;
         let mut fault = |word: &Located<String>, key: &str, hint: &str| {
             table.fault_at(
                 &word.place,
                 format!("`{key}` holds `{}`", word.value.escape_debug()),
                 Some(hint),
             );
-            fits = false;
+            is_valid = false;
         };
-        let mut made = Self {
+        let mut spec = Self {
             disguised: table.boolean("disguised").unwrap_or(false),
             denied: table.boolean("denied").unwrap_or(false),
             unresolved: table.boolean("unresolved").unwrap_or(false),
             homograph: table.boolean("homograph").unwrap_or(false),
-            carries: table
+            min_opaque_bytes: table
                 .integer("carries", 16..=65_536)
                 .and_then(|bytes| usize::try_from(bytes).ok()),
-            inside: table.choice("in", &UrlOrigin::WORDS),
+            origin: table.choice("in", &UrlOrigin::WORDS),
             ..Self::default()
         };
         for word in table.strings("reaches") {
-            match Reach::WORDS.iter().find(|(known, _)| *known == word.value) {
-                Some((_, reach)) => made.reaches.push(*reach),
+            match Reach::WORDS.iter().find(|(name, _)| *name == word.value) {
+                Some((_, reach)) => spec.reaches.push(*reach),
                 None => fault(
                     &word,
                     "reaches",
-                    &suggest(&word.value, &Reach::WORDS.map(|(known, _)| known)),
+                    &suggest(&word.value, &Reach::WORDS.map(|(name, _)| name)),
                 ),
             }
         }
         for word in table.strings("host") {
             match HostPattern::read(&word.value) {
-                Ok(pattern) => made.host.push(pattern),
+                Ok(pattern) => spec.host.push(pattern),
                 Err(hint) => fault(&word, "host", hint),
             }
         }
-        made.scheme = table
+        spec.scheme = table
             .strings("scheme")
             .into_iter()
             .map(|word| word.value.to_ascii_lowercase())
             .collect();
         table.finish();
-        let says = !made.reaches.is_empty()
-            || !made.scheme.is_empty()
-            || !made.host.is_empty()
-            || made.carries.is_some()
-            || made.denied
-            || made.unresolved
-            || made.homograph;
-        if fits && !says {
+        let has_condition = !spec.reaches.is_empty()
+            || !spec.scheme.is_empty()
+            || !spec.host.is_empty()
+            || spec.min_opaque_bytes.is_some()
+            || spec.denied
+            || spec.unresolved
+            || spec.homograph;
+        if is_valid && !has_condition {
             table.fault(
                 "`find.url` looks for nothing",
                 Some("say one of `reaches`, `scheme`, `host`, `carries`, `denied`, `unresolved`, `homograph`"),
             );
         }
-        (fits && says).then_some(made)
+        (is_valid && has_condition).then_some(spec)
     }
 
     /// Returns the interpretation that the rule tests first: its cases are run with it.
     pub fn read_as(&self) -> ReadAs {
-        if self.inside == Some(UrlOrigin::Command) {
+        if self.origin == Some(UrlOrigin::Command) {
             ReadAs::Shell
         } else {
             ReadAs::Url
@@ -92,29 +92,33 @@ impl Spec {
     }
 
     /// Returns the reading of the finding if a URL meets the conditions.
-    pub(super) fn matches(&self, seen: &UrlFacts) -> Option<&'static str> {
-        if self.inside.is_some_and(|inside| !seen.stands(inside)) {
+    pub(super) fn matches(&self, facts: &UrlFacts) -> Option<&'static str> {
+        if self.origin.is_some_and(|inside| !facts.is_from(inside)) {
             return None;
         }
-        let mut there = seen.reached.iter().filter(|reached| {
+        let mut destinations = facts.destinations.iter().filter(|reached| {
             self.reaches.contains(&reached.reach) && (reached.odd || !self.disguised)
         });
-        let reached = there.next();
-        let fits = (self.reaches.is_empty() || reached.is_some())
+        let destination = destinations.next();
+        let fits = (self.reaches.is_empty() || destination.is_some())
             && (self.scheme.is_empty()
-                || seen
+                || facts
                     .schemes
                     .iter()
                     .any(|scheme| self.scheme.contains(scheme)))
-            && (self.host.is_empty() || seen.names(&self.host))
-            && self.carries.is_none_or(|bytes| seen.carries >= bytes)
-            && (!self.denied || seen.denied)
-            && (!self.unresolved || seen.unresolved)
-            && (!self.homograph || seen.homograph);
+            && (self.host.is_empty() || facts.has_host_among(&self.host))
+            && self
+                .min_opaque_bytes
+                .is_none_or(|bytes| facts.opaque_bytes >= bytes)
+            && (!self.denied || facts.denied)
+            && (!self.unresolved || facts.unresolved)
+            && (!self.homograph || facts.homograph);
         fits.then(|| {
-            reached
-                .filter(|reached| reached.resolved)
-                .map_or(seen.reading(), |reached| reached.reach.resolved())
+            destination
+                .filter(|destination| destination.resolved)
+                .map_or(facts.reading(), |destination| {
+                    destination.reach.resolved_reading()
+                })
         })
     }
 }

@@ -19,7 +19,7 @@ fn read_as(read_as: ReadAs) -> Details<'static> {
     })
 }
 
-fn seen(text: &str) -> UrlFacts {
+fn facts(text: &str) -> UrlFacts {
     UrlFacts::argument(
         text,
         &Place {
@@ -29,8 +29,8 @@ fn seen(text: &str) -> UrlFacts {
     )
 }
 
-fn inside(text: &str) -> bool {
-    !seen(text).reached.is_empty()
+fn is_inside(text: &str) -> bool {
+    !facts(text).destinations.is_empty()
 }
 
 /// Spellings of a URL with which some client connects to the same host.
@@ -84,7 +84,7 @@ fn every_spelling_of_an_inside_address_is_inside() {
             ],
         };
         let text = DISGUISES[pick(&mut seed, DISGUISES.len())](address);
-        assert!(inside(&text), "{address:?} as {text}");
+        assert!(is_inside(&text), "{address:?} as {text}");
     }
 }
 
@@ -100,7 +100,7 @@ fn no_spelling_of_a_public_address_is_inside() {
             let text = disguise(address);
             // Read without the leading zeros, or as decimal, it may be another address.
             if !text.contains("://0") {
-                assert!(!inside(&text), "{text}: {:?}", seen(&text));
+                assert!(!is_inside(&text), "{text}: {:?}", facts(&text));
             }
         }
     }
@@ -149,7 +149,7 @@ fn ordinary_urls_lead_outside() {
         "https://nip.io.example.com/",
         "${BASE_URL}/api",
     ] {
-        assert!(!inside(text), "{text}: {:?}", seen(text));
+        assert!(!is_inside(text), "{text}: {:?}", facts(text));
     }
 }
 
@@ -206,7 +206,7 @@ fn inside_names_and_tricks_are_inside() {
         "http://0x7f.0x0.0x0.0x1",
         "http://[::ffff:7f00:1]:80",
     ] {
-        assert!(inside(text), "{text}: {:?}", seen(text));
+        assert!(is_inside(text), "{text}: {:?}", facts(text));
     }
 }
 
@@ -235,11 +235,11 @@ fn what_a_policy_allows_is_left_alone_unless_it_hides() {
         ("http://nas.lan/", false, false),
         ("https://example.com/", false, true),
     ] {
-        let seen = UrlFacts::argument(text, &place);
+        let facts = UrlFacts::argument(text, &place);
         assert_eq!(
-            (!seen.reached.is_empty(), seen.denied),
+            (!facts.destinations.is_empty(), facts.denied),
             (reaches, denied),
-            "{text}: {seen:?}"
+            "{text}: {facts:?}"
         );
     }
 }
@@ -252,7 +252,7 @@ fn in_commands_only_what_is_grave_or_hidden_is_said() {
     };
     let grave = |text: &str| {
         UrlFacts::command(text, &place)
-            .reached
+            .destinations
             .iter()
             .any(|reached| reached.odd || reached.reach >= Reach::LinkLocal)
     };
@@ -317,15 +317,15 @@ fn any_text_is_judged_without_a_panic() {
         let text: String = (0..pick(&mut seed, 16))
             .map(|_| parts[pick(&mut seed, parts.len())])
             .collect();
-        let argument = seen(&text);
+        let argument = facts(&text);
         let command = UrlFacts::command(&text, &Place::default());
         assert!(
-            argument.reached.len() < 200 && command.reached.len() < 200,
+            argument.destinations.len() < 200 && command.destinations.len() < 200,
             "{text:?}"
         );
     }
     assert!(
-        !seen(&"http://a@".repeat(9000)).reached.is_empty(),
+        !facts(&"http://a@".repeat(9000)).destinations.is_empty(),
         "what is too long to read is refused"
     );
 }

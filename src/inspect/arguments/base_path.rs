@@ -54,12 +54,12 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
     };
     let found = folder(&is_base)
         .or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")));
-    let Some((held_by, folder)) = found else {
+    let Some((folder_key, folder)) = found else {
         return Vec::new();
     };
     let names = members
         .iter()
-        .filter(|(key, _)| key != held_by && fits(key) && !is_base(key))
+        .filter(|(key, _)| key != folder_key && fits(key) && !is_base(key))
         .filter_map(|(_, value)| Some((*value, text(value)?)))
         .filter(|(_, name)| is_file_name(name, &folder));
     let path = |name: Cow<'_, str>| {
@@ -78,7 +78,7 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
 /// Returns whether a text names a file in a folder: a bare word does so only in system folders and
 /// hidden ones.
 fn is_file_name(name: &str, folder: &str) -> bool {
-    let signs = name.contains(['/', '\\', '.', '%'])
+    let has_path_sign = name.contains(['/', '\\', '.', '%'])
         && !name.contains("://")
         && (!is_absolute(name) || look::is_path(name));
     let last = folder
@@ -90,7 +90,7 @@ fn is_file_name(name: &str, folder: &str) -> bool {
     !name.is_empty()
         && name.len() <= NAME_BYTES
         && !name.contains([' ', '\n', '\t'])
-        && (signs || is_open())
+        && (has_path_sign || is_open())
 }
 
 /// Returns whether a folder is a system folder or inside one, with any number of slashes and dots:

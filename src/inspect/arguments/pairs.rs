@@ -40,24 +40,24 @@ const VALUES: [&str; 9] = [
 ];
 
 /// Returns the value, and name and value as one assignment, if an object contains such a pair.
-pub(super) fn named_value<'j>(
+pub(super) fn name_value_pair<'j>(
     members: &[(Cow<'j, str>, Value<'j>)],
 ) -> Option<(Value<'j>, String)> {
     let find = |keys: &[&str]| {
-        let is = |key: &str| key.len() <= 32 && keys.contains(&plain(key).as_str());
+        let key_fits = |key: &str| key.len() <= 32 && keys.contains(&plain(key).as_str());
         members
             .iter()
-            .find(|(key, value)| is(key) && value.kind() == ValueKind::String)
+            .find(|(key, value)| key_fits(key) && value.kind() == ValueKind::String)
             .map(|(_, value)| *value)
     };
     let name = find(&NAMES)?.str()?;
     let value = find(&VALUES)?;
     let text = value.str()?;
-    let named = !name.is_empty()
+    let name_fits = !name.is_empty()
         && name.len() <= NAME_BYTES
         && name.split(' ').count() <= 3
         && !name.contains(['\n', '=']);
-    (named && text.len() <= VALUE_BYTES)
+    (name_fits && text.len() <= VALUE_BYTES)
         .then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
 }
 

@@ -12,11 +12,11 @@ const PATH_BYTES: usize = 8192;
 impl Head {
     /// Combines what the name itself says with what the tool's definition says about the argument.
     /// A definition makes an unclear name more specific, and never a clear one less so.
-    pub(super) fn with(self, said: Self) -> Self {
+    pub(super) fn refined_by(self, declared: Self) -> Self {
         match self {
             Self::Shell | Self::Code | Self::Sql | Self::Arguments => self,
-            Self::Path | Self::Url if said == Self::Text => self,
-            _ => said,
+            Self::Path | Self::Url if declared == Self::Text => self,
+            _ => declared,
         }
     }
 }
@@ -26,25 +26,25 @@ impl Frame<'_> {
     pub(super) fn is_command(&self) -> bool {
         let tool = &self.scope.tool;
         match self.head {
-            Head::Shell => self.pinned || (tool.runs != Runs::Mentions && !self.scope.kept),
+            Head::Shell => self.pinned || (tool.runs != Runs::Mentions && !self.scope.stored),
             Head::Arguments => matches!(tool.runs, Runs::All | Runs::Some) && !self.scope.executes,
             Head::Unknown | Head::Loose => {
-                tool.runs == Runs::All && !self.scope.executes && !self.scope.kept
+                tool.runs == Runs::All && !self.scope.executes && !self.scope.stored
             }
             _ => false,
         }
     }
 
     /// Returns whether JSON in a string here is read as if it were a part of the arguments.
-    pub(super) fn opens(&self) -> bool {
-        if self.covered || self.scope.kept {
+    pub(super) fn reads_json(&self) -> bool {
+        if self.covered || self.scope.stored {
             return false;
         }
         match self.head {
             Head::Text => false,
             Head::Loose | Head::Query => {
                 matches!(self.scope.tool.runs, Runs::All | Runs::Some)
-                    || (self.order && self.scope.tool.runs == Runs::Unknown)
+                    || (self.is_order && self.scope.tool.runs == Runs::Unknown)
             }
             _ => true,
         }
@@ -58,7 +58,9 @@ impl Frame<'_> {
         if self.pinned {
             return match self.head {
                 Head::Shell | Head::Arguments => ReadAs::Shell,
-                Head::Code => look::code(self.scope.language.as_deref(), &self.scope.tool, text),
+                Head::Code => {
+                    look::read_code(self.scope.language.as_deref(), &self.scope.tool, text)
+                }
                 Head::Sql => ReadAs::Sql,
                 Head::Path => ReadAs::Path,
                 Head::Url => ReadAs::Url,
@@ -66,34 +68,34 @@ impl Frame<'_> {
             };
         }
         let runs = self.scope.tool.runs;
-        if self.scope.kept {
+        if self.scope.stored {
             return ReadAs::Text;
         }
         // What a tool only mentions is not run, whatever the argument is called; it may still be
         // looked up at a path or a URL.
         if runs == Runs::Mentions {
             return match self.head {
-                Head::Path => path(text),
+                Head::Path => read_path(text),
                 Head::Url if forms::is_file(text) => ReadAs::Path,
                 Head::Url => ReadAs::Url,
-                Head::PathOrUrl => self.by_look(text),
+                Head::PathOrUrl => self.read_by_look(text),
                 Head::Text if self.leaves_folder(text) => ReadAs::Path,
                 _ => ReadAs::Text,
             };
         }
         match self.head {
             Head::Shell if self.scope.tool.database && look::is_sql(text) => ReadAs::Sql,
-            Head::Shell => self.run(text),
+            Head::Shell => self.read_executed(text),
             Head::Arguments => match runs {
-                Runs::All | Runs::Some if !self.scope.executes => self.run(text),
-                _ => self.by_look(text),
+                Runs::All | Runs::Some if !self.scope.executes => self.read_executed(text),
+                _ => self.read_by_look(text),
             },
             Head::Code if runs == Runs::Nothing => ReadAs::Text,
-            Head::Code => look::code(self.scope.language.as_deref(), &self.scope.tool, text),
+            Head::Code => look::read_code(self.scope.language.as_deref(), &self.scope.tool, text),
             Head::Sql => ReadAs::Sql,
-            Head::Query => self.query(text),
+            Head::Query => self.read_query(text),
             Head::Path if self.is_elsewhere(text) => ReadAs::Text,
-            Head::Path => path(text),
+            Head::Path => read_path(text),
             Head::Url if forms::is_file(text) => ReadAs::Path,
             Head::Url => ReadAs::Url,
             Head::PathOrUrl
@@ -102,11 +104,11 @@ impl Frame<'_> {
                 ReadAs::Url
             }
             Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => {
-                path(text)
+                read_path(text)
             }
-            Head::PathOrUrl => self.by_look(text),
-            Head::Loose => self.loose(text),
-            Head::Formula => self.formula(text),
+            Head::PathOrUrl => self.read_by_look(text),
+            Head::Loose => self.read_loose(text),
+            Head::Formula => self.read_formula(text),
             // If nothing else is run, this is, if it can be.
             Head::Text
                 if runs == Runs::All
@@ -118,7 +120,7 @@ impl Frame<'_> {
             }
             Head::Text if self.leaves_folder(text) => ReadAs::Path,
             Head::Text => ReadAs::Text,
-            Head::Unknown => self.unknown(text),
+            Head::Unknown => self.read_unknown(text),
         }
     }
 
@@ -138,8 +140,8 @@ impl Frame<'_> {
 
     /// Returns how something that is run is read: as a command, or as code in the language of the
     /// tool, of a sibling argument, or of its look.
-    fn run(&self, text: &str) -> ReadAs {
-        match look::code(self.scope.language.as_deref(), &self.scope.tool, text) {
+    fn read_executed(&self, text: &str) -> ReadAs {
+        match look::read_code(self.scope.language.as_deref(), &self.scope.tool, text) {
             ReadAs::Code(language)
                 if language != crate::detect::Language::PowerShell && !look::is_command(text) =>
             {
@@ -150,55 +152,55 @@ impl Frame<'_> {
         }
     }
 
-    fn query(&self, text: &str) -> ReadAs {
+    fn read_query(&self, text: &str) -> ReadAs {
         let tool = &self.scope.tool;
         if tool.database || (tool.queries && look::is_sql(text)) {
             return ReadAs::Sql;
         }
         match tool.runs {
             Runs::All if !self.scope.executes && look::is_sql(text) => ReadAs::Sql,
-            Runs::All if !self.scope.executes && !look::prose(text) => self.run(text),
+            Runs::All if !self.scope.executes && !look::is_prose(text) => self.read_executed(text),
             _ => ReadAs::Text,
         }
     }
 
-    fn loose(&self, text: &str) -> ReadAs {
+    fn read_loose(&self, text: &str) -> ReadAs {
         match self.scope.tool.runs {
             Runs::All | Runs::Some if self.scope.executes => ReadAs::Text,
-            Runs::All => self.run(text),
-            Runs::Some if !look::prose(text) => self.run(text),
-            Runs::Unknown if self.order => self.unknown(text),
+            Runs::All => self.read_executed(text),
+            Runs::Some if !look::is_prose(text) => self.read_executed(text),
+            Runs::Unknown if self.is_order => self.read_unknown(text),
             _ => ReadAs::Text,
         }
     }
 
-    fn formula(&self, text: &str) -> ReadAs {
+    fn read_formula(&self, text: &str) -> ReadAs {
         let tool = &self.scope.tool;
         match tool.runs {
             Runs::Nothing if tool.language.is_none() => ReadAs::Text,
-            Runs::Unknown => match look::by_look(text) {
+            Runs::Unknown => match look::guess_language(text) {
                 code @ ReadAs::Code(_) => tool.language.unwrap_or(code),
                 _ => tool.language.unwrap_or(ReadAs::Text),
             },
-            _ => look::code(self.scope.language.as_deref(), tool, text),
+            _ => look::read_code(self.scope.language.as_deref(), tool, text),
         }
     }
 
-    fn unknown(&self, text: &str) -> ReadAs {
+    fn read_unknown(&self, text: &str) -> ReadAs {
         match self.scope.tool.runs {
             Runs::All | Runs::Some if self.scope.executes && look::is_command(text) => {
                 ReadAs::Shell
             }
-            Runs::All | Runs::Some if self.scope.executes => self.by_look(text),
-            Runs::All => self.run(text),
-            Runs::Some if !look::prose(text) => self.run(text),
+            Runs::All | Runs::Some if self.scope.executes => self.read_by_look(text),
+            Runs::All => self.read_executed(text),
+            Runs::Some if !look::is_prose(text) => self.read_executed(text),
             Runs::Unknown if look::is_command(text) => ReadAs::Shell,
-            _ => self.by_look(text),
+            _ => self.read_by_look(text),
         }
     }
 
     /// Reads a text as a path or a URL if it can only be one.
-    fn by_look(&self, text: &str) -> ReadAs {
+    fn read_by_look(&self, text: &str) -> ReadAs {
         if look::is_path(text) {
             ReadAs::Path
         } else if look::is_url(text) {
@@ -218,7 +220,7 @@ fn climbs(text: &str) -> bool {
 }
 
 /// Reads a text as a path, unless it can only be the content of a file.
-fn path(text: &str) -> ReadAs {
+fn read_path(text: &str) -> ReadAs {
     if text.len() > PATH_BYTES || text.trim().lines().count() > 2 {
         ReadAs::Text
     } else {

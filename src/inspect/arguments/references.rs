@@ -31,25 +31,25 @@ const DOCUMENTS: [&str; 9] = [
 
 impl Frame<'_> {
     /// Returns the further readings of a string here, in addition to `read_as`.
-    pub(super) fn further(&self, text: &str, read_as: ReadAs) -> Vec<(String, ReadAs)> {
+    pub(super) fn further_readings(&self, text: &str, read_as: ReadAs) -> Vec<(String, ReadAs)> {
         let tool = &self.scope.tool;
-        if self.covered || self.pinned || self.scope.kept || tool.runs == Runs::Mentions {
+        if self.covered || self.pinned || self.scope.stored || tool.runs == Runs::Mentions {
             return Vec::new();
         }
-        let mut further = Vec::new();
+        let mut readings = Vec::new();
         if !matches!(read_as, ReadAs::Shell | ReadAs::Code(_) | ReadAs::Sql)
-            && forms::goes_on_with_command(text)
+            && forms::continues_with_command(text)
         {
-            further.push((text.to_owned(), ReadAs::Shell));
+            readings.push((text.to_owned(), ReadAs::Shell));
         }
         let name = last_name(&self.argument).to_ascii_lowercase();
         let document = DOCUMENTS.contains(&name.as_str());
         if read_as == ReadAs::Text && (document || tool.renders) && text.contains([':', '/']) {
             let graph = name == "query" || name == "mutation";
-            further
+            readings
                 .extend(references(text, graph).map(|address| (address.to_owned(), ReadAs::Url)));
         }
-        further
+        readings
     }
 }
 
@@ -57,11 +57,11 @@ impl Frame<'_> {
 /// them; with `arguments`, also those that a query passes as arguments.
 fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
     let lower = text.to_ascii_lowercase();
-    let mut found = Vec::new();
-    for before in BEFORE.into_iter().chain(arguments.then_some(": \"")) {
-        for (at, _) in lower.match_indices(before).take(REFERENCES) {
-            let start = at + before.len();
-            if before == "href=" && is_anchor(&lower, at) || before == "](" && !is_image(&lower, at)
+    let mut addresses = Vec::new();
+    for prefix in BEFORE.into_iter().chain(arguments.then_some(": \"")) {
+        for (at, _) in lower.match_indices(prefix).take(REFERENCES) {
+            let start = at + prefix.len();
+            if prefix == "href=" && is_anchor(&lower, at) || prefix == "](" && !is_image(&lower, at)
             {
                 continue;
             }
@@ -80,15 +80,15 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
                 .unwrap_or(rest.len())
                 .min(ADDRESS_BYTES);
             let address = rest.get(..end).unwrap_or_default();
-            let leads = address.starts_with("//")
+            let is_reference = address.starts_with("//")
                 || look::is_url(address)
                 || address.to_ascii_lowercase().starts_with("file:");
-            if leads && found.len() < REFERENCES {
-                found.push(address);
+            if is_reference && addresses.len() < REFERENCES {
+                addresses.push(address);
             }
         }
     }
-    found.into_iter()
+    addresses.into_iter()
 }
 
 /// Returns whether the bracket that closes at `at` belongs to a Markdown image.

@@ -54,32 +54,33 @@ fn read(
         .collect()
 }
 
-fn wrong(
+fn mismatches(
     tool: &str,
     arguments: &str,
     want: &HashMap<String, String>,
     joined: &[String],
 ) -> Vec<String> {
-    let got = read(tool, arguments, &Readers::default(), None);
-    let mut wrong = Vec::new();
-    for (argument, reads, text, made) in &got {
+    let units = read(tool, arguments, &Readers::default(), None);
+    let mut mismatches = Vec::new();
+    for (argument, reads, text, made) in &units {
         let want = want.get(argument).map_or("text", String::as_str);
         if want != *reads && !(*made && joined.contains(text)) {
-            wrong.push(format!(
+            mismatches.push(format!(
                 "{tool} {arguments}: {argument} is {reads}, not {want}: {text:?}"
             ));
         }
     }
     let missing = joined.iter().filter(|line| {
-        !got.iter()
+        !units
+            .iter()
             .any(|(_, reads, text, _)| text == *line && *reads == "shell")
     });
-    wrong.extend(missing.map(|line| format!("{tool} {arguments}: nothing makes {line:?}")));
+    mismatches.extend(missing.map(|line| format!("{tool} {arguments}: nothing makes {line:?}")));
     let missing = want
         .keys()
-        .filter(|name| got.iter().all(|(argument, ..)| argument != *name));
-    wrong.extend(missing.map(|name| format!("{tool} {arguments}: no {name}")));
-    wrong
+        .filter(|name| units.iter().all(|(argument, ..)| argument != *name));
+    mismatches.extend(missing.map(|name| format!("{tool} {arguments}: no {name}")));
+    mismatches
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn real_tools_and_who_reads_their_arguments() {
             .flat_map(|lines| lines.elements())
             .map(text)
             .collect();
-        faults.extend(wrong(
+        faults.extend(mismatches(
             &text(part("tool")),
             part("arguments").raw(),
             &want,
@@ -166,8 +167,8 @@ fn lists_are_read_in_every_way_that_they_may_be_meant() {
 #[test]
 fn a_cell_of_a_notebook_is_read_as_a_whole() {
     let arguments = r#"{"cells":[{"cell_type":"code","source":["import os\n","os.system('x')"]}]}"#;
-    let got = read("run_notebook", arguments, &Readers::default(), None);
-    let code: Vec<_> = got
+    let units = read("run_notebook", arguments, &Readers::default(), None);
+    let code: Vec<_> = units
         .iter()
         .filter(|(_, reads, ..)| *reads == "python")
         .map(|(.., text, _)| text.as_str())
@@ -179,8 +180,8 @@ fn a_cell_of_a_notebook_is_read_as_a_whole() {
 fn arguments_as_a_string_of_json_are_read_as_arguments() {
     let inner = r#"{"command":"rm -rf /","note":"x"}"#;
     let arguments = serde_json::to_string(inner).unwrap();
-    let got = read("run_command", &arguments, &Readers::default(), None);
-    let reads: Vec<_> = got
+    let units = read("run_command", &arguments, &Readers::default(), None);
+    let reads: Vec<_> = units
         .iter()
         .map(|(argument, reads, text, _)| format!("{argument} {reads} {text}"))
         .collect();

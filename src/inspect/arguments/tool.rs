@@ -41,9 +41,9 @@ pub(super) struct Tool {
     /// The program that it is named after: its commands may omit the program.
     pub(super) program: Option<&'static str>,
     /// The last word of its name, for a tool that is called like a program.
-    pub(super) last: String,
+    pub(super) last_word: String,
     /// Whether its name consists of that word only.
-    alone: bool,
+    is_one_word: bool,
 }
 
 /// Tools that pass their input to a shell.
@@ -158,7 +158,7 @@ static NOTEBOOKS: Table = Table::new("cell cells notebook notebooks jupyter ipyt
 static EVALUATES: Table =
     Table::new("evaluate eval execute exec script javascript js run console function code");
 
-fn any(table: &Table, words: &[&str]) -> bool {
+fn contains_any(table: &Table, words: &[&str]) -> bool {
     words.iter().any(|word| table.has(word))
 }
 
@@ -167,30 +167,30 @@ impl Tool {
     /// commands.
     pub(super) fn new(name: &str, described: bool) -> Self {
         // A prefix names a server: it counts if the rest is not conclusive.
-        let (server, own) = split(name);
-        let own_words = Words::new(own);
+        let (server, tool_name) = split(name);
+        let own_words = Words::new(tool_name);
         let server_words = Words::new(server);
         let all = own_words.list();
         let before = server_words.list();
-        let mut runs = runs(&all);
-        if matches!(runs, Runs::Unknown | Runs::Some) && any(&SHELLS, &before) {
+        let mut runs = infer_runs(&all);
+        if matches!(runs, Runs::Unknown | Runs::Some) && contains_any(&SHELLS, &before) {
             runs = Runs::All;
         }
         if described && matches!(runs, Runs::Unknown | Runs::Some) {
             runs = Runs::All;
         }
-        let both = || all.iter().chain(&before).copied();
-        let language = || both().find_map(look::code_language);
-        let browser = any(&BROWSERS, &all) || any(&BROWSERS, &before);
-        let evaluates = browser && any(&EVALUATES, &all);
+        let all_words = || all.iter().chain(&before).copied();
+        let language = || all_words().find_map(look::code_language);
+        let browser = contains_any(&BROWSERS, &all) || contains_any(&BROWSERS, &before);
+        let evaluates = browser && contains_any(&EVALUATES, &all);
         Self {
             runs,
-            database: any(&DATABASES, &all) || any(&DATABASES, &before),
-            queries: any(&QUERIES, &all),
-            files: any(&FILES, &all),
-            routes: any(&ROUTES, &all),
-            renders: any(&RENDERS, &all),
-            notebook: any(&NOTEBOOKS, &all) || any(&NOTEBOOKS, &before),
+            database: contains_any(&DATABASES, &all) || contains_any(&DATABASES, &before),
+            queries: contains_any(&QUERIES, &all),
+            files: contains_any(&FILES, &all),
+            routes: contains_any(&ROUTES, &all),
+            renders: contains_any(&RENDERS, &all),
+            notebook: contains_any(&NOTEBOOKS, &all) || contains_any(&NOTEBOOKS, &before),
             language: language().or_else(|| {
                 if evaluates {
                     look::code_language("javascript")
@@ -198,22 +198,26 @@ impl Tool {
                     None
                 }
             }),
-            program: both().find_map(|word| {
+            program: all_words().find_map(|word| {
                 PROGRAMS
                     .iter()
                     .find(|(name, _)| *name == word)
                     .map(|(_, program)| *program)
             }),
-            last: own.rsplit(['_', '-']).next().unwrap_or(own).to_owned(),
-            alone: !own.contains('_'),
+            last_word: tool_name
+                .rsplit(['_', '-'])
+                .next()
+                .unwrap_or(tool_name)
+                .to_owned(),
+            is_one_word: !tool_name.contains('_'),
         }
     }
 
     /// Returns whether the tool is called like a program: `rm`, `git`, `fs.kubectl`.
     pub(super) fn is_program(&self) -> bool {
-        !self.last.is_empty()
-            && self.alone
-            && (self.runs == Runs::Unknown || look::is_program(&self.last))
+        !self.last_word.is_empty()
+            && self.is_one_word
+            && (self.runs == Runs::Unknown || look::is_program(&self.last_word))
     }
 }
 
@@ -234,33 +238,33 @@ fn split(name: &str) -> (&str, &str) {
     }
 }
 
-fn runs(words: &[&str]) -> Runs {
-    let shell = any(&SHELLS, words);
-    let runs = any(&RUNS, words);
-    let acts = any(&ACTS, words);
-    if any(&MENTIONS, words) && !acts {
+fn infer_runs(words: &[&str]) -> Runs {
+    let shell = contains_any(&SHELLS, words);
+    let runs = contains_any(&RUNS, words);
+    let acts = contains_any(&ACTS, words);
+    if contains_any(&MENTIONS, words) && !acts {
         return Runs::Mentions;
     }
-    if any(&LOOKS, words) && !acts {
+    if contains_any(&LOOKS, words) && !acts {
         return Runs::Nothing;
     }
-    let texts = any(&TEXTS, words);
+    let texts = contains_any(&TEXTS, words);
     if shell {
         // `send_message_to_console`: the text is for people. `send_keys`, `write_to_terminal` feed
         // a shell.
-        let people = any(&PEOPLE, words);
+        let people = contains_any(&PEOPLE, words);
         return if people { Runs::Nothing } else { Runs::All };
     }
     if !runs {
         return if texts { Runs::Nothing } else { Runs::Unknown };
     }
-    let elsewhere = any(&ELSEWHERE, words);
-    let plainly = any(&PLAINLY, words);
+    let elsewhere = contains_any(&ELSEWHERE, words);
+    let plainly = contains_any(&PLAINLY, words);
     match (elsewhere, plainly, texts) {
         (false, true, false) => Runs::All,
         (false, _, false) | (false, true, true) => Runs::Some,
         (true, ..) => {
-            if texts || any(&ASKS, words) {
+            if texts || contains_any(&ASKS, words) {
                 Runs::Nothing
             } else {
                 Runs::Unknown

@@ -67,26 +67,26 @@ impl Words {
             .split(' ')
             .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
         for word in words.filter(|word| !word.is_empty()).take(WORDS) {
-            parts(word, &mut list);
+            add_words(word, &mut list);
         }
         list
     }
 }
 
 /// Returns each way to split a word in two.
-fn two(word: &str) -> impl Iterator<Item = (&str, &str)> {
+fn splits_in_two(word: &str) -> impl Iterator<Item = (&str, &str)> {
     (2..word.len().saturating_sub(1)).filter_map(|at| word.split_at_checked(at))
 }
 
 /// Adds the known words that a word is composed of, or else the word itself.
-fn parts<'w>(word: &'w str, list: &mut Vec<&'w str>) {
+fn add_words<'w>(word: &'w str, list: &mut Vec<&'w str>) {
     if word.len() >= 5 && word.len() <= 24 && !names::is_known(word) {
-        for (first, rest) in two(word).filter(|(first, _)| names::is_known(first)) {
+        for (first, rest) in splits_in_two(word).filter(|(first, _)| names::is_known(first)) {
             if names::is_known(rest) {
                 return list.extend([first, rest]);
             }
             if let Some((second, third)) =
-                two(rest).find(|(a, b)| names::is_known(a) && names::is_known(b))
+                splits_in_two(rest).find(|(a, b)| names::is_known(a) && names::is_known(b))
             {
                 return list.extend([first, second, third]);
             }

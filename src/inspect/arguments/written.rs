@@ -14,7 +14,7 @@ pub(in crate::inspect) struct Written<'u> {
     pub(in crate::inspect) path: &'u str,
     pub(in crate::inspect) text: &'u str,
     /// Whether it is added to the existing content instead of replacing it.
-    pub(in crate::inspect) adds: bool,
+    pub(in crate::inspect) appends: bool,
 }
 
 /// Last words of the names of arguments with the content of a file.
@@ -50,17 +50,21 @@ const TEXTS: usize = 16;
 impl Units<'_> {
     /// Returns every text that is next to a path, or below one, and whose name indicates that it is
     /// the content of the file.
-    pub(in crate::inspect) fn written(&self, tool: &str) -> Vec<Written<'_>> {
+    pub(in crate::inspect) fn written_texts(&self, tool: &str) -> Vec<Written<'_>> {
         let values = || self.units.iter().filter(|unit| !unit.joined);
-        let mut beside: HashMap<Option<usize>, &str> = HashMap::new();
-        let mut above: HashMap<usize, &str> = HashMap::new();
+        let mut paths_by_parent: HashMap<Option<usize>, &str> = HashMap::new();
+        let mut paths_by_node: HashMap<usize, &str> = HashMap::new();
         for unit in values().filter(|unit| unit.read_as == ReadAs::Path) {
             match unit.role {
-                Role::Value => drop(beside.entry(self.parent(unit.node)).or_insert(&unit.text)),
-                Role::Key => drop(above.insert(unit.node, &unit.text)),
+                Role::Value => drop(
+                    paths_by_parent
+                        .entry(self.parent(unit.node))
+                        .or_insert(&unit.text),
+                ),
+                Role::Key => drop(paths_by_node.insert(unit.node, &unit.text)),
             }
         }
-        if beside.is_empty() && above.is_empty() {
+        if paths_by_parent.is_empty() && paths_by_node.is_empty() {
             return Vec::new();
         }
         let tool_adds = LazyCell::new(|| {
@@ -72,34 +76,34 @@ impl Units<'_> {
         let texts = values().filter(|unit| {
             unit.role == Role::Value && !matches!(unit.read_as, ReadAs::Path | ReadAs::Url)
         });
-        let written = texts.filter_map(|unit| {
-            if let Some(path) = above.get(&unit.node) {
+        let writes = texts.filter_map(|unit| {
+            if let Some(path) = paths_by_node.get(&unit.node) {
                 return Some(Written {
                     path,
                     text: &unit.text,
-                    adds: *tool_adds,
+                    appends: *tool_adds,
                 });
             }
             let name = Words::new(last_name(&unit.argument));
             let names = name.list();
-            let part = names.iter().any(|name| PARTS.contains(name));
-            let whole = names.last().is_some_and(|name| WHOLE.contains(name));
+            let is_part = names.iter().any(|name| PARTS.contains(name));
+            let is_whole = names.last().is_some_and(|name| WHOLE.contains(name));
             let mut at = Some(unit.node);
-            let path = (0..STEPS).filter(|_| part || whole).find_map(|_| {
+            let path = (0..STEPS).filter(|_| is_part || is_whole).find_map(|_| {
                 at = self.parent(at?);
-                beside.get(&at)
+                paths_by_parent.get(&at)
             })?;
             Some(Written {
                 path,
                 text: &unit.text,
-                adds: part || *tool_adds,
+                appends: is_part || *tool_adds,
             })
         });
-        written.take(TEXTS).collect()
+        writes.take(TEXTS).collect()
     }
 
     /// Returns the files to which a downloading tool saves the content of a URL in its arguments.
-    pub(in crate::inspect) fn downloaded(&self, tool: &str) -> Vec<String> {
+    pub(in crate::inspect) fn downloaded_files(&self, tool: &str) -> Vec<String> {
         let name = Words::new(tool);
         let words = name.list();
         let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
@@ -139,13 +143,13 @@ impl Units<'_> {
         if places.is_empty() && !has(&FETCHES) {
             return Vec::new();
         }
-        let ends = |url: &str| {
+        let file_name = |url: &str| {
             let path = url.split(['?', '#']).next().unwrap_or(url);
             path.rsplit_once('/')
                 .map(|(_, name)| name.to_owned())
                 .filter(|name| !name.is_empty())
         };
-        let names: Vec<String> = urls.iter().filter_map(|url| ends(url)).collect();
+        let names: Vec<String> = urls.iter().filter_map(|url| file_name(url)).collect();
         // A folder, or the file itself.
         let within = |place: &&str| {
             names

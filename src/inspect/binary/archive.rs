@@ -3,7 +3,7 @@
 
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
-use super::{Budget, Contents, PART_BYTES, SkipReason, as_text, unpack};
+use super::{Budget, Contents, PART_BYTES, SkipReason, decode_text, unpack};
 
 /// Maximum number of members that are opened.
 const MEMBERS: usize = 256;
@@ -21,7 +21,7 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
         .rposition(|mark| mark == b"PK\x05\x06")
         .and_then(|at| tail.get(at..))
     else {
-        contents.unread = Some(SkipReason::Undecodable);
+        contents.skip_reason = Some(SkipReason::Undecodable);
         return contents;
     };
     let count = number(end, 10, 2);
@@ -32,19 +32,22 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
             .get(at..)
             .filter(|entry| entry.starts_with(b"PK\x01\x02"))
         else {
-            contents.unread = Some(SkipReason::Undecodable);
+            contents.skip_reason = Some(SkipReason::Undecodable);
             break;
         };
         let name = number(entry, 28, 2);
         let extra = number(entry, 30, 2);
         let comment = number(entry, 32, 2);
-        let named =
+        let member_name =
             String::from_utf8_lossy(entry.get(46..46 + name).unwrap_or_default()).into_owned();
-        let noted = entry
+        let comment_bytes = entry
             .get(46 + name + extra..46 + name + extra + comment)
             .unwrap_or_default();
         at += 46 + name + extra + comment;
-        if !contents.add(&format!("{named}\n{}", String::from_utf8_lossy(noted))) {
+        if !contents.add(&format!(
+            "{member_name}\n{}",
+            String::from_utf8_lossy(comment_bytes)
+        )) {
             return contents;
         }
         match member(bytes, entry, budget) {
@@ -53,13 +56,13 @@ pub(super) fn zip(bytes: &[u8], budget: &Budget) -> Contents {
                 if !fits || is_markup(&text) && !contents.add(&paragraphs(&text)) {
                     return contents;
                 }
-                contents.unread = incomplete.or(contents.unread);
+                contents.skip_reason = incomplete.or(contents.skip_reason);
             }
-            Err(why) => contents.unread = Some(why),
+            Err(reason) => contents.skip_reason = Some(reason),
         }
     }
     if count > MEMBERS || count == 0xFFFF {
-        contents.unread = Some(SkipReason::TooManyMembers);
+        contents.skip_reason = Some(SkipReason::TooManyMembers);
     }
     contents
 }
@@ -99,24 +102,24 @@ fn member(
         }),
         _ => return Err(SkipReason::Undecodable),
     };
-    match text_of(&data, incomplete) {
+    match decompressed_text(&data, incomplete) {
         Some(text) => Ok((text, incomplete)),
-        None => Err(incomplete.unwrap_or_else(|| unread(&data))),
+        None => Err(incomplete.unwrap_or_else(|| skip_reason(&data))),
     }
 }
 
 /// Returns decompressed data as text; if the data is `incomplete`, its last character may be, too.
-fn text_of(data: &[u8], incomplete: Option<SkipReason>) -> Option<String> {
-    let whole = match std::str::from_utf8(data) {
+fn decompressed_text(data: &[u8], incomplete: Option<SkipReason>) -> Option<String> {
+    let complete = match std::str::from_utf8(data) {
         Err(error) if incomplete.is_some() && error.error_len().is_none() => {
             data.get(..error.valid_up_to())?
         }
         _ => data,
     };
-    as_text(whole)
+    decode_text(complete)
 }
 
-fn unread(data: &[u8]) -> SkipReason {
+fn skip_reason(data: &[u8]) -> SkipReason {
     if data.starts_with(b"PK\x03\x04")
         || data.starts_with(&[0x1F, 0x8B])
         || data.starts_with(b"%PDF")
@@ -162,13 +165,13 @@ pub(super) fn gzip(bytes: &[u8], budget: &Budget) -> Contents {
 
 /// Adds decompressed data as text, or records why it was not read.
 fn add_unpacked(contents: &mut Contents, data: &[u8], incomplete: Option<SkipReason>) {
-    match text_of(data, incomplete) {
+    match decompressed_text(data, incomplete) {
         Some(text) => {
             contents.add(&text);
-            contents.unread = incomplete.or(contents.unread);
+            contents.skip_reason = incomplete.or(contents.skip_reason);
         }
-        None if is_archive(data) => contents.unread = Some(SkipReason::Nested),
-        None => contents.unread = Some(incomplete.unwrap_or_else(|| unread(data))),
+        None if is_archive(data) => contents.skip_reason = Some(SkipReason::Nested),
+        None => contents.skip_reason = Some(incomplete.unwrap_or_else(|| skip_reason(data))),
     }
 }
 
@@ -223,7 +226,7 @@ fn paragraphs(xml: &str) -> String {
 /// Returns whether data is an archive. The members of a tar file are not extracted, but text in it
 /// is still read as text.
 fn is_archive(data: &[u8]) -> bool {
-    data.get(257..262) == Some(b"ustar") || unread(data) == SkipReason::Nested
+    data.get(257..262) == Some(b"ustar") || skip_reason(data) == SkipReason::Nested
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> usize {

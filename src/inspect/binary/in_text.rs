@@ -18,19 +18,19 @@ const ALL_BYTES: usize = 4 << 20;
 
 /// Returns the contents of the base64 runs in a text, except for plain text, which other readings
 /// cover.
-pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> {
+pub(in crate::inspect) fn open_base64_runs(text: &str, budget: &Budget) -> Vec<Contents> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     let mut room = ALL_BYTES;
     let mut at = RUN_BYTES - 1;
-    let mut done = 0;
+    let mut run_end = 0;
     while let Some(b) = bytes.get(at) {
         if !is_code(*b) {
             at += RUN_BYTES;
             continue;
         }
         let before = bytes
-            .get(done..at)
+            .get(run_end..at)
             .unwrap_or_default()
             .iter()
             .rev()
@@ -46,43 +46,44 @@ pub(in crate::inspect) fn in_text(text: &str, budget: &Budget) -> Vec<Contents> 
                 .count();
         if end - start < RUN_BYTES && !matches!(bytes.get(end), Some(b'\r' | b'\n')) {
             // A word of prose.
-            (at, done) = (end + RUN_BYTES, end);
+            (at, run_end) = (end + RUN_BYTES, end);
             continue;
         }
-        done = start + run_bytes(bytes.get(start..).unwrap_or_default());
-        at = done + RUN_BYTES;
+        run_end = start + run_bytes(bytes.get(start..).unwrap_or_default());
+        at = run_end + RUN_BYTES;
         // A `data:` URL declares its own type.
-        if done - start < RUN_BYTES
+        if run_end - start < RUN_BYTES
             || text
                 .get(..start)
                 .is_some_and(|before| before.ends_with(";base64,"))
         {
             continue;
         }
-        let mut run = bytes.get(start..done).unwrap_or_default().to_vec();
+        let mut run = bytes.get(start..run_end).unwrap_or_default().to_vec();
         run.retain(|b| is_code(*b));
         if run.len() < RUN_BYTES || !is_packed(&run) && run.len() < OPAQUE_BYTES {
             continue;
         }
-        if run.len() > room || found.len() >= RUNS {
-            found.push(Contents::unread("", SkipReason::TooMuchText));
+        if run.len() > room || results.len() >= RUNS {
+            results.push(Contents::with_skip_reason("", SkipReason::TooMuchText));
             break;
         }
         room -= run.len();
-        let Some(data) = super::lenient(&run) else {
+        let Some(data) = super::decode_leniently(&run) else {
             continue;
         };
         let contents = open(&data, budget);
-        let any = |of_kind: fn(&u8) -> bool| run.iter().any(of_kind);
-        let mixed =
-            any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase) && any(u8::is_ascii_digit);
+        let run_has = |of_kind: fn(&u8) -> bool| run.iter().any(of_kind);
+        let mixed = run_has(u8::is_ascii_lowercase)
+            && run_has(u8::is_ascii_uppercase)
+            && run_has(u8::is_ascii_digit);
         match contents.kind {
             "text" if run.len() <= READ_BYTES => {}
             "" if !mixed => {}
-            _ => found.push(contents),
+            _ => results.push(contents),
         }
     }
-    found
+    results
 }
 
 /// Returns the length of a run, which may continue on further lines if they are as long as the

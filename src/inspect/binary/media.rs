@@ -2,11 +2,11 @@
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
-use super::{Budget, Contents, PART_BYTES, RUN, SkipReason, as_text, unpack};
+use super::{Budget, Contents, PART_BYTES, RUN, SkipReason, decode_text, unpack};
 
 /// Reads a PNG image (ISO/IEC 15948): `tEXt`, `zTXt`, `iTXt`, `eXIf`, and the data after its end.
 pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
-    let mut contents = Contents::unread("png", SkipReason::Binary);
+    let mut contents = Contents::with_skip_reason("png", SkipReason::Binary);
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
         let length = head
@@ -29,7 +29,7 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
                 ),
                 None => add_latin(&mut contents, data),
             },
-            b"iTXt" => international(&mut contents, data, budget),
+            b"iTXt" => add_international(&mut contents, data, budget),
             b"IDAT" | b"IHDR" | b"PLTE" => {}
             _ => add_runs(&mut contents, data),
         }
@@ -42,7 +42,7 @@ pub(super) fn png(bytes: &[u8], budget: &Budget) -> Contents {
     contents
 }
 
-fn international(contents: &mut Contents, data: &[u8], budget: &Budget) {
+fn add_international(contents: &mut Contents, data: &[u8], budget: &Budget) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let keyword = parts.next().unwrap_or_default();
     let rest = parts.next().unwrap_or_default();
@@ -68,12 +68,12 @@ fn add_packed(contents: &mut Contents, data: &[u8], budget: &Budget) {
         decompress_to_vec_zlib_with_limit(data, most)
     });
     add_latin(contents, &text);
-    contents.unread = incomplete.or(contents.unread);
+    contents.skip_reason = incomplete.or(contents.skip_reason);
 }
 
 /// Reads a JPEG image (ITU-T T.81): comments, Exif and XMP, and the data after its end.
 pub(super) fn jpeg(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::unread("jpeg", SkipReason::Binary);
+    let mut contents = Contents::with_skip_reason("jpeg", SkipReason::Binary);
     let mut at = 2;
     while let Some([0xFF, kind, high, low]) = bytes.get(at..at + 4) {
         let length = usize::from(*high) << 8 | usize::from(*low);
@@ -97,20 +97,21 @@ pub(super) fn jpeg(bytes: &[u8]) -> Contents {
 }
 
 /// Reads any text in data of another type.
-pub(super) fn runs(kind: &'static str, bytes: &[u8]) -> Contents {
-    let mut contents = Contents::unread(kind, SkipReason::Binary);
+pub(super) fn read_runs(kind: &'static str, bytes: &[u8]) -> Contents {
+    let mut contents = Contents::with_skip_reason(kind, SkipReason::Binary);
     add_runs(&mut contents, bytes);
     contents
 }
 
 fn add_latin(contents: &mut Contents, data: &[u8]) {
-    let text = as_text(data).unwrap_or_else(|| data.iter().map(|byte| char::from(*byte)).collect());
+    let text =
+        decode_text(data).unwrap_or_else(|| data.iter().map(|byte| char::from(*byte)).collect());
     contents.add(&text.replace('\0', " "));
 }
 
 /// Adds runs of readable characters that are words: letters and spaces, not coincidence.
 pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
-    let mut all = String::new();
+    let mut words = String::new();
     // Exif of some cameras is UTF-16: every other byte is zero.
     let zeros = memchr::memchr_iter(0, data).count();
     let narrow: Option<Vec<u8>> =
@@ -129,11 +130,11 @@ pub(super) fn add_runs(contents: &mut Contents, data: &[u8]) {
                     && text.trim().contains(' ')
                     && letters * 10 >= text.chars().count() * 6
                 {
-                    all.push_str(text);
-                    all.push('\n');
+                    words.push_str(text);
+                    words.push('\n');
                 }
             }
         }
     }
-    contents.add(&all);
+    contents.add(&words);
 }

@@ -13,7 +13,7 @@ const STREAMS: usize = 512;
 const DICTIONARY_BYTES: usize = 1024;
 
 pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
-    let mut contents = Contents::unread("pdf", SkipReason::Binary);
+    let mut contents = Contents::with_skip_reason("pdf", SkipReason::Binary);
     let mut at = 0;
     for _ in 0..STREAMS {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
             break;
         };
         let objects = rest.get(..start).unwrap_or_default();
-        contents.add(&strings(objects));
+        contents.add(&extract_strings(objects));
         let head = objects
             .get(objects.len().saturating_sub(DICTIONARY_BYTES)..)
             .unwrap_or_default();
@@ -37,25 +37,25 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
             let (text, incomplete) = unpack(budget, usize::MAX, |most| {
                 decompress_to_vec_zlib_with_limit(data, most)
             });
-            contents.add(&strings(&text));
-            contents.unread = incomplete.or(contents.unread);
+            contents.add(&extract_strings(&text));
+            contents.skip_reason = incomplete.or(contents.skip_reason);
         } else if !has(b"/Filter") {
-            contents.add(&strings(data));
+            contents.add(&extract_strings(data));
         }
         at = bytes.len() - body.len() + length + 9;
     }
-    contents.add(&strings(
+    contents.add(&extract_strings(
         bytes.get(at.min(bytes.len())..).unwrap_or_default(),
     ));
     if memmem::find(bytes, b"/Encrypt").is_some() {
-        contents.unread = Some(SkipReason::Encrypted);
+        contents.skip_reason = Some(SkipReason::Encrypted);
     }
     contents
 }
 
 /// Returns the strings of a content stream or of objects: pieces of one line joined, lines
 /// separated.
-fn strings(bytes: &[u8]) -> String {
+fn extract_strings(bytes: &[u8]) -> String {
     let mut out = String::new();
     let mut at = 0;
     while let Some(next) = bytes
@@ -68,8 +68,8 @@ fn strings(bytes: &[u8]) -> String {
             break;
         }
         match bytes.get(next) {
-            Some(b'(') => at = literal(bytes, at, &mut out),
-            Some(b'<') if bytes.get(at) != Some(&b'<') => at = hex(bytes, at, &mut out),
+            Some(b'(') => at = read_literal(bytes, at, &mut out),
+            Some(b'<') if bytes.get(at) != Some(&b'<') => at = read_hex(bytes, at, &mut out),
             // `T*`, `Td`, `TD`, `Tm` move to another line.
             Some(b'T')
                 if matches!(bytes.get(at), Some(b'*' | b'd' | b'D' | b'm'))
@@ -83,9 +83,9 @@ fn strings(bytes: &[u8]) -> String {
     out
 }
 
-fn literal(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
+fn read_literal(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
     let mut depth = 1;
-    let mut said = Vec::new();
+    let mut text_bytes = Vec::new();
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
@@ -93,8 +93,8 @@ fn literal(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
                 let escaped = bytes.get(at).copied().unwrap_or(b' ');
                 at += 1;
                 match escaped {
-                    b'n' | b'r' => said.push(b'\n'),
-                    b't' | b'b' | b'f' => said.push(b' '),
+                    b'n' | b'r' => text_bytes.push(b'\n'),
+                    b't' | b'b' | b'f' => text_bytes.push(b' '),
                     b'\n' => {}
                     b'0'..=b'7' => {
                         let digits = bytes
@@ -106,31 +106,31 @@ fn literal(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
                         let (count, code) = digits.fold((0, 0u32), |(count, code), digit| {
                             (count + 1, code * 8 + u32::from(digit - b'0'))
                         });
-                        said.push(u8::try_from(code & 0xFF).unwrap_or(b' '));
+                        text_bytes.push(u8::try_from(code & 0xFF).unwrap_or(b' '));
                         at += count - 1;
                     }
-                    other => said.push(other),
+                    other => text_bytes.push(other),
                 }
             }
             b'(' => {
                 depth += 1;
-                said.push(b'(');
+                text_bytes.push(b'(');
             }
             b')' => {
                 depth -= 1;
                 if depth == 0 {
                     break;
                 }
-                said.push(b')');
+                text_bytes.push(b')');
             }
-            other => said.push(*other),
+            other => text_bytes.push(*other),
         }
     }
-    say(&said, out);
+    push_text(&text_bytes, out);
     at
 }
 
-fn hex(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
+fn read_hex(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
     let mut digits = Vec::new();
     while let Some(byte) = bytes.get(at) {
         match char::from(*byte).to_digit(16) {
@@ -140,21 +140,21 @@ fn hex(bytes: &[u8], mut at: usize, out: &mut String) -> usize {
         }
         at += 1;
     }
-    let said: Vec<u8> = digits
+    let text_bytes: Vec<u8> = digits
         .chunks(2)
         .map(|pair| pair.first().unwrap_or(&0) << 4 | pair.get(1).unwrap_or(&0))
         .collect();
-    say(&said, out);
+    push_text(&text_bytes, out);
     at
 }
 
 /// Appends the text of a string: UTF-16 if it has a byte order mark or zero bytes, else one byte
 /// per character.
-fn say(said: &[u8], out: &mut String) {
-    let wide = said.starts_with(&[0xFE, 0xFF])
-        || said.len() >= 4 && said.iter().step_by(2).all(|byte| *byte == 0);
+fn push_text(bytes: &[u8], out: &mut String) {
+    let wide = bytes.starts_with(&[0xFE, 0xFF])
+        || bytes.len() >= 4 && bytes.iter().step_by(2).all(|byte| *byte == 0);
     if wide {
-        let units = said
+        let units = bytes
             .chunks_exact(2)
             .map(|pair| pair.iter().fold(0u16, |n, byte| n << 8 | u16::from(*byte)));
         out.extend(
@@ -163,6 +163,6 @@ fn say(said: &[u8], out: &mut String) {
                 .filter(|c| *c != '\u{feff}'),
         );
     } else {
-        out.extend(said.iter().map(|byte| char::from(*byte)));
+        out.extend(bytes.iter().map(|byte| char::from(*byte)));
     }
 }

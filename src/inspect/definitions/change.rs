@@ -34,7 +34,7 @@ pub(super) fn classes(
     let differences = differences(old.root(), new.root());
     let added: HashSet<&str> = differences
         .iter()
-        .filter_map(|difference| schema::added(kind, difference))
+        .filter_map(|difference| schema::added_parameter(kind, difference))
         .collect();
     let mut cosmetic = false;
     let mut wider = false;
@@ -52,23 +52,23 @@ pub(super) fn classes(
         .get("name")
         .and_then(|name| name.str())
         .unwrap_or_default();
-    let grave = [
+    let severe = [
         (
             ChangeClass::NewSecretLikeParameter,
             schema::asks_for_secrets(kind, &differences),
         ),
         (
             ChangeClass::NewImperativeText,
-            prose.is_imperative() || found_more(&name, &differences, rules),
+            prose.is_imperative() || finds_more(&name, &differences, rules),
         ),
         (
             ChangeClass::CapabilityGrown,
-            prose.is_capable() || hints_fell(old.root(), new.root()),
+            prose.is_capable() || weakens_hints(old.root(), new.root()),
         ),
     ];
-    let mut classes: Vec<ChangeClass> = grave
+    let mut classes: Vec<ChangeClass> = severe
         .iter()
-        .filter(|(_, is)| *is)
+        .filter(|(_, applies)| *applies)
         .map(|(class, _)| *class)
         .collect();
     if classes.is_empty() && other {
@@ -96,7 +96,7 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
         if a.raw() == b.raw() {
             continue;
         }
-        let deeper = |key: String| path.iter().cloned().chain([key]).collect::<Vec<String>>();
+        let child_path = |key: String| path.iter().cloned().chain([key]).collect::<Vec<String>>();
         match (a.kind(), b.kind()) {
             (ValueKind::Object, ValueKind::Object) => {
                 // Members are sorted by name: one pass finds those that both have.
@@ -117,23 +117,23 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
                         .map(|(key, _)| key.to_string())
                         .unwrap_or_default();
                     open.push(Difference {
-                        path: deeper(key),
+                        path: child_path(key),
                         old: old.map(|(_, v)| v),
                         new: new.map(|(_, v)| v),
                     });
                 }
             }
             (ValueKind::Array, ValueKind::Array) if holds_objects(a) && holds_objects(b) => {
-                let named =
+                let element_name =
                     |of: Value<'_>| of.get("name").and_then(|name| name.str().map(String::from));
                 let (olds, news): (Vec<_>, Vec<_>) =
                     (a.elements().collect(), b.elements().collect());
                 let by_name = olds
                     .iter()
                     .chain(&news)
-                    .all(|element| named(*element).is_some());
+                    .all(|element| element_name(*element).is_some());
                 let key = |index: usize, of: Value<'_>| {
-                    named(of)
+                    element_name(of)
                         .filter(|_| by_name)
                         .unwrap_or_else(|| index.to_string())
                 };
@@ -146,13 +146,13 @@ fn differences<'d>(old: Value<'d>, new: Value<'d>) -> Vec<Difference<'d>> {
                     let key = key(index, element);
                     let old = olds.remove(&key);
                     open.push(Difference {
-                        path: deeper(key),
+                        path: child_path(key),
                         old,
                         new: Some(element),
                     });
                 }
                 open.extend(olds.into_iter().map(|(key, old)| Difference {
-                    path: deeper(key),
+                    path: child_path(key),
                     old: Some(old),
                     new: None,
                 }));
@@ -188,7 +188,8 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
         _ if !strings || !keyword => false,
         // A new title may be anything short that gives no orders, which is checked elsewhere.
         "title" => {
-            (new.len() <= TITLE_BYTES && prose::says_little(&new)) || prose::same_words(&old, &new)
+            (new.len() <= TITLE_BYTES && prose::is_short_prose(&new))
+                || prose::same_words(&old, &new)
         }
         "description" | "$comment" | "instructions" => prose::same_words(&old, &new),
         _ => false,
@@ -197,8 +198,8 @@ fn is_cosmetic(difference: &Difference<'_>) -> bool {
 
 /// Returns whether the inbound rules find something in a string of the new definition that they do
 /// not find in the old one.
-fn found_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bool {
-    let found = |text: &str, role: Role| {
+fn finds_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bool {
+    let matching_rules = |text: &str, role: Role| {
         let place = Place {
             surface: Surface::Definition,
             method: Some("tools/list"),
@@ -214,27 +215,30 @@ fn found_more(name: &str, differences: &[Difference<'_>], rules: &RuleSet) -> bo
             .collect::<HashSet<usize>>()
     };
     differences.iter().any(|Difference { old, new, .. }| {
-        let mut before: HashSet<usize> = HashSet::new();
-        old.iter()
-            .for_each(|old| old.strings(|_, text| before.extend(found(&text.value, text.role))));
-        let mut more = false;
-        new.iter().for_each(|new| {
-            new.strings(|_, text| more |= !found(&text.value, text.role).is_subset(&before))
+        let mut old_rules: HashSet<usize> = HashSet::new();
+        old.iter().for_each(|old| {
+            old.strings(|_, text| old_rules.extend(matching_rules(&text.value, text.role)))
         });
-        more
+        let mut has_more = false;
+        new.iter().for_each(|new| {
+            new.strings(|_, text| {
+                has_more |= !matching_rules(&text.value, text.role).is_subset(&old_rules)
+            })
+        });
+        has_more
     })
 }
 
 /// Returns whether a tool's hints promise less than before: it is no longer read-only, may be
 /// destructive, or may interact with external entities (2025-11-25, `ToolAnnotations`, with the
 /// defaults given there).
-fn hints_fell(old: Value<'_>, new: Value<'_>) -> bool {
-    let says = |of: Value<'_>, hint: &str, default: bool| {
+fn weakens_hints(old: Value<'_>, new: Value<'_>) -> bool {
+    let hint_value = |of: Value<'_>, hint: &str, default: bool| {
         of.at(&["annotations", hint])
             .map_or(default, |value| value.raw() == "true")
     };
-    let rose = |hint: &str| !says(old, hint, true) && says(new, hint, true);
-    let writes = !says(new, "readOnlyHint", false);
-    (writes && (says(old, "readOnlyHint", false) || rose("destructiveHint")))
-        || rose("openWorldHint")
+    let is_raised = |hint: &str| !hint_value(old, hint, true) && hint_value(new, hint, true);
+    let writes = !hint_value(new, "readOnlyHint", false);
+    (writes && (hint_value(old, "readOnlyHint", false) || is_raised("destructiveHint")))
+        || is_raised("openWorldHint")
 }

@@ -5,7 +5,7 @@ const LINES: usize = 2000;
 
 /// Returns the lines of two texts: those of both, of the old one only and of the new one only. The
 /// result is for a person to read, so the longest common subsequence is computed in the simple way.
-pub fn compared<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
+pub fn diff_lines<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
     if old.len() > LINES || new.len() > LINES {

@@ -64,7 +64,7 @@ impl Content {
         let mut out = String::new();
         for c in lines(json.root()).chars() {
             match c {
-                c if unseen(c) => {
+                c if is_invisible(c) => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
                         let _infallible = write!(out, "\\u{unit:04x}");
                     }
@@ -89,7 +89,7 @@ fn limits(text: &str) -> ReadLimits {
 
 /// Returns whether a reader of the lock file would not see a character, or whether it reverses the
 /// direction of the line.
-fn unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     !c.is_ascii()
         && (c.is_control()
             || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -118,7 +118,7 @@ fn canonical(root: Value<'_>, kind: Kind) -> String {
             ValueKind::Object => {
                 let mut members: Vec<_> = value
                     .members()
-                    .filter(|(key, _)| !passing(kind, depth, key))
+                    .filter(|(key, _)| !is_volatile(kind, depth, key))
                     .collect();
                 members.sort_by(|a, b| a.0.cmp(&b.0));
                 out.push('{');
@@ -151,7 +151,7 @@ fn canonical(root: Value<'_>, kind: Kind) -> String {
 }
 
 /// Returns whether a member describes the current state of the data rather than what they are.
-fn passing(kind: Kind, depth: usize, key: &str) -> bool {
+fn is_volatile(kind: Kind, depth: usize, key: &str) -> bool {
     match kind {
         Kind::Resource => matches!((depth, key), (0, "size") | (1, "lastModified")),
         Kind::Server => (depth, key) == (1, "version"),

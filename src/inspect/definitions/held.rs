@@ -15,12 +15,12 @@ pub const CHANGED: &str = "definition-changed";
 const TITLE: &str = "The tool is no longer what it was when it was approved";
 
 /// Handles calls of a tool whose definition is waiting for approval.
-pub(in crate::inspect) struct Held<'a> {
+pub(in crate::inspect) struct HeldCallCheck<'a> {
     pub(in crate::inspect) pins: &'a Pins,
     pub(in crate::inspect) changes: &'a ChangesConfig,
 }
 
-impl Held<'_> {
+impl HeldCallCheck<'_> {
     /// Refuses a call if the policy refuses calls of tools that have changed in this way.
     pub(in crate::inspect) fn check(
         &self,
@@ -29,8 +29,8 @@ impl Held<'_> {
         item: usize,
         inspection: &mut Inspection,
     ) -> Option<Refusal> {
-        let (action, class, name) = self.call(message, envelope)?;
-        let acts = if action == ChangeAction::Refuse {
+        let (action, class, name) = self.call_action(message, envelope)?;
+        let rule_action = if action == ChangeAction::Refuse {
             Action::Block
         } else {
             Action::Ask
@@ -40,7 +40,7 @@ impl Held<'_> {
         } else {
             "/params/name".to_owned()
         };
-        let own = GateFinding {
+        let gate_finding = GateFinding {
             rule: CHANGED,
             title: TITLE,
             severity: Severity::High,
@@ -49,13 +49,15 @@ impl Held<'_> {
             item,
             reading: class.name(),
         };
-        inspection.findings.push(own.finding(acts, &name));
+        inspection
+            .findings
+            .push(gate_finding.finding(rule_action, &name));
         let why = format!(
             "Its server changed its definition (`{}`). It is refused until a person has reviewed and approved the change: ask the \
              user, or continue without it.",
             class.name()
         );
-        (acts == Action::Block).then(|| own.refusal(why))
+        (rule_action == Action::Block).then(|| gate_finding.refusal(why))
     }
 
     /// Returns the question of the rules, if there is one, extended by the approval that a changed
@@ -67,18 +69,18 @@ impl Held<'_> {
         scopes: &[Scope],
         through_agent: bool,
     ) -> Option<Question> {
-        let Some((ChangeAction::Ask, class, _)) = self.call(message, envelope) else {
+        let Some((ChangeAction::Ask, class, _)) = self.call_action(message, envelope) else {
             return question;
         };
-        let own = RuleId::new(CHANGED);
+        let rule_id = RuleId::new(CHANGED);
         Some(match question {
             Some(mut question) => {
-                question.rules.push(own);
+                question.rules.push(rule_id);
                 question
             }
             None => Question {
                 item,
-                rules: vec![own],
+                rules: vec![rule_id],
                 title: TITLE.to_owned(),
                 why: format!(
                     "Its server changed its definition (`{}`), and the change is not approved.",
@@ -95,12 +97,12 @@ impl Held<'_> {
     /// Returns the policy's action for a call, the most severe class of the change, and the tool;
     /// `None` if the call is judged like any other. A server's description of itself applies to
     /// every tool.
-    fn call(
+    fn call_action(
         &self,
         message: &Message,
         envelope: &Envelope,
     ) -> Option<(ChangeAction, ChangeClass, Box<str>)> {
-        if self.pins.held() == 0 {
+        if self.pins.pending_count() == 0 {
             return None;
         }
         let params = message
@@ -124,14 +126,17 @@ impl Held<'_> {
 
     fn held_action(&self, key: &Key) -> Option<(ChangeAction, ChangeClass)> {
         let pin = self.pins.get(key)?;
-        let held = pin.held.as_ref()?;
-        let class = held
+        let pending = pin.pending.as_ref()?;
+        let class = pending
             .classes
             .iter()
             .copied()
             .max()
             .unwrap_or(ChangeClass::Other);
-        match (self.changes.of_all(&held.classes), &pin.content) {
+        match (
+            self.changes.strictest_action(&pending.classes),
+            &pin.content,
+        ) {
             (ChangeAction::Pass, _) | (ChangeAction::Hold, Some(_)) => None,
             (ChangeAction::Ask, Some(_)) => Some((ChangeAction::Ask, class)),
             // Without its instructions, a server is still the same.

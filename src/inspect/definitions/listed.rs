@@ -17,16 +17,16 @@ const HELD_MS: u32 = 60_000;
 
 /// What a message lists, compared with what is pinned.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct ListComparison {
     /// The message with pinned definitions in place of those that are held; `None` if it is
     /// unchanged.
-    pub shown: Option<Bytes>,
+    pub replacement: Option<Bytes>,
     /// Definitions that were not pinned in this form before.
-    pub seen: Vec<ListedDefinition>,
+    pub new_definitions: Vec<ListedDefinition>,
     /// The kinds whose list ends in this message.
-    pub ended: Vec<Kind>,
+    pub ended_kinds: Vec<Kind>,
     /// Definitions that are pinned and no longer listed.
-    pub gone: Vec<Key>,
+    pub removed: Vec<Key>,
     /// Whether something was left out because no more definitions may be pinned.
     pub full: bool,
 }
@@ -44,7 +44,7 @@ pub struct ListedDefinition {
     /// The policy's action.
     pub action: ChangeAction,
     /// Whether it is already waiting: nothing has to be done or reported again.
-    pub waits: bool,
+    pub is_pending: bool,
 }
 
 /// Reads lists; the fields are what they are compared with.
@@ -54,13 +54,13 @@ pub(in crate::inspect) struct Reader<'a> {
     pub(in crate::inspect) rules: &'a RuleSet,
     pub(in crate::inspect) mode: Mode,
     /// Maximum number of definitions of a kind that are pinned, and of their bytes.
-    pub(in crate::inspect) most: (usize, usize),
+    pub(in crate::inspect) max_size: (usize, usize),
 }
 
 impl Reader<'_> {
     /// Reads the lists of a message.
-    pub(in crate::inspect) fn read(&self, message: &Message, context: &Context) -> Listed {
-        let mut out = Listed::default();
+    pub(in crate::inspect) fn read(&self, message: &Message, context: &Context) -> ListComparison {
+        let mut out = ListComparison::default();
         let mut patch = Patch::default();
         // An error lists nothing, and describes no server.
         for envelope in message
@@ -68,18 +68,19 @@ impl Reader<'_> {
             .iter()
             .filter(|envelope| envelope.kind == MessageKind::Result)
         {
-            let asked = message.id(envelope).and_then(|id| context.open_request(id));
+            let request = message.id(envelope).and_then(|id| context.open_request(id));
             let Some(result) = message.body(envelope) else {
                 continue;
             };
-            if let Some(asked) = asked.filter(|asked| server::METHODS.contains(&&*asked.method)) {
-                self.server(&asked.method, result, &mut out, &mut patch);
+            if let Some(request) = request.filter(|asked| server::METHODS.contains(&&*asked.method))
+            {
+                self.read_server(&request.method, result, &mut out, &mut patch);
             }
             for kind in Kind::ALL {
-                let Some((method, member, _)) = kind.listed() else {
+                let Some((method, member, _)) = kind.list_location() else {
                     continue;
                 };
-                if asked.is_some_and(|asked| &*asked.method != method) {
+                if request.is_some_and(|asked| &*asked.method != method) {
                     continue;
                 }
                 let Some(list) = result
@@ -88,73 +89,79 @@ impl Reader<'_> {
                 else {
                     continue;
                 };
-                let untouched = patch.len();
-                self.list(kind, list, &mut out, &mut patch);
+                let edits_before = patch.len();
+                self.compare_list(kind, list, &mut out, &mut patch);
                 // What is approved should be visible soon, even if clients cannot be notified
                 // (2026-07-28, caching).
-                let lasts = result.get("ttlMs").filter(|lasts| {
+                let ttl = result.get("ttlMs").filter(|lasts| {
                     lasts
                         .raw()
                         .parse::<f64>()
                         .is_ok_and(|ms| ms > f64::from(HELD_MS))
                 });
-                if let Some(lasts) = lasts.filter(|_| patch.len() > untouched) {
-                    patch.replace(lasts, &HELD_MS.to_string());
+                if let Some(ttl) = ttl.filter(|_| patch.len() > edits_before) {
+                    patch.replace(ttl, &HELD_MS.to_string());
                 }
-                let last = result
+                let is_last = result
                     .get("nextCursor")
                     .is_none_or(|cursor| cursor.kind() == ValueKind::Null);
-                if last {
-                    out.ended.push(kind);
+                if is_last {
+                    out.ended_kinds.push(kind);
                 }
-                if last && asked.is_some_and(|asked| !asked.continues) {
-                    self.gone(kind, list, &mut out);
+                if is_last && request.is_some_and(|asked| !asked.continues) {
+                    self.collect_removed(kind, list, &mut out);
                 }
             }
         }
         if self.mode == Mode::Enforce {
-            out.shown = patch.carry_out(message.bytes());
+            out.replacement = patch.carry_out(message.bytes());
         }
         out
     }
 
-    fn list(&self, kind: Kind, list: Value<'_>, out: &mut Listed, patch: &mut Patch) {
+    fn compare_list(
+        &self,
+        kind: Kind,
+        list: Value<'_>,
+        out: &mut ListComparison,
+        patch: &mut Patch,
+    ) {
         // What this message has already listed: a further entry is compared with it as if it were
         // pinned.
-        let mut here: HashMap<Key, Content> = HashMap::new();
+        let mut listed: HashMap<Key, Content> = HashMap::new();
         let (mut count, mut bytes) = self.pins.size(kind);
-        let mut left = Vec::new();
+        let mut entries = Vec::new();
         for definition in list.elements() {
             let Some(key) = key(kind, definition) else {
-                left.push((definition.span(), false));
+                entries.push((definition.span(), false));
                 continue;
             };
             let content = Content::new(definition, kind);
             let pin = self.pins.get(&key);
             let pinned = pin
                 .and_then(|pin| pin.content.clone())
-                .or_else(|| here.get(&key).cloned());
+                .or_else(|| listed.get(&key).cloned());
             if pinned.as_ref() == Some(&content) {
-                left.push((definition.span(), false));
+                entries.push((definition.span(), false));
                 continue;
             }
             let classes = self.classes(kind, pin, pinned.as_ref(), &content);
-            let action = self.changes.of_all(&classes);
-            let waits = pin
-                .and_then(|pin| pin.held.as_ref())
+            let action = self.changes.strictest_action(&classes);
+            let is_pending = pin
+                .and_then(|pin| pin.pending.as_ref())
                 .is_some_and(|held| held.content == content);
             let length = content.as_str().len();
             if pinned.is_none() && action == ChangeAction::Pass {
-                if count >= self.most.0 || bytes + length > self.most.1 {
+                if count >= self.max_size.0 || bytes + length > self.max_size.1 {
                     // Of a resource, only a description is read and nothing is called; lists of
                     // resources may have any length.
                     out.full = true;
-                    left.push((definition.span(), kind != Kind::Resource));
+                    entries.push((definition.span(), kind != Kind::Resource));
                     continue;
                 }
                 (count, bytes) = (count + 1, bytes + length);
             }
-            let gone = match (action, &pinned) {
+            let is_removed = match (action, &pinned) {
                 (ChangeAction::Pass, _) => false,
                 (ChangeAction::Hold | ChangeAction::Ask, Some(pinned)) => {
                     patch.replace(definition, pinned.as_str());
@@ -162,24 +169,25 @@ impl Reader<'_> {
                 }
                 (ChangeAction::Hold | ChangeAction::Ask, None) | (ChangeAction::Refuse, _) => true,
             };
-            left.push((definition.span(), gone));
-            here.entry(key.clone())
+            entries.push((definition.span(), is_removed));
+            listed
+                .entry(key.clone())
                 .or_insert_with(|| pinned.clone().unwrap_or_else(|| content.clone()));
-            if bytes + length > self.most.1.saturating_mul(2) {
+            if bytes + length > self.max_size.1.saturating_mul(2) {
                 // It is held regardless: only the waiting definition is not stored.
                 out.full = true;
                 continue;
             }
-            out.seen.push(ListedDefinition {
+            out.new_definitions.push(ListedDefinition {
                 key,
                 content,
                 pinned,
                 classes,
                 action,
-                waits,
+                is_pending,
             });
         }
-        patch.leave_out(&left);
+        patch.leave_out(&entries);
     }
 
     pub(super) fn classes(
@@ -196,23 +204,23 @@ impl Reader<'_> {
         }
     }
 
-    fn gone(&self, kind: Kind, list: Value<'_>, out: &mut Listed) {
-        let here: std::collections::HashSet<Key> = list
+    fn collect_removed(&self, kind: Kind, list: Value<'_>, out: &mut ListComparison) {
+        let listed: std::collections::HashSet<Key> = list
             .elements()
             .filter_map(|definition| key(kind, definition))
             .collect();
-        out.gone.extend(
+        out.removed.extend(
             self.pins
                 .iter()
                 .map(|(key, _)| key)
-                .filter(|key| key.kind == kind && !here.contains(key))
+                .filter(|key| key.kind == kind && !listed.contains(key))
                 .cloned(),
         );
     }
 }
 
 fn key(kind: Kind, definition: Value<'_>) -> Option<Key> {
-    let (_, _, name) = kind.listed()?;
+    let (_, _, name) = kind.list_location()?;
     Some(Key {
         kind,
         name: definition.get(name)?.str()?.into(),

@@ -60,7 +60,7 @@ const ORDERS: [&str; 50] = [
     "してください",
 ];
 /// Pairs of words with the same function.
-const TWO: [(&str, &str); 12] = [
+const WORD_PAIRS: [(&str, &str); 12] = [
     ("do", "not"),
     ("make", "sure"),
     ("need", "to"),
@@ -134,13 +134,13 @@ const PUNCTUATION: &str = "–—‘’“”„«»‹›…•·¡¿、。，�
 /// Returns the words of a text, in lower case. Anything that is neither whitespace nor plain
 /// punctuation counts as a part of a word, so that nothing can hide between words.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let between = |c: char| {
+    let is_separator = |c: char| {
         c.is_whitespace()
             || (c.is_ascii_punctuation() && !matches!(c, '\'' | '$' | '<' | '>'))
             || PUNCTUATION.contains(c)
     };
     text.replace('’', "'")
-        .split(between)
+        .split(is_separator)
         .map(str::to_lowercase)
         .filter(|word| !word.is_empty())
         .collect()
@@ -148,13 +148,13 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 /// Returns whether two texts differ only in case, whitespace and punctuation.
 pub(super) fn same_words(old: &str, new: &str) -> bool {
-    let bare = |text| {
+    let bare_words = |text| {
         words(text)
             .into_iter()
             .map(|word| word.trim_matches('\'').to_owned())
             .filter(|word| !word.is_empty())
     };
-    bare(old).eq(bare(new))
+    bare_words(old).eq(bare_words(new))
 }
 
 /// Maximum length of a text that says little, in bytes.
@@ -163,7 +163,7 @@ const LITTLE_BYTES: usize = 200;
 const CODE_CHARS: usize = 20;
 
 /// Returns whether a text is short and contains nothing encoded.
-pub(super) fn says_little(text: &str) -> bool {
+pub(super) fn is_short_prose(text: &str) -> bool {
     let mut runs =
         text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')));
     let code = |run: &str| run.len() >= CODE_CHARS && run.bytes().any(|b| b.is_ascii_digit());
@@ -174,7 +174,7 @@ pub(super) fn says_little(text: &str) -> bool {
 #[derive(Default)]
 pub(super) struct Prose {
     /// The words of each new sentence.
-    fresh: Vec<Vec<String>>,
+    new_sentences: Vec<Vec<String>>,
     /// The stems of all words that were there before.
     stems: HashSet<String>,
 }
@@ -201,7 +201,7 @@ impl Prose {
                     .is_some_and(|last| last != "pattern" && last != "$ref");
             value.strings(|_, text| {
                 if text.role == Role::Value && prose {
-                    out.fresh.extend(
+                    out.new_sentences.extend(
                         sentences(&text.value)
                             .into_iter()
                             .filter(|sentence| !old.contains(sentence)),
@@ -214,23 +214,22 @@ impl Prose {
 
     /// Returns whether a new sentence instructs the reader.
     pub(super) fn is_imperative(&self) -> bool {
-        self.fresh.iter().any(|sentence| {
+        self.new_sentences.iter().any(|sentence| {
             let is = |list: &[&str], word: &String| list.contains(&word.as_str());
             let long = sentence.len() > 2;
             sentence.iter().any(|word| {
                 is(&ORDERS, word)
-                    || (!word.is_ascii() && ORDERS.iter().any(|order| holds(word, order)))
-            }) || sentence
-                .windows(2)
-                .any(|pair| matches!(pair, [a, b] if TWO.contains(&(a.as_str(), b.as_str()))))
-                || (long && sentence.first().is_some_and(|word| is(&VERBS, word)))
+                    || (!word.is_ascii() && ORDERS.iter().any(|order| contains_order(word, order)))
+            }) || sentence.windows(2).any(
+                |pair| matches!(pair, [a, b] if WORD_PAIRS.contains(&(a.as_str(), b.as_str()))),
+            ) || (long && sentence.first().is_some_and(|word| is(&VERBS, word)))
         })
     }
 
     /// Returns whether a new sentence contains a verb for changing something that did not occur
     /// before.
     pub(super) fn is_capable(&self) -> bool {
-        self.fresh.iter().flatten().any(|word| {
+        self.new_sentences.iter().flatten().any(|word| {
             let stem = stem(word);
             CAPABILITIES.contains(&stem) && !self.stems.contains(stem)
         })
@@ -238,14 +237,14 @@ impl Prose {
 }
 
 /// Returns whether a word of a script without spaces contains an order.
-fn holds(word: &str, order: &str) -> bool {
+fn contains_order(word: &str, order: &str) -> bool {
     !order.is_ascii() && order.chars().any(|c| u32::from(c) > 0x2E80) && word.contains(order)
 }
 
 /// Returns the words of each sentence.
 fn sentences(text: &str) -> Vec<Vec<String>> {
-    let ends = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n' | '。' | '！' | '？');
-    text.split(ends)
+    let is_end = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n' | '。' | '！' | '？');
+    text.split(is_end)
         .map(words)
         .filter(|sentence| !sentence.is_empty())
         .collect()
@@ -253,12 +252,17 @@ fn sentences(text: &str) -> Vec<Vec<String>> {
 
 /// Returns a word without its ending, as far as English verbs are concerned.
 fn stem(word: &str) -> &str {
-    let cut = ["ing", "es", "ed", "s", "e"]
+    let without_suffix = ["ing", "es", "ed", "s", "e"]
         .iter()
         .find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 2));
-    let stem = cut.unwrap_or(word);
+    let stem = without_suffix.unwrap_or(word);
     let doubled = match stem.as_bytes() {
-        [.., a, b] if a == b && stem.len() > 3 && cut.is_some() && !matches!(b, b's' | b'l') => {
+        [.., a, b]
+            if a == b
+                && stem.len() > 3
+                && without_suffix.is_some()
+                && !matches!(b, b's' | b'l') =>
+        {
             stem.get(..stem.len() - 1)
         }
         _ => None,

@@ -19,7 +19,7 @@ pub(super) enum SchemaPosition {
 }
 
 /// Returns what is at the end of a path from a definition's root.
-pub(super) fn spot(path: &[String]) -> SchemaPosition {
+pub(super) fn schema_position(path: &[String]) -> SchemaPosition {
     let mut steps = path.iter().map(String::as_str);
     match steps.next() {
         Some("inputSchema" | "outputSchema") => {}
@@ -38,9 +38,9 @@ pub(super) fn spot(path: &[String]) -> SchemaPosition {
             };
         }
     }
-    let mut spot = SchemaPosition::Keyword;
+    let mut position = SchemaPosition::Keyword;
     while let Some(step) = steps.next() {
-        spot = match step {
+        position = match step {
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
                 match steps.next() {
                     Some(_) => SchemaPosition::Property,
@@ -63,12 +63,12 @@ pub(super) fn spot(path: &[String]) -> SchemaPosition {
             _ => SchemaPosition::Keyword,
         };
     }
-    spot
+    position
 }
 
 /// Returns whether a path leads to a keyword of a schema, or to a member of a definition.
 pub(super) fn is_keyword(path: &[String]) -> bool {
-    spot(path) == SchemaPosition::Keyword
+    schema_position(path) == SchemaPosition::Keyword
 }
 
 fn is_input(kind: Kind, path: &[String]) -> bool {
@@ -88,14 +88,18 @@ fn is_parameter(kind: Kind, path: &[String]) -> bool {
         && if kind == Kind::Prompt {
             path.len() == 2
         } else {
-            spot(path) == SchemaPosition::Property
+            schema_position(path) == SchemaPosition::Property
         }
 }
 
 /// Returns the name of the parameter that was added at this place.
-pub(super) fn added<'p>(kind: Kind, difference: &'p Difference<'_>) -> Option<&'p str> {
-    let is = difference.old.is_none() && is_parameter(kind, &difference.path);
-    difference.path.last().filter(|_| is).map(String::as_str)
+pub(super) fn added_parameter<'p>(kind: Kind, difference: &'p Difference<'_>) -> Option<&'p str> {
+    let is_added = difference.old.is_none() && is_parameter(kind, &difference.path);
+    difference
+        .path
+        .last()
+        .filter(|_| is_added)
+        .map(String::as_str)
 }
 
 /// Returns whether a difference allows more and removes nothing. `added` are the new parameters.
@@ -105,56 +109,57 @@ pub(super) fn is_wider(kind: Kind, difference: &Difference<'_>, added: &HashSet<
         return false;
     }
     if is_parameter(kind, path) {
-        return old.is_none() && new.is_some_and(says_little);
+        return old.is_none() && new.is_some_and(is_short_prose);
     }
     let last = path.last().map(String::as_str).unwrap_or_default();
     // The first parameters of a tool that had none.
     if matches!(last, "properties" | "inputSchema" | "arguments") {
-        return old.is_none() && new.is_some_and(says_little);
+        return old.is_none() && new.is_some_and(is_short_prose);
     }
-    if spot(path) != SchemaPosition::Keyword {
+    if schema_position(path) != SchemaPosition::Keyword {
         return false;
     }
     let number =
         |value: &Option<Value<'_>>| value.and_then(|value| value.raw().parse::<f64>().ok());
     let raw = |value: &Option<Value<'_>>| value.map(|value| value.raw().to_owned());
-    let gone = new.is_none();
+    let is_removed = new.is_none();
     match last {
         "required" if kind == Kind::Prompt => raw(new).as_deref() != Some("true"),
         "required" => {
-            let before = set(*old);
-            set(*new)
+            let old_names = raw_values(*old);
+            raw_values(*new)
                 .iter()
-                .filter(|name| !before.contains(*name))
+                .filter(|name| !old_names.contains(*name))
                 .all(|name| added.contains(name.trim_matches('"')))
         }
         "type" => {
-            gone || (old.is_some() && set(*new).is_superset(&set(*old)))
+            is_removed
+                || (old.is_some() && raw_values(*new).is_superset(&raw_values(*old)))
                 || (raw(old), raw(new)) == (Some("\"integer\"".into()), Some("\"number\"".into()))
         }
-        "enum" => gone || (old.is_some() && set(*new).is_superset(&set(*old))),
+        "enum" => is_removed || (old.is_some() && raw_values(*new).is_superset(&raw_values(*old))),
         "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => {
-            gone || number(old) < number(new) && old.is_some()
+            is_removed || number(old) < number(new) && old.is_some()
         }
         "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => {
-            gone || number(old) > number(new) && old.is_some()
+            is_removed || number(old) > number(new) && old.is_some()
         }
-        "pattern" | "format" | "multipleOf" | "const" | "not" => gone,
+        "pattern" | "format" | "multipleOf" | "const" | "not" => is_removed,
         "uniqueItems" => raw(new).as_deref() != Some("true"),
-        "additionalProperties" => raw(old).as_deref() == Some("false") || gone,
+        "additionalProperties" => raw(old).as_deref() == Some("false") || is_removed,
         _ => false,
     }
 }
 
 /// Returns whether every string in a new value is short and contains nothing encoded.
-fn says_little(value: Value<'_>) -> bool {
-    let mut little = true;
-    value.strings(|_, text| little &= prose::says_little(&text.value));
-    little
+fn is_short_prose(value: Value<'_>) -> bool {
+    let mut all_short = true;
+    value.strings(|_, text| all_short &= prose::is_short_prose(&text.value));
+    all_short
 }
 
 /// Returns a value, or the elements of a list of values, as written.
-fn set(value: Option<Value<'_>>) -> HashSet<String> {
+fn raw_values(value: Option<Value<'_>>) -> HashSet<String> {
     match value {
         Some(list) if list.kind() == ValueKind::Array => list
             .elements()
@@ -165,7 +170,7 @@ fn set(value: Option<Value<'_>>) -> HashSet<String> {
 }
 
 /// Words in names of parameters that ask for information that no tool should receive in passing.
-const ASKS: [&str; 28] = [
+const SECRET_WORDS: [&str; 28] = [
     "apikey",
     "authorization",
     "bearer",
@@ -196,11 +201,11 @@ const ASKS: [&str; 28] = [
     "transcript",
 ];
 /// Names of parameters with the same meaning, if they are the whole name.
-const ASKS_WHOLE: [&str; 10] = [
+const SECRET_NAMES: [&str; 10] = [
     "auth", "chat", "context", "history", "key", "memory", "messages", "notes", "otp", "pin",
 ];
 /// Pairs of consecutive words with the same meaning, in names and in descriptions.
-const ASKS_TWO: [(&str, &str); 30] = [
+const SECRET_PAIRS: [(&str, &str); 30] = [
     ("access", "key"),
     ("access", "keys"),
     ("access", "token"),
@@ -233,7 +238,7 @@ const ASKS_TWO: [(&str, &str); 30] = [
     ("seed", "phrase"),
 ];
 /// Words before `token` and `tokens` with which these count words or turn pages.
-const HARMLESS: [&str; 14] = [
+const COUNTER_WORDS: [&str; 14] = [
     "max",
     "min",
     "page",
@@ -250,7 +255,7 @@ const HARMLESS: [&str; 14] = [
     "limit",
 ];
 /// Words with the same meaning by themselves in a description.
-const ASKS_IN_PROSE: [&str; 16] = [
+const SECRET_WORDS_IN_PROSE: [&str; 16] = [
     "password",
     "passwords",
     "passphrase",
@@ -277,26 +282,29 @@ pub(super) fn asks_for_secrets(kind: Kind, differences: &[Difference<'_>]) -> bo
         let Some(new) = new.filter(|_| is_input(kind, path)) else {
             return false;
         };
-        let named = added(kind, difference).is_some_and(name_asks);
-        let mut asks = named;
+        let name_matches = added_parameter(kind, difference).is_some_and(name_asks_for_secret);
+        let mut asks = name_matches;
         // Parameters within a new value, and their descriptions.
-        let before = old
+        let old_requests = old
             .and_then(|old| old.str())
-            .map(|old| asked(&old))
+            .map(|old| requested_secrets(&old))
             .unwrap_or_default();
-        new.strings(|inner, found| {
-            let within: Vec<String> = path.iter().cloned().chain(inner.iter().map(step)).collect();
-            let says = within
+        new.strings(|inner, string| {
+            let inner_path: Vec<String> =
+                path.iter().cloned().chain(inner.iter().map(step)).collect();
+            let is_described = inner_path
                 .last()
                 .is_some_and(|last| matches!(last.as_str(), "description" | "title" | "default"));
-            asks |= match found.role {
+            asks |= match string.role {
                 crate::message::Role::Key => {
-                    spot(&within) == SchemaPosition::Property && name_asks(&found.value)
+                    schema_position(&inner_path) == SchemaPosition::Property
+                        && name_asks_for_secret(&string.value)
                 }
                 crate::message::Role::Value => {
-                    says && asked(&found.value)
-                        .iter()
-                        .any(|word| !before.contains(word))
+                    is_described
+                        && requested_secrets(&string.value)
+                            .iter()
+                            .any(|word| !old_requests.contains(word))
                 }
             };
         });
@@ -311,41 +319,45 @@ fn step(step: &crate::message::Step<'_>) -> String {
     }
 }
 
-fn name_asks(name: &str) -> bool {
+fn name_asks_for_secret(name: &str) -> bool {
     let words = parts(name);
     let joined: String = words.concat();
-    let counts = |index: usize| {
+    let is_counter = |index: usize| {
         index
             .checked_sub(1)
             .and_then(|before| words.get(before))
-            .is_some_and(|before| HARMLESS.contains(&before.as_str()))
+            .is_some_and(|before| COUNTER_WORDS.contains(&before.as_str()))
     };
     words.iter().enumerate().any(|(index, word)| {
-        ASKS.contains(&word.as_str()) && !(word.starts_with("token") && counts(index))
+        SECRET_WORDS.contains(&word.as_str()) && !(word.starts_with("token") && is_counter(index))
     }) || words
         .windows(2)
-        .any(|pair| matches!(pair, [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str()))))
-        || ASKS_WHOLE.contains(&joined.as_str())
-        || ASKS.contains(&joined.as_str())
+        .any(|pair| matches!(pair, [a, b] if SECRET_PAIRS.contains(&(a.as_str(), b.as_str()))))
+        || SECRET_NAMES.contains(&joined.as_str())
+        || SECRET_WORDS.contains(&joined.as_str())
 }
 
 /// Returns what a description asks for.
-fn asked(text: &str) -> HashSet<String> {
+fn requested_secrets(text: &str) -> HashSet<String> {
     let words = words(text);
-    let counts = |index: usize| {
+    let is_counter = |index: usize| {
         index
             .checked_sub(1)
             .and_then(|before| words.get(before))
-            .is_some_and(|before| HARMLESS.contains(&before.as_str()))
+            .is_some_and(|before| COUNTER_WORDS.contains(&before.as_str()))
     };
-    let single = words.iter().enumerate().filter(|(index, word)| {
-        ASKS_IN_PROSE.contains(&word.as_str()) && !(word.starts_with("token") && counts(*index))
+    let single_words = words.iter().enumerate().filter(|(index, word)| {
+        SECRET_WORDS_IN_PROSE.contains(&word.as_str())
+            && !(word.starts_with("token") && is_counter(*index))
     });
-    let two = words.windows(2).filter_map(|pair| match pair {
-        [a, b] if ASKS_TWO.contains(&(a.as_str(), b.as_str())) => Some(format!("{a} {b}")),
+    let word_pairs = words.windows(2).filter_map(|pair| match pair {
+        [a, b] if SECRET_PAIRS.contains(&(a.as_str(), b.as_str())) => Some(format!("{a} {b}")),
         _ => None,
     });
-    single.map(|(_, word)| word.clone()).chain(two).collect()
+    single_words
+        .map(|(_, word)| word.clone())
+        .chain(word_pairs)
+        .collect()
 }
 
 /// Splits a name into words: at characters other than letters and digits, and before capitals.

@@ -2,7 +2,7 @@
 //! else that a model reads, and its name, title, description, site and icons. Pinned like a
 //! definition; of the latter, only the version may change freely.
 
-use super::listed::{Listed, ListedDefinition, Reader};
+use super::listed::{ListComparison, ListedDefinition, Reader};
 use super::{Content, Key, Kind};
 use crate::config::ChangeAction;
 use crate::inspect::tools::overlay::Patch;
@@ -16,11 +16,11 @@ const INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Reader<'_> {
     /// Reads a server's description of itself in the result of `method`.
-    pub(super) fn server(
+    pub(super) fn read_server(
         &self,
         method: &str,
         result: Value<'_>,
-        out: &mut Listed,
+        out: &mut ListComparison,
         patch: &mut Patch,
     ) {
         let instructions = result.get("instructions");
@@ -42,13 +42,12 @@ impl Reader<'_> {
         };
         let pin = self.pins.get(&key);
         // A server that answers both requests describes itself once.
-        let other = METHODS.into_iter().map(|name| Key {
+        let keys = METHODS.into_iter().map(|name| Key {
             kind: Kind::Server,
             name: name.into(),
         });
         let pin = pin.or_else(|| {
-            other
-                .filter_map(|other| self.pins.get(&other))
+            keys.filter_map(|other| self.pins.get(&other))
                 .find(|pin| pin.content.is_some())
         });
         let pinned = pin.and_then(|pin| pin.content.clone());
@@ -56,51 +55,54 @@ impl Reader<'_> {
             return;
         }
         let classes = self.classes(Kind::Server, pin, pinned.as_ref(), &content);
-        let action = self.changes.of_all(&classes);
-        let waits = pin
-            .and_then(|pin| pin.held.as_ref())
+        let action = self.changes.strictest_action(&classes);
+        let is_pending = pin
+            .and_then(|pin| pin.pending.as_ref())
             .is_some_and(|held| held.content == content);
         if action != ChangeAction::Pass {
             // A server cannot be removed as a tool can: agents receive its previous description, or
             // none of it.
-            let before = pinned.as_ref().and_then(Content::json);
-            let before = before.as_ref().map(|json| json.root());
+            let previous_json = pinned.as_ref().and_then(Content::json);
+            let previous = previous_json.as_ref().map(|json| json.root());
             if let Some(instructions) = instructions {
-                let before = before
+                let previous_instructions = previous
                     .and_then(|before| before.get("instructions"))
                     .filter(|before| before.str().is_some());
-                patch.replace(instructions, before.map_or(r#""""#, |before| before.raw()));
+                patch.replace(
+                    instructions,
+                    previous_instructions.map_or(r#""""#, |before| before.raw()),
+                );
             }
             if let Some(info) = info {
                 patch.replace(
                     info,
-                    &held_info(before.and_then(|before| before.get("serverInfo")), info),
+                    &held_info(previous.and_then(|before| before.get("serverInfo")), info),
                 );
             }
         }
-        out.seen.push(ListedDefinition {
+        out.new_definitions.push(ListedDefinition {
             key,
             content,
             pinned,
             classes,
             action,
-            waits,
+            is_pending,
         });
     }
 }
 
 /// Returns the server info that is shown while the new one is held: the previous one, with the
 /// current version.
-fn held_info(before: Option<Value<'_>>, now: Value<'_>) -> String {
-    let version = now
+fn held_info(previous: Option<Value<'_>>, current: Value<'_>) -> String {
+    let version = current
         .get("version")
         .and_then(|version| version.str())
         .unwrap_or_default();
-    let name = now
+    let name = current
         .get("name")
         .and_then(|name| name.str())
         .unwrap_or_default();
-    let members = before
+    let members = previous
         .into_iter()
         .flat_map(|before| before.members())
         .map(|(key, value)| (key.into_owned(), value.raw().to_owned()));

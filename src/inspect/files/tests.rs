@@ -47,26 +47,31 @@ fn a_path_is_found_by_every_name_it_may_have() {
 #[test]
 fn the_newest_counts_and_additions_add() {
     let mut files = files(&[("/a/x.sh", "first"), ("/b/x.sh", "second")]);
-    assert_eq!(files.content("x.sh").map(Content::kept_bytes), Some(6));
+    assert_eq!(files.content("x.sh").map(Content::stored_bytes), Some(6));
     files.add(FileEffect::new("/b/x.sh", Content::new("more"), true).unwrap());
     assert_eq!(
-        files.content("/b/x.sh").map(Content::kept_bytes),
+        files.content("/b/x.sh").map(Content::stored_bytes),
         Some("second\nmore".len())
     );
     files.add(FileEffect::new("/b/x.sh", Content::default(), false).unwrap());
-    assert_eq!(files.content("x.sh").map(Content::kept_bytes), Some(5));
+    assert_eq!(files.content("x.sh").map(Content::stored_bytes), Some(5));
 }
 
 #[test]
 fn what_is_kept_is_bounded() {
-    let mut kept = Files::default();
+    let mut stored_files = Files::default();
     for at in 0..3 * FILES {
-        kept.add(FileEffect::new(&format!("f{at}"), Content::new("a"), false).unwrap());
+        stored_files.add(FileEffect::new(&format!("f{at}"), Content::new("a"), false).unwrap());
     }
-    assert_eq!(kept.files.len(), FILES);
-    assert!(kept.content("f0").is_none() && kept.content(&format!("f{}", 3 * FILES - 1)).is_some());
+    assert_eq!(stored_files.files.len(), FILES);
+    assert!(
+        stored_files.content("f0").is_none()
+            && stored_files
+                .content(&format!("f{}", 3 * FILES - 1))
+                .is_some()
+    );
     for at in 0..9 {
-        kept.add(
+        stored_files.add(
             FileEffect::new(
                 &format!("g{at}"),
                 Content::new(&"a".repeat(100 << 10)),
@@ -76,11 +81,12 @@ fn what_is_kept_is_bounded() {
         );
     }
     assert!(
-        kept.files
+        stored_files
+            .files
             .iter()
-            .map(|file| file.content.kept_bytes())
+            .map(|file| file.content.stored_bytes())
             .sum::<usize>()
-            <= KEPT_BYTES
+            <= TOTAL_BYTES
     );
 }
 
@@ -122,7 +128,7 @@ impl Session {
             pieces,
             ..Memory::default()
         };
-        let known = InspectContext {
+        let inspect_context = InspectContext {
             memory: Some(memory),
             ..InspectContext::default()
         };
@@ -130,8 +136,8 @@ impl Session {
             Direction::Outbound,
             &message,
             &context,
-            AuditId::make(),
-            &known,
+            AuditId::generate(),
+            &inspect_context,
         );
         match inspection.verdict {
             Verdict::Block(refusals) => refusals
@@ -139,12 +145,12 @@ impl Session {
                 .map(|refusal| refusal.rule.to_string())
                 .collect(),
             _ => {
-                let pieces = inspection.learnt.pieces;
+                let pieces = inspection.session_update.pieces;
                 self.pieces
                     .retain(|old| !pieces.iter().any(|new| new.replaces(old)));
                 self.pieces.extend(pieces);
                 inspection
-                    .learnt
+                    .session_update
                     .files
                     .into_iter()
                     .for_each(|file| self.files.add(file));
@@ -199,11 +205,11 @@ fn two_calls_are_judged_like_one() {
                 session.anew().run(&write).is_empty(),
                 "writing alone is refused: {write}"
             );
-            let kept = session.files.clone();
+            let stored_files = session.files.clone();
             for runner in RUNNERS {
                 let run = runner.replace('F', "go.sh");
                 let one = session.anew().run(&format!("{write}\n{run}"));
-                session.files = kept.clone();
+                session.files = stored_files.clone();
                 let two = session.run(&run);
                 assert_eq!(one, two, "{write}\n{run}");
                 assert_eq!(!two.is_empty(), harmful, "{write}\n{run}");

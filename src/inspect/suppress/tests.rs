@@ -43,7 +43,7 @@ fn policy(these: impl IntoIterator<Item = Suppression>) -> Result<Policy, Vec<Fa
 fn judged(policy: &Policy, direction: Direction, text: &str) -> Inspection {
     let message = Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap();
     let context = Context {
-        asked: Arc::from([OpenRequest {
+        requests: Arc::from([OpenRequest {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some("fetch".into()),
@@ -56,7 +56,7 @@ fn judged(policy: &Policy, direction: Direction, text: &str) -> Inspection {
         direction,
         &message,
         &context,
-        AuditId::make(),
+        AuditId::generate(),
         &InspectContext::default(),
     )
 }
@@ -116,7 +116,11 @@ fn what_is_suppressed_is_recorded_and_nothing_more_and_only_there() {
         .unwrap();
     let suppressed = found.suppressed.as_ref().unwrap();
     assert_eq!(
-        (found.action, suppressed.action, &*suppressed.by.reason),
+        (
+            found.action,
+            suppressed.action,
+            &*suppressed.suppression.reason
+        ),
         (Action::Log, Action::Block, "because")
     );
     // Another argument, another tool, another rule.
@@ -151,9 +155,9 @@ fn a_digest_is_of_what_matched() {
             .sha256
             .clone()
     };
-    let known = digest(&policy([]).unwrap());
+    let known_digest = digest(&policy([]).unwrap());
     let narrow = policy([Suppression {
-        sha256: [known.into()].into(),
+        sha256: [known_digest.into()].into(),
         ..suppression("fork-bomb")
     }])
     .unwrap();
@@ -335,16 +339,16 @@ fn what_could_not_be_judged_stays() {
 
 #[test]
 fn what_could_never_count_is_a_fault() {
-    let told = |one: Suppression| policy([one]).unwrap_err().remove(0).to_string();
-    let fork = told(suppression("fork-bom"));
+    let message = |one: Suppression| policy([one]).unwrap_err().remove(0).to_string();
+    let fork = message(suppression("fork-bom"));
     assert_eq!(
         fork,
         "gate.toml:3:1: there is no rule `fork-bom` to suppress\n  hint: did you mean `fork-bomb`?"
     );
-    assert!(told(suppression("output-schema")).contains("what the gate refuses by itself"));
+    assert!(message(suppression("output-schema")).contains("what the gate refuses by itself"));
     for never in ["command-unreadable", "secret-unread"] {
         assert!(
-            told(suppression(never)).contains("what could not be judged"),
+            message(suppression(never)).contains("what could not be judged"),
             "{never}"
         );
     }
@@ -357,7 +361,7 @@ fn what_could_never_count_is_a_fault() {
         sha256: ["0".repeat(32).into()].into(),
         ..suppression(secret.id.as_str())
     };
-    assert!(told(digest).contains("no digest that lasts"));
+    assert!(message(digest).contains("no digest that lasts"));
 }
 
 #[test]
@@ -375,16 +379,17 @@ fn what_more_is_suppressed_is_told() {
     };
     let none = of(vec![]);
     let one = of(vec![one]);
-    assert_eq!(more_suppressed(&none, &one, now).len(), 1);
+    assert_eq!(describe_suppression_changes(&none, &one, now).len(), 1);
     assert!(
-        more_suppressed(&one, &one, now).is_empty() && more_suppressed(&one, &none, now).is_empty()
+        describe_suppression_changes(&one, &one, now).is_empty()
+            && describe_suppression_changes(&one, &none, now).is_empty()
     );
-    let told = more_suppressed(&one, &of(vec![longer.clone(), over]), now);
+    let sentences = describe_suppression_changes(&one, &of(vec![longer.clone(), over]), now);
     assert_eq!(
-        told,
+        sentences,
         [format!(
             "suppressed until {}: rule `fork-bomb`",
-            longer.until.written
+            longer.until.text
         )]
     );
 }

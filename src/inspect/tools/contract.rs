@@ -53,7 +53,7 @@ impl Contract<'_> {
             String::new()
         };
         let at = |pointer: &str| format!("{prefix}/params{pointer}");
-        let breach = self.breach(&tool, params.get("arguments"), |reason, bytes| {
+        let breach = self.find_breach(&tool, params.get("arguments"), |reason, bytes| {
             inspection.coverage.uninspected.push(Uninspected {
                 at: at("/arguments"),
                 reason,
@@ -63,7 +63,7 @@ impl Contract<'_> {
         let matched = params
             .get("arguments")
             .map_or(&*tool, |arguments| arguments.raw());
-        let own = GateFinding {
+        let gate_finding = GateFinding {
             rule: breach.rule,
             title: breach.title,
             severity: Severity::Medium,
@@ -78,17 +78,17 @@ impl Contract<'_> {
         };
         inspection
             .findings
-            .push(own.finding(Action::Block, matched));
-        Some(own.refusal(breach.why))
+            .push(gate_finding.finding(Action::Block, matched));
+        Some(gate_finding.refusal(breach.why))
     }
 
-    fn breach(
+    fn find_breach(
         &self,
         tool: &str,
         arguments: Option<Value<'_>>,
         mut unchecked: impl FnMut(SkipReason, usize),
     ) -> Option<Breach> {
-        let shown: String = tool
+        let printable: String = tool
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .take(64)
@@ -99,7 +99,7 @@ impl Contract<'_> {
                 title: "The tool is not offered",
                 pointer: "/name".to_owned(),
                 why: format!(
-                    "`{shown}` may not be called here. Use one of the tools in the list, or ask the user."
+                    "`{printable}` may not be called here. Use one of the tools in the list, or ask the user."
                 ),
             });
         }
@@ -110,16 +110,16 @@ impl Contract<'_> {
                 title: "The server does not list the tool",
                 pointer: "/name".to_owned(),
                 why: format!(
-                    "No list of the server's has `{shown}`. Ask for `tools/list`, and call a tool that is in it."
+                    "No list of the server's has `{printable}`. Ask for `tools/list`, and call a tool that is in it."
                 ),
             });
         }
         let enforced = self.config.enforce && !self.tools.is_some_and(Tools::is_stale);
-        let own = definition
+        let compiled = definition
             .as_deref()
             .filter(|_| enforced)
-            .and_then(|definition| definition.compiled());
-        let own = match own {
+            .and_then(|definition| definition.compiled_schema());
+        let own_schema = match compiled {
             Some(Err(reason)) => {
                 unchecked(
                     *reason,
@@ -130,28 +130,32 @@ impl Contract<'_> {
             Some(Ok(schema)) => Some(schema),
             None => None,
         };
-        let schemas: Vec<&Schema> = self.overlays.checks(tool).chain(own).collect();
+        let schemas: Vec<&Schema> = self
+            .overlays
+            .check_schemas(tool)
+            .chain(own_schema)
+            .collect();
         if schemas.is_empty() {
             return None;
         }
-        let breach = |pointer: &str, why: String| Breach {
+        let argument_breach = |pointer: &str, why: String| Breach {
             rule: "argument-schema",
             title: "The arguments do not fit the tool's schema",
             pointer: format!("/arguments{pointer}"),
             why,
         };
         // Numbers become doubles, as in most servers; rounding preserves their order.
-        let Ok(read) =
+        let Ok(parsed) =
             serde_json::from_str::<Json>(arguments.map_or("{}", |arguments| arguments.raw()))
         else {
             let why =
                 "A number among them is out of range, or they nest too deep. Send smaller ones.";
-            return Some(breach("", why.to_owned()));
+            return Some(argument_breach("", why.to_owned()));
         };
-        let mut wrong = Vec::new();
+        let mut all_faults = Vec::new();
         for schema in &schemas {
-            match schema.check(&read) {
-                Ok(faults) => wrong.extend(faults),
+            match schema.check(&parsed) {
+                Ok(faults) => all_faults.extend(faults),
                 Err(_) => {
                     return Some(Breach {
                         rule: TOO_COSTLY,
@@ -162,37 +166,37 @@ impl Contract<'_> {
                 }
             }
         }
-        let first = wrong.first()?;
-        let why = fault_text(&wrong) + &self.example(tool, own, &schemas, &wrong);
-        Some(breach(&first.pointer, why))
+        let first = all_faults.first()?;
+        let why = fault_text(&all_faults) + &self.example(tool, own_schema, &schemas, &all_faults);
+        Some(argument_breach(&first.pointer, why))
     }
 
     /// Returns, as a sentence, arguments that pass all checks, if they can be generated.
     fn example(
         &self,
         tool: &str,
-        own: Option<&Schema>,
+        own_schema: Option<&Schema>,
         schemas: &[&Schema],
-        wrong: &[ArgumentFault],
+        faults: &[ArgumentFault],
     ) -> String {
-        let mut all = own.map_or_else(|| json!({}), |schema| schema.value.clone());
-        if let Some(over) = self.overlays.merged(tool).get("inputSchema") {
-            merge(&mut all, over);
+        let mut merged_schema = own_schema.map_or_else(|| json!({}), |schema| schema.value.clone());
+        if let Some(over) = self.overlays.merged_patch(tool).get("inputSchema") {
+            merge(&mut merged_schema, over);
         }
         for schema in schemas {
-            merge_formats(&mut all, &schema.value);
+            merge_formats(&mut merged_schema, &schema.value);
         }
-        let names: Vec<&str> = wrong
+        let names: Vec<&str> = faults
             .iter()
             .filter_map(|wrong| wrong.argument.split('.').next())
             .collect();
-        let made = example::object(&all, &names);
+        let arguments = example::object(&merged_schema, &names);
         let passes = schemas
             .iter()
-            .all(|schema| schema.check(&made).is_ok_and(|wrong| wrong.is_empty()));
-        let written = made.to_string();
-        if passes && written.len() <= EXAMPLE_BYTES {
-            format!(" An example that fits: {written}")
+            .all(|schema| schema.check(&arguments).is_ok_and(|wrong| wrong.is_empty()));
+        let text = arguments.to_string();
+        if passes && text.len() <= EXAMPLE_BYTES {
+            format!(" An example that fits: {text}")
         } else {
             " Ask for `tools/list` to see what fits.".to_owned()
         }
@@ -218,17 +222,22 @@ fn merge_formats(base: &mut Json, over: &Json) {
 }
 
 /// Returns the faults in words, each once.
-fn fault_text(wrong: &[ArgumentFault]) -> String {
+fn fault_text(faults: &[ArgumentFault]) -> String {
     let mut out: Vec<String> = Vec::new();
-    for ArgumentFault { argument, what, .. } in wrong {
-        let whose = if argument.is_empty() {
+    for ArgumentFault {
+        argument,
+        description: what,
+        ..
+    } in faults
+    {
+        let subject = if argument.is_empty() {
             "the call".to_owned()
         } else {
             format!("`{argument}`")
         };
         let line = match what.strip_prefix("it ") {
-            Some(rest) => format!("{whose} {rest}"),
-            None => format!("{whose} {what}"),
+            Some(rest) => format!("{subject} {rest}"),
+            None => format!("{subject} {what}"),
         };
         if !out.contains(&line) {
             out.push(line);

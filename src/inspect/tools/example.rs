@@ -13,14 +13,14 @@ const TEXT: usize = 200;
 /// Returns an object with the members that `schema` requires and those in `names`. The caller has
 /// to check whether it passes.
 pub(super) fn object(schema: &Value, names: &[&str]) -> Value {
-    Maker { root: schema }.object(schema, names, 0)
+    ExampleBuilder { root: schema }.object(schema, names, 0)
 }
 
-struct Maker<'s> {
+struct ExampleBuilder<'s> {
     root: &'s Value,
 }
 
-impl Maker<'_> {
+impl ExampleBuilder<'_> {
     fn object(&self, schema: &Value, names: &[&str], depth: usize) -> Value {
         let required = schema
             .get("required")
@@ -44,19 +44,19 @@ impl Maker<'_> {
         if depth > DEPTH {
             return Value::Null;
         }
-        let given = schema.get("const").or_else(|| schema.get("default"));
-        let listed = ["enum", "examples"]
+        let fixed = schema.get("const").or_else(|| schema.get("default"));
+        let sample = ["enum", "examples"]
             .iter()
             .find_map(|key| schema.get(*key)?.as_array()?.first());
-        if let Some(value) = given.or(listed) {
+        if let Some(value) = fixed.or(sample) {
             return value.clone();
         }
-        if let Some(to) = schema
+        if let Some(target) = schema
             .get("$ref")
             .and_then(Value::as_str)
             .and_then(|to| self.root.pointer(to.strip_prefix('#')?))
         {
-            return self.value(to, depth + 1);
+            return self.value(target, depth + 1);
         }
         let first = |key: &str| {
             schema
@@ -94,7 +94,7 @@ impl Maker<'_> {
             "null" => Value::Null,
             "object" => self.object(schema, &[], depth),
             "array" => {
-                let least = schema
+                let min_items = schema
                     .get("minItems")
                     .and_then(Value::as_u64)
                     .unwrap_or(1)
@@ -102,7 +102,7 @@ impl Maker<'_> {
                 let element = schema.get("items").filter(|items| items.is_object());
                 let element =
                     element.map_or_else(|| json!("value"), |items| self.value(items, depth + 1));
-                Value::Array((0..least).map(|_| element.clone()).collect())
+                Value::Array((0..min_items).map(|_| element.clone()).collect())
             }
             _ => Value::String(text(schema)),
         }
@@ -114,25 +114,25 @@ fn number(schema: &Value, kind: &str) -> Value {
     let step = bound("multipleOf").unwrap_or(1.0);
     let least = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|bound| bound + step));
     let most = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|bound| bound - step));
-    let wanted = match (least, most) {
+    let value = match (least, most) {
         (Some(least), _) => (least / step).ceil() * step,
         (None, Some(most)) if most < step => (most / step).floor() * step,
         _ => step,
     };
-    let whole = wanted.fract() == 0.0 && wanted.abs() < 9e15;
-    if kind == "integer" || whole {
-        json!(wanted as i64)
+    let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
+    if kind == "integer" || is_whole {
+        json!(value as i64)
     } else {
-        json!(wanted)
+        json!(value)
     }
 }
 
 fn text(schema: &Value) -> String {
     let word = |key: &str| schema.get(key).and_then(Value::as_str);
-    if let Some(made) = word("pattern").and_then(matching) {
-        return made;
+    if let Some(sample) = word("pattern").and_then(matching_text) {
+        return sample;
     }
-    let mut made = match word("format") {
+    let mut sample = match word("format") {
         Some("absolute-path") => "/srv/files/report.txt",
         Some("relative-path") => "files/report.txt",
         Some("uri" | "url" | "iri") => "https://example.org/",
@@ -149,16 +149,17 @@ fn text(schema: &Value) -> String {
             .and_then(Value::as_u64)
             .and_then(|bound| usize::try_from(bound).ok())
     };
-    while made.chars().count() < bound("minLength").unwrap_or(0).min(TEXT) {
-        made.push('e');
+    while sample.chars().count() < bound("minLength").unwrap_or(0).min(TEXT) {
+        sample.push('e');
     }
-    made.chars()
+    sample
+        .chars()
         .take(bound("maxLength").unwrap_or(TEXT))
         .collect()
 }
 
 /// Returns a short text that a regex matches, if one is easily generated.
-fn matching(pattern: &str) -> Option<String> {
+fn matching_text(pattern: &str) -> Option<String> {
     let mut out = String::new();
     let parsed = regex_syntax::parse(pattern).ok()?;
     let mut open: Vec<(&Hir, u32)> = vec![(&parsed, 1)];
@@ -173,17 +174,17 @@ fn matching(pattern: &str) -> Option<String> {
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => out.push_str(std::str::from_utf8(&literal.0).ok()?),
             HirKind::Class(Class::Unicode(class)) => {
-                let usual = ['a', '1', 'A', '-', '_', '.', '/', ' '];
-                let holds = |c: &char| {
+                let usual_chars = ['a', '1', 'A', '-', '_', '.', '/', ' '];
+                let in_class = |c: &char| {
                     class
                         .ranges()
                         .iter()
                         .any(|range| (range.start()..=range.end()).contains(c))
                 };
                 out.push(
-                    usual
+                    usual_chars
                         .into_iter()
-                        .find(holds)
+                        .find(in_class)
                         .or_else(|| class.ranges().first().map(|range| range.start()))?,
                 );
             }

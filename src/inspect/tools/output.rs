@@ -32,10 +32,10 @@ const VALUES: [&str; 3] = ["null", "0", "1"];
 
 /// The error that no edit makes a result conform to its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::inspect) struct Broken;
+pub(in crate::inspect) struct FitError;
 
 impl Definition {
-    fn output(&self) -> Option<&Schema> {
+    fn output_schema(&self) -> Option<&Schema> {
         // Formats are enforced here: clients check them, whereas servers do not.
         let compiled = self
             .compiled_output
@@ -53,12 +53,12 @@ impl Definition {
         &self,
         structured: Value<'_>,
         edits: &mut [&mut Edit],
-    ) -> Result<(), Broken> {
-        let Some(schema) = self.output().filter(|_| !edits.is_empty()) else {
+    ) -> Result<(), FitError> {
+        let Some(schema) = self.output_schema().filter(|_| !edits.is_empty()) else {
             return Ok(());
         };
         let fits = |edits: &[Edit]| {
-            with(structured, edits)
+            apply_edits(structured, edits)
                 .is_some_and(|value| schema.check(&value).is_ok_and(|wrong| wrong.is_empty()))
         };
         let all = |edits: &[&mut Edit]| {
@@ -71,39 +71,41 @@ impl Definition {
             return Ok(());
         }
         if edits.len() > EDITS || structured.raw().len() > FITTED_BYTES {
-            return Err(Broken);
+            return Err(FitError);
         }
         for edit in edits.iter_mut() {
             if fits(std::slice::from_ref(edit)) {
                 continue;
             }
-            let other = if edit.is_json {
+            let replacement = if edit.is_json {
                 VALUES
                     .into_iter()
                     .find(|form| fits(&[Edit::json(edit.span.clone(), (*form).to_owned())]))
             } else {
-                forms(&edit.with).find(|form| fits(&[Edit::text(edit.span.clone(), *form)]))
+                candidate_texts(&edit.replacement)
+                    .find(|form| fits(&[Edit::text(edit.span.clone(), *form)]))
             };
-            edit.with = other.ok_or(Broken)?.to_owned();
+            edit.replacement = replacement.ok_or(FitError)?.to_owned();
         }
         if fits(&all(edits)) {
             Ok(())
         } else {
-            Err(Broken)
+            Err(FitError)
         }
     }
 }
 
 /// Returns the possible replacements of a text: the remaining text without its notice, or nothing
 /// of it.
-fn forms(with: &str) -> impl Iterator<Item = &str> {
-    let left = Some(without_notices(with)).filter(|left| !left.is_empty() && *left != with);
-    left.into_iter().chain(FORMS)
+fn candidate_texts(replacement: &str) -> impl Iterator<Item = &str> {
+    let remaining =
+        Some(without_notices(replacement)).filter(|left| !left.is_empty() && *left != replacement);
+    remaining.into_iter().chain(FORMS)
 }
 
-fn with(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
+fn apply_edits(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
     let start = structured.span().start;
-    let moved = edits.iter().map(|edit| {
+    let shifted = edits.iter().map(|edit| {
         let span = edit.span.start.checked_sub(start)?..edit.span.end.checked_sub(start)?;
         Some(Edit {
             span,
@@ -112,7 +114,7 @@ fn with(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
     });
     let edited = splice(
         &Bytes::copy_from_slice(structured.raw().as_bytes()),
-        moved.collect::<Option<_>>()?,
+        shifted.collect::<Option<_>>()?,
     )?;
     serde_json::from_slice(&edited).ok()
 }
@@ -131,7 +133,7 @@ mod tests {
             {{"type":"object","properties":{{"a":{property}}},"required":["a"]}}}}]}}}}"#
         );
         let message = Message::parse(list.into(), &ReadLimits::default()).unwrap();
-        let asked = [OpenRequest {
+        let requests = [OpenRequest {
             id: "1".into(),
             method: "tools/list".into(),
             tool: None,
@@ -142,10 +144,10 @@ mod tests {
         let agent = AgentName("a".into());
         let upstream = UpstreamName("u".into());
         let tools = Tools::default();
-        tools.learn(
+        tools.record_list(
             &message,
             &Context {
-                asked,
+                requests,
                 ..Context::new(agent, upstream, Era::Modern)
             },
         );
@@ -153,7 +155,7 @@ mod tests {
     }
 
     /// Returns the result of replacing "bad" in `{"a":"bad"}` with `with`.
-    fn fitted(property: &str, with: &str) -> Result<String, Broken> {
+    fn fitted(property: &str, with: &str) -> Result<String, FitError> {
         let json = Read::parse(
             Bytes::from_static(b"{\"a\":\"bad\"}"),
             &ReadLimits::default(),
@@ -161,7 +163,7 @@ mod tests {
         .unwrap();
         let mut edit = Edit::text(6..9, with);
         definition(property).fit(json.root(), &mut [&mut edit])?;
-        Ok(edit.with)
+        Ok(edit.replacement)
     }
 
     #[test]
@@ -172,9 +174,9 @@ mod tests {
             (r#"{"type":"string","maxLength":12}"#, Ok(MARK)),
             (r#"{"type":"string","maxLength":3}"#, Ok("")),
             (r#"{"type":"string","pattern":"^[a-z]*$"}"#, Ok("")),
-            (r#"{"type":"string","pattern":"^[a-z]+$"}"#, Err(Broken)),
-            (r#"{"enum":["bad","good"]}"#, Err(Broken)),
-            (r#"{"const":"bad"}"#, Err(Broken)),
+            (r#"{"type":"string","pattern":"^[a-z]+$"}"#, Err(FitError)),
+            (r#"{"enum":["bad","good"]}"#, Err(FitError)),
+            (r#"{"const":"bad"}"#, Err(FitError)),
             // A value that did not conform before is not constrained.
             (r#"{"type":"integer"}"#, Ok(notice.as_str())),
             (
@@ -201,6 +203,6 @@ mod tests {
         definition(r#"{"type":"string","format":"email"}"#)
             .fit(json.root(), &mut [&mut edit])
             .unwrap();
-        assert_eq!(edit.with, "withheld@withheld.invalid");
+        assert_eq!(edit.replacement, "withheld@withheld.invalid");
     }
 }

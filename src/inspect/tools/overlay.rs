@@ -13,7 +13,7 @@ use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, ToolConfig};
 use crate::document::Fault;
 use crate::message::{Edit, Message, Value, ValueKind};
 use crate::protocol::Context;
-use crate::text::glob_fits;
+use crate::text::glob_matches;
 
 /// The overlays of a policy, most specific first.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct Overlay {
     tool: String,
     hidden: Option<bool>,
     /// The part that is merged into a definition; `null` if there is none.
-    shown: Json,
+    patch: Json,
     /// The schema that calls are checked against.
     check: Option<Schema>,
 }
@@ -36,11 +36,11 @@ impl Overlays {
     /// # Errors
     /// Keywords that are not valid JSON Schema.
     pub(in crate::inspect) fn new(policy: &str, config: &PolicyConfig) -> Result<Self, Vec<Fault>> {
-        let mut made = Vec::new();
+        let mut overlays = Vec::new();
         let mut faults = Vec::new();
-        for (tool, said) in &config.tools {
-            let check = if said.arguments.values().any(tightens) {
-                Some(schema(said, enforced).to_string())
+        for (tool, tool_config) in &config.tools {
+            let check = if tool_config.arguments.values().any(tightens) {
+                Some(build_schema(tool_config, enforced_schema).to_string())
             } else {
                 None
             };
@@ -48,7 +48,7 @@ impl Overlays {
                 .map(|written| Schema::compile_strict(&written))
                 .transpose();
             match check {
-                Ok(check) => made.push(Overlay { tool: tool.clone(), hidden: said.hidden, shown: visible(said), check }),
+                Ok(check) => overlays.push(Overlay { tool: tool.clone(), hidden: tool_config.hidden, patch: visible_patch(tool_config), check }),
                 Err(_) => faults.push(Fault::of_file(
                     format!("policy.{policy}.tool.{tool}"),
                     "its keywords make no schema",
@@ -57,7 +57,7 @@ impl Overlays {
             }
         }
         if faults.is_empty() {
-            Ok(Self(made))
+            Ok(Self(overlays))
         } else {
             Err(faults)
         }
@@ -67,14 +67,14 @@ impl Overlays {
     pub(in crate::inspect) fn visible(&self) -> Vec<(&str, Option<bool>, &Json)> {
         self.0
             .iter()
-            .map(|overlay| (overlay.tool.as_str(), overlay.hidden, &overlay.shown))
+            .map(|overlay| (overlay.tool.as_str(), overlay.hidden, &overlay.patch))
             .collect()
     }
 
     fn for_tool<'o>(&'o self, tool: &'o str) -> impl DoubleEndedIterator<Item = &'o Overlay> {
         self.0
             .iter()
-            .filter(move |overlay| glob_fits(&overlay.tool, tool))
+            .filter(move |overlay| glob_matches(&overlay.tool, tool))
     }
 
     /// Returns whether a tool is hidden from agents and cannot be called by them.
@@ -85,27 +85,31 @@ impl Overlays {
     }
 
     /// Returns the schemas that calls of a tool are checked against.
-    pub(super) fn checks<'o>(&'o self, tool: &'o str) -> impl Iterator<Item = &'o Schema> {
+    pub(super) fn check_schemas<'o>(&'o self, tool: &'o str) -> impl Iterator<Item = &'o Schema> {
         self.for_tool(tool)
             .filter_map(|overlay| overlay.check.as_ref())
     }
 
     /// Returns what is merged into the definition of a tool: the most specific overlay last, so
     /// that it takes precedence.
-    pub(super) fn merged(&self, tool: &str) -> Json {
+    pub(super) fn merged_patch(&self, tool: &str) -> Json {
         let mut all = Json::Null;
         for overlay in self
             .for_tool(tool)
             .rev()
-            .filter(|overlay| overlay.shown.is_object())
+            .filter(|overlay| overlay.patch.is_object())
         {
-            merge(&mut all, &overlay.shown);
+            merge(&mut all, &overlay.patch);
         }
         all
     }
 
     /// Returns a message with the tools of its lists as shown to agents; `None` if nothing changes.
-    pub(in crate::inspect) fn show(&self, message: &Message, context: &Context) -> Option<Bytes> {
+    pub(in crate::inspect) fn apply_to_lists(
+        &self,
+        message: &Message,
+        context: &Context,
+    ) -> Option<Bytes> {
         if self.0.is_empty() {
             return None;
         }
@@ -115,21 +119,21 @@ impl Overlays {
             .iter()
             .filter(|envelope| envelope.is_answer())
         {
-            let asked = message.id(envelope).and_then(|id| context.open_request(id));
-            if asked.is_some_and(|asked| &*asked.method != "tools/list") {
+            let request = message.id(envelope).and_then(|id| context.open_request(id));
+            if request.is_some_and(|asked| &*asked.method != "tools/list") {
                 continue;
             }
             let tools = message
                 .body(envelope)
                 .and_then(|result| result.get("tools"));
             if let Some(tools) = tools.filter(|tools| tools.kind() == ValueKind::Array) {
-                self.list(tools, &mut patch);
+                self.apply_to_list(tools, &mut patch);
             }
         }
         patch.carry_out(message.bytes())
     }
 
-    fn list(&self, tools: Value<'_>, patch: &mut Patch) {
+    fn apply_to_list(&self, tools: Value<'_>, patch: &mut Patch) {
         let tools: Vec<(Range<usize>, bool)> = tools
             .elements()
             .map(|tool| {
@@ -139,7 +143,7 @@ impl Overlays {
                     .unwrap_or_default();
                 let hidden = self.hides(&name);
                 if !hidden {
-                    patch.merge(tool, &self.merged(&name));
+                    patch.merge(tool, &self.merged_patch(&name));
                 }
                 (tool.span(), hidden)
             })
@@ -155,15 +159,18 @@ fn tightens(argument: &ArgumentConfig) -> bool {
 }
 
 /// Returns the part that is merged into the server's definition.
-fn visible(said: &ToolConfig) -> Json {
+fn visible_patch(config: &ToolConfig) -> Json {
     let mut out = Map::new();
-    if let Some(text) = &said.description {
+    if let Some(text) = &config.description {
         out.insert("description".into(), json!(text));
     }
-    if said.arguments.values().any(|argument| {
+    if config.arguments.values().any(|argument| {
         tightens(argument) || argument.description.is_some() || !argument.keywords.is_empty()
     }) {
-        out.insert("inputSchema".into(), schema(said, advertised));
+        out.insert(
+            "inputSchema".into(),
+            build_schema(config, advertised_schema),
+        );
     }
     if out.is_empty() {
         Json::Null
@@ -173,9 +180,9 @@ fn visible(said: &ToolConfig) -> Json {
 }
 
 /// Returns a schema of the settings of arguments, each converted by `property`.
-fn schema(said: &ToolConfig, property: fn(&ArgumentConfig) -> Json) -> Json {
+fn build_schema(config: &ToolConfig, property: fn(&ArgumentConfig) -> Json) -> Json {
     let mut root = json!({});
-    for (name, argument) in &said.arguments {
+    for (name, argument) in &config.arguments {
         let names: Vec<&str> = name.split('.').collect();
         let mut at = json!({});
         for (depth, name) in names.iter().enumerate().rev() {
@@ -203,7 +210,7 @@ fn keywords(argument: &ArgumentConfig) -> Map<String, Json> {
 
 /// Returns the settings of an argument as shown to agents. Some agents would reject custom formats;
 /// all of them understand a pattern.
-fn advertised(argument: &ArgumentConfig) -> Json {
+fn advertised_schema(argument: &ArgumentConfig) -> Json {
     let mut out = keywords(argument);
     if let Some(text) = &argument.description {
         out.insert("description".into(), json!(text));
@@ -219,7 +226,7 @@ fn advertised(argument: &ArgumentConfig) -> Json {
 /// Returns the settings of an argument as enforced for calls. A keyword for numbers does not
 /// constrain `"5000"` (2020-12, validation, section 6), but a server may accept that as a number: a
 /// value with limits must have the type that they apply to.
-fn enforced(argument: &ArgumentConfig) -> Json {
+fn enforced_schema(argument: &ArgumentConfig) -> Json {
     let mut out = keywords(argument);
     let has = |keys: &[&str]| keys.iter().any(|key| argument.keywords.contains_key(key));
     let kinds = [
@@ -232,7 +239,7 @@ fn enforced(argument: &ArgumentConfig) -> Json {
     ];
     let mut kinds: Vec<&str> = kinds
         .iter()
-        .filter(|(is, _)| *is)
+        .filter(|(applies, _)| *applies)
         .map(|(_, kind)| *kind)
         .collect();
     if !kinds.is_empty() {
@@ -315,8 +322,8 @@ impl Patch {
     }
 
     /// Replaces a value with other JSON.
-    pub(in crate::inspect) fn replace(&mut self, value: Value<'_>, with: &str) {
-        self.edits.push((value.span(), with.to_owned()));
+    pub(in crate::inspect) fn replace(&mut self, value: Value<'_>, replacement: &str) {
+        self.edits.push((value.span(), replacement.to_owned()));
     }
 
     /// Removes elements from a list: takes all its elements, and whether each is removed.
@@ -324,10 +331,10 @@ impl Patch {
         // A removed element takes the comma before it along or, if no kept element precedes it, the
         // comma after it.
         let mut kept_end = None;
-        let mut before = None;
-        for (span, goes) in elements {
-            match (goes, kept_end) {
-                (true, Some(kept)) => self.cut(before.unwrap_or(kept)..span.end),
+        let mut previous_end = None;
+        for (span, is_removed) in elements {
+            match (is_removed, kept_end) {
+                (true, Some(kept)) => self.cut(previous_end.unwrap_or(kept)..span.end),
                 (true, None) => {}
                 (false, None) => {
                     if let Some((first, true)) = elements.first() {
@@ -336,8 +343,8 @@ impl Patch {
                 }
                 (false, Some(_)) => {}
             }
-            before = Some(span.end);
-            if !goes {
+            previous_end = Some(span.end);
+            if !is_removed {
                 kept_end = Some(span.end);
             }
         }
@@ -349,10 +356,10 @@ impl Patch {
     }
 
     /// Returns the changes as edits, if there are no insertions.
-    pub(in crate::inspect) fn cuts(self) -> Vec<Edit> {
+    pub(in crate::inspect) fn into_edits(self) -> Vec<Edit> {
         self.edits
             .into_iter()
-            .map(|(span, with)| Edit::json(span, with))
+            .map(|(span, replacement)| Edit::json(span, replacement))
             .collect()
     }
 
@@ -386,9 +393,9 @@ impl Patch {
         self.edits.sort_by_key(|(span, _)| (span.start, span.end));
         let mut out = Vec::with_capacity(bytes.len() + 1024);
         let mut at = 0;
-        for (span, with) in &self.edits {
+        for (span, replacement) in &self.edits {
             out.extend_from_slice(bytes.get(at..span.start)?);
-            out.extend_from_slice(with.as_bytes());
+            out.extend_from_slice(replacement.as_bytes());
             at = span.end;
         }
         out.extend_from_slice(bytes.get(at..)?);

@@ -114,21 +114,21 @@ const RUNS: [&str; 18] = [
 ];
 
 /// Returns how each argument is read, by names joined by dots as in calls.
-pub(super) fn of_arguments(schema: Option<Value<'_>>) -> HashMap<Box<str>, Head> {
-    let mut said = HashMap::new();
+pub(super) fn argument_heads(schema: Option<Value<'_>>) -> HashMap<Box<str>, Head> {
+    let mut heads = HashMap::new();
     let mut open: Vec<(Value<'_>, String)> = schema
         .map(|schema| (schema, String::new()))
         .into_iter()
         .collect();
-    let mut seen = 0;
+    let mut count = 0;
     while let Some((schema, name)) = open.pop() {
         // Elements of a list have the name of the list.
-        let inside = schema.get("items").map(|items| (items, name.clone()));
-        let named = schema
+        let element_schema = schema.get("items").map(|items| (items, name.clone()));
+        let member_schemas = schema
             .get("properties")
             .into_iter()
             .flat_map(|properties| properties.members());
-        let named = named.map(|(key, value)| {
+        let member_schemas = member_schemas.map(|(key, value)| {
             (
                 value,
                 if name.is_empty() {
@@ -138,23 +138,23 @@ pub(super) fn of_arguments(schema: Option<Value<'_>>) -> HashMap<Box<str>, Head>
                 },
             )
         });
-        for (value, name) in inside.into_iter().chain(named) {
-            seen += 1;
-            if seen > ARGUMENTS {
-                return said;
+        for (value, name) in element_schema.into_iter().chain(member_schemas) {
+            count += 1;
+            if count > ARGUMENTS {
+                return heads;
             }
-            if let Some(head) = of_argument(value)
+            if let Some(head) = argument_head(value)
                 && name.len() < 256
             {
-                said.insert(name.as_str().into(), head);
+                heads.insert(name.as_str().into(), head);
             }
             open.push((value, name));
         }
     }
-    said
+    heads
 }
 
-fn of_argument(schema: Value<'_>) -> Option<Head> {
+fn argument_head(schema: Value<'_>) -> Option<Head> {
     let format = schema.get("format").and_then(|format| format.str());
     match format.as_deref() {
         Some("uri" | "url" | "iri" | "uri-reference" | "hostname") => return Some(Head::Url),
@@ -166,7 +166,7 @@ fn of_argument(schema: Value<'_>) -> Option<Head> {
     }
     let text = lower(&schema.get("description").and_then(|text| text.str())?);
     // The first words describe the argument; conditions and examples follow.
-    let first = |words: &[&str]| words.iter().filter_map(|word| text.find(word)).min();
+    let first_position = |words: &[&str]| words.iter().filter_map(|word| text.find(word)).min();
     let tables: [(&[&str], Head); 6] = [
         (&SHELL, Head::Shell),
         (&CODE, Head::Code),
@@ -177,7 +177,7 @@ fn of_argument(schema: Value<'_>) -> Option<Head> {
     ];
     tables
         .iter()
-        .filter_map(|(words, head)| Some((first(words)?, *head)))
+        .filter_map(|(words, head)| Some((first_position(words)?, *head)))
         .min_by_key(|(at, _)| *at)
         .map(|(_, head)| head)
 }
@@ -213,11 +213,11 @@ mod tests {
             "g":{"description":"Number of retries"},
             "h":{"description":"JavaScript code to evaluate in the page"}}}"#;
         let json = Json::parse(schema.into(), &ReadLimits::default()).unwrap();
-        let mut said: Vec<_> = of_arguments(Some(json.root())).into_iter().collect();
-        said.sort_by(|a, b| a.0.cmp(&b.0));
-        let said: Vec<(&str, Head)> = said.iter().map(|(name, head)| (&**name, *head)).collect();
+        let mut heads: Vec<_> = argument_heads(Some(json.root())).into_iter().collect();
+        heads.sort_by(|a, b| a.0.cmp(&b.0));
+        let heads: Vec<(&str, Head)> = heads.iter().map(|(name, head)| (&**name, *head)).collect();
         assert_eq!(
-            said,
+            heads,
             [
                 ("a", Head::Shell),
                 ("b", Head::Text),

@@ -34,7 +34,7 @@ pub(super) struct ArgumentFault {
     pub(super) argument: String,
     /// The location within the arguments, as a JSON pointer.
     pub(super) pointer: String,
-    pub(super) what: String,
+    pub(super) description: String,
 }
 
 /// The error that a call is too costly to check.
@@ -48,7 +48,7 @@ impl Schema {
     /// Why it cannot be compiled: such a schema is not enforced, and that is recorded.
     pub(super) fn compile(written: &str) -> Result<Self, SkipReason> {
         // In JSON Schema, a format is an annotation since 2019-09, and servers rarely check it.
-        Self::make(written, false)
+        Self::compile_with(written, false)
     }
 
     /// Compiles an operator's schema, whose formats are enforced.
@@ -56,10 +56,10 @@ impl Schema {
     /// # Errors
     /// As [`Self::compile`].
     pub(super) fn compile_strict(written: &str) -> Result<Self, SkipReason> {
-        Self::make(written, true)
+        Self::compile_with(written, true)
     }
 
-    fn make(written: &str, formats: bool) -> Result<Self, SkipReason> {
+    fn compile_with(written: &str, formats: bool) -> Result<Self, SkipReason> {
         if written.len() > SCHEMA_BYTES {
             return Err(SkipReason::SchemaTooLong);
         }
@@ -117,12 +117,12 @@ impl Schema {
             .validator
             .iter_errors(arguments)
             .take(FAULTS)
-            .map(|error| wrong(&error))
+            .map(|error| describe_fault(&error))
             .collect())
     }
 }
 
-fn wrong(error: &jsonschema::ValidationError<'_>) -> ArgumentFault {
+fn describe_fault(error: &jsonschema::ValidationError<'_>) -> ArgumentFault {
     use jsonschema::error::ValidationErrorKind as Kind;
     let pointer = error.instance_path().as_str().to_owned();
     let names: Vec<String> = pointer
@@ -131,7 +131,7 @@ fn wrong(error: &jsonschema::ValidationError<'_>) -> ArgumentFault {
         .map(|name| name.replace("~1", "/").replace("~0", "~"))
         .collect();
     let mut argument = names.join(".");
-    let what = match error.kind() {
+    let description = match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             argument = if argument.is_empty() {
@@ -142,26 +142,29 @@ fn wrong(error: &jsonschema::ValidationError<'_>) -> ArgumentFault {
             "is missing".to_owned()
         }
         Kind::AdditionalProperties { unexpected } => {
-            let named: Vec<String> = unexpected
+            let unknown_names: Vec<String> = unexpected
                 .iter()
                 .take(3)
-                .map(|name| format!("`{}`", short(name, 64)))
+                .map(|name| format!("`{}`", shorten(name, 64)))
                 .collect();
-            format!("has {} that the tool does not know", named.join(", "))
+            format!(
+                "has {} that the tool does not know",
+                unknown_names.join(", ")
+            )
         }
         _ => error.masked_with("it").to_string(),
     };
     ArgumentFault {
-        argument: short(&argument, 128),
+        argument: shorten(&argument, 128),
         pointer,
-        what: short(&what, FAULT_CHARS),
+        description: shorten(&description, FAULT_CHARS),
     }
 }
 
-fn short(text: &str, most: usize) -> String {
+fn shorten(text: &str, max_chars: usize) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
-        .take(most)
+        .take(max_chars)
         .collect()
 }
 

@@ -14,7 +14,7 @@ fn message(text: String) -> Message {
 }
 
 fn context(method: &str) -> Context {
-    let asked = [OpenRequest {
+    let requests = [OpenRequest {
         id: "3".into(),
         method: method.into(),
         tool: None,
@@ -25,7 +25,7 @@ fn context(method: &str) -> Context {
     let agent = AgentName("a".into());
     let upstream = UpstreamName("u".into());
     Context {
-        asked,
+        requests,
         ..Context::new(agent, upstream, Era::Modern)
     }
 }
@@ -36,8 +36,8 @@ fn list_of(tools: &str) -> Message {
     ))
 }
 
-fn learn(tools: &Tools, method: &str, list: &str) -> bool {
-    tools.learn(&list_of(list), &context(method))
+fn record_tools(tools: &Tools, method: &str, list: &str) -> bool {
+    tools.record_list(&list_of(list), &context(method))
 }
 
 fn policy(config: &PolicyConfig) -> Policy {
@@ -52,7 +52,7 @@ fn call(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> Ins
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
     );
-    let known = InspectContext {
+    let inspect_context = InspectContext {
         tools: Some(tools.clone()),
         ..InspectContext::default()
     };
@@ -60,13 +60,13 @@ fn call(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> Ins
         Direction::Outbound,
         &message(call),
         &context("x"),
-        AuditId::make(),
-        &known,
+        AuditId::generate(),
+        &inspect_context,
     )
 }
 
 /// Returns the rule and the words of a refusal; empty if there is none.
-fn refused(inspection: &Inspection) -> (String, String) {
+fn refusal_of(inspection: &Inspection) -> (String, String) {
     match &inspection.verdict {
         Verdict::Block(refusals) => (refusals[0].rule.to_string(), refusals[0].why.clone()),
         _ => Default::default(),
@@ -79,14 +79,14 @@ const RUN: &str = r#"{"name":"run","inputSchema":{"type":"object","additionalPro
 #[test]
 fn pages_add_and_what_is_listed_again_replaces() {
     let tools = Arc::<Tools>::default();
-    learn(&tools, "tools/call", r#"{"name":"no"}"#);
-    learn(
+    record_tools(&tools, "tools/call", r#"{"name":"no"}"#);
+    record_tools(
         &tools,
         "tools/list",
         r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#,
     );
     let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
-    learn(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
+    record_tools(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
     assert!(
         tools.definition("no").is_none()
             && tools
@@ -94,9 +94,9 @@ fn pages_add_and_what_is_listed_again_replaces() {
                 .is_some_and(|tool| tool.schema.is_none())
     );
     let a = tools.definition("a").unwrap();
-    assert!(a.reader_of("q") == Some(Head::Url) && a.reader_of("p").is_none());
+    assert!(a.argument_head("q") == Some(Head::Url) && a.argument_head("p").is_none());
     assert_eq!(tools.0.read().bytes, "ab".len() + a.bytes());
-    learn(&tools, "tools/list", second);
+    record_tools(&tools, "tools/list", second);
     assert!(
         Arc::ptr_eq(&a, &tools.definition("a").unwrap()),
         "what stays the same is compiled once"
@@ -106,13 +106,13 @@ fn pages_add_and_what_is_listed_again_replaces() {
 #[test]
 fn what_is_remembered_is_bounded() {
     let tools = Arc::<Tools>::default();
-    learn(
+    record_tools(
         &tools,
         "tools/list",
         r#"{"name":"long","description":"short"}"#,
     );
     let long = quote(&"x".repeat(DEFINITION_BYTES + 1));
-    assert!(learn(
+    assert!(record_tools(
         &tools,
         "tools/list",
         &format!(r#"{{"name":"long","inputSchema":{{"title":{long}}}}}"#)
@@ -122,7 +122,7 @@ fn what_is_remembered_is_bounded() {
         .map(|n| format!(r#"{{"name":"{n}"}}"#))
         .collect();
     assert!(
-        learn(&tools, "tools/list", &many.join(",")),
+        record_tools(&tools, "tools/list", &many.join(",")),
         "says that there was more"
     );
     assert!(
@@ -135,11 +135,11 @@ fn what_is_remembered_is_bounded() {
 fn calls_are_held_to_the_schema_that_was_listed() {
     let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
     assert_eq!(
-        refused(&call(&policy, &tools, "run", r#"{"n":"x"}"#)).0,
+        refusal_of(&call(&policy, &tools, "run", r#"{"n":"x"}"#)).0,
         "",
         "nothing is known yet"
     );
-    learn(&tools, "tools/list", RUN);
+    record_tools(&tools, "tools/list", RUN);
     for fits in [
         r#"{"n":1,"mode":"fast"}"#,
         r#"{"n":10,"mode":"slow","tags":["a"]}"#,
@@ -178,7 +178,7 @@ fn calls_are_held_to_the_schema_that_was_listed() {
         ),
     ] {
         let inspection = call(&policy, &tools, "run", arguments);
-        let (rule, why) = refused(&inspection);
+        let (rule, why) = refusal_of(&inspection);
         assert!(
             rule == "argument-schema" && why.contains(words),
             "{arguments}: {rule} {why}"
@@ -194,14 +194,14 @@ fn calls_are_held_to_the_schema_that_was_listed() {
     }
     let changed =
         message(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.into());
-    tools.learn(&changed, &context("x"));
+    tools.record_list(&changed, &context("x"));
     assert!(
         matches!(call(&policy, &tools, "run", "{}").verdict, Verdict::Pass),
         "what has changed is not known"
     );
-    learn(&tools, "tools/list", RUN);
+    record_tools(&tools, "tools/list", RUN);
     assert_eq!(
-        refused(&call(&policy, &tools, "run", "{}")).0,
+        refusal_of(&call(&policy, &tools, "run", "{}")).0,
         "argument-schema"
     );
 }
@@ -209,7 +209,7 @@ fn calls_are_held_to_the_schema_that_was_listed() {
 #[test]
 fn a_policy_says_what_is_enforced() {
     let tools = Arc::<Tools>::default();
-    learn(&tools, "tools/list", RUN);
+    record_tools(&tools, "tools/list", RUN);
     let off = PolicyConfig {
         schema: SchemaConfig {
             enforce: false,
@@ -223,7 +223,7 @@ fn a_policy_says_what_is_enforced() {
         Verdict::Pass
     ));
     assert_eq!(
-        refused(&call(&off, &tools, "other", "{}")).0,
+        refusal_of(&call(&off, &tools, "other", "{}")).0,
         "unlisted-tool"
     );
     let watch = policy(&PolicyConfig::default()).with_mode(Mode::Observe);
@@ -262,7 +262,7 @@ fn what_cannot_be_compiled_is_said_to_be_unchecked() {
             "schema-embedded",
         ),
     ] {
-        learn(
+        record_tools(
             &tools,
             "tools/list",
             &format!(r#"{{"name":"t","inputSchema":{schema}}}"#),
@@ -276,18 +276,18 @@ fn what_cannot_be_compiled_is_said_to_be_unchecked() {
         );
     }
     // Names are not keywords, and drafts are distinguished.
-    learn(
+    record_tools(
         &tools,
         "tools/list",
         r#"{"name":"t","inputSchema":{"properties":{"$id":{"type":"string"},"$ref":{"const":"x"}}}}"#,
     );
     assert_eq!(
-        refused(&call(&policy, &tools, "t", r#"{"$ref":"y"}"#)).0,
+        refusal_of(&call(&policy, &tools, "t", r#"{"$ref":"y"}"#)).0,
         "argument-schema"
     );
     let seven = r##"{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"number"}},
         "properties":{"a":{"items":[{"$ref":"#/definitions/n"}]}}}"##;
-    learn(
+    record_tools(
         &tools,
         "tools/list",
         &format!(r#"{{"name":"t","inputSchema":{seven}}}"#),
@@ -297,7 +297,7 @@ fn what_cannot_be_compiled_is_said_to_be_unchecked() {
         Verdict::Pass
     ));
     assert_eq!(
-        refused(&call(&policy, &tools, "t", r#"{"a":["x"]}"#)).0,
+        refusal_of(&call(&policy, &tools, "t", r#"{"a":["x"]}"#)).0,
         "argument-schema"
     );
 }
@@ -332,24 +332,24 @@ fn hostile_schemas_cost_no_more_than_their_bound() {
         (&doubling, "{}"),
         (r#"{"properties":{"a":{"items":{"type":"string"}}}}"#, &wide),
     ] {
-        learn(
+        record_tools(
             &tools,
             "tools/list",
             &format!(r#"{{"name":"t","inputSchema":{schema}}}"#),
         );
-        let began = Instant::now();
+        let start = Instant::now();
         let inspection = call(&policy, &tools, "t", arguments);
-        assert_eq!(refused(&inspection).0, "schema-too-costly", "{schema}");
+        assert_eq!(refusal_of(&inspection).0, "schema-too-costly", "{schema}");
         assert_eq!(inspection.findings[0].reading, work::SCHEMA);
         assert!(
-            began.elapsed() < Duration::from_secs(2),
+            start.elapsed() < Duration::from_secs(2),
             "{:?} for {schema}",
-            began.elapsed()
+            start.elapsed()
         );
     }
     // A schema that refers to itself as trees do is accepted.
     let tree = r##"{"properties":{"a":{"anyOf":[{"type":"number"},{"$ref":"#"}]}}}"##;
-    learn(
+    record_tools(
         &tools,
         "tools/list",
         &format!(r#"{{"name":"t","inputSchema":{tree}}}"#),
@@ -423,7 +423,7 @@ fn overlays_hold_before_a_list_was_seen() {
             "`o.deep` does not match",
         ),
     ] {
-        let (rule, why) = refused(&call(&policy, &tools, "run", arguments));
+        let (rule, why) = refusal_of(&call(&policy, &tools, "run", arguments));
         assert!(
             rule == "argument-schema" && why.contains(words),
             "{arguments}: {why}"
@@ -441,7 +441,7 @@ fn overlays_hold_before_a_list_was_seen() {
         Verdict::Pass
     ));
     assert_eq!(
-        refused(&call(&policy, &tools, "safe_two", "{}")).0,
+        refusal_of(&call(&policy, &tools, "safe_two", "{}")).0,
         "hidden-tool"
     );
     assert!(matches!(
@@ -454,7 +454,7 @@ fn overlays_hold_before_a_list_was_seen() {
 fn agents_read_the_overlay_and_every_other_byte_stays() {
     let overlays = Overlays::new("p", &overlaid()).unwrap();
     let shown = |tools: &str| {
-        let shown = overlays.show(&list_of(tools), &context("tools/list"))?;
+        let shown = overlays.apply_to_lists(&list_of(tools), &context("tools/list"))?;
         let text = String::from_utf8(shown.to_vec()).unwrap();
         Some(
             text.split_once(r#""tools":["#)
@@ -500,7 +500,7 @@ fn agents_read_the_overlay_and_every_other_byte_stays() {
     );
     assert!(
         overlays
-            .show(&list_of(run), &context("tools/call"))
+            .apply_to_lists(&list_of(run), &context("tools/call"))
             .is_none(),
         "a result that only looks like a list"
     );

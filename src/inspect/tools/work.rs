@@ -43,7 +43,7 @@ const NAMED: [&str; 6] = [
 #[derive(Debug, Default)]
 pub(super) struct Refs {
     anchors: HashMap<String, String>,
-    any: bool,
+    has_references: bool,
     parts: usize,
 }
 
@@ -66,7 +66,7 @@ impl Refs {
                     for (key, value) in members {
                         match (names, key.as_str()) {
                             (false, "$ref") => match value.as_str() {
-                                Some(to) if to.starts_with('#') => refs.any = true,
+                                Some(to) if to.starts_with('#') => refs.has_references = true,
                                 _ => return Err(SkipReason::SchemaRemoteReference),
                             },
                             (
@@ -110,14 +110,14 @@ impl Refs {
     fn find<'s>(&self, root: &'s Value, to: &str) -> Option<&'s Value> {
         let to = to.strip_prefix('#')?;
         if to.is_empty() || to.starts_with('/') {
-            return root.pointer(&decoded(to));
+            return root.pointer(&decode_fragment(to));
         }
         root.pointer(self.anchors.get(to)?)
     }
 }
 
 /// Decodes the percent-encoding of a fragment (RFC 6901, section 6).
-fn decoded(fragment: &str) -> String {
+fn decode_fragment(fragment: &str) -> String {
     if !fragment.contains('%') {
         return fragment.to_owned();
     }
@@ -145,7 +145,7 @@ fn decoded(fragment: &str) -> String {
 /// A walk over at least the pairs that a validator would compare.
 pub(super) struct Work<'w> {
     open: Vec<(&'w Value, &'w Value, usize)>,
-    left: usize,
+    remaining: usize,
 }
 
 impl<'w> Work<'w> {
@@ -157,7 +157,7 @@ impl<'w> Work<'w> {
     ) -> Result<(), TooCostly> {
         let mut work = Self {
             open: vec![(schema, arguments, 0)],
-            left: PAIRS,
+            remaining: PAIRS,
         };
         while let Some((part, value, depth)) = work.open.pop() {
             work.spend(1)?;
@@ -170,18 +170,21 @@ impl<'w> Work<'w> {
             for keyword in SAME {
                 match part.get(keyword) {
                     Some(Value::Array(several)) => several.iter().for_each(|one| push(one, value)),
-                    Some(Value::Object(named)) if keyword == "dependentSchemas" => {
-                        named.values().for_each(|one| push(one, value))
+                    Some(Value::Object(schemas)) if keyword == "dependentSchemas" => {
+                        schemas.values().for_each(|one| push(one, value))
                     }
                     Some(one) => push(one, value),
                     None => {}
                 }
             }
-            if let (true, Some(to)) = (refs.any, part.get("$ref").and_then(Value::as_str)) {
+            if let (true, Some(to)) = (
+                refs.has_references,
+                part.get("$ref").and_then(Value::as_str),
+            ) {
                 push(refs.find(schema, to).ok_or(TooCostly)?, value);
             }
-            if let Some(Value::Object(named)) = part.get("dependencies") {
-                named
+            if let Some(Value::Object(schemas)) = part.get("dependencies") {
+                schemas
                     .values()
                     .filter(|one| one.is_object())
                     .for_each(|one| push(one, value));
@@ -240,7 +243,7 @@ impl<'w> Work<'w> {
     }
 
     fn spend(&mut self, costs: usize) -> Result<(), TooCostly> {
-        self.left = self.left.checked_sub(costs).ok_or(TooCostly)?;
+        self.remaining = self.remaining.checked_sub(costs).ok_or(TooCostly)?;
         if self.open.len() > PAIRS {
             Err(TooCostly)
         } else {

@@ -7,7 +7,7 @@ use crate::config::{PolicyConfig, RESULT_TEXT_BYTES, SHELL_RESULT_TEXT_BYTES};
 use crate::protocol::AuditId;
 
 use super::portion::Portions;
-use crate::inspect::wrap::{between_markers, unwrapped};
+use crate::inspect::wrap::{between_markers, split_markers};
 
 /// The maximum length of the text of a result, and of one block of it, by tool.
 #[derive(Clone, Debug)]
@@ -22,8 +22,8 @@ pub(in crate::inspect) struct Caps {
 /// Limits on how much of one tool's texts is shown, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inspect) struct Cap {
-    pub(in crate::inspect) all: usize,
-    pub(in crate::inspect) block: usize,
+    pub(in crate::inspect) total_bytes: usize,
+    pub(in crate::inspect) block_bytes: usize,
 }
 
 impl Caps {
@@ -37,14 +37,14 @@ impl Caps {
 
     /// Returns the limits for a tool.
     pub(in crate::inspect) fn cap(&self, tool: Option<&str>) -> Cap {
-        let named = tool.and_then(|tool| self.by_tool.get(tool)).copied();
+        let tool_bytes = tool.and_then(|tool| self.by_tool.get(tool)).copied();
         let is_shell = |tool: &str| {
             self.shell.iter().any(|name| {
                 name.strip_prefix(tool)
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             })
         };
-        let all = named
+        let total_bytes = tool_bytes
             .or_else(|| {
                 tool.filter(|tool| is_shell(tool))
                     .map(|_| SHELL_RESULT_TEXT_BYTES)
@@ -55,8 +55,8 @@ impl Caps {
             .or_else(|| self.blocks.get("*"))
             .copied();
         Cap {
-            all,
-            block: block.unwrap_or(usize::MAX),
+            total_bytes,
+            block_bytes: block.unwrap_or(usize::MAX),
         }
     }
 }
@@ -92,8 +92,8 @@ impl Paging {
 
 /// The rest of a text that did not fit, from the cut on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest {
-    /// The id of the rest within [`AT`].
+pub struct Remainder {
+    /// The id of the rest within [`URI_PREFIX`].
     pub id: String,
     /// The text that was not shown.
     pub text: String,
@@ -102,16 +102,16 @@ pub struct Rest {
     /// Number of bytes shown before the rest.
     pub before_bytes: usize,
     /// The id of the markers that enclose the text.
-    pub wrapped: Option<String>,
+    pub marker_id: Option<String>,
 }
 
 /// Prefix of the URIs under which the gate serves text that did not fit: an id follows, and the
 /// number of a page.
-pub const AT: &str = "lychgate://result/";
+pub const URI_PREFIX: &str = "lychgate://result/";
 
 /// Returns the URI of a page of a rest; the first page of a text is what the result itself shows.
-pub fn address(id: &str, page: usize) -> String {
-    format!("{AT}{id}/{page}")
+pub fn page_uri(id: &str, page: usize) -> String {
+    format!("{URI_PREFIX}{id}/{page}")
 }
 
 /// Returns the line that reports that there is more text, and where to read it.
@@ -134,16 +134,16 @@ pub fn footer(shown: usize, total: usize, at: Option<&str>) -> String {
 pub(in crate::inspect) struct Budget<'p> {
     cap: Cap,
     total: usize,
-    left: usize,
+    remaining: usize,
     paging: Option<&'p Paging>,
     /// The id in the markers of texts that are wrapped: each page has its own pair of them.
     markers: String,
     /// The texts that do not fit.
-    pub(in crate::inspect) rests: Vec<Rest>,
+    pub(in crate::inspect) remainders: Vec<Remainder>,
     /// Whether further text does not fit at all: it is added to the last rest, if that is stored.
     spent: bool,
     /// Whether a limit was exceeded: the text that is cut off is too long to be stored.
-    pub(in crate::inspect) unkept: bool,
+    pub(in crate::inspect) is_too_long: bool,
 }
 
 impl<'p> Budget<'p> {
@@ -157,12 +157,12 @@ impl<'p> Budget<'p> {
         Self {
             cap,
             total,
-            left: cap.all,
+            remaining: cap.total_bytes,
             paging,
             markers: audit.to_string(),
-            rests: Vec::new(),
+            remainders: Vec::new(),
             spent: false,
-            unkept: false,
+            is_too_long: false,
         }
     }
 
@@ -180,63 +180,63 @@ impl<'p> Budget<'p> {
         number: &mut usize,
         label: &str,
     ) -> Option<(String, usize)> {
-        let wrapped = unwrapped(text, &self.markers);
+        let marked_parts = split_markers(text, &self.markers);
         if self.spent {
-            if let Some(rest) = self.rests.last_mut().filter(|_| !self.unkept) {
+            if let Some(rest) = self.remainders.last_mut().filter(|_| !self.is_too_long) {
                 rest.text.push_str(label);
                 rest.text.push_str(text);
-                rest.wrapped = rest
-                    .wrapped
+                rest.marker_id = rest
+                    .marker_id
                     .take()
-                    .or(wrapped.map(|_| self.markers.clone()));
+                    .or(marked_parts.map(|_| self.markers.clone()));
             }
             return (!text.is_empty()).then(|| (String::new(), text.len()));
         }
-        let room = self.left.min(self.cap.block);
+        let room = self.remaining.min(self.cap.block_bytes);
         if text.len() <= room {
-            self.left -= text.len();
+            self.remaining -= text.len();
             return None;
         }
-        let (head, text) = wrapped.unwrap_or(("", text));
+        let (head, text) = marked_parts.unwrap_or(("", text));
         let end = if room == 0 {
             0
         } else {
             Portions::new(text).end(0, room)
         };
         let (shown, rest) = text.split_at_checked(end).unwrap_or(("", text));
-        let shown = match wrapped {
+        let shown = match marked_parts {
             Some(_) => format!("{head}{}", between_markers(shown, &self.markers)),
             None => shown.to_owned(),
         };
-        self.spent = self.cap.block >= self.left;
-        let (before, total) = if self.spent {
-            (self.cap.all - self.left + end, self.total)
+        self.spent = self.cap.block_bytes >= self.remaining;
+        let (before_bytes, total) = if self.spent {
+            (self.cap.total_bytes - self.remaining + end, self.total)
         } else {
             (end, text.len())
         };
-        self.left -= end.min(self.left);
-        let kept = self
+        self.remaining -= end.min(self.remaining);
+        let store = self
             .paging
-            .filter(|paging| total - before <= paging.most_bytes);
-        let at = kept.map(|paging| {
+            .filter(|paging| total - before_bytes <= paging.most_bytes);
+        let at = store.map(|paging| {
             *number += 1;
             let id = format!("{}-{number}", paging.id());
-            let at = address(&id, 2);
+            let at = page_uri(&id, 2);
             let text = rest.to_owned();
-            let page_bytes = self.cap.all.min(self.cap.block);
-            let wrapped = wrapped.map(|_| self.markers.clone());
-            self.rests.push(Rest {
+            let page_bytes = self.cap.total_bytes.min(self.cap.block_bytes);
+            let marker_id = marked_parts.map(|_| self.markers.clone());
+            self.remainders.push(Remainder {
                 id,
                 text,
                 page_bytes,
-                before_bytes: before,
-                wrapped,
+                before_bytes,
+                marker_id,
             });
             at
         });
-        self.unkept |= self.paging.is_some() && kept.is_none();
+        self.is_too_long |= self.paging.is_some() && store.is_none();
         Some((
-            format!("{shown}{}", footer(before, total, at.as_deref())),
+            format!("{shown}{}", footer(before_bytes, total, at.as_deref())),
             rest.len(),
         ))
     }
@@ -252,7 +252,7 @@ mod tests {
             shell: vec!["bash.cmd".into(), "sh".into()],
             ..PolicyConfig::default()
         };
-        let all = |config: &PolicyConfig, tool| Caps::new(config).cap(tool).all;
+        let all = |config: &PolicyConfig, tool| Caps::new(config).cap(tool).total_bytes;
         let of = |config: &PolicyConfig| {
             [Some("bash"), Some("sh"), Some("ba"), None].map(|tool| all(config, tool))
         };
@@ -261,7 +261,7 @@ mod tests {
         config.result_block_bytes = [("sh".to_owned(), 5)].into();
         assert_eq!(of(&config), [9, 10_000, 7, 7]);
         assert_eq!(
-            [Some("sh"), Some("x")].map(|tool| Caps::new(&config).cap(tool).block),
+            [Some("sh"), Some("x")].map(|tool| Caps::new(&config).cap(tool).block_bytes),
             [5, usize::MAX]
         );
     }
@@ -271,27 +271,27 @@ mod tests {
         let paging = Paging::new(100, false);
         let id = paging.id();
         let cap = Cap {
-            all: 20,
-            block: usize::MAX,
+            total_bytes: 20,
+            block_bytes: usize::MAX,
         };
-        let mut budget = Budget::new(cap, 40, Some(&paging), AuditId::make());
+        let mut budget = Budget::new(cap, 40, Some(&paging), AuditId::generate());
         let mut number = 0;
         assert!(budget.take("one two three ", &mut number, "").is_none());
-        let (shown, gone) = budget.take("four five six ", &mut number, "").unwrap();
+        let (shown, cut_bytes) = budget.take("four five six ", &mut number, "").unwrap();
         let more = format!("four \n[lychgate: … 19 of 40 bytes; more: lychgate://result/{id}-1/2 ");
         assert!(shown.starts_with(&more), "{shown}");
         assert_eq!(
-            (gone, budget.take("seven", &mut number, "\n").unwrap()),
+            (cut_bytes, budget.take("seven", &mut number, "\n").unwrap()),
             (9, (String::new(), 5))
         );
         assert_eq!(
-            budget.rests,
-            [Rest {
+            budget.remainders,
+            [Remainder {
                 id: format!("{id}-1"),
                 text: "five six \nseven".into(),
                 page_bytes: 20,
                 before_bytes: 19,
-                wrapped: None
+                marker_id: None
             }]
         );
     }
@@ -300,10 +300,13 @@ mod tests {
     fn a_block_has_a_cap_of_its_own() {
         let paging = Paging::new(4, false);
         let mut budget = Budget::new(
-            Cap { all: 100, block: 8 },
+            Cap {
+                total_bytes: 100,
+                block_bytes: 8,
+            },
             50,
             Some(&paging),
-            AuditId::make(),
+            AuditId::generate(),
         );
         let mut number = 0;
         let (shown, _) = budget.take("aaa bbb ccc", &mut number, "").unwrap();
@@ -317,6 +320,6 @@ mod tests {
             shown.ends_with("8 of 15 bytes; the rest is not kept: ask for less at a time]"),
             "{shown}"
         );
-        assert!(budget.unkept && number == 1);
+        assert!(budget.is_too_long && number == 1);
     }
 }

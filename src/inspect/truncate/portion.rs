@@ -24,9 +24,9 @@ pub struct Portions<'t> {
 impl<'t> Portions<'t> {
     /// Analyzes a text.
     pub fn new(text: &'t str) -> Self {
-        let values = values(text);
+        let values = value_ends(text);
         Self {
-            quoted: values.is_empty() && separated(text),
+            quoted: values.is_empty() && is_separated(text),
             values,
             text,
         }
@@ -161,7 +161,7 @@ fn joins(before: char, after: char) -> bool {
 
 /// Returns the ends of all values of a JSON text, with the depth of each. Empty if the text is not
 /// JSON, or a lone scalar.
-fn values(text: &str) -> Vec<(usize, usize)> {
+fn value_ends(text: &str) -> Vec<(usize, usize)> {
     let mut ends = Vec::new();
     if !text.trim_start().starts_with(['{', '[']) {
         return ends;
@@ -180,11 +180,11 @@ fn values(text: &str) -> Vec<(usize, usize)> {
         {
             let end = value.span().end;
             let rest = text.get(end..).unwrap_or_default();
-            let blank = |text: &str| text.len() - text.trim_start().len();
+            let blank_length = |text: &str| text.len() - text.trim_start().len();
             let comma = rest
                 .trim_start()
                 .strip_prefix(',')
-                .map(|after| blank(rest) + 1 + blank(after));
+                .map(|after| blank_length(rest) + 1 + blank_length(after));
             ends.push((end + comma.unwrap_or(0), path.len()));
         }
     });
@@ -194,7 +194,7 @@ fn values(text: &str) -> Vec<(usize, usize)> {
 
 /// Returns whether a text is a table whose fields are separated by commas, semicolons or tabs, with
 /// some of them quoted.
-fn separated(text: &str) -> bool {
+fn is_separated(text: &str) -> bool {
     if !text.contains('"') {
         return false;
     }
@@ -202,7 +202,7 @@ fn separated(text: &str) -> bool {
         let mut rest = text;
         let mut fields = None;
         for _ in 0..HEAD_LINES {
-            let end = row(rest);
+            let end = row_length(rest);
             let line = rest.get(..end).unwrap_or_default();
             let mut quoted = false;
             let count = line.bytes().filter(|byte| {
@@ -224,7 +224,7 @@ fn separated(text: &str) -> bool {
 }
 
 /// Returns the length of a table's first row, its line end included.
-fn row(text: &str) -> usize {
+fn row_length(text: &str) -> usize {
     let mut quoted = false;
     let end = text.bytes().position(|byte| {
         quoted ^= byte == b'"';

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::detect::Surface;
 use crate::message::{Edit, Path, Role, Step, Value, ValueKind, pointer, quote, splice};
 
-use super::caps::{Budget, Rest, address, footer};
+use super::caps::{Budget, Remainder, footer, page_uri};
 use crate::inspect::inbound::Inbound;
 use crate::inspect::result_size::{ResultSize, quarter_tokens};
 use crate::inspect::surface;
@@ -25,7 +25,7 @@ struct Cut<'j> {
     at: String,
     /// The range that is removed, including the comma before it.
     span: Range<usize>,
-    stays: usize,
+    kept_count: usize,
 }
 
 impl Inbound<'_> {
@@ -37,34 +37,34 @@ impl Inbound<'_> {
         (content_bytes, structured_bytes): (usize, usize),
         edits: &mut Vec<Edit>,
         first_edit: usize,
-        delivery: &mut ResultSize,
+        result_size: &mut ResultSize,
     ) {
         let cap = self.policy.caps.cap(tool);
         let mut note = None;
-        for (counts, total) in [
+        for (surface, total) in [
             (Surface::Content, content_bytes),
             (Surface::Structured, structured_bytes),
         ] {
-            let before = delivery.cut_bytes;
-            if total > cap.all.min(cap.block) {
+            let cut_before = result_size.cut_bytes;
+            if total > cap.total_bytes.min(cap.block_bytes) {
                 self.cut(
-                    counts,
+                    surface,
                     Budget::new(cap, total, self.paging, self.audit),
                     edits,
                     first_edit,
-                    delivery,
+                    result_size,
                 );
             }
-            if counts == Surface::Structured {
+            if surface == Surface::Structured {
                 note = self.end_lists(
-                    cap.all + delivery.cut_bytes - before,
+                    cap.total_bytes + result_size.cut_bytes - cut_before,
                     edits,
                     first_edit,
-                    delivery,
+                    result_size,
                 );
             }
         }
-        self.tell_of_rests(note.as_deref(), edits, delivery);
+        self.add_remainder_links(note.as_deref(), edits, result_size);
     }
 
     /// Ends the longest lists of `structuredContent` early, until it is no longer than `most` bytes
@@ -74,7 +74,7 @@ impl Inbound<'_> {
         most: usize,
         edits: &mut Vec<Edit>,
         first_edit: usize,
-        delivery: &mut ResultSize,
+        result_size: &mut ResultSize,
     ) -> Option<String> {
         let body = self.message.body(self.envelope)?;
         // Without blocks there is no place to report it.
@@ -83,74 +83,76 @@ impl Inbound<'_> {
             .filter(|structured| structured.raw().len() > most)?;
         body.get("content")
             .filter(|content| content.kind() == ValueKind::Array)?;
-        let cuts = cuts(structured, most);
+        let cuts = list_cuts(structured, most);
         let mut text = String::new();
-        let mut gone = 0;
+        let mut removed_bytes = 0;
         for Cut {
             list,
             at,
             span,
-            stays,
+            kept_count: stays,
         } in &cuts
         {
-            let within = |edit: &Edit| span.start <= edit.span.start && edit.span.end <= span.end;
-            let own = edits.split_off(first_edit.min(edits.len()));
-            let (inside, outside): (Vec<Edit>, Vec<Edit>) = own.into_iter().partition(within);
+            let is_inside =
+                |edit: &Edit| span.start <= edit.span.start && edit.span.end <= span.end;
+            let new_edits = edits.split_off(first_edit.min(edits.len()));
+            let (inside, outside): (Vec<Edit>, Vec<Edit>) =
+                new_edits.into_iter().partition(is_inside);
             edits.extend(outside);
-            let moved = inside.into_iter().map(|edit| Edit {
+            let shifted = inside.into_iter().map(|edit| Edit {
                 span: edit.span.start - span.start..edit.span.end - span.start,
                 ..edit
             });
             // The removed elements are stored as the agent would have received them.
             let raw = self.message.bytes().slice(span.clone());
-            let moved: Vec<Edit> = moved.collect();
-            let left = if moved.is_empty() {
+            let shifted: Vec<Edit> = shifted.collect();
+            let rest = if shifted.is_empty() {
                 raw
             } else {
-                splice(&raw, moved).unwrap_or_default()
+                splice(&raw, shifted).unwrap_or_default()
             };
-            let left = String::from_utf8_lossy(&left);
-            let left = left.trim_start_matches([',', ' ', '\n', '\r', '\t']);
+            let rest = String::from_utf8_lossy(&rest);
+            let rest = rest.trim_start_matches([',', ' ', '\n', '\r', '\t']);
             let total = list.elements().count();
             let lines = if text.is_empty() { "" } else { "\n\n" };
-            let before = format!(
+            let heading = format!(
                 "{lines}{} from {stays} on, of {total}:\n[",
                 self.pointer_to(at)
             );
             // Written without an intermediate copy: a list can be as long as its message.
-            text.reserve_exact(before.len() + left.len() + 1);
-            text.push_str(&before);
-            text.push_str(left);
+            text.reserve_exact(heading.len() + rest.len() + 1);
+            text.push_str(&heading);
+            text.push_str(rest);
             text.push(']');
-            gone += span.len();
+            removed_bytes += span.len();
             edits.push(Edit::json(span.clone(), String::new()));
         }
         if cuts.is_empty() {
             return None;
         }
-        delivery.cut_bytes += gone;
-        delivery.hit.push("result_text_bytes");
-        let before_bytes = structured.raw().len() - gone;
+        result_size.cut_bytes += removed_bytes;
+        result_size.exceeded_limits.push("result_text_bytes");
+        let before_bytes = structured.raw().len() - removed_bytes;
         let total = structured.raw().len();
-        let kept = self.paging.filter(|paging| text.len() <= paging.most_bytes);
-        let at = kept.map(|paging| {
-            let id = format!("{}-{}", paging.id(), delivery.rests.len() + 1);
-            let at = address(&id, 2);
-            delivery.rests.push(Rest {
+        let store = self.paging.filter(|paging| text.len() <= paging.most_bytes);
+        let at = store.map(|paging| {
+            let id = format!("{}-{}", paging.id(), result_size.remainders.len() + 1);
+            let at = page_uri(&id, 2);
+            result_size.remainders.push(Remainder {
                 id,
                 text,
                 page_bytes: most.max(1),
                 before_bytes,
-                wrapped: None,
+                marker_id: None,
             });
             at
         });
         if self.paging.is_some() && at.is_none() {
-            delivery.hit.push("kept_result_bytes");
+            result_size.exceeded_limits.push("kept_result_bytes");
         }
         let lists: Vec<String> = cuts
             .iter()
-            .map(|cut| format!("`{}` after {}", self.pointer_to(&cut.at), cut.stays))
+            .map(|cut| format!("`{}` after {}", self.pointer_to(&cut.at), cut.kept_count))
             .collect();
         let more = footer(before_bytes, total, at.as_deref());
         Some(format!(
@@ -170,81 +172,92 @@ impl Inbound<'_> {
     /// Cuts the texts of one surface to a budget.
     fn cut(
         &self,
-        counts: Surface,
+        surface: Surface,
         mut budget: Budget<'_>,
         edits: &mut Vec<Edit>,
         first_edit: usize,
-        delivery: &mut ResultSize,
+        result_size: &mut ResultSize,
     ) {
         // In the order of the text, one after the other: see `blocks::settle`.
-        let gone: Vec<_> = edits
+        let removed_spans: Vec<_> = edits
             .iter()
             .skip(first_edit)
             .filter(|edit| edit.is_json)
             .map(|edit| edit.span.clone())
             .collect();
-        let known = edits
+        let edit_indices = edits
             .iter()
             .enumerate()
             .skip(first_edit)
             .map(|(index, edit)| (edit.span.start, index));
-        let known: HashMap<usize, usize> = known.collect();
+        let edit_indices: HashMap<usize, usize> = edit_indices.collect();
         let mut cut_bytes = 0;
-        let mut number = delivery.rests.len();
+        let mut number = result_size.remainders.len();
         self.message.value(self.envelope).walk(|path, value, role| {
             let Some(string) = value.str() else { return };
-            if counted(surface::inbound(self.envelope, None, path), path, role) != Some(counts) {
+            if counted_surface(
+                surface::inbound_surface(self.envelope, None, path),
+                path,
+                role,
+            ) != Some(surface)
+            {
                 return;
             }
             let span = value.span();
             let span = span.start + 1..span.end.saturating_sub(1);
-            if gone
-                .get(gone.partition_point(|block| block.end <= span.start))
+            if removed_spans
+                .get(removed_spans.partition_point(|block| block.end <= span.start))
                 .is_some_and(|block| block.start <= span.start)
             {
                 return;
             }
-            let edit = known
+            let edit = edit_indices
                 .get(&span.start)
                 .and_then(|index| edits.get_mut(*index));
-            let text = edit.as_ref().map_or(&*string, |edit| &edit.with);
-            if counts == Surface::Structured && text.len() < CUTTABLE_BYTES {
+            let text = edit.as_ref().map_or(&*string, |edit| &edit.replacement);
+            if surface == Surface::Structured && text.len() < CUTTABLE_BYTES {
                 return;
             }
-            let label = match counts {
+            let label = match surface {
                 Surface::Structured if budget.is_spent() => {
                     format!("\n\n{}:\n", self.pointer(path))
                 }
                 _ => "\n\n".to_owned(),
             };
-            if let Some((with, gone)) = budget.take(text, &mut number, &label) {
-                cut_bytes += gone;
-                delivery.quarter_tokens =
-                    delivery.quarter_tokens.saturating_sub(quarter_tokens(text))
-                        + quarter_tokens(&with);
+            if let Some((replacement, removed_bytes)) = budget.take(text, &mut number, &label) {
+                cut_bytes += removed_bytes;
+                result_size.quarter_tokens = result_size
+                    .quarter_tokens
+                    .saturating_sub(quarter_tokens(text))
+                    + quarter_tokens(&replacement);
                 match edit {
-                    Some(edit) => edit.with = with,
-                    None => edits.push(Edit::text(span, with)),
+                    Some(edit) => edit.replacement = replacement,
+                    None => edits.push(Edit::text(span, replacement)),
                 }
             }
         });
         if cut_bytes > 0 {
-            delivery.hit.push(if budget.is_spent() {
+            result_size.exceeded_limits.push(if budget.is_spent() {
                 "result_text_bytes"
             } else {
                 "result_block_bytes"
             });
         }
-        if budget.unkept {
-            delivery.hit.push("kept_result_bytes");
+        if budget.is_too_long {
+            result_size.exceeded_limits.push("kept_result_bytes");
         }
-        delivery.cut_bytes += cut_bytes;
-        delivery.rests.append(&mut budget.rests);
+        result_size.cut_bytes += cut_bytes;
+        result_size.remainders.append(&mut budget.remainders);
     }
 
     /// Adds blocks that report what was left out and, for clients that support them, links to what
     /// is stored.
-    fn tell_of_rests(&self, note: Option<&str>, edits: &mut Vec<Edit>, delivery: &ResultSize) {
+    fn add_remainder_links(
+        &self,
+        note: Option<&str>,
+        edits: &mut Vec<Edit>,
+        result_size: &ResultSize,
+    ) {
         let content = self
             .message
             .body(self.envelope)
@@ -256,15 +269,15 @@ impl Inbound<'_> {
             .into_iter()
             .map(|note| format!(r#"{{"type":"text","text":{}}}"#, quote(note)))
             .collect();
-        let rests = if self.paging.is_some_and(|paging| paging.links) {
-            &delivery.rests[..]
+        let remainders = if self.paging.is_some_and(|paging| paging.links) {
+            &result_size.remainders[..]
         } else {
             &[]
         };
-        blocks.extend(rests.iter().enumerate().map(|(n, rest)| {
+        blocks.extend(remainders.iter().enumerate().map(|(n, rest)| {
             format!(
                 r#"{{"type":"resource_link","uri":"{}","name":"rest-{}","title":"The rest of this answer","mimeType":"text/plain","size":{}}}"#,
-                address(&rest.id, 2),
+                page_uri(&rest.id, 2),
                 n + 1,
                 rest.text.len()
             )
@@ -284,7 +297,7 @@ impl Inbound<'_> {
 
 /// Returns which lists of a value end where, so that the value is no longer than `most` bytes: the
 /// longest first, none within another.
-fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
+fn list_cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
     let mut lists: Vec<Value<'_>> = Vec::new();
     structured.walk(|_, value, _| {
         if value.kind() == ValueKind::Array && value.elements().nth(1).is_some() {
@@ -292,38 +305,38 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
         }
     });
     lists.sort_by_key(|list| std::cmp::Reverse(list.raw().len()));
-    let (mut over, mut out) = (
+    let (mut excess, mut out) = (
         structured.raw().len().saturating_sub(most),
         Vec::<Cut<'_>>::new(),
     );
     for list in lists {
-        let around = |cut: &Cut<'_>| {
+        let contains = |cut: &Cut<'_>| {
             cut.list.span().start <= list.span().start && list.span().end <= cut.list.span().end
         };
-        if over == 0 || out.len() >= LISTS {
+        if excess == 0 || out.len() >= LISTS {
             break;
         }
-        if out.iter().any(around) {
+        if out.iter().any(contains) {
             continue;
         }
         let end = list.elements().last().map_or(0, |last| last.span().end);
         // The first element is kept: it shows what the list contains.
-        let mut stays = 0;
+        let mut kept_count = 0;
         let mut start = end;
         for element in list.elements() {
             let element_end = element.span().end;
-            if stays > 0 && end.saturating_sub(element_end) < over {
+            if kept_count > 0 && end.saturating_sub(element_end) < excess {
                 break;
             }
-            (stays, start) = (stays + 1, element_end);
+            (kept_count, start) = (kept_count + 1, element_end);
         }
         if start < end {
-            over = over.saturating_sub(end - start);
+            excess = excess.saturating_sub(end - start);
             out.push(Cut {
                 list,
                 at: String::new(),
                 span: start..end,
-                stays,
+                kept_count,
             });
         }
     }
@@ -346,7 +359,7 @@ fn cuts(structured: Value<'_>, most: usize) -> Vec<Cut<'_>> {
 }
 
 /// Returns which budget a string of a tool's result counts towards, if any.
-pub(in crate::inspect) fn counted(
+pub(in crate::inspect) fn counted_surface(
     surface: Surface,
     path: &Path<'_>,
     role: Role,

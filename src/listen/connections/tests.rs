@@ -24,7 +24,7 @@ fn admit(table: &Arc<ConnectionTable>, from: IpAddr) -> (Connection, Option<&'st
 }
 
 fn counts(table: &ConnectionTable) -> (usize, usize) {
-    let open = table.open.lock();
+    let open = table.connections.lock();
     assert_eq!(
         open.addresses
             .values()
@@ -36,7 +36,7 @@ fn counts(table: &ConnectionTable) -> (usize, usize) {
 }
 
 async fn is_evicted(connection: &Connection) -> bool {
-    tokio::time::timeout(Duration::ZERO, connection.evicted())
+    tokio::time::timeout(Duration::ZERO, connection.until_evicted())
         .await
         .is_ok()
 }
@@ -48,13 +48,13 @@ async fn an_unauthenticated_connection_of_the_busiest_address_makes_room() {
     let (second, _) = admit(&table, ONE);
     let (other, limit) = admit(&table, TWO);
     assert_eq!(limit, None);
-    let _request = first.request();
+    let _request = first.open_request();
     let (_fourth, limit) = admit(&table, TWO);
     assert_eq!(limit, Some("unauthenticated_connections"));
     assert!(is_evicted(&second).await, "without an open request");
     assert!(!is_evicted(&first).await && !is_evicted(&other).await);
     // An evicted connection is counted once, whatever happens on it before it ends.
-    second.authenticated();
+    second.set_authenticated();
     assert_eq!(counts(&table), (3, 3));
     drop(second);
     assert_eq!(counts(&table), (3, 3));
@@ -65,7 +65,7 @@ async fn authenticated_connections_have_places_that_others_cannot_take() {
     let table = table(4, 2, None);
     let authenticated: Vec<Connection> = (0..3)
         .map(|_| admit(&table, ONE).0)
-        .inspect(Connection::authenticated)
+        .inspect(Connection::set_authenticated)
         .collect();
     assert_eq!(counts(&table), (3, 0));
     let (silent, limit) = admit(&table, TWO);
@@ -76,7 +76,7 @@ async fn authenticated_connections_have_places_that_others_cannot_take() {
     for connection in &authenticated {
         assert!(!is_evicted(connection).await);
     }
-    _newer.authenticated();
+    _newer.set_authenticated();
     assert_eq!(table.admit(ONE, true).err(), Some("connections"));
     drop(authenticated);
     assert!(table.admit(ONE, true).is_ok());
@@ -113,7 +113,9 @@ fn each_address_has_a_limit_and_loopback_only_where_it_is_set() {
 
 #[test]
 fn a_network_of_64_bits_is_one_address() {
-    let same = |one: &str, other: &str| key(one.parse().unwrap()) == key(other.parse().unwrap());
+    let same = |one: &str, other: &str| {
+        limit_key(one.parse().unwrap()) == limit_key(other.parse().unwrap())
+    };
     assert!(same("2001:db8::1", "2001:db8::ffff:1"));
     assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
     assert!(same("::ffff:192.0.2.1", "192.0.2.1"));

@@ -38,7 +38,7 @@ pub(super) fn no_config_file() -> Response<Body> {
 /// Returns the date and author of a console edit, for the comment above it.
 pub(super) fn signature() -> String {
     let today = Day::after(SystemTime::now(), 0)
-        .map(|day| day.written)
+        .map(|day| day.text)
         .unwrap_or_default();
     format!("{today}, by {WHO}")
 }
@@ -52,14 +52,14 @@ pub(super) async fn apply(
     edit: impl FnOnce(&Path) -> Result<ConfigEdit, Vec<Fault>> + Send + 'static,
     applies: impl Fn(&Policies) -> bool,
 ) -> Response<Body> {
-    let shown = file.display().to_string();
+    let file_name = file.display().to_string();
     match tokio::task::spawn_blocking(move || write(&file, edit)).await {
         Ok(Ok(())) => {
-            tracing::info!(file = shown, change, "config edited in the console");
+            tracing::info!(file = file_name, change, "config edited in the console");
             json(
                 StatusCode::OK,
                 &AppliedEdit {
-                    file: shown,
+                    file: file_name,
                     in_force: wait_until(gate, applies).await,
                 },
             )

@@ -27,8 +27,8 @@ const AGE: Duration = Duration::from_secs(12 * 3600);
 pub(super) struct ConsoleAuth {
     token: Arc<Token>,
     /// Invalid codes of links.
-    guesses: FailedLogins,
-    inside: Mutex<SessionTable>,
+    failed_logins: FailedLogins,
+    table: Mutex<SessionTable>,
 }
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct Session {
     /// host: another server there would receive it, but its pages do not know this secret.
     proof: [u8; 32],
     since: Instant,
-    used: Instant,
+    last_used: Instant,
 }
 
 /// A credential that opens a session.
@@ -67,79 +67,86 @@ pub(super) struct OpenedSession {
 pub(super) struct SessionKey([u8; 32]);
 
 impl ConsoleAuth {
-    /// Creates an instance that checks at most `guesses` invalid codes of each address within a
-    /// minute.
-    pub(super) fn new(token: Arc<Token>, guesses: usize) -> Self {
+    /// Creates an instance that checks at most `max_failures` invalid codes of each address within
+    /// a minute.
+    pub(super) fn new(token: Arc<Token>, max_failures: usize) -> Self {
         Self {
             token,
-            guesses: FailedLogins::new(guesses),
-            inside: Mutex::default(),
+            failed_logins: FailedLogins::new(max_failures),
+            table: Mutex::default(),
         }
     }
 
     /// Checks a credential.
-    fn admits(&self, from: IpAddr, shown: Credential<'_>, now: Instant) -> Result<(), SecretError> {
-        let code = match shown {
+    fn check_credential(
+        &self,
+        from: IpAddr,
+        credential: Credential<'_>,
+        now: Instant,
+    ) -> Result<(), SecretError> {
+        let code = match credential {
             Credential::Token(token) => return self.token.check(from, token, now),
             Credential::Code(code) => digest(code),
         };
-        let mut inside = self.inside.lock();
-        inside
+        let mut table = self.table.lock();
+        table
             .codes
             .retain(|(_, since)| now.duration_since(*since) < CODE);
-        let place = inside
+        let position = table
             .codes
             .iter()
-            .position(|(known, _)| bool::from(known.ct_eq(&code)));
-        let right = place.map(|place| inside.codes.swap_remove(place)).is_some();
-        drop(inside);
-        self.guesses.judge(from, &code, right, now)
+            .position(|(stored, _)| bool::from(stored.ct_eq(&code)));
+        let is_valid = position
+            .map(|place| table.codes.swap_remove(place))
+            .is_some();
+        drop(table);
+        self.failed_logins.check_secret(from, &code, is_valid, now)
     }
 
     /// Returns a code that opens one session within [`CODE`], for a caller that has presented the
     /// token.
-    pub(super) fn code(&self, now: Instant) -> String {
+    pub(super) fn create_code(&self, now: Instant) -> String {
         let code = secret();
-        let mut inside = self.inside.lock();
-        inside
+        let mut table = self.table.lock();
+        table
             .codes
             .retain(|(_, since)| now.duration_since(*since) < CODE);
-        if inside.codes.len() >= CODES {
-            inside.codes.remove(0);
+        if table.codes.len() >= CODES {
+            table.codes.remove(0);
         }
-        inside.codes.push((digest(&code), now));
+        table.codes.push((digest(&code), now));
         code
     }
 
     /// Opens a session.
     ///
     /// # Errors
-    /// As [`FailedLogins::judge`].
+    /// As [`FailedLogins::check_secret`].
     pub(super) fn open(
         &self,
         from: IpAddr,
-        shown: Credential<'_>,
+        credential: Credential<'_>,
         now: Instant,
     ) -> Result<OpenedSession, SecretError> {
-        self.admits(from, shown, now)?;
+        self.check_credential(from, credential, now)?;
         let cookie = secret();
         let proof = secret();
-        let mut inside = self.inside.lock();
-        inside.sessions.retain(|_, session| session.lasts(now));
-        if inside.sessions.len() >= SESSIONS {
-            let oldest = inside
+        let mut table = self.table.lock();
+        table.sessions.retain(|_, session| session.is_open(now));
+        if table.sessions.len() >= SESSIONS {
+            let oldest = table
                 .sessions
                 .iter()
-                .min_by_key(|(_, session)| session.used)
+                .min_by_key(|(_, session)| session.last_used)
                 .map(|(key, _)| *key);
-            oldest.map(|key| inside.sessions.remove(&key));
+            oldest.map(|key| table.sessions.remove(&key));
         }
-        inside.sessions.insert(
+        table.sessions.insert(
             digest(&cookie),
             Session {
                 proof: digest(&proof),
                 since: now,
-                used: now,
+                last_used: now,
             },
         );
         Ok(OpenedSession { cookie, proof })
@@ -147,45 +154,45 @@ impl ConsoleAuth {
 
     /// Returns the session of a request with these cookies and proof. Requests that the page makes
     /// on its own, without its user, do not keep it open.
-    pub(super) fn inner(
+    pub(super) fn find_session(
         &self,
         cookies: &[&str],
         proof: &str,
         by_itself: bool,
         now: Instant,
     ) -> Option<SessionKey> {
-        let mut inside = self.inside.lock();
+        let mut table = self.table.lock();
         let proof = digest(proof);
         cookies.iter().map(|cookie| digest(cookie)).find_map(|key| {
-            let session = inside.sessions.get_mut(&key)?;
-            if !session.lasts(now) || !bool::from(session.proof.ct_eq(&proof)) {
+            let session = table.sessions.get_mut(&key)?;
+            if !session.is_open(now) || !bool::from(session.proof.ct_eq(&proof)) {
                 return None;
             }
             if !by_itself {
-                session.used = now;
+                session.last_used = now;
             }
             Some(SessionKey(key))
         })
     }
 
     /// Reports whether a session is still open.
-    pub(super) fn lasts(&self, inner: SessionKey, now: Instant) -> bool {
-        self.inside
+    pub(super) fn is_open(&self, key: SessionKey, now: Instant) -> bool {
+        self.table
             .lock()
             .sessions
-            .get(&inner.0)
-            .is_some_and(|session| session.lasts(now))
+            .get(&key.0)
+            .is_some_and(|session| session.is_open(now))
     }
 
     /// Ends a session.
-    pub(super) fn close(&self, inner: SessionKey) {
-        self.inside.lock().sessions.remove(&inner.0);
+    pub(super) fn close(&self, key: SessionKey) {
+        self.table.lock().sessions.remove(&key.0);
     }
 }
 
 impl Session {
-    fn lasts(&self, now: Instant) -> bool {
-        now.duration_since(self.used) < IDLE && now.duration_since(self.since) < AGE
+    fn is_open(&self, now: Instant) -> bool {
+        now.duration_since(self.last_used) < IDLE && now.duration_since(self.since) < AGE
     }
 }
 
@@ -218,38 +225,45 @@ mod tests {
             .open(HERE, Credential::Token(token.trim()), now)
             .unwrap_or_else(|_| panic!("the token"));
         let inner = door
-            .inner(&["other", &one.cookie], &one.proof, false, now)
+            .find_session(&["other", &one.cookie], &one.proof, false, now)
             .unwrap();
         assert!(
-            door.inner(&[&one.cookie], &two.proof, false, now).is_none(),
+            door.find_session(&[&one.cookie], &two.proof, false, now)
+                .is_none(),
             "another session's proof"
         );
-        assert!(door.inner(&[&one.cookie], "", false, now).is_none());
-        assert!(door.inner(&[], &one.proof, false, now).is_none());
+        assert!(door.find_session(&[&one.cookie], "", false, now).is_none());
+        assert!(door.find_session(&[], &one.proof, false, now).is_none());
         door.close(inner);
         assert!(
-            !door.lasts(inner, now) && door.inner(&[&one.cookie], &one.proof, false, now).is_none()
+            !door.is_open(inner, now)
+                && door
+                    .find_session(&[&one.cookie], &one.proof, false, now)
+                    .is_none()
         );
-        assert!(door.inner(&[&two.cookie], &two.proof, false, now).is_some());
+        assert!(
+            door.find_session(&[&two.cookie], &two.proof, false, now)
+                .is_some()
+        );
     }
 
     #[test]
     fn a_code_counts_once_and_not_for_long() {
         let (door, _) = door();
         let now = Instant::now();
-        let code = door.code(now);
+        let code = door.create_code(now);
         assert!(door.open(HERE, Credential::Code(&code), now).is_ok());
         assert_eq!(
             door.open(HERE, Credential::Code(&code), now).err(),
-            Some(SecretError::Wrong)
+            Some(SecretError::Invalid)
         );
-        let late = door.code(now);
+        let late = door.create_code(now);
         assert!(
             door.open(HERE, Credential::Code(&late), now + CODE)
                 .is_err()
         );
-        let first = door.code(now);
-        (0..CODES).for_each(|_| drop(door.code(now)));
+        let first = door.create_code(now);
+        (0..CODES).for_each(|_| drop(door.create_code(now)));
         assert!(
             door.open(HERE, Credential::Code(&first), now).is_err(),
             "the oldest of too many"
@@ -260,7 +274,7 @@ mod tests {
     fn guesses_are_limited_by_address_and_nobody_is_locked_out() {
         let (door, token) = door();
         let now = Instant::now();
-        let code = door.code(now);
+        let code = door.create_code(now);
         let guesses: Vec<String> = (0..GUESSES)
             .map(|number| format!("guess {number}"))
             .collect();
@@ -268,7 +282,7 @@ mod tests {
             for guess in &guesses {
                 assert_eq!(
                     door.open(ELSEWHERE, way(guess), now).err(),
-                    Some(SecretError::Wrong)
+                    Some(SecretError::Invalid)
                 );
             }
             assert_eq!(
@@ -277,7 +291,7 @@ mod tests {
             );
             assert_eq!(
                 door.open(HERE, way("another"), now).err(),
-                Some(SecretError::Wrong)
+                Some(SecretError::Invalid)
             );
         }
         assert!(door.open(HERE, Credential::Token(&token), now).is_ok());
@@ -297,7 +311,7 @@ mod tests {
                 .unwrap_or_else(|_| panic!("the token"))
         };
         let one = open(now);
-        let shows = |by_itself, at| door.inner(&[&one.cookie], &one.proof, by_itself, at);
+        let shows = |by_itself, at| door.find_session(&[&one.cookie], &one.proof, by_itself, at);
         assert!(shows(true, now + IDLE / 2).is_some());
         assert!(
             shows(false, now + IDLE).is_none(),
@@ -307,17 +321,20 @@ mod tests {
         let one = open(now);
         while at < now + AGE - IDLE {
             at += IDLE / 2;
-            assert!(door.inner(&[&one.cookie], &one.proof, false, at).is_some());
+            assert!(
+                door.find_session(&[&one.cookie], &one.proof, false, at)
+                    .is_some()
+            );
         }
         assert!(
-            door.inner(&[&one.cookie], &one.proof, false, now + AGE)
+            door.find_session(&[&one.cookie], &one.proof, false, now + AGE)
                 .is_none(),
             "in any case"
         );
         let first = open(now);
         (0..SESSIONS).for_each(|number| drop(open(now + Duration::from_secs(number as u64 + 1))));
         assert!(
-            door.inner(&[&first.cookie], &first.proof, false, now)
+            door.find_session(&[&first.cookie], &first.proof, false, now)
                 .is_none()
         );
     }

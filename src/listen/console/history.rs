@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::config::{AuditConfig, AuditTo};
 use crate::record::entry::member;
 use crate::record::{Counts, Recorder};
-use crate::review::{Entry, recent};
+use crate::review::{Entry, recent_entries};
 
 /// How far back counts are restored, in seconds.
 const HOUR: u64 = 3600;
@@ -16,7 +16,7 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
     let Some(AuditTo::File(file)) = &audit.to else {
         return;
     };
-    let entries = match recent(file) {
+    let entries = match recent_entries(file) {
         Ok(entries) => entries,
         Err(error) => {
             tracing::warn!(file = %file.display(), %error, "cannot read the audit log; the console starts without history");
@@ -24,24 +24,25 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
         }
     };
     // Lines about the log itself are only in the log.
-    let told = entries
+    let relevant = entries
         .iter()
         .filter(|entry| !entry.event().starts_with("log_"));
-    recorder.audit_tail().seed(told.map(Entry::raw));
-    let unix = |time: SystemTime| {
+    recorder.audit_tail().seed(relevant.map(Entry::raw));
+    let to_unix_seconds = |time: SystemTime| {
         time.duration_since(UNIX_EPOCH)
             .map(|since| since.as_secs())
             .unwrap_or_default()
     };
-    let now = unix(SystemTime::now());
-    let timed = entries
+    let now = to_unix_seconds(SystemTime::now());
+    let dated_counts = entries
         .iter()
-        .filter_map(|entry| Some((unix(entry.time()?), counts(entry)?)));
-    recorder.restore_hour(timed.filter(|(at, _)| (now.saturating_sub(HOUR)..=now).contains(at)));
+        .filter_map(|entry| Some((to_unix_seconds(entry.time()?), line_counts(entry)?)));
+    recorder
+        .restore_hour(dated_counts.filter(|(at, _)| (now.saturating_sub(HOUR)..=now).contains(at)));
 }
 
 /// Returns what a line adds to the counts.
-fn counts(entry: &Entry) -> Option<Counts> {
+fn line_counts(entry: &Entry) -> Option<Counts> {
     let mut counts = Counts::default();
     match &*entry.event() {
         "failed" => counts.failed = 1,

@@ -52,7 +52,7 @@ impl ConsoleOrigin {
         }
     }
 
-    pub(super) fn info(listen: &Listen, bound: SocketAddr) -> SiteInfo {
+    pub(super) fn site_info(listen: &Listen, bound: SocketAddr) -> SiteInfo {
         let scheme = if listen.tls.is_some() {
             "https"
         } else {
@@ -79,11 +79,11 @@ impl ConsoleOrigin {
     }
 
     fn is_at_url(&self, host: &str) -> bool {
-        let named = self
+        let configured_host = self
             .url
             .as_deref()
             .and_then(|url| url.strip_prefix("https://"));
-        named.is_some_and(|named| {
+        configured_host.is_some_and(|named| {
             named.eq_ignore_ascii_case(host) || named.strip_suffix(":443") == Some(host)
         })
     }
@@ -101,7 +101,7 @@ impl ConsoleOrigin {
     ///
     /// # Errors
     /// The request is not meant for the console, or a page of another site sent it.
-    pub(super) fn fits(&self, headers: &HeaderMap, is_data: bool) -> Result<(), WrongOrigin> {
+    pub(super) fn check(&self, headers: &HeaderMap, is_data: bool) -> Result<(), WrongOrigin> {
         let Ok(Some(host)) = single_header(headers, &HOST) else {
             return Err(FOREIGN_HOST);
         };
@@ -123,8 +123,8 @@ impl ConsoleOrigin {
         // Programs do not send it; browsers do, and pages cannot change it (Fetch Metadata Request
         // Headers).
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
-        let own = matches!(site, None | Some(b"same-origin"));
-        if own || !is_data {
+        let is_own = matches!(site, None | Some(b"same-origin"));
+        if is_own || !is_data {
             Ok(())
         } else {
             Err(FOREIGN_PAGE)
@@ -146,7 +146,7 @@ mod tests {
         for (name, value) in pairs {
             headers.append(*name, value.parse().unwrap());
         }
-        site.fits(&headers, true).map_err(|why| why.reason)
+        site.check(&headers, true).map_err(|why| why.reason)
     }
 
     #[test]

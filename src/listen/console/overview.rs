@@ -56,7 +56,7 @@ struct TopRule {
 
 /// Returns the current state.
 pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> Overview {
-    let unix = |time: SystemTime| {
+    let to_unix_seconds = |time: SystemTime| {
         time.duration_since(UNIX_EPOCH)
             .map(|since| since.as_secs())
             .unwrap_or_default()
@@ -88,15 +88,15 @@ pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> 
     top_rules.truncate(TOP_RULES);
     Overview {
         version: env!("CARGO_PKG_VERSION"),
-        started: unix(started),
+        started: to_unix_seconds(started),
         uptime_seconds: since.elapsed().as_secs(),
-        now: unix(SystemTime::now()),
+        now: to_unix_seconds(SystemTime::now()),
         bucket_seconds: BUCKET_SECONDS,
         hour: gate.recorder().last_hour(),
         policies,
         reload: gate.recorder().last_reload(),
         top_rules,
-        connected: gate.present().len(),
+        connected: gate.connected_clients().len(),
     }
 }
 
@@ -150,12 +150,12 @@ pub(super) async fn upstreams(front: &Frontend) -> Vec<UpstreamView> {
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let all = front.gate.upstreams();
-    let seen = all
+    let views = all
         .iter()
         .map(|(name, upstream)| upstream_view(front, name, upstream, &accounts, fault.as_deref()));
-    let mut seen = join_all(seen).await;
-    seen.sort_by(|a, b| a.name.cmp(&b.name));
-    seen
+    let mut views = join_all(views).await;
+    views.sort_by(|a, b| a.name.cmp(&b.name));
+    views
 }
 
 async fn upstream_view(
@@ -222,7 +222,7 @@ pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Res
         .gate
         .upstreams()
         .into_iter()
-        .find(|(known, _)| *known.0 == *name);
+        .find(|(candidate, _)| *candidate.0 == *name);
     let Some(authorizer) = found
         .as_ref()
         .and_then(|(_, upstream)| upstream.authorizer())
@@ -232,18 +232,18 @@ pub(super) async fn login(front: &Arc<Frontend>, name: &str, query: &str) -> Res
             "the gateway has no login for this server",
         );
     };
-    let word = |key: &str| {
+    let parameter = |key: &str| {
         let found = form_urlencoded::parse(query.as_bytes())
             .find(|(name, value)| name == key && !value.is_empty());
         found.map(|(_, value)| value.into_owned())
     };
-    let who = match (authorizer.token_of(), word("agent"), word("user")) {
+    let principal = match (authorizer.token_of(), parameter("agent"), parameter("user")) {
         ("gate", ..) => Principal::Gate,
         ("agent", Some(agent), _) => Principal::Agent(agent),
         ("user", _, Some(user)) => Principal::User(user),
         (whose, ..) => return refuse(StatusCode::BAD_REQUEST, &format!("name the {whose}")),
     };
-    match authorizer.link(&who).await {
+    match authorizer.link(&principal).await {
         Ok(link) => json(StatusCode::OK, &Link { link }),
         Err(error @ LoginError::Unreachable(_)) => {
             refuse(StatusCode::BAD_GATEWAY, &error.to_string())

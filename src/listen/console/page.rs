@@ -45,8 +45,8 @@ files! {
 /// Returns a file of the page by its name; the page itself for an empty name.
 pub(super) fn file(name: &str) -> Option<Response<Body>> {
     let name = if name.is_empty() { "index.html" } else { name };
-    let (_, kind, text) = FILES.iter().find(|(known, _, _)| *known == name)?;
-    let mut response = guarded(StatusCode::OK, Bytes::from_static(text.as_bytes()), POLICY);
+    let (_, kind, text) = FILES.iter().find(|(file_name, _, _)| *file_name == name)?;
+    let mut response = secure_response(StatusCode::OK, Bytes::from_static(text.as_bytes()), POLICY);
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -63,7 +63,7 @@ pub(super) fn json(status: StatusCode, data: &impl Serialize) -> Response<Body> 
 
 /// Returns a response with data that is already JSON.
 pub(super) fn json_response(status: StatusCode, text: Bytes) -> Response<Body> {
-    let mut response = guarded(status, text, DATA_POLICY);
+    let mut response = secure_response(status, text, DATA_POLICY);
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -80,8 +80,8 @@ pub(super) fn refuse(status: StatusCode, why: &str) -> Response<Body> {
 }
 
 /// Returns a response whose data arrives over time.
-pub(super) fn flowing(body: Body) -> Response<Body> {
-    let mut response = guarded(StatusCode::OK, Bytes::new(), DATA_POLICY);
+pub(super) fn stream_response(body: Body) -> Response<Body> {
+    let mut response = secure_response(StatusCode::OK, Bytes::new(), DATA_POLICY);
     *response.body_mut() = body;
     response.headers_mut().insert(
         CONTENT_TYPE,
@@ -90,7 +90,7 @@ pub(super) fn flowing(body: Body) -> Response<Body> {
     response
 }
 
-fn guarded(status: StatusCode, text: Bytes, policy: &'static str) -> Response<Body> {
+fn secure_response(status: StatusCode, text: Bytes, policy: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text));
     *response.status_mut() = status;
     for (name, value) in [

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::page::{json, refuse};
 use super::visibility::upstreams_of;
-use crate::inspect::definitions::{Content, HeldDefinition, Key, Kind, Pin, compared};
+use crate::inspect::definitions::{Content, Key, Kind, PendingDefinition, Pin, diff_lines};
 use crate::inspect::{Mode, Policy};
 use crate::listen::Body;
 use crate::message::Json;
@@ -62,7 +62,7 @@ struct HeldChange {
 /// Lists all upstreams with their definitions, by name. `has_config` is set if the gate was started
 /// with a config file.
 pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
-    let pinned = gate.pinned();
+    let pinned = gate.pinned_definitions();
     let policies = gate.policies();
     let mut upstreams: Vec<UpstreamPins> = gate
         .upstreams()
@@ -89,7 +89,7 @@ pub(super) fn list(gate: &Gate, has_config: bool) -> Response<Body> {
         StatusCode::OK,
         &PinsPage {
             upstreams,
-            file: gate.keeps_pins(),
+            file: gate.has_persistent_pins(),
         },
     )
 }
@@ -102,9 +102,9 @@ fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bo
         kind: key.kind.name(),
         name: key.name.to_string(),
         waits: pin
-            .held
+            .pending
             .as_ref()
-            .map(|held| waits(pin.content.as_ref(), held)),
+            .map(|held| pending_change(pin.content.as_ref(), held)),
         hidden,
         can_toggle: has_config
             && toggle.is_some()
@@ -113,16 +113,16 @@ fn definition(key: &Key, pin: &Pin, policy: Option<&Arc<Policy>>, has_config: bo
     }
 }
 
-fn waits(old: Option<&Content>, held: &HeldDefinition) -> HeldChange {
+fn pending_change(old: Option<&Content>, held: &PendingDefinition) -> HeldChange {
     let old = old.map(Content::pretty).unwrap_or_default();
     let new = held.content.pretty();
-    let lines = compared(&old, &new);
+    let lines = diff_lines(&old, &new);
     let mut bytes = 0;
-    let fits = lines.iter().take(DIFF_LINES).take_while(|(_, line)| {
+    let visible_lines = lines.iter().take(DIFF_LINES).take_while(|(_, line)| {
         bytes += line.len();
         bytes <= DIFF_BYTES
     });
-    let diff: Vec<(char, String)> = fits
+    let diff: Vec<(char, String)> = visible_lines
         .map(|(mark, line)| (*mark, (*line).to_owned()))
         .collect();
     HeldChange {
@@ -146,22 +146,25 @@ fn toggle(policy: &str, tool: &str, hidden: bool) -> Option<String> {
 }
 
 /// Approves a pending change, if it is the one that the page has shown.
-pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
-    let word = |name: &str| {
-        read.root()
+pub(super) async fn approve(gate: &Arc<Gate>, body: &Json) -> Response<Body> {
+    let member = |name: &str| {
+        body.root()
             .get(name)
             .and_then(|value| value.str())
             .map(|text| text.into_owned())
     };
-    let (Some(upstream), Some(kind), Some(name), Some(sha256)) =
-        (word("upstream"), word("kind"), word("name"), word("sha256"))
-    else {
+    let (Some(upstream), Some(kind), Some(name), Some(sha256)) = (
+        member("upstream"),
+        member("kind"),
+        member("name"),
+        member("sha256"),
+    ) else {
         return refuse(
             StatusCode::BAD_REQUEST,
             "send `upstream`, `kind`, `name` and `sha256`",
         );
     };
-    let Some(kind) = Kind::named(&kind) else {
+    let Some(kind) = Kind::from_name(&kind) else {
         return refuse(StatusCode::BAD_REQUEST, "`kind` is not known");
     };
     let gate = gate.clone();
@@ -169,18 +172,18 @@ pub(super) async fn approve(gate: &Arc<Gate>, read: &Json) -> Response<Body> {
         kind,
         name: name.into(),
     };
-    let done =
+    let outcome =
         tokio::task::spawn_blocking(move || gate.approve_definition(&upstream, &key, &sha256))
             .await;
-    match done {
+    match outcome {
         Ok(Ok(true)) => json(StatusCode::OK, &()),
         Ok(Ok(false)) => refuse(
             StatusCode::CONFLICT,
             "it has changed or was already approved: review it again",
         ),
         Ok(Err(faults)) => {
-            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            refuse(StatusCode::INTERNAL_SERVER_ERROR, &told.join("; "))
+            let messages: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, &messages.join("; "))
         }
         Err(_) => refuse(
             StatusCode::INTERNAL_SERVER_ERROR,

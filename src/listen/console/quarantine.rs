@@ -65,22 +65,22 @@ struct Withheld {
 /// Lists all items, the newest first.
 pub(super) async fn list(gate: &Gate) -> Response<Body> {
     let Some(quarantine) = gate.recorder().quarantine().cloned() else {
-        let listed = ItemList {
+        let empty_list = ItemList {
             enabled: false,
             items: Vec::new(),
             left_out: 0,
             faults: Vec::new(),
         };
-        return json(StatusCode::OK, &listed);
+        return json(StatusCode::OK, &empty_list);
     };
-    off_thread(move || {
+    run_blocking(move || {
         let listing = quarantine.list()?;
         let left_out = listing.items.len().saturating_sub(LISTED);
         let items = listing
             .items
             .iter()
             .take(LISTED)
-            .map(|item| list_item(&item.about, &item.state))
+            .map(|item| list_item(&item.info, &item.state))
             .collect();
         let faults = listing.faults.iter().map(ToString::to_string).collect();
         Ok(json(
@@ -97,23 +97,28 @@ pub(super) async fn list(gate: &Gate) -> Response<Body> {
 }
 
 /// Performs an action on one message: `show`, `release` or `delete`.
-pub(super) async fn act(gate: &Arc<Gate>, id: &str, what: &str, asked: &Json) -> Response<Body> {
+pub(super) async fn act(
+    gate: &Arc<Gate>,
+    id: &str,
+    action: &str,
+    request: &Json,
+) -> Response<Body> {
     let (Some(quarantine), Some(audit)) = (
         gate.recorder().quarantine().cloned(),
         id.parse().ok().map(AuditId),
     ) else {
         return not_found();
     };
-    let reason = asked.root().get("reason").and_then(|reason| reason.str());
+    let reason = request.root().get("reason").and_then(|reason| reason.str());
     let by = Actor {
         who: WHO.to_owned(),
         reason: reason
             .filter(|reason| !reason.is_empty())
             .map(|reason| reason.into_owned()),
     };
-    let what = what.to_owned();
+    let action = action.to_owned();
     let gate = gate.clone();
-    off_thread(move || match &*what {
+    run_blocking(move || match &*action {
         "show" => show(&quarantine, audit, by),
         "release" => Ok(match quarantine.release(audit, by)? {
             Some(release) => {
@@ -149,18 +154,18 @@ fn show(
     audit: AuditId,
     by: Actor,
 ) -> Result<Response<Body>, StoreError> {
-    let Some(kept) = quarantine.get(audit)? else {
+    let Some(stored) = quarantine.get(audit)? else {
         return Ok(not_found());
     };
-    quarantine.note_shown(&kept.info, by)?;
-    let text = String::from_utf8_lossy(&kept.message).into_owned();
+    quarantine.note_shown(&stored.info, by)?;
+    let text = String::from_utf8_lossy(&stored.message).into_owned();
     let limits = ReadLimits {
-        message_bytes: kept.message.len(),
+        message_bytes: stored.message.len(),
         ..ReadLimits::default()
     };
-    let read = Json::parse(kept.message.clone(), &limits).ok();
-    let string = |at: &String| {
-        let mut value = read.as_ref()?.root();
+    let parsed = Json::parse(stored.message.clone(), &limits).ok();
+    let find_string = |at: &String| {
+        let mut value = parsed.as_ref()?.root();
         for step in at.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             value = value
@@ -175,18 +180,18 @@ fn show(
             text: crate::text::cut(&text, SHOWN_BYTES).to_owned(),
         })
     };
-    let withheld = kept
+    let withheld = stored
         .withheld
         .iter()
         .take(LISTED)
-        .filter_map(string)
+        .filter_map(find_string)
         .collect();
     let message = crate::text::cut(&text, SHOWN_BYTES).to_owned();
     let is_whole = message.len() == text.len();
     Ok(json(
         StatusCode::OK,
         &MessageText {
-            item: list_item(&kept.info, &State::Kept),
+            item: list_item(&stored.info, &State::Stored),
             withheld,
             message,
             is_whole,
@@ -195,14 +200,14 @@ fn show(
 }
 
 fn list_item(about: &MessageInfo, state: &State) -> Item {
-    let unix = |time: SystemTime| {
+    let to_unix_seconds = |time: SystemTime| {
         time.duration_since(UNIX_EPOCH)
             .map(|since| since.as_secs())
             .unwrap_or_default()
     };
     let (state, until) = match state {
-        State::Kept => ("kept", None),
-        State::Released { until } => ("released", Some(unix(*until))),
+        State::Stored => ("kept", None),
+        State::Released { until } => ("released", Some(to_unix_seconds(*until))),
         State::Delivered => ("delivered", None),
     };
     let MessageInfo {
@@ -221,7 +226,7 @@ fn list_item(about: &MessageInfo, state: &State) -> Item {
         ..
     } = about.clone();
     let audit = audit.to_string();
-    let at = unix(at);
+    let at = to_unix_seconds(at);
     let direction = direction.name();
     Item {
         audit,
@@ -246,10 +251,10 @@ fn not_found() -> Response<Body> {
 }
 
 /// Runs an operation where it may block on the disk.
-async fn off_thread(
-    act: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static,
+async fn run_blocking(
+    operation: impl FnOnce() -> Result<Response<Body>, StoreError> + Send + 'static,
 ) -> Response<Body> {
-    match tokio::task::spawn_blocking(act).await {
+    match tokio::task::spawn_blocking(operation).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         Err(_) => refuse(

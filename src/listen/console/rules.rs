@@ -53,7 +53,7 @@ struct RuleCase {
 /// Returns every rule in force in any policy, by direction and name.
 pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
     let hits = gate.recorder().rule_hits();
-    in_force(gate)
+    rules_in_force(gate)
         .into_values()
         .map(|(rule, actions)| summary(&rule, actions, &hits))
         .collect()
@@ -61,7 +61,7 @@ pub(super) fn list(gate: &Gate) -> Vec<RuleSummary> {
 
 /// Returns one of them.
 pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
-    let Some((rule, actions)) = in_force(gate)
+    let Some((rule, actions)) = rules_in_force(gate)
         .into_iter()
         .find(|((_, name), _)| name == id)
         .map(|(_, found)| found)
@@ -77,7 +77,7 @@ pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
             })
             .collect()
     };
-    let whole = RuleDetail {
+    let rule_detail = RuleDetail {
         listed: summary(&rule, actions, &gate.recorder().rule_hits()),
         why: rule.why.clone(),
         file: rule.file.to_string(),
@@ -90,26 +90,26 @@ pub(super) fn detail(gate: &Gate, id: &str) -> Response<Body> {
         was: rule.former_ids.iter().map(ToString::to_string).collect(),
         source: source(&rule),
     };
-    json(StatusCode::OK, &whole)
+    json(StatusCode::OK, &rule_detail)
 }
 
 type UpstreamRules =
     BTreeMap<(&'static str, String), (std::sync::Arc<Rule>, BTreeMap<String, &'static str>)>;
 
-fn in_force(gate: &Gate) -> UpstreamRules {
-    let mut found = UpstreamRules::new();
+fn rules_in_force(gate: &Gate) -> UpstreamRules {
+    let mut rules = UpstreamRules::new();
     for policy in gate.policies().values() {
         for direction in [Direction::Outbound, Direction::Inbound] {
             for rule in policy.rules(direction).rules() {
                 let key = (direction.name(), rule.id.to_string());
-                let (_, actions) = found
+                let (_, actions) = rules
                     .entry(key)
                     .or_insert_with(|| (rule.clone(), BTreeMap::new()));
                 actions.insert(policy.name.to_string(), rule.action.name());
             }
         }
     }
-    found
+    rules
 }
 
 fn summary(

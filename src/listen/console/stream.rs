@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Console;
 use super::auth::SessionKey;
-use super::page::{flowing, refuse};
+use super::page::{refuse, stream_response};
 use crate::listen::{Body, Frontend};
 use crate::record::{TailBatch, TailReader};
 
@@ -23,15 +23,15 @@ const GATHER: Duration = Duration::from_millis(100);
 /// interval.
 const BEAT: Duration = Duration::from_secs(5);
 /// Maximum number of earlier lines that a page receives.
-const BACK: usize = 1000;
+const MAX_EARLIER_LINES: usize = 1000;
 
 /// An open stream.
 struct StreamSlot {
     console: Arc<Console>,
     front: Arc<Frontend>,
-    inner: SessionKey,
-    watch: TailReader,
-    _place: OwnedSemaphorePermit,
+    session: SessionKey,
+    reader: TailReader,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Opens a stream that starts as many lines back as `query` specifies.
@@ -39,38 +39,38 @@ pub(super) fn open(
     console: &Arc<Console>,
     front: &Arc<Frontend>,
     query: &str,
-    inner: SessionKey,
+    session: SessionKey,
 ) -> Response<Body> {
-    let Ok(place) = console.streams.clone().try_acquire_owned() else {
+    let Ok(permit) = console.streams.clone().try_acquire_owned() else {
         return refuse(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many open console pages: close some",
         );
     };
-    let back = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
-    let back = back
+    let parameter = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "back");
+    let lines_back = parameter
         .and_then(|(_, back)| back.parse().ok())
         .unwrap_or(0)
-        .min(BACK);
-    let watch = front.gate.recorder().audit_tail().watch(back);
-    let open = StreamSlot {
+        .min(MAX_EARLIER_LINES);
+    let reader = front.gate.recorder().audit_tail().watch(lines_back);
+    let slot = StreamSlot {
         console: console.clone(),
         front: front.clone(),
-        inner,
-        watch,
-        _place: place,
+        session,
+        reader,
+        _permit: permit,
     };
     // Tells the page at once that the stream is open.
     let hello = stream::iter([Ok(Bytes::from_static(b"{\"beat\":true}\n"))]);
-    flowing(Body::Stream(
-        hello.chain(stream::unfold(open, next)).boxed(),
+    stream_response(Body::Stream(
+        hello.chain(stream::unfold(slot, next)).boxed(),
     ))
 }
 
-async fn next(mut open: StreamSlot) -> Option<(io::Result<Bytes>, StreamSlot)> {
-    let batch = match open.watch.now() {
+async fn next(mut slot: StreamSlot) -> Option<(io::Result<Bytes>, StreamSlot)> {
+    let batch = match slot.reader.take_available() {
         Some(batch) => batch,
-        None => match tokio::time::timeout(BEAT, open.watch.next()).await {
+        None => match tokio::time::timeout(BEAT, slot.reader.next()).await {
             Ok(batch) => batch?,
             Err(_) => TailBatch {
                 missed: 0,
@@ -79,17 +79,17 @@ async fn next(mut open: StreamSlot) -> Option<(io::Result<Bytes>, StreamSlot)> {
             },
         },
     };
-    if open.front.draining() || !open.console.door.lasts(open.inner, Instant::now()) {
+    if slot.front.is_draining() || !slot.console.auth.is_open(slot.session, Instant::now()) {
         return None;
     }
-    let text = event(&batch);
+    let text = batch_lines(&batch);
     if !batch.lines.is_empty() {
         tokio::time::sleep(GATHER).await;
     }
-    Some((Ok(text.into()), open))
+    Some((Ok(text.into()), slot))
 }
 
-fn event(batch: &TailBatch) -> String {
+fn batch_lines(batch: &TailBatch) -> String {
     let mut text = String::new();
     // Writing to a `String` cannot fail.
     let _infallible = match (batch.missed, batch.lines.len()) {
@@ -114,8 +114,8 @@ mod tests {
             first: 7,
             lines: lines.iter().map(|line| (*line).into()).collect(),
         };
-        assert_eq!(event(&batch(0, &[])), "{\"beat\":true}\n");
+        assert_eq!(batch_lines(&batch(0, &[])), "{\"beat\":true}\n");
         let told = "{\"missed\":2}\n{\"n\":7,\"line\":{\"a\":1}}\n{\"n\":8,\"line\":{}}\n";
-        assert_eq!(event(&batch(2, &["{\"a\":1}", "{}"])), told);
+        assert_eq!(batch_lines(&batch(2, &["{\"a\":1}", "{}"])), told);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 
 use super::apply::{apply, no_config_file, signature};
-use super::explain::explained;
+use super::explain::explain_judgement;
 use super::page::refuse;
 use crate::config::Suppression;
 use crate::listen::Body;
@@ -22,69 +22,74 @@ pub(super) async fn write(
     gate: &Arc<Gate>,
     config: Option<&PathBuf>,
     id: &str,
-    asked: &Json,
+    request: &Json,
 ) -> Response<Body> {
     let Some(file) = config.cloned() else {
         return no_config_file();
     };
-    let word = |key: &str| {
-        asked
+    let member = |key: &str| {
+        request
             .root()
             .get(key)
             .and_then(|value| value.str())
             .unwrap_or_default()
             .into_owned()
     };
-    let number = asked
+    let number = request
         .root()
         .get("finding")
         .and_then(|number| number.raw().parse::<usize>().ok());
     let decision = match Decision::read(
-        &word("reason"),
-        Some(word("until")).filter(|day| !day.is_empty()).as_deref(),
+        &member("reason"),
+        Some(member("until"))
+            .filter(|day| !day.is_empty())
+            .as_deref(),
     ) {
         Ok(decision) => decision,
         Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
     };
-    let explained = match explained(gate, id).await {
+    let explanation = match explain_judgement(gate, id).await {
         Ok(explained) => explained,
         Err(refused) => return refused,
     };
-    let told = number
+    let selected = number
         .and_then(|number| number.checked_sub(1))
-        .and_then(|at| explained.findings.get(at));
-    let shown = word("tables");
-    let told = told.filter(|told| told.suppression.as_deref() == Some(shown.as_str()));
-    let Some(told) = told else {
+        .and_then(|at| explanation.findings.get(at));
+    let shown_tables = member("tables");
+    let confirmed =
+        selected.filter(|told| told.suppression.as_deref() == Some(shown_tables.as_str()));
+    let Some(confirmed) = confirmed else {
         return refuse(
             StatusCode::CONFLICT,
             "the rules have changed: open the finding again",
         );
     };
-    if told.wide {
+    if confirmed.wide {
         return refuse(
             StatusCode::CONFLICT,
             "no digest fits, so this covers more than the passage: write it by hand, or with `--wide`",
         );
     }
-    let these = decision.suppressions([told]);
+    let suppressions = decision.suppressions([confirmed]);
     let comment = format!(
         "lychgate suppress: audit {}, {}",
-        explained.audit,
+        explanation.audit,
         signature()
     );
-    let change = format!("suppression added to policy `{}`", explained.policy);
-    let added = these.clone();
-    let edit = move |file: &Path| add_suppressions(file, &explained.policy, &added, &comment);
+    let change = format!("suppression added to policy `{}`", explanation.policy);
+    let added = suppressions.clone();
+    let edit = move |file: &Path| add_suppressions(file, &explanation.policy, &added, &comment);
     apply(gate, file, &change, edit, |policies| {
-        these.iter().all(|one| is_in_force(policies, one))
+        suppressions
+            .iter()
+            .all(|added_suppression| is_in_force(policies, added_suppression))
     })
     .await
 }
 
-fn is_in_force(policies: &Policies, one: &Suppression) -> bool {
+fn is_in_force(policies: &Policies, suppression: &Suppression) -> bool {
     let mut all = policies
         .values()
         .flat_map(|policy| policy.suppressions().iter());
-    all.any(|other| other.is_for_the_same(one) && other.until == one.until)
+    all.any(|other| other.covers_same(suppression) && other.until == suppression.until)
 }

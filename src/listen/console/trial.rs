@@ -49,32 +49,32 @@ struct TrialFinding {
 }
 
 /// Judges the content of a request: `text`, at the given place.
-pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
-    let word = |key: &str| {
-        asked
+pub(super) async fn try_rules(gate: &Gate, request: &Json) -> Response<Body> {
+    let member = |key: &str| {
+        request
             .root()
             .get(key)
             .and_then(|value| value.str())
             .unwrap_or_default()
             .into_owned()
     };
-    let text = word("text");
+    let text = member("text");
     if text.len() > TEXT_BYTES {
         return refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
             "the text is limited to 64 KiB",
         );
     }
-    let Some(upstream) = gate.upstream_named(&word("upstream")) else {
+    let Some(upstream) = gate.find_upstream(&member("upstream")) else {
         return refuse(StatusCode::BAD_REQUEST, "no such upstream");
     };
     let Some(policy) = gate.policies().get(&upstream).cloned() else {
         return refuse(StatusCode::BAD_REQUEST, "the upstream has no policy");
     };
-    let tool = quote(&word("tool"));
-    let argument = quote(&word("argument"));
+    let tool = quote(&member("tool"));
+    let argument = quote(&member("argument"));
     let quoted = quote(&text);
-    let (direction, method, at, message) = match word("place").as_str() {
+    let (direction, method, at, message) = match member("place").as_str() {
         "argument" => {
             let params = format!(r#"{{"name":{tool},"arguments":{{{argument}:{quoted}}}}}"#);
             let call =
@@ -106,17 +106,17 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
             );
         }
     };
-    let asked = OpenRequest {
+    let open_request = OpenRequest {
         id: "1".into(),
         method: method.into(),
-        tool: Some(word("tool").into()),
+        tool: Some(member("tool").into()),
         continues: false,
         target: CallTarget::Other,
     };
     let agent = AgentName("console".into());
     let caller = Caller::default();
     let context = Context {
-        asked: [asked].into(),
+        requests: [open_request].into(),
         caller,
         ..Context::new(agent, upstream, Era::Modern)
     };
@@ -137,7 +137,7 @@ pub(super) async fn try_rules(gate: &Gate, asked: &Json) -> Response<Body> {
         judge(&policy, direction, (at, &text), &message, &context)
     });
     match judging.await {
-        Ok(told) => json(StatusCode::OK, &told),
+        Ok(trial) => json(StatusCode::OK, &trial),
         Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "inspection failed"),
     }
 }
@@ -149,13 +149,19 @@ fn judge(
     message: &Message,
     context: &Context,
 ) -> TrialResult {
-    let began = Instant::now();
-    let known = InspectContext {
+    let started = Instant::now();
+    let inspect_context = InspectContext {
         trace: true,
         ..InspectContext::default()
     };
-    let inspection = policy.inspect(direction, message, context, AuditId::make(), &known);
-    let micros = (began.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
+    let inspection = policy.inspect(
+        direction,
+        message,
+        context,
+        AuditId::generate(),
+        &inspect_context,
+    );
+    let micros = (started.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
     let steps = readings(text, policy.rules(direction), &inspection.findings);
     TrialResult {
         verdict: inspection.verdict.name(),
@@ -168,7 +174,7 @@ fn judge(
             .zip(steps)
             .map(|(finding, steps)| trial_finding(finding, steps))
             .collect(),
-        becomes: becomes(message, &inspection),
+        becomes: rewritten_text(message, &inspection),
         refusal: match &inspection.verdict {
             Verdict::Block(refusals) => refusals
                 .first()
@@ -203,7 +209,7 @@ fn trial_finding(finding: &Finding, steps: Vec<Step>) -> TrialFinding {
 }
 
 /// Returns the text that replaces the one that was tried.
-fn becomes(message: &Message, inspection: &Inspection) -> Option<String> {
+fn rewritten_text(message: &Message, inspection: &Inspection) -> Option<String> {
     let Verdict::Rewrite(edits) = &inspection.verdict else {
         return None;
     };

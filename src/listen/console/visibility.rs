@@ -13,7 +13,7 @@ use crate::message::Json;
 use crate::protocol::UpstreamName;
 use crate::proxy::{Gate, Policies};
 use crate::review::tool_visibility::ToolVisibility;
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 /// Returns the upstreams that have a policy, in order.
 pub(super) fn upstreams_of(policies: &Policies, policy: &str) -> Vec<String> {
@@ -28,12 +28,12 @@ pub(super) fn upstreams_of(policies: &Policies, policy: &str) -> Vec<String> {
 
 /// Hides or shows a tool of an upstream. `policy` and `upstreams` are what the page has shown: if
 /// they have changed since, nothing is written.
-pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> Response<Body> {
+pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, request: &Json) -> Response<Body> {
     let conflict = |why: &str| refuse(StatusCode::CONFLICT, why);
     let Some(file) = config.cloned() else {
         return no_config_file();
     };
-    let Some((upstream, shown)) = read(asked) else {
+    let Some((upstream, shown)) = read_request(request) else {
         let why = "send `upstream`, `tool`, `hidden`, `policy` and `upstreams`";
         return refuse(StatusCode::BAD_REQUEST, why);
     };
@@ -41,7 +41,12 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
         kind: Kind::Tool,
         name: shown.tool.as_str().into(),
     };
-    if gate.pinned().for_upstream(&upstream).get(&key).is_none() {
+    if gate
+        .pinned_definitions()
+        .for_upstream(&upstream)
+        .get(&key)
+        .is_none()
+    {
         return conflict("the upstream lists no such tool");
     }
     let policies = gate.policies();
@@ -57,15 +62,15 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
     let what = if shown.hidden { "hidden" } else { "shown" };
     let change = format!(
         "tool `{}` {what} in policy `{}`",
-        visible(&shown.tool),
+        escape_invisible(&shown.tool),
         shown.policy
     );
-    let wanted = shown.clone();
+    let expected = shown.clone();
     let applies = move |policies: &Policies| {
-        let mut of_policy = policies
+        let mut enforced = policies
             .values()
-            .filter(|policy| *policy.name == *wanted.policy && policy.mode == Mode::Enforce);
-        of_policy.all(|policy| policy.hides(&wanted.tool) == wanted.hidden)
+            .filter(|policy| *policy.name == *expected.policy && policy.mode == Mode::Enforce);
+        enforced.all(|policy| policy.hides(&expected.tool) == expected.hidden)
     };
     let comment = format!("lychgate console: {}", signature());
     apply(
@@ -79,9 +84,9 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, asked: &Json) -> 
 }
 
 /// Reads the upstream, and what the page has shown for it.
-fn read(asked: &Json) -> Option<(String, ToolVisibility)> {
-    let root = asked.root();
-    let word = |key: &str| Some(root.get(key)?.str()?.into_owned());
+fn read_request(request: &Json) -> Option<(String, ToolVisibility)> {
+    let root = request.root();
+    let member = |key: &str| Some(root.get(key)?.str()?.into_owned());
     let hidden = match root.get("hidden")?.raw() {
         "true" => true,
         "false" => false,
@@ -93,11 +98,11 @@ fn read(asked: &Json) -> Option<(String, ToolVisibility)> {
         .map(|name| Some(name.str()?.into_owned()))
         .collect::<Option<_>>()?;
     Some((
-        word("upstream")?,
+        member("upstream")?,
         ToolVisibility {
-            policy: word("policy")?,
+            policy: member("policy")?,
             upstreams,
-            tool: word("tool")?,
+            tool: member("tool")?,
             hidden,
         },
     ))

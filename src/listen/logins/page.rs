@@ -14,8 +14,8 @@ input{font:inherit;box-sizing:border-box;width:100%;padding:.5rem;margin:.4rem 0
 details{margin-top:1.6rem;color:var(--soft)}summary{cursor:pointer}.soft{color:var(--soft)}";
 
 /// Returns the page that asks a person to log in.
-pub(super) fn login(shown: &LoginPage) -> String {
-    let plan = &shown.plan;
+pub(super) fn login(login_page: &LoginPage) -> String {
+    let plan = &login_page.plan;
     let who = match &plan.party.principal {
         Principal::Gate => "all agents that use this gate".to_owned(),
         Principal::Agent(name) => format!("the agent <code>{}</code> alone", escape(name)),
@@ -32,7 +32,7 @@ pub(super) fn login(shown: &LoginPage) -> String {
     } else {
         scopes.join(", ")
     };
-    let upstream = escape(&shown.upstream);
+    let upstream = escape(&login_page.upstream);
     let issuer = escape(&plan.party.issuer);
     let resource = escape(&plan.party.resource);
     page(

@@ -30,12 +30,12 @@ impl Claims {
     /// Returns the scopes of the token: `scope`, words separated by spaces (RFC 9068), otherwise
     /// `scp`, in the same form or as a list.
     pub fn scopes(&self) -> Scopes {
-        let said = self
+        let claim = self
             .json
             .root()
             .get("scope")
             .or_else(|| self.json.root().get("scp"));
-        let words = said.map(strings).unwrap_or_default();
+        let words = claim.map(strings).unwrap_or_default();
         Scopes(
             words
                 .iter()
@@ -93,7 +93,7 @@ pub(super) fn strings(value: Value<'_>) -> Vec<String> {
     match value.kind() {
         ValueKind::Array => value
             .elements()
-            .filter_map(|each| each.str())
+            .filter_map(|element| element.str())
             .take(MOST_VALUES)
             .map(Into::into)
             .collect(),

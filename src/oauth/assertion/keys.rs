@@ -88,7 +88,7 @@ impl Keys {
 
     /// Returns the keys that may have signed a token with this key id and algorithm. A key without
     /// an id matches any id.
-    pub(super) fn fitting(
+    pub(super) fn candidates(
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
@@ -132,7 +132,7 @@ impl Key {
                 (x.len() == length && y.len() == length).then(|| [&[4], &*x, &*y].concat())?;
             Some((DecodingKey::from_ec_der(&point), vec![curve]))
         };
-        let (key, can) = match (text("kty")?.as_ref(), text("crv").as_deref()) {
+        let (key, supported) = match (text("kty")?.as_ref(), text("crv").as_deref()) {
             ("RSA", _) => {
                 let n = bytes("n")?;
                 let e = bytes("e")?;
@@ -156,8 +156,10 @@ impl Key {
             _ => return None,
         };
         let algorithms = match jwk.get("alg") {
-            Some(said) => vec![algorithm(&said.str()?).filter(|said| can.contains(said))?],
-            None => can,
+            Some(declared) => {
+                vec![algorithm(&declared.str()?).filter(|said| supported.contains(said))?]
+            }
+            None => supported,
         };
         let id = match jwk.get("kid") {
             Some(id) => Some(

@@ -22,8 +22,8 @@ use ring::signature::{
 
 /// Installs `ring` as the provider with which `jsonwebtoken` signs and verifies, once per process.
 pub(super) fn install() {
-    static FIRST: OnceLock<bool> = OnceLock::new();
-    FIRST.get_or_init(|| PROVIDER.install_default().is_ok());
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    INSTALLED.get_or_init(|| PROVIDER.install_default().is_ok());
 }
 
 /// Parses an RSA key pair from PKCS #8 or PKCS #1.
@@ -127,8 +127,8 @@ impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> std::result::Result<(), Error> {
         let verified = match (self.algorithm, self.key.kind()) {
             (algorithm, DecodingKeyKind::RsaModulusExponent { n, e }) => {
-                let (_, checks) = rsa(algorithm).ok_or_else(Error::new)?;
-                RsaPublicKeyComponents { n, e }.verify(checks, message, signature)
+                let (_, parameters) = rsa(algorithm).ok_or_else(Error::new)?;
+                RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
             (Algorithm::ES256, DecodingKeyKind::SecretOrDer(point)) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)

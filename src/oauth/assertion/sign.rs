@@ -39,7 +39,7 @@ pub enum SignError {
     Kind,
     /// The server accepts none of the key's algorithms.
     #[error("the server takes none of the algorithms that the key can sign with")]
-    NotTaken,
+    NoCommonAlgorithm,
 }
 
 impl SigningKey {
@@ -52,12 +52,12 @@ impl SigningKey {
         provider::install();
         let mut der =
             PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| SignError::NotPem)?;
-        let read = match &der {
+        let parsed = match &der {
             PrivateKeyDer::Sec1(_) => Err(SignError::Sec1),
             der => recognise(der.secret_der()).ok_or(SignError::Kind),
         };
         der.zeroize();
-        let (key, algorithms) = read?;
+        let (key, algorithms) = parsed?;
         Ok(Self {
             key,
             algorithms,
@@ -65,20 +65,27 @@ impl SigningKey {
         })
     }
 
-    /// Signs `claims` with the first of the key's algorithms that is in `taken`. If `taken` is
-    /// empty, since the server does not list any, the key's first algorithm is used.
+    /// Signs `claims` with the first of the key's algorithms that is in `accepted`. If `accepted`
+    /// is empty, since the server does not list any, the key's first algorithm is used.
     ///
     /// # Errors
-    /// Fails if none of the algorithms is in `taken`.
-    pub fn sign(&self, claims: &impl Serialize, taken: &[String]) -> Result<SecretText, SignError> {
-        let names = |algorithm: &&Algorithm| {
-            taken.is_empty() || taken.iter().any(|name| *name == name_of(**algorithm))
+    /// Fails if none of the algorithms is in `accepted`.
+    pub fn sign(
+        &self,
+        claims: &impl Serialize,
+        accepted: &[String],
+    ) -> Result<SecretText, SignError> {
+        let is_accepted = |algorithm: &&Algorithm| {
+            accepted.is_empty()
+                || accepted
+                    .iter()
+                    .any(|name| *name == algorithm_name(**algorithm))
         };
         let algorithm = self
             .algorithms
             .iter()
-            .find(names)
-            .ok_or(SignError::NotTaken)?;
+            .find(is_accepted)
+            .ok_or(SignError::NoCommonAlgorithm)?;
         let header = Header {
             kid: self.id.clone(),
             ..Header::new(*algorithm)
@@ -137,7 +144,7 @@ fn recognise(der: &[u8]) -> Option<(EncodingKey, &'static [Algorithm])> {
 }
 
 /// Returns the name of an algorithm in metadata (RFC 7518, section 3.1).
-fn name_of(algorithm: Algorithm) -> String {
+fn algorithm_name(algorithm: Algorithm) -> String {
     format!("{algorithm:?}")
 }
 
@@ -188,7 +195,7 @@ impl Jwk<'_> {
         };
         let (x, y) = point
             .get(1..)
-            .map(|both| both.split_at(both.len() / 2))
+            .map(|coordinates| coordinates.split_at(coordinates.len() / 2))
             .unwrap_or_default();
         let x = URL_SAFE_NO_PAD.encode(x);
         let y = URL_SAFE_NO_PAD.encode(y);

@@ -135,12 +135,12 @@ fn an_rsa_key_signs_with_what_the_server_takes() {
     }
     assert_eq!(
         key.sign(&good(), &["ES256".to_owned()]).unwrap_err(),
-        SignError::NotTaken
+        SignError::NoCommonAlgorithm
     );
     assert_eq!(
         key.sign(&good(), &["HS256".to_owned(), "none".to_owned()])
             .unwrap_err(),
-        SignError::NotTaken
+        SignError::NoCommonAlgorithm
     );
 }
 

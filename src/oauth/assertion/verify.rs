@@ -102,12 +102,15 @@ impl SignedClaims {
         if text("iss").ok_or(JwtError::Claim("iss"))? != issuer {
             return Err(JwtError::Issuer);
         }
-        let meant = claims
+        let token_audiences = claims
             .get("aud")
             .map(strings)
-            .filter(|meant| !meant.is_empty())
+            .filter(|values| !values.is_empty())
             .ok_or(JwtError::Claim("aud"))?;
-        if !meant.iter().any(|meant| audiences.contains(meant)) {
+        if !token_audiences
+            .iter()
+            .any(|meant| audiences.contains(meant))
+        {
             return Err(JwtError::Audience);
         }
         let leeway = leeway.min(MOST_LEEWAY).as_secs();
@@ -116,7 +119,9 @@ impl SignedClaims {
             return Err(JwtError::Expired);
         }
         for name in ["nbf", "iat"] {
-            if time(claims, name)?.is_some_and(|from| from > now_unix.saturating_add(leeway)) {
+            if time(claims, name)?
+                .is_some_and(|valid_from| valid_from > now_unix.saturating_add(leeway))
+            {
                 return Err(JwtError::NotYet);
             }
         }
@@ -146,7 +151,7 @@ pub fn issuer_of(token: &str) -> Result<String, JwtError> {
 struct Parts<'t> {
     header: Json,
     claims: Json,
-    signed: &'t str,
+    signing_input: &'t str,
     signature: &'t str,
 }
 
@@ -155,12 +160,12 @@ impl<'t> Parts<'t> {
         if token.len() > MOST_BYTES {
             return Err(JwtError::TooLong);
         }
-        let (signed, signature) = token.rsplit_once('.').ok_or(JwtError::NotJwt)?;
-        let (header, claims) = signed.split_once('.').ok_or(JwtError::NotJwt)?;
+        let (signing_input, signature) = token.rsplit_once('.').ok_or(JwtError::NotJwt)?;
+        let (header, claims) = signing_input.split_once('.').ok_or(JwtError::NotJwt)?;
         Ok(Self {
             header: object(header)?,
             claims: object(claims)?,
-            signed,
+            signing_input,
             signature,
         })
     }
@@ -189,26 +194,31 @@ impl<'t> Parts<'t> {
     fn check_signature(&self, keys: &Keys) -> Result<(), JwtError> {
         provider::install();
         let header = self.header.root();
-        let named = header
+        let algorithm_name = header
             .get("alg")
             .and_then(|name| name.str())
             .ok_or(JwtError::Algorithm)?;
-        let algorithm = algorithm(&named).ok_or(JwtError::Algorithm)?;
+        let algorithm = algorithm(&algorithm_name).ok_or(JwtError::Algorithm)?;
         let id = match header.get("kid") {
             Some(id) => Some(id.str().ok_or(JwtError::NotJwt)?),
             None => None,
         };
-        let mut any = false;
-        for key in keys.fitting(id.as_deref(), algorithm).take(MOST_TRIES) {
-            any = true;
-            if crypto::verify(self.signature, self.signed.as_bytes(), &key.key, algorithm)
-                .unwrap_or(false)
+        let mut has_candidate = false;
+        for key in keys.candidates(id.as_deref(), algorithm).take(MOST_TRIES) {
+            has_candidate = true;
+            if crypto::verify(
+                self.signature,
+                self.signing_input.as_bytes(),
+                &key.key,
+                algorithm,
+            )
+            .unwrap_or(false)
             {
                 return Ok(());
             }
         }
         // Without a key id, it is unknown whether the key was the right one.
-        if any && id.is_some() {
+        if has_candidate && id.is_some() {
             Err(JwtError::Signature)
         } else {
             Err(JwtError::UnknownKey)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use subtle::ConstantTimeEq;
 
-use super::{Authorizer, Plan, login_error, scopes, vault};
+use super::{Authorizer, Plan, login_error, scopes, vault_error};
 use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{self, Answer, Attempt, DeviceAttempt};
 use crate::oauth::{Client, LoginError, LoginParty, Principal, SecretText};
@@ -62,28 +62,28 @@ impl Authorizer {
     ///
     /// # Errors
     /// Fails if no authorization server is found, or if the vault cannot be used.
-    pub async fn plan(&self, who: &Principal) -> Result<Plan, LoginError> {
+    pub async fn plan(&self, principal: &Principal) -> Result<Plan, LoginError> {
         let account = self
             .shared
             .vault()?
-            .read(&self.upstream, who)
+            .read(&self.upstream, principal)
             .await
-            .map_err(vault)?;
-        let challenge = self.challenged().await;
-        let found = self.discovered(&challenge, account.as_ref()).await?;
+            .map_err(vault_error)?;
+        let challenge = self.request_challenge().await;
+        let discovery = self.discover_server(&challenge, account.as_ref()).await?;
         let party = LoginParty {
-            issuer: found.server.issuer.clone(),
-            resource: found.resource.clone(),
-            principal: who.clone(),
+            issuer: discovery.server.issuer.clone(),
+            resource: discovery.resource.clone(),
+            principal: principal.clone(),
         };
-        let earlier = account
+        let earlier_scopes = account
             .filter(|account| account.party == party)
             .map(|account| account.asked)
             .unwrap_or_default();
-        let scopes = scopes::first(&self.login, &challenge, &found).union(&earlier);
+        let scopes = scopes::initial(&self.login, &challenge, &discovery).union(&earlier_scopes);
         Ok(Plan {
             party,
-            server: found.server,
+            server: discovery.server,
             scopes,
         })
     }
@@ -93,8 +93,8 @@ impl Authorizer {
     ///
     /// # Errors
     /// See [`Self::plan`]; also fails if there are too many pending logins.
-    pub async fn link(self: &Arc<Self>, who: &Principal) -> Result<String, LoginError> {
-        let plan = self.plan(who).await?;
+    pub async fn link(self: &Arc<Self>, principal: &Principal) -> Result<String, LoginError> {
+        let plan = self.plan(principal).await?;
         match self.shared.logins.require(self, plan)? {
             (LoginError::Owed { link: Some(link) }, _) => Ok(link.into()),
             (error, _) => Err(error),
@@ -125,14 +125,14 @@ impl Authorizer {
     /// Fails if the answer is a refusal, or if the login cannot be stored.
     pub async fn end_by_hand(
         self: &Arc<Self>,
-        begun: &StartedLogin,
+        login: &StartedLogin,
         answer: &Answer,
     ) -> Result<(), LoginError> {
         self.end(
-            &begun.plan,
-            begun.client.clone(),
-            &begun.redirect_uri,
-            &begun.attempt,
+            &login.plan,
+            login.client.clone(),
+            &login.redirect_uri,
+            &login.attempt,
             answer,
         )
         .await
@@ -148,7 +148,7 @@ impl Authorizer {
         plan: &Plan,
         redirect_uri: &str,
     ) -> Result<DeviceLogin, LoginError> {
-        let client = self.identified(plan, redirect_uri, None).await?;
+        let client = self.identify_client(plan, redirect_uri, None).await?;
         let server = &plan.server;
         let key = self.key.as_ref();
         let resource = plan.party.resource.as_str();
@@ -165,12 +165,12 @@ impl Authorizer {
     ///
     /// # Errors
     /// Fails if the person refuses or does not respond, or if the login cannot be stored.
-    pub async fn end_on_device(self: &Arc<Self>, begun: DeviceLogin) -> Result<(), LoginError> {
+    pub async fn end_on_device(self: &Arc<Self>, login: DeviceLogin) -> Result<(), LoginError> {
         let DeviceLogin {
             plan,
             client,
             device,
-        } = begun;
+        } = login;
         let server = &plan.server;
         let key = self.key.as_ref();
         let resource = plan.party.resource.as_str();
@@ -184,13 +184,13 @@ impl Authorizer {
             &plan.scopes,
         )
         .await;
-        self.granted(&plan, client, granted).await
+        self.store_grant(&plan, client, granted).await
     }
 
     /// Returns the server's challenge for a request without a token. The location of the metadata
     /// may be given only there; if the request fails, the metadata may still be at its default
     /// location.
-    async fn challenged(&self) -> Challenge {
+    async fn request_challenge(&self) -> Challenge {
         let mut request = Request::new(PING.to_vec());
         *request.method_mut() = Method::POST;
         let Ok(uri) = self.url.parse() else {

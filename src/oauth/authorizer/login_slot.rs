@@ -19,7 +19,7 @@ pub(super) type Outcome = Result<Bearer, LoginError>;
 pub(super) struct LoginSlot {
     pub(super) state: Mutex<LoginState>,
     /// The renewal in progress.
-    pub(super) running: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
+    pub(super) renewal: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
 }
 
 #[derive(Default)]
@@ -28,10 +28,10 @@ pub(super) struct LoginState {
     /// Whether the account could not be written to the vault, which contains an older one.
     pub(super) unwritten: bool,
     /// When the vault was last read, and the version of the login at that time.
-    pub(super) looked: Option<Instant>,
+    pub(super) vault_read_at: Option<Instant>,
     pub(super) stamp: Option<Stamp>,
     /// When the stamp was last compared with the vault's.
-    stamp_compared: Option<Instant>,
+    stamp_checked_at: Option<Instant>,
     /// The time before which no early renewal is attempted.
     pub(super) not_before: Option<Instant>,
     /// When more scopes were requested from this principal within the last hour.
@@ -42,26 +42,28 @@ impl LoginState {
     /// Begins a comparison of the stamp unless one began within `interval`. Returns whether it did.
     pub(super) fn begin_stamp_check(&mut self, interval: Duration) -> bool {
         let is_due = self
-            .stamp_compared
-            .is_none_or(|compared| compared.elapsed() >= interval);
+            .stamp_checked_at
+            .is_none_or(|checked_at| checked_at.elapsed() >= interval);
         if is_due {
-            self.stamp_compared = Some(Instant::now());
+            self.stamp_checked_at = Some(Instant::now());
         }
         is_due
     }
 
     /// Takes over the account read from the vault, unless a renewal completed in the meantime: then
     /// the one in memory is newer.
-    pub(super) fn take_up(&mut self, read: Option<Account>) {
-        let given = |account: &Option<Account>| {
+    pub(super) fn adopt_account(&mut self, stored: Option<Account>) {
+        let issued_unix = |account: &Option<Account>| {
             account
                 .as_ref()?
                 .granted
                 .as_ref()
                 .map(|granted| granted.given_unix)
         };
-        if !self.unwritten && (read.is_none() || given(&read) >= given(&self.account)) {
-            self.account = read;
+        if !self.unwritten
+            && (stored.is_none() || issued_unix(&stored) >= issued_unix(&self.account))
+        {
+            self.account = stored;
         }
     }
 }
@@ -71,19 +73,19 @@ impl LoginState {
 pub(super) struct RenewalGuard(Arc<LoginSlot>, watch::Sender<usize>);
 
 impl RenewalGuard {
-    pub(super) fn new(held: Arc<LoginSlot>, renewing: watch::Sender<usize>) -> Self {
-        renewing.send_modify(|renewing| *renewing += 1);
-        Self(held, renewing)
+    pub(super) fn new(slot: Arc<LoginSlot>, renewals: watch::Sender<usize>) -> Self {
+        renewals.send_modify(|renewing| *renewing += 1);
+        Self(slot, renewals)
     }
 
-    pub(super) fn held(&self) -> &LoginSlot {
+    pub(super) fn slot(&self) -> &LoginSlot {
         &self.0
     }
 }
 
 impl Drop for RenewalGuard {
     fn drop(&mut self) {
-        *self.0.running.lock() = None;
+        *self.0.renewal.lock() = None;
         self.1.send_modify(|renewing| *renewing -= 1);
     }
 }

@@ -1,5 +1,7 @@
 //! Renewal: the only place where tokens are replaced.
 
+mod without_user;
+
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -19,115 +21,132 @@ impl Authorizer {
     /// server's response to it, if it was sent.
     pub(super) async fn renew(
         self: &Arc<Self>,
-        held: &LoginSlot,
-        who: &Principal,
+        slot: &LoginSlot,
+        principal: &Principal,
         used: Option<Bearer>,
         refusal: Option<Refusal>,
     ) -> Outcome {
-        if let Some(owed) = self.owed_already(who, used.as_ref(), refusal.as_ref()) {
-            return Err(owed);
+        if let Some(error) = self.pending_login(principal, used.as_ref(), refusal.as_ref()) {
+            return Err(error);
         }
         // Done before the lease is taken: a server that is slow to name its authorization server
         // must not use up the lease.
-        let found = match &refusal {
+        let discovery = match &refusal {
             Some(refusal) => {
-                let known = held.state().account.clone();
-                Some(self.discovered(refusal.challenge(), known.as_ref()).await?)
+                let cached_account = slot.state().account.clone();
+                Some(
+                    self.discover_server(refusal.challenge(), cached_account.as_ref())
+                        .await?,
+                )
             }
             None => None,
         };
         let lease = self
             .shared
             .vault()?
-            .lease(&self.upstream, who)
+            .lease(&self.upstream, principal)
             .await
-            .map_err(vault)?;
-        let read = self
+            .map_err(vault_error)?;
+        let stored = self
             .shared
             .vault()?
-            .read(&self.upstream, who)
+            .read(&self.upstream, principal)
             .await
-            .map_err(vault)?;
+            .map_err(vault_error)?;
         let account = {
-            let state = held.state();
+            let state = slot.state();
             // An account that could not be written is newer than the vault's. Otherwise the vault
             // takes precedence: the principal may have logged out.
             if state.unwritten {
                 state.account.clone()
             } else {
-                read
+                stored
             }
         };
         if let Some(bearer) =
-            self.renewed_elsewhere(held, account.as_ref(), used.as_ref(), refusal.as_ref())
+            self.renewed_elsewhere(slot, account.as_ref(), used.as_ref(), refusal.as_ref())
         {
             return Ok(bearer);
         }
-        let outcome = match (refusal.zip(found), account) {
-            (None, Some(account)) => self.refresh(held, who, account).await,
+        let outcome = match (refusal.zip(discovery), account) {
+            (None, Some(account)) => self.refresh(slot, principal, account).await,
             (None, None) => {
-                held.state().account = None;
+                slot.state().account = None;
                 Err(LoginError::Owed { link: None })
             }
-            (Some((Refusal::Token(challenge), found)), account) => {
-                self.anew(held, who, account, used.is_some(), (&challenge, found))
-                    .await
+            (Some((Refusal::Token(challenge), discovery)), account) => {
+                self.handle_unauthorized(
+                    slot,
+                    principal,
+                    account,
+                    used.is_some(),
+                    (&challenge, discovery),
+                )
+                .await
             }
-            (Some((Refusal::Scope(challenge), found)), account) => {
-                self.step_up(held, who, account, (&challenge, found)).await
+            (Some((Refusal::Scope(challenge), discovery)), account) => {
+                self.step_up(slot, principal, account, (&challenge, discovery))
+                    .await
             }
         };
         drop(lease);
         match outcome {
             // The authorization server may have changed, which only the MCP server can confirm.
-            Err(LoginError::Unreachable(why)) => self.moved(held, who, why).await,
+            Err(LoginError::Unreachable(why)) => self.log_in_if_moved(slot, principal, why).await,
             outcome => outcome,
         }
     }
 
     /// Returns the pending login of this principal, if another one would not request more scopes.
-    fn owed_already(
+    fn pending_login(
         &self,
-        who: &Principal,
+        principal: &Principal,
         used: Option<&Bearer>,
         refusal: Option<&Refusal>,
     ) -> Option<LoginError> {
-        let wanted = match refusal? {
+        let requested_scopes = match refusal? {
             Refusal::Token(challenge) if used.is_none() => {
                 challenge.scope.clone().unwrap_or_default()
             }
             Refusal::Scope(challenge) => challenge.scope.clone()?,
             Refusal::Token(_) => return None,
         };
-        self.shared.logins.pending(self, who, &wanted)
+        self.shared
+            .logins
+            .pending(self, principal, &requested_scopes)
     }
 
     /// Called when an authorization server was unreachable: requires a login if the resource now
     /// names another one.
-    async fn moved(self: &Arc<Self>, held: &LoginSlot, who: &Principal, why: String) -> Outcome {
-        let account = held.state().account.clone();
-        let found = self
-            .discovered(&Challenge::default(), account.as_ref())
+    async fn log_in_if_moved(
+        self: &Arc<Self>,
+        slot: &LoginSlot,
+        principal: &Principal,
+        why: String,
+    ) -> Outcome {
+        let account = slot.state().account.clone();
+        let discovery = self
+            .discover_server(&Challenge::default(), account.as_ref())
             .await;
-        let (Ok(found), Some(account)) = (found, account) else {
+        let (Ok(discovery), Some(account)) = (discovery, account) else {
             return Err(LoginError::Unreachable(why));
         };
         let party = LoginParty {
-            issuer: found.server.issuer.clone(),
-            resource: found.resource.clone(),
-            principal: who.clone(),
+            issuer: discovery.server.issuer.clone(),
+            resource: discovery.resource.clone(),
+            principal: principal.clone(),
         };
         if party == account.party {
             return Err(LoginError::Unreachable(why));
         }
         let scopes =
-            scopes::first(&self.login, &Challenge::default(), &found).union(&account.asked);
-        self.get(
-            held,
-            who,
+            scopes::initial(&self.login, &Challenge::default(), &discovery).union(&account.asked);
+        self.start_login(
+            slot,
+            principal,
             Plan {
                 party,
-                server: found.server,
+                server: discovery.server,
                 scopes,
             },
             None,
@@ -138,7 +157,7 @@ impl Authorizer {
     /// Returns the token from a renewal by another process, or from one that has just completed.
     fn renewed_elsewhere(
         &self,
-        held: &LoginSlot,
+        slot: &LoginSlot,
         account: Option<&Account>,
         used: Option<&Bearer>,
         refusal: Option<&Refusal>,
@@ -146,32 +165,34 @@ impl Authorizer {
         let account = account?;
         let granted = account.granted.as_ref()?;
         let bearer = Bearer(granted.access.clone());
-        let newer = match (used, refusal) {
+        let is_newer = match (used, refusal) {
             // For an early renewal, any token that does not expire soon is new.
-            (None, None) => matches!(self.age(granted), Freshness::Good),
-            (used, _) => used != Some(&bearer) && !matches!(self.age(granted), Freshness::Over),
+            (None, None) => matches!(self.freshness(granted), Freshness::Good),
+            (used, _) => {
+                used != Some(&bearer) && !matches!(self.freshness(granted), Freshness::Expired)
+            }
         };
-        newer.then(|| {
-            held.state().account = Some(account.clone());
+        is_newer.then(|| {
+            slot.state().account = Some(account.clone());
             bearer
         })
     }
 
     /// Reports whether a new token can be obtained without a person.
-    pub(super) fn renews_alone(&self, granted: &TokenGrant) -> bool {
+    pub(super) fn can_renew_without_user(&self, granted: &TokenGrant) -> bool {
         granted.refresh.is_some() || self.login.grant != Grant::Person
     }
 
     /// Renews the login of an account; if that is no longer possible, a new login is required.
     async fn refresh(
         self: &Arc<Self>,
-        held: &LoginSlot,
-        who: &Principal,
+        slot: &LoginSlot,
+        principal: &Principal,
         account: Account,
     ) -> Outcome {
         if self.login.grant != Grant::Person {
             return self
-                .renew_without_user(held, who, plan(&account), Some(account))
+                .renew_without_user(slot, principal, plan_from_account(&account), Some(account))
                 .await;
         }
         let Some((granted, refresh)) = account
@@ -179,7 +200,7 @@ impl Authorizer {
             .as_ref()
             .and_then(|granted| Some((granted, granted.refresh.as_ref()?)))
         else {
-            return self.require_login(who, plan(&account));
+            return self.require_login(principal, plan_from_account(&account));
         };
         let (server, client, resource) =
             (&account.server, &account.client, &account.party.resource);
@@ -196,9 +217,9 @@ impl Authorizer {
         .await
         {
             Ok(granted) => {
-                self.keep(
-                    held,
-                    who,
+                self.store_renewal(
+                    slot,
+                    principal,
                     Account {
                         granted: Some(granted),
                         ..account
@@ -206,11 +227,11 @@ impl Authorizer {
                 )
                 .await
             }
-            Err(error) if error.ends_login() && !misnamed(&account, &error) => {
-                self.end_login(held, who, account, &error).await
+            Err(error) if error.ends_login() && !rejects_configured_client(&account, &error) => {
+                self.end_login(slot, principal, account, &error).await
             }
             Err(error) => {
-                self.failed(held, who, account, &error);
+                self.record_failure(slot, principal, account, &error);
                 Err(login_error(&error))
             }
         }
@@ -218,7 +239,12 @@ impl Authorizer {
 
     /// Stores the result of a renewal. It is used even if it cannot be written, since the old token
     /// is no longer valid.
-    async fn keep(&self, held: &LoginSlot, who: &Principal, account: Account) -> Outcome {
+    async fn store_renewal(
+        &self,
+        slot: &LoginSlot,
+        principal: &Principal,
+        account: Account,
+    ) -> Outcome {
         let account = Account {
             last_refresh_unix: Some(unix_now()),
             last_error: None,
@@ -235,7 +261,7 @@ impl Authorizer {
         };
         let written = self.write(&account).await;
         {
-            let mut state = held.state();
+            let mut state = slot.state();
             state.account = Some(account);
             state.unwritten = written.is_err();
             state.not_before = None;
@@ -243,53 +269,59 @@ impl Authorizer {
         if let Err(error) = written {
             tracing::error!(upstream = self.upstream, %error, "cannot store a renewed login; it is lost when the gateway stops");
         }
-        self.record(who, "renewed", None);
+        self.record(principal, "renewed", None);
         Ok(bearer)
     }
 
     /// Records a failure that may be temporary. The old refresh token is kept, since the server did
     /// not invalidate it.
-    fn failed(&self, held: &LoginSlot, who: &Principal, account: Account, error: &GrantError) {
+    fn record_failure(
+        &self,
+        slot: &LoginSlot,
+        principal: &Principal,
+        account: Account,
+        error: &GrantError,
+    ) {
         {
-            let mut state = held.state();
+            let mut state = slot.state();
             state.not_before = Some(Instant::now() + RETRY_AFTER);
             state.account = Some(Account {
                 last_error: Some(error.to_string()),
                 ..account
             });
         }
-        self.record(who, "unreachable", Some(&error.to_string()));
+        self.record(principal, "unreachable", Some(&error.to_string()));
     }
 
     /// Ends a login that the authorization server no longer accepts.
     async fn end_login(
         self: &Arc<Self>,
-        held: &LoginSlot,
-        who: &Principal,
+        slot: &LoginSlot,
+        principal: &Principal,
         mut account: Account,
         error: &GrantError,
     ) -> Outcome {
         account.granted = None;
         account.last_error = Some(error.to_string());
         // A registration that no longer exists is useless: the next login makes a new one.
-        let gone = matches!(error, GrantError::InvalidClient);
-        let plan = plan(&account);
-        let noted = if gone {
+        let client_rejected = matches!(error, GrantError::InvalidClient);
+        let plan = plan_from_account(&account);
+        let stored = if client_rejected {
             self.shared
                 .vault()?
-                .erase(&self.upstream, who)
+                .erase(&self.upstream, principal)
                 .await
                 .map(drop)
-                .map_err(vault)
+                .map_err(vault_error)
         } else {
             self.write(&account).await
         };
-        if let Err(error) = noted {
+        if let Err(error) = stored {
             tracing::error!(upstream = self.upstream, %error, "cannot record the end of a login");
         }
-        held.state().account = (!gone).then_some(account);
+        slot.state().account = (!client_rejected).then_some(account);
         self.record(
-            who,
+            principal,
             if matches!(error, GrantError::InvalidGrant) {
                 "ended"
             } else {
@@ -297,51 +329,51 @@ impl Authorizer {
             },
             Some(&error.to_string()),
         );
-        self.require_login(who, plan)
+        self.require_login(principal, plan)
     }
 
     /// Handles a 401: discovers the authorization server again, since it may have changed, and
     /// obtains a token there.
-    async fn anew(
+    async fn handle_unauthorized(
         self: &Arc<Self>,
-        held: &LoginSlot,
-        who: &Principal,
+        slot: &LoginSlot,
+        principal: &Principal,
         account: Option<Account>,
         used: bool,
-        (challenge, found): (&Challenge, Discovery),
+        (challenge, discovery): (&Challenge, Discovery),
     ) -> Outcome {
         let party = LoginParty {
-            issuer: found.server.issuer.clone(),
-            resource: found.resource.clone(),
-            principal: who.clone(),
+            issuer: discovery.server.issuer.clone(),
+            resource: discovery.resource.clone(),
+            principal: principal.clone(),
         };
         let account = account.filter(|account| account.party == party);
         let renewable = account
             .clone()
-            .filter(|account| used && self.login.grant == Grant::Person && refreshes(account));
+            .filter(|account| used && self.login.grant == Grant::Person && may_refresh(account));
         if let Some(account) = renewable {
             return self
                 .refresh(
-                    held,
-                    who,
+                    slot,
+                    principal,
                     Account {
-                        server: found.server,
+                        server: discovery.server,
                         ..account
                     },
                 )
                 .await;
         }
-        let earlier = account
+        let earlier_scopes = account
             .as_ref()
             .map(|account| account.asked.clone())
             .unwrap_or_default();
-        let scopes = scopes::first(&self.login, challenge, &found).union(&earlier);
-        self.get(
-            held,
-            who,
+        let scopes = scopes::initial(&self.login, challenge, &discovery).union(&earlier_scopes);
+        self.start_login(
+            slot,
+            principal,
             Plan {
                 party,
-                server: found.server,
+                server: discovery.server,
                 scopes,
             },
             account,
@@ -354,13 +386,13 @@ impl Authorizer {
     /// cannot extend a grant.
     async fn step_up(
         self: &Arc<Self>,
-        held: &LoginSlot,
-        who: &Principal,
+        slot: &LoginSlot,
+        principal: &Principal,
         account: Option<Account>,
-        (challenge, found): (&Challenge, Discovery),
+        (challenge, discovery): (&Challenge, Discovery),
     ) -> Outcome {
         {
-            let mut state = held.state();
+            let mut state = slot.state();
             state
                 .step_ups
                 .retain(|time| time.elapsed() < Duration::from_secs(3600));
@@ -370,23 +402,24 @@ impl Authorizer {
             state.step_ups.push(Instant::now());
         }
         let party = LoginParty {
-            issuer: found.server.issuer.clone(),
-            resource: found.resource.clone(),
-            principal: who.clone(),
+            issuer: discovery.server.issuer.clone(),
+            resource: discovery.resource.clone(),
+            principal: principal.clone(),
         };
         let account = account.filter(|account| account.party == party);
-        let wanted = challenge.scope.clone().unwrap_or_default();
-        let earlier = account
+        let requested = challenge.scope.clone().unwrap_or_default();
+        let earlier_scopes = account
             .as_ref()
             .map(|account| account.asked.union(&granted_scopes(account)))
             .unwrap_or_default();
-        let scopes = scopes::with_offline(wanted.union(&earlier), &self.login, &found);
-        self.get(
-            held,
-            who,
+        let scopes =
+            scopes::with_offline_access(requested.union(&earlier_scopes), &self.login, &discovery);
+        self.start_login(
+            slot,
+            principal,
             Plan {
                 party,
-                server: found.server,
+                server: discovery.server,
                 scopes,
             },
             account,
@@ -395,116 +428,31 @@ impl Authorizer {
     }
 
     /// Starts a new login: by the client itself, or by a person.
-    async fn get(
+    async fn start_login(
         self: &Arc<Self>,
-        held: &LoginSlot,
-        who: &Principal,
+        slot: &LoginSlot,
+        principal: &Principal,
         plan: Plan,
         account: Option<Account>,
     ) -> Outcome {
         match self.login.grant {
-            Grant::Person => self.require_login(who, plan),
+            Grant::Person => self.require_login(principal, plan),
             Grant::Client | Grant::Enterprise(_) => {
-                self.renew_without_user(held, who, plan, account).await
-            }
-        }
-    }
-
-    /// Obtains a token without a person.
-    async fn renew_without_user(
-        &self,
-        held: &LoginSlot,
-        who: &Principal,
-        plan: Plan,
-        account: Option<Account>,
-    ) -> Outcome {
-        let server = &plan.server;
-        let name = &self.shared.config.client_name;
-        let known = account.as_ref().map(|account| &account.client);
-        let client =
-            identity::identify(&self.fetcher, server, &self.login, None, &[], known, name).await;
-        let client = client.map_err(|error| told_identity(&error))?;
-        let key = self.key.as_ref();
-        let resource = plan.party.resource.as_str();
-        let scopes = &plan.scopes;
-        let granted = match &self.login.grant {
-            Grant::Enterprise(config) => {
-                let idp = self.organisation(config).await?;
-                grant::enterprise(
-                    &self.fetcher,
-                    &idp,
-                    config,
-                    server,
-                    &client,
-                    key,
-                    resource,
-                    scopes,
-                )
-                .await
-            }
-            Grant::Client | Grant::Person => {
-                grant::client_credentials(&self.fetcher, server, &client, key, resource, scopes)
+                self.renew_without_user(slot, principal, plan, account)
                     .await
             }
-        };
-        let Plan {
-            party,
-            server,
-            scopes,
-        } = plan;
-        let upstream = self.upstream.clone();
-        match granted {
-            Ok(granted) => {
-                let granted = Some(granted);
-                let asked = scopes;
-                let account = Account {
-                    upstream,
-                    party,
-                    server,
-                    client,
-                    granted,
-                    asked,
-                    last_refresh_unix: None,
-                    last_error: None,
-                };
-                self.keep(held, who, account).await
-            }
-            Err(error) => {
-                held.state().not_before = Some(Instant::now() + RETRY_AFTER);
-                self.record(
-                    who,
-                    if error.transient() {
-                        "unreachable"
-                    } else {
-                        "refused"
-                    },
-                    Some(&error.to_string()),
-                );
-                Err(login_error(&error))
-            }
         }
-    }
-
-    /// Returns the token endpoint of the organisation's login server.
-    async fn organisation(&self, config: &EnterpriseConfig) -> Result<String, LoginError> {
-        if let Some(endpoint) = &config.token_endpoint {
-            return Ok(endpoint.clone());
-        }
-        let found = server_metadata(&self.fetcher, &config.issuer).await;
-        found
-            .map(|server| server.token_endpoint)
-            .map_err(|error| told_discovery(&error))
     }
 
     fn require_login(self: &Arc<Self>, who: &Principal, plan: Plan) -> Outcome {
-        let (owed, is_new) = self.shared.logins.require(self, plan)?;
+        let (error, is_new) = self.shared.logins.require(self, plan)?;
         if is_new {
             self.record(who, "owed", None);
         }
-        Err(owed)
+        Err(error)
     }
 
-    pub(super) async fn discovered(
+    pub(super) async fn discover_server(
         &self,
         challenge: &Challenge,
         account: Option<&Account>,
@@ -520,7 +468,7 @@ impl Authorizer {
         };
         discover(&self.fetcher, &self.url, challenge, expected)
             .await
-            .map_err(|error| told_discovery(&error))
+            .map_err(|error| discovery_error(&error))
     }
 
     /// Returns the client that was stored for exactly this party.
@@ -530,7 +478,7 @@ impl Authorizer {
             .vault()?
             .read(&self.upstream, &plan.party.principal)
             .await
-            .map_err(vault)?;
+            .map_err(vault_error)?;
         Ok(account
             .filter(|account| account.party == plan.party)
             .map(|account| account.client))
@@ -539,13 +487,13 @@ impl Authorizer {
 
 /// Reports whether a refused token may be renewed: not if it was just renewed, since that did not
 /// help.
-fn refreshes(account: &Account) -> bool {
+fn may_refresh(account: &Account) -> bool {
     // A renewal time in the future was recorded before the clock jumped, and is ignored.
-    let since = account
+    let since_renewal = account
         .last_refresh_unix
-        .and_then(|renewed| unix_now().checked_sub(renewed));
-    let renewed = since.is_some_and(|since| since < RENEWED_JUST_NOW);
-    !renewed
+        .and_then(|renewed_at| unix_now().checked_sub(renewed_at));
+    let just_renewed = since_renewal.is_some_and(|since| since < RENEWED_JUST_NOW);
+    !just_renewed
         && account
             .granted
             .as_ref()
@@ -554,12 +502,12 @@ fn refreshes(account: &Account) -> bool {
 
 /// Reports whether the server rejects the config's own client: once its secret or key is corrected
 /// in the config, the refresh token is valid as before.
-fn misnamed(account: &Account, error: &GrantError) -> bool {
+fn rejects_configured_client(account: &Account, error: &GrantError) -> bool {
     *error == GrantError::InvalidClient && account.client.origin == Origin::Preregistered
 }
 
 /// Returns the plan of the login that created an account, to repeat it.
-fn plan(account: &Account) -> Plan {
+fn plan_from_account(account: &Account) -> Plan {
     Plan {
         party: account.party.clone(),
         server: account.server.clone(),
@@ -575,10 +523,10 @@ fn granted_scopes(account: &Account) -> Scopes {
         .unwrap_or_default()
 }
 
-fn told_discovery(error: &DiscoverError) -> LoginError {
-    if error.transient() {
+fn discovery_error(error: &DiscoverError) -> LoginError {
+    if error.is_transient() {
         LoginError::Unreachable(error.to_string())
-    } else if error.nothing() {
+    } else if error.names_no_server() {
         LoginError::NotOAuth
     } else {
         LoginError::Operator(error.to_string())

@@ -12,19 +12,23 @@ const OFFLINE: &str = "offline_access";
 /// Returns the scopes for a first login: those of the config, otherwise those of the server's
 /// challenge, otherwise those of its metadata, otherwise none (2025-11-25, Authorization, Scope
 /// Selection Strategy).
-pub(super) fn first(login: &LoginConfig, challenge: &Challenge, found: &Discovery) -> Scopes {
+pub(super) fn initial(login: &LoginConfig, challenge: &Challenge, discovery: &Discovery) -> Scopes {
     let scopes = match (&login.scopes, &challenge.scope) {
-        (Some(own), _) => Scopes(own.iter().cloned().collect()),
+        (Some(configured), _) => Scopes(configured.iter().cloned().collect()),
         (None, Some(scope)) => scope.clone(),
-        (None, None) => found.scopes.clone(),
+        (None, None) => discovery.scopes.clone(),
     };
-    with_offline(scopes, login, found)
+    with_offline_access(scopes, login, discovery)
 }
 
 /// Adds `offline_access` if the server offers it, except for clients that renew without a person
 /// and need no refresh token.
-pub(super) fn with_offline(mut scopes: Scopes, login: &LoginConfig, found: &Discovery) -> Scopes {
-    if login.grant == Grant::Person && found.server.scopes.0.contains(OFFLINE) {
+pub(super) fn with_offline_access(
+    mut scopes: Scopes,
+    login: &LoginConfig,
+    discovery: &Discovery,
+) -> Scopes {
+    if login.grant == Grant::Person && discovery.server.scopes.0.contains(OFFLINE) {
         scopes.0.insert(OFFLINE.to_owned());
     }
     scopes
@@ -35,7 +39,7 @@ mod tests {
     use super::*;
     use crate::oauth::AuthorizationServer;
 
-    fn found(resource: &str, server: &str) -> Discovery {
+    fn discovery(resource: &str, server: &str) -> Discovery {
         let server = AuthorizationServer {
             issuer: "https://as.example".into(),
             authorization_endpoint: None,
@@ -65,31 +69,31 @@ mod tests {
             scope: scope.map(Scopes::parse),
             ..Challenge::default()
         };
-        let asked = |login: &LoginConfig, scope, server| {
-            first(login, &challenge(scope), &found("a b", server)).parameter()
+        let requested = |login: &LoginConfig, scope, server| {
+            initial(login, &challenge(scope), &discovery("a b", server)).parameter()
         };
         let plain = LoginConfig::default();
-        assert_eq!(asked(&plain, Some("c"), "").as_deref(), Some("c"));
-        assert_eq!(asked(&plain, None, "").as_deref(), Some("a b"));
+        assert_eq!(requested(&plain, Some("c"), "").as_deref(), Some("c"));
+        assert_eq!(requested(&plain, None, "").as_deref(), Some("a b"));
         assert_eq!(
-            asked(&plain, None, "offline_access a").as_deref(),
+            requested(&plain, None, "offline_access a").as_deref(),
             Some("a b offline_access")
         );
-        let own = LoginConfig {
+        let configured = LoginConfig {
             scopes: Some(vec!["z".into()]),
             ..LoginConfig::default()
         };
-        assert_eq!(asked(&own, Some("c"), "").as_deref(), Some("z"));
+        assert_eq!(requested(&configured, Some("c"), "").as_deref(), Some("z"));
         let machine = LoginConfig {
             grant: Grant::Client,
             ..LoginConfig::default()
         };
         assert_eq!(
-            asked(&machine, Some("c"), "offline_access").as_deref(),
+            requested(&machine, Some("c"), "offline_access").as_deref(),
             Some("c"),
             "needs no refresh token"
         );
-        let nothing = first(&plain, &Challenge::default(), &found("", ""));
+        let nothing = initial(&plain, &Challenge::default(), &discovery("", ""));
         assert_eq!(nothing.parameter(), None, "the parameter is left out");
     }
 }

@@ -21,7 +21,7 @@ pub struct Shared {
     /// Recorder of login events.
     pub recorder: Arc<Recorder>,
     /// Number of renewals in progress.
-    pub(super) renewing: watch::Sender<usize>,
+    pub(super) renewals: watch::Sender<usize>,
 }
 
 impl Shared {
@@ -35,13 +35,13 @@ impl Shared {
             opened => Some(opened?),
         };
         let logins = Logins::new(config);
-        let renewing = watch::Sender::new(0);
+        let renewals = watch::Sender::new(0);
         Ok(Self {
             config: config.clone(),
             vault,
             logins,
             recorder,
-            renewing,
+            renewals,
         })
     }
 
@@ -51,7 +51,7 @@ impl Shared {
     /// Fails if the vault cannot be read.
     pub async fn accounts(&self) -> Result<Vec<Account>, VaultError> {
         match &self.vault {
-            Some(vault) => vault.list().await.map(|kept| kept.accounts),
+            Some(vault) => vault.list().await.map(|listing| listing.accounts),
             None => Ok(Vec::new()),
         }
     }
@@ -60,15 +60,15 @@ impl Shared {
         self.vault
             .as_ref()
             .ok_or(VaultError::NoFolder)
-            .map_err(super::vault)
+            .map_err(super::vault_error)
     }
 
     /// Waits for renewals in progress, for as long as one may take: a token that a server has just
     /// issued in place of a refresh token must not be lost when the process exits.
     pub async fn idle(&self) {
-        let mut renewing = self.renewing.subscribe();
-        let all = renewing.wait_for(|renewing| *renewing == 0);
-        if tokio::time::timeout(self.config.request + self.config.request, all)
+        let mut renewals = self.renewals.subscribe();
+        let all_ended = renewals.wait_for(|renewing| *renewing == 0);
+        if tokio::time::timeout(self.config.request + self.config.request, all_ended)
             .await
             .is_err()
         {

@@ -64,15 +64,15 @@ pub enum DiscoverError {
 
 impl DiscoverError {
     /// Reports whether a retry may succeed soon.
-    pub fn transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Metadata { error, .. } | Self::Server { error, .. } => error.transient(),
+            Self::Metadata { error, .. } | Self::Server { error, .. } => error.is_transient(),
             _ => false,
         }
     }
 
     /// Reports whether the server simply does not name an authorization server.
-    pub fn nothing(&self) -> bool {
+    pub fn names_no_server(&self) -> bool {
         matches!(self, Self::NoServers)
     }
 }
@@ -80,11 +80,13 @@ impl DiscoverError {
 /// Returns the scheme and host of a URL that a server names. The rest of it could be a sentence,
 /// which agents would read as the gate's own words.
 pub(in crate::oauth) fn shown(url: &str) -> String {
-    let place = bounds::url(url).then(|| url.parse::<Uri>().ok()).flatten();
-    let Some(place) = place else {
+    let uri = bounds::is_url(url)
+        .then(|| url.parse::<Uri>().ok())
+        .flatten();
+    let Some(uri) = uri else {
         return "an invalid URL".to_owned();
     };
-    match (place.scheme_str(), place.host(), place.port_u16()) {
+    match (uri.scheme_str(), uri.host(), uri.port_u16()) {
         (Some(scheme @ ("http" | "https")), Some(host), None) => {
             format!("{scheme}://{}", shown_host(host))
         }
@@ -98,9 +100,9 @@ pub(in crate::oauth) fn shown(url: &str) -> String {
 /// Returns a host that a server names, if it consists only of characters that hosts may have. Of a
 /// long name, only the end is shown, which identifies its owner.
 pub(in crate::oauth) fn shown_host(host: &str) -> String {
-    let letter =
+    let is_host_char =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']');
-    if host.is_empty() || !host.bytes().all(letter) {
+    if host.is_empty() || !host.bytes().all(is_host_char) {
         return "an invalid host".to_owned();
     }
     let host = host.to_ascii_lowercase();

@@ -8,7 +8,7 @@ use super::WELL_KNOWN;
 #[derive(Debug)]
 pub(super) struct UrlParts<'u> {
     /// Scheme and authority, as received.
-    pub(super) start: &'u str,
+    pub(super) origin: &'u str,
     /// The path, as received; may be empty.
     pub(super) path: &'u str,
     /// The query, as received.
@@ -32,22 +32,27 @@ impl<'u> UrlParts<'u> {
         if url.contains(['#', '\\', '@']) {
             return None;
         }
-        let (_, behind) = url.split_once("://")?;
-        let end = url.len() - behind.len() + behind.find(['/', '?']).unwrap_or(behind.len());
-        let (start, rest) = url.split_at_checked(end)?;
+        let (_, after_scheme) = url.split_once("://")?;
+        let end = url.len() - after_scheme.len()
+            + after_scheme.find(['/', '?']).unwrap_or(after_scheme.len());
+        let (origin, rest) = url.split_at_checked(end)?;
         let (path, query) = rest
             .split_once('?')
             .map_or((rest, None), |(path, query)| (path, Some(query)));
-        let dotted = path.split('/').any(|part| {
+        let has_dot_segment = path.split('/').any(|part| {
             matches!(
                 part.to_ascii_lowercase().replace("%2e", ".").as_str(),
                 "." | ".."
             )
         });
-        if dotted {
+        if has_dot_segment {
             return None;
         }
-        Some(Self { start, path, query })
+        Some(Self {
+            origin,
+            path,
+            query,
+        })
     }
 
     /// Reports whether this is the resource that the metadata at `url` must be for, compared
@@ -55,20 +60,20 @@ impl<'u> UrlParts<'u> {
     /// above it, if the metadata is at the well-known URL of exactly that one, as with servers that
     /// describe their whole origin there.
     pub(super) fn is_resource_of(&self, mcp: &Self, url: &str) -> bool {
-        let above = self.path_without_slash();
-        let below = mcp.path_without_slash();
-        let within = below
-            .strip_prefix(above)
+        let prefix = self.path_without_slash();
+        let mcp_path = mcp.path_without_slash();
+        let is_prefix = mcp_path
+            .strip_prefix(prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let same_query = self.query.is_none() || self.query == mcp.query;
-        self.start == mcp.start
+        self.origin == mcp.origin
             && same_query
-            && (self.path == mcp.path || within && self.metadata_url() == url)
+            && (self.path == mcp.path || is_prefix && self.metadata_url() == url)
     }
 
     /// Returns the URL of this resource's metadata (RFC 9728, section 3.1).
     pub(super) fn metadata_url(&self) -> String {
-        format!("{}{WELL_KNOWN}{}", self.start, self.path_without_slash())
+        format!("{}{WELL_KNOWN}{}", self.origin, self.path_without_slash())
     }
 
     /// Returns the path without a trailing slash; empty for the root.
@@ -77,7 +82,7 @@ impl<'u> UrlParts<'u> {
     }
 
     pub(super) fn without_query(&self) -> String {
-        format!("{}{}", self.start, self.path)
+        format!("{}{}", self.origin, self.path)
     }
 }
 
@@ -179,7 +184,7 @@ mod tests {
     fn parts_are_as_they_came() {
         let place = UrlParts::read("https://A.example:443/Mcp/?x=y?z").unwrap();
         assert_eq!(
-            (place.start, place.path, place.query),
+            (place.origin, place.path, place.query),
             ("https://A.example:443", "/Mcp/", Some("x=y?z"))
         );
         assert_eq!(
@@ -188,7 +193,7 @@ mod tests {
         );
         let bare = UrlParts::read("https://a.example?x").unwrap();
         assert_eq!(
-            (bare.start, bare.path, bare.query),
+            (bare.origin, bare.path, bare.query),
             ("https://a.example", "", Some("x"))
         );
     }

@@ -40,31 +40,31 @@ pub async fn server_metadata(
     issuer: &str,
 ) -> Result<AuthorizationServer, DiscoverError> {
     let unusable = || DiscoverError::Issuer(issuer.to_owned());
-    let place = UrlParts::read(issuer)
-        .filter(|place| bounds::url(issuer) && place.query.is_none())
+    let parts = UrlParts::read(issuer)
+        .filter(|parts| bounds::is_url(issuer) && parts.query.is_none())
         .ok_or_else(unusable)?;
-    let start = place.start;
-    let path = place.path_without_slash();
-    let places = match path {
-        "" => vec![format!("{start}{OAUTH}"), format!("{start}{OPENID}")],
+    let origin = parts.origin;
+    let path = parts.path_without_slash();
+    let urls = match path {
+        "" => vec![format!("{origin}{OAUTH}"), format!("{origin}{OPENID}")],
         path => vec![
-            format!("{start}{OAUTH}{path}"),
-            format!("{start}{OPENID}{path}"),
-            format!("{start}{path}{OPENID}"),
+            format!("{origin}{OAUTH}{path}"),
+            format!("{origin}{OPENID}{path}"),
+            format!("{origin}{path}{OPENID}"),
         ],
     };
-    first_of(fetcher, issuer, &[issuer], &places).await
+    fetch_first(fetcher, issuer, &[issuer], &urls).await
 }
 
 /// Fetches the metadata of a server that is its own issuer; uses the default endpoints if it has
 /// none.
-pub(super) async fn of_origin(
+pub(super) async fn origin_server(
     fetcher: &Fetcher,
     origin: &str,
 ) -> Result<AuthorizationServer, DiscoverError> {
     // The issuer is not named anywhere, and both forms have their metadata here.
     let issuers = [origin, &format!("{origin}/")];
-    match first_of(
+    match fetch_first(
         fetcher,
         origin,
         &issuers,
@@ -72,37 +72,39 @@ pub(super) async fn of_origin(
     )
     .await
     {
-        Err(DiscoverError::Server { error, .. }) if is_absent(&error) => usual(fetcher, origin),
+        Err(DiscoverError::Server { error, .. }) if is_absent(&error) => {
+            default_server(fetcher, origin)
+        }
         outcome => outcome,
     }
 }
 
 /// Returns the first document that belongs to one of `issuers`.
-async fn first_of(
+async fn fetch_first(
     fetcher: &Fetcher,
-    asked: &str,
+    requested_issuer: &str,
     issuers: &[&str],
-    places: &[String],
+    urls: &[String],
 ) -> Result<AuthorizationServer, DiscoverError> {
-    let mut other = None;
+    let mut other_issuer = None;
     let mut absent = FetchError::Status(404);
-    for place in places {
-        match fetcher.get_json::<ServerMetadata>(place).await {
+    for url in urls {
+        match fetcher.get_json::<ServerMetadata>(url).await {
             Ok(metadata) if issuers.contains(&metadata.issuer.as_str()) => {
-                return checked(fetcher, metadata);
+                return check_metadata(fetcher, metadata);
             }
-            Ok(metadata) => other = other.or(Some(metadata.issuer)),
+            Ok(metadata) => other_issuer = other_issuer.or(Some(metadata.issuer)),
             Err(error) if is_absent(&error) => absent = error,
             Err(error) => {
                 return Err(DiscoverError::Server {
-                    issuer: asked.to_owned(),
+                    issuer: requested_issuer.to_owned(),
                     error,
                 });
             }
         }
     }
-    let expected = asked.to_owned();
-    Err(match other {
+    let expected = requested_issuer.to_owned();
+    Err(match other_issuer {
         Some(said) => DiscoverError::OtherIssuer { expected, said },
         None => DiscoverError::Server {
             issuer: expected,
@@ -111,7 +113,7 @@ async fn first_of(
     })
 }
 
-fn checked(
+fn check_metadata(
     fetcher: &Fetcher,
     metadata: ServerMetadata,
 ) -> Result<AuthorizationServer, DiscoverError> {
@@ -137,7 +139,7 @@ fn checked(
         "device_authorization_endpoint",
         metadata.device_authorization_endpoint,
     )?;
-    let list = |said: Option<Vec<String>>| bounds::words(said.unwrap_or_default());
+    let list = |values: Option<Vec<String>>| bounds::limit_words(values.unwrap_or_default());
     let s256 = list(metadata.code_challenge_methods_supported)
         .iter()
         .any(|method| method == "S256");
@@ -152,7 +154,7 @@ fn checked(
         token_endpoint_auth_signing_algs: list(
             metadata.token_endpoint_auth_signing_alg_values_supported,
         ),
-        scopes: bounds::scopes(
+        scopes: bounds::valid_scopes(
             metadata
                 .scopes_supported
                 .unwrap_or_default()
@@ -168,9 +170,9 @@ fn checked(
 
 /// Returns the default endpoints of a server of 2025-03-26 without metadata (2.3.3). That revision
 /// requires PKCE of every client and server.
-fn usual(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
-    let at = |path: &str| format!("{origin}{path}");
-    if !fetcher.may_name(&at("/token")) {
+fn default_server(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, DiscoverError> {
+    let url = |path: &str| format!("{origin}{path}");
+    if !fetcher.may_name(&url("/token")) {
         return Err(DiscoverError::Endpoint {
             issuer: origin.to_owned(),
             endpoint: "token_endpoint",
@@ -178,9 +180,9 @@ fn usual(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer, Discove
     }
     Ok(AuthorizationServer {
         issuer: origin.to_owned(),
-        authorization_endpoint: Some(at("/authorize")),
-        token_endpoint: at("/token"),
-        registration_endpoint: Some(at("/register")),
+        authorization_endpoint: Some(url("/authorize")),
+        token_endpoint: url("/token"),
+        registration_endpoint: Some(url("/register")),
         revocation_endpoint: None,
         device_authorization_endpoint: None,
         token_endpoint_auth_methods: vec![],

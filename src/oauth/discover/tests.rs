@@ -158,7 +158,7 @@ async fn where_the_challenge_says_and_nowhere_else() {
         .await
         .unwrap_err();
         assert!(
-            matches!(error, DiscoverError::Metadata { .. }) && !error.transient(),
+            matches!(error, DiscoverError::Metadata { .. }) && !error.is_transient(),
             "{url}: {error}"
         );
     }
@@ -481,7 +481,7 @@ async fn a_server_that_fails_is_no_older_server() {
             matches!(&error, DiscoverError::Metadata { error: FetchError::Status(said), .. } if *said == status),
             "{error}"
         );
-        assert!(error.transient());
+        assert!(error.is_transient());
         assert_eq!(site.lines().len(), 1);
     }
 }
@@ -533,7 +533,7 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
         found(&nobody, "").await,
         Err(DiscoverError::Server { .. })
     ));
-    assert_eq!(nobody.lines().len(), 1 + 3 * SERVERS);
+    assert_eq!(nobody.lines().len(), 1 + 3 * MAX_SERVERS);
     for none in [json!([]), Json::Null] {
         let site = self::site([(
             RESOURCE,
@@ -541,7 +541,7 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
         )])
         .await;
         let error = found(&site, "").await.unwrap_err();
-        assert!(error == DiscoverError::NoServers && error.nothing());
+        assert!(error == DiscoverError::NoServers && error.names_no_server());
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use super::guard::{Target, addresses, unreachable};
+use super::guard::{Target, resolve_addresses, unreachable};
 use super::{FetchError, Inner};
 use crate::trust::{self, Keys, Peer};
 
@@ -28,18 +28,18 @@ pub(super) const BODY_BYTES: usize = 1 << 20;
 /// Maximum length of a response head, in bytes.
 const HEAD_BYTES: usize = 64 << 10;
 /// Maximum number of addresses of one name that are tried, and maximum time for each.
-const TRIED: usize = 4;
-const CONNECT: Duration = Duration::from_secs(3);
+const MAX_ADDRESSES: usize = 4;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) async fn converse(
+pub(super) async fn send_request(
     inner: &Inner,
     request: Request<Vec<u8>>,
 ) -> Result<Response<Vec<u8>>, FetchError> {
     let target = Target::read(request.uri(), &inner.guard)?;
-    let addresses = addresses(inner, &target.host).await?;
+    let addresses = resolve_addresses(inner, &target.host).await?;
     let tcp = connect(&target, &addresses).await?;
     if !target.tls {
-        return over(&target, tcp, false, request).await;
+        return send_over(&target, tcp, false, request).await;
     }
     let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
     let connector = inner
@@ -53,14 +53,14 @@ pub(super) async fn converse(
         .await
         .map_err(|e| unreachable(&target.host, &peer.fault(&e)))?;
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    over(&target, stream, h2, request).await
+    send_over(&target, stream, h2, request).await
 }
 
 async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, FetchError> {
-    let mut last = None;
-    for address in addresses.iter().take(TRIED) {
+    let mut last_error = None;
+    for address in addresses.iter().take(MAX_ADDRESSES) {
         match tokio::time::timeout(
-            CONNECT,
+            CONNECT_TIMEOUT,
             TcpStream::connect(SocketAddr::new(*address, target.port)),
         )
         .await
@@ -70,19 +70,19 @@ async fn connect(target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, Fet
                 stream.set_nodelay(true).ok();
                 return Ok(stream);
             }
-            Ok(Err(e)) => last = Some(e.to_string()),
-            Err(_) => last = Some("nobody answers".to_owned()),
+            Ok(Err(e)) => last_error = Some(e.to_string()),
+            Err(_) => last_error = Some("nobody answers".to_owned()),
         }
     }
-    Err(unreachable(&target.host, &last.unwrap_or_default()))
+    Err(unreachable(&target.host, &last_error.unwrap_or_default()))
 }
 
 /// Created when first used: reading the system's CA certificates takes a while, and most gates
 /// never log in anywhere.
 async fn tls(inner: &Inner) -> Result<TlsConnector, String> {
-    let own = inner.own_roots.clone();
-    let made = tokio::task::spawn_blocking(move || {
-        let mut roots = own;
+    let own_roots = inner.own_roots.clone();
+    let connector = tokio::task::spawn_blocking(move || {
+        let mut roots = own_roots;
         match trust::system_roots() {
             Ok(system) => roots.extend(system.roots.iter().cloned()),
             Err(why) if roots.is_empty() => return Err(why),
@@ -94,17 +94,17 @@ async fn tls(inner: &Inner) -> Result<TlsConnector, String> {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsConnector::from(Arc::new(config)))
     });
-    made.await.map_err(|e| e.to_string())?
+    connector.await.map_err(|e| e.to_string())?
 }
 
-async fn over(
+async fn send_over(
     target: &Target,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     h2: bool,
     request: Request<Vec<u8>>,
 ) -> Result<Response<Vec<u8>>, FetchError> {
-    let told = |e: hyper::Error| unreachable(&target.host, &e.to_string());
-    let request = outgoing(request, h2)?;
+    let connection_error = |e: hyper::Error| unreachable(&target.host, &e.to_string());
+    let request = prepare_request(request, h2)?;
     // Aborted when this function returns, for whatever reason.
     let mut driver = JoinSet::new();
     let response = if h2 {
@@ -113,24 +113,33 @@ async fn over(
         let (mut sender, connection) = builder
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(told)?;
+            .map_err(connection_error)?;
         driver.spawn(connection);
-        sender.send_request(request).await.map_err(told)?
+        sender
+            .send_request(request)
+            .await
+            .map_err(connection_error)?
     } else {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(HEAD_BYTES);
         let (mut sender, connection) = builder
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(told)?;
+            .map_err(connection_error)?;
         driver.spawn(connection);
-        sender.send_request(request).await.map_err(told)?
+        sender
+            .send_request(request)
+            .await
+            .map_err(connection_error)?
     };
-    whole(target, response).await
+    read_response(target, response).await
 }
 
 /// Returns the request as it is sent: with the headers of a stateless client.
-fn outgoing(request: Request<Vec<u8>>, h2: bool) -> Result<Request<Full<Bytes>>, FetchError> {
+fn prepare_request(
+    request: Request<Vec<u8>>,
+    h2: bool,
+) -> Result<Request<Full<Bytes>>, FetchError> {
     let mut request = request.map(|body| Full::new(Bytes::from(body)));
     let headers = request.headers_mut();
     headers.insert(
@@ -157,7 +166,7 @@ fn outgoing(request: Request<Vec<u8>>, h2: bool) -> Result<Request<Full<Bytes>>,
     Ok(request)
 }
 
-async fn whole(
+async fn read_response(
     target: &Target,
     response: Response<Incoming>,
 ) -> Result<Response<Vec<u8>>, FetchError> {
@@ -169,7 +178,7 @@ async fn whole(
             continue;
         };
         if bytes.len() + data.len() > BODY_BYTES {
-            return Err(FetchError::Long);
+            return Err(FetchError::TooLong);
         }
         bytes.extend_from_slice(data);
     }

@@ -58,12 +58,12 @@ impl Target {
             .authority()
             .filter(|authority| !authority.as_str().contains('@'))
             .ok_or(FetchError::Url)?;
-        let host = bare(authority.host()).to_owned();
+        let host = strip_brackets(authority.host()).to_owned();
         // Anything after the host that is not a port (`:`, `:99999`) is parsed differently by
         // others.
-        let odd =
+        let has_empty_port =
             authority.port_u16().is_none() && authority.as_str().len() != authority.host().len();
-        if host.is_empty() || host.len() > HOST_BYTES || odd {
+        if host.is_empty() || host.len() > HOST_BYTES || has_empty_port {
             return Err(FetchError::Url);
         }
         let tls = url.scheme_str() == Some("https");
@@ -88,26 +88,29 @@ impl Target {
 /// # Errors
 /// Fails with `Forbidden` if even one address is forbidden: no legitimate server has a name that
 /// resolves to internal and external addresses.
-pub(super) async fn addresses(inner: &Inner, host: &str) -> Result<Vec<IpAddr>, FetchError> {
-    let found = match host.parse::<IpAddr>() {
+pub(super) async fn resolve_addresses(
+    inner: &Inner,
+    host: &str,
+) -> Result<Vec<IpAddr>, FetchError> {
+    let resolved = match host.parse::<IpAddr>() {
         Ok(address) => vec![address],
         Err(_) => (inner.lookup)(host.to_owned())
             .await
             .map_err(|e| unreachable(host, &e.to_string()))?,
     };
-    if found.is_empty() {
+    if resolved.is_empty() {
         return Err(unreachable(host, "the name has no address"));
     }
-    match found
+    match resolved
         .iter()
-        .filter_map(|address| inner.guard.forbids(host, *address))
+        .filter_map(|address| inner.guard.forbidden_reach(host, *address))
         .max()
     {
         Some(reach) => Err(FetchError::Forbidden {
             host: host.to_owned(),
             reach,
         }),
-        None => Ok(found),
+        None => Ok(resolved),
     }
 }
 
@@ -120,28 +123,28 @@ pub(super) fn unreachable(host: &str, why: &str) -> FetchError {
 
 impl Guard {
     /// Returns where an address leads if requests to that host may not be sent there.
-    fn forbids(&self, host: &str, address: IpAddr) -> Option<Reach> {
+    fn forbidden_reach(&self, host: &str, address: IpAddr) -> Option<Reach> {
         let reach = reach::reach(address)?;
-        let listed = self
+        let is_listed = self
             .private_hosts
             .iter()
-            .any(|known| same_host(known, host));
-        let allowed = match reach {
-            Reach::Private => listed,
+            .any(|listed_host| same_host(listed_host, host));
+        let is_allowed = match reach {
+            Reach::Private => is_listed,
             Reach::Loopback => {
                 !address.is_unspecified()
-                    && (listed || (self.allow_loopback_http && is_this_machine(host)))
+                    && (is_listed || (self.allow_loopback_http && is_this_machine(host)))
             }
             _ => false,
         };
-        (!allowed).then_some(reach)
+        (!is_allowed).then_some(reach)
     }
 }
 
 /// Reports whether a host is this machine by its name alone, whatever a resolver returns (RFC 6761,
 /// section 6.3).
 pub(in crate::oauth) fn is_this_machine(host: &str) -> bool {
-    let host = bare(host);
+    let host = strip_brackets(host);
     match host.parse::<IpAddr>() {
         Ok(address) => address.is_loopback(),
         Err(_) => {
@@ -151,12 +154,16 @@ pub(in crate::oauth) fn is_this_machine(host: &str) -> bool {
     }
 }
 
-fn same_host(known: &str, host: &str) -> bool {
-    let plain = |host: &str| bare(host).trim_end_matches('.').to_ascii_lowercase();
-    plain(known) == plain(host)
+fn same_host(listed: &str, host: &str) -> bool {
+    let normalize = |host: &str| {
+        strip_brackets(host)
+            .trim_end_matches('.')
+            .to_ascii_lowercase()
+    };
+    normalize(listed) == normalize(host)
 }
 
-fn bare(host: &str) -> &str {
+fn strip_brackets(host: &str) -> &str {
     host.strip_prefix('[')
         .and_then(|inner| inner.strip_suffix(']'))
         .unwrap_or(host)

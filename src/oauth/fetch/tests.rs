@@ -24,7 +24,7 @@ fn guarded(guard: Guard, answers: &'static [&'static [&'static str]]) -> Fetcher
         }
         .boxed()
     });
-    Fetcher::looking_up(guard, Duration::from_millis(500), None, lookup).unwrap()
+    Fetcher::with_lookup(guard, Duration::from_millis(500), None, lookup).unwrap()
 }
 
 fn private(host: &str) -> Guard {
@@ -118,7 +118,7 @@ async fn what_is_long_or_slow_is_given_up() {
         Site::new(|_, _| Reply::json(format!("\"{}\"", "x".repeat(converse::BODY_BYTES)))).await;
     assert_eq!(
         fetcher().get_json::<Json>(&long.origin).await,
-        Err(FetchError::Long)
+        Err(FetchError::TooLong)
     );
     let just =
         Site::new(|_, _| Reply::json(format!("\"{}\"", "x".repeat(converse::BODY_BYTES - 2))))
@@ -137,10 +137,10 @@ async fn what_is_long_or_slow_is_given_up() {
     let hasty = Fetcher::new(guard, limit, None).unwrap();
     assert_eq!(
         hasty.get_json::<Json>(&url).await,
-        Err(FetchError::Late(limit))
+        Err(FetchError::Timeout(limit))
     );
     assert!(began.elapsed() < Duration::from_secs(3));
-    assert!(FetchError::Late(limit).transient());
+    assert!(FetchError::Timeout(limit).is_transient());
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn an_answer_that_drips_is_given_up() {
             .unwrap()
             .get_json::<Json>(&url)
             .await,
-        Err(FetchError::Late(limit))
+        Err(FetchError::Timeout(limit))
     );
 }
 
@@ -204,7 +204,7 @@ async fn addresses_inside_are_not_asked() {
             .unwrap_err();
         let bare = host.trim_matches(['[', ']']).to_owned();
         assert_eq!(error, FetchError::Forbidden { host: bare, reach }, "{host}");
-        assert!(!error.transient());
+        assert!(!error.is_transient());
     }
 }
 
@@ -467,7 +467,7 @@ async fn an_authority_of_the_companys_own_is_trusted_where_named() {
     });
     let lookup: Lookup = Arc::new(|_| async { Ok(vec!["127.0.0.1".parse().unwrap()]) }.boxed());
     let with = |ca| {
-        Fetcher::looking_up(
+        Fetcher::with_lookup(
             private("login.example"),
             Duration::from_secs(5),
             ca,

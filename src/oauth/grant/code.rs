@@ -12,7 +12,7 @@ use oauth2::{
 use subtle::ConstantTimeEq;
 
 use super::GrantError;
-use super::tokens::sendable;
+use super::tokens::is_sendable;
 use super::wire::{OAuth, TokenClient};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
@@ -22,7 +22,7 @@ use crate::oauth::{AuthorizationServer, Client, Scopes, SecretText, TokenGrant};
 const MOST_ANSWER_BYTES: usize = 32 << 10;
 /// Parameters that the request sets; an endpoint whose own query contains one of them would make
 /// the request ambiguous.
-const OURS: [&str; 9] = [
+const OWN_PARAMETERS: [&str; 9] = [
     "response_type",
     "client_id",
     "state",
@@ -73,14 +73,14 @@ pub struct Answer {
 impl Answer {
     /// Parses the query of the redirect. A query with a duplicate parameter, or one that is too
     /// long, counts as empty.
-    pub fn of_query(query: &str) -> Self {
+    pub fn from_query(query: &str) -> Self {
         let mut answer = Self::default();
         if query.len() > MOST_ANSWER_BYTES {
             return answer;
         }
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
-            let twice = match name.as_ref() {
+            let is_duplicate = match name.as_ref() {
                 "state" => answer.state.replace(SecretText::new(value)).is_some(),
                 "code" => answer.code.replace(SecretText::new(value)).is_some(),
                 "iss" => answer.iss.replace(value).is_some(),
@@ -88,7 +88,7 @@ impl Answer {
                 "error_description" => answer.error_description.replace(value).is_some(),
                 _ => false,
             };
-            if twice {
+            if is_duplicate {
                 return Self::default();
             }
         }
@@ -96,10 +96,10 @@ impl Answer {
     }
 
     /// Parses a redirected URL that a person pasted, or only its query.
-    pub fn of_pasted(text: &str) -> Self {
+    pub fn from_pasted(text: &str) -> Self {
         let text = text.trim();
         let text = text.split_once('#').map_or(text, |(text, _)| text);
-        Self::of_query(text.split_once('?').map_or(text, |(_, query)| query))
+        Self::from_query(text.split_once('?').map_or(text, |(_, query)| query))
     }
 }
 
@@ -139,8 +139,8 @@ pub fn begin(
     let clashes = endpoint
         .url()
         .query_pairs()
-        .any(|(name, _)| OURS.contains(&name.as_ref()));
-    if !for_browsers(endpoint.url()) || clashes {
+        .any(|(name, _)| OWN_PARAMETERS.contains(&name.as_ref()));
+    if !is_safe_for_browser(endpoint.url()) || clashes {
         return Err(GrantError::Url("authorization endpoint"));
     }
     let oauth = OAuth::<oauth2::EndpointNotSet>::new(ClientId::new(client.id.clone()))
@@ -149,7 +149,7 @@ pub fn begin(
     let (url, state) = oauth
         .authorize_url(|| CsrfToken::new_random_len(32))
         .set_pkce_challenge(challenge)
-        .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
+        .set_redirect_uri(Cow::Owned(redirect_url(redirect_uri)?))
         .add_scopes(scopes.0.iter().cloned().map(Scope::new))
         .add_extra_param("resource", resource)
         .url();
@@ -199,7 +199,7 @@ pub fn check_answer(
     answer
         .code
         .clone()
-        .filter(|code| sendable(code, b' '))
+        .filter(|code| is_sendable(code, b' '))
         .ok_or(GrantError::Unreadable)
 }
 
@@ -217,34 +217,40 @@ pub async fn redeem(
     resource: &str,
     code: &SecretText,
     verifier: &SecretText,
-    asked: &Scopes,
+    requested_scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
-    let wire = TokenClient::new(fetcher, server, client, key);
-    let oauth = wire.oauth(&server.token_endpoint)?;
+    let token_client = TokenClient::new(fetcher, server, client, key);
+    let oauth = token_client.oauth(&server.token_endpoint)?;
     let mut request = oauth
         .exchange_code(AuthorizationCode::new(code.expose().to_owned()))
         .set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()))
-        .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
+        .set_redirect_uri(Cow::Owned(redirect_url(redirect_uri)?))
         .add_extra_param("resource", resource);
-    for (name, value) in wire.proof()? {
+    for (name, value) in token_client.assertion_parameters()? {
         request = request.add_extra_param(name, value.expose().to_owned());
     }
-    request.request_async(&wire).await?.granted(asked, None)
+    request
+        .request_async(&token_client)
+        .await?
+        .into_grant(requested_scopes, None)
 }
 
 /// Reports whether a browser may be sent to a URL: `https`, or `http` on this machine, without
 /// parts that obscure where it leads.
-pub(super) fn for_browsers(url: &Url) -> bool {
-    let loopback = match url.host() {
+pub(super) fn is_safe_for_browser(url: &Url) -> bool {
+    let is_loopback = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     };
-    let plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
-    plain && url.has_host() && (url.scheme() == "https" || (url.scheme() == "http" && loopback))
+    let is_plain =
+        url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    is_plain
+        && url.has_host()
+        && (url.scheme() == "https" || (url.scheme() == "http" && is_loopback))
 }
 
-fn redirect(uri: &str) -> Result<RedirectUrl, GrantError> {
+fn redirect_url(uri: &str) -> Result<RedirectUrl, GrantError> {
     RedirectUrl::new(uri.to_owned()).map_err(|_| GrantError::Url("redirect URI"))
 }

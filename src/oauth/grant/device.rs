@@ -8,8 +8,8 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::GrantError;
-use super::code::for_browsers;
-use super::tokens::{Seconds, Tokens, sendable};
+use super::code::is_safe_for_browser;
+use super::tokens::{Seconds, Tokens, is_sendable};
 use super::wire::{TokenClient, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
@@ -24,7 +24,7 @@ const MOST_CODE_SECONDS: u64 = 1800;
 const INTERVAL_SECONDS: u64 = 5;
 const INTERVALS_SECONDS: (u64, u64) = (1, 60);
 /// Time that `slow_down` adds to the interval (section 3.5).
-const SLOWER: Duration = Duration::from_secs(5);
+const SLOW_DOWN_STEP: Duration = Duration::from_secs(5);
 /// Maximum length of a code that a person types, in bytes.
 const MOST_USER_CODE_BYTES: usize = 64;
 
@@ -38,7 +38,7 @@ pub struct DeviceAttempt {
     /// The same page with the code in the URL, if there is one.
     pub verification_uri_complete: Option<String>,
     /// Time until the code expires.
-    pub lasts: Duration,
+    pub lifetime: Duration,
     interval: Duration,
     code: SecretText,
 }
@@ -46,10 +46,10 @@ pub struct DeviceAttempt {
 impl fmt::Debug for DeviceAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let page = &self.verification_uri;
-        let lasts = &self.lasts;
+        let lifetime = &self.lifetime;
         f.debug_struct("Device")
             .field("verification_uri", page)
-            .field("lasts", lasts)
+            .field("lasts", lifetime)
             .finish_non_exhaustive()
     }
 }
@@ -93,40 +93,42 @@ pub async fn device_begin(
             .post(endpoint, &parameters)
             .await?,
     )?;
-    let told: DeviceResponse =
+    let response: DeviceResponse =
         serde_json::from_slice(answer.bytes()).map_err(|_| GrantError::Unreadable)?;
-    let page = |text: &String| Url::parse(text).is_ok_and(|url| for_browsers(&url));
-    if !page(&told.verification_uri) {
+    let is_visitable = |text: &String| Url::parse(text).is_ok_and(|url| is_safe_for_browser(&url));
+    if !is_visitable(&response.verification_uri) {
         return Err(GrantError::Url("page for device codes"));
     }
-    let readable = told
+    let is_readable = response
         .user_code
         .bytes()
         .all(|b| b.is_ascii_graphic() || b == b' ');
-    if !readable
-        || !(1..=MOST_USER_CODE_BYTES).contains(&told.user_code.len())
-        || !sendable(&told.device_code, b' ')
+    if !is_readable
+        || !(1..=MOST_USER_CODE_BYTES).contains(&response.user_code.len())
+        || !is_sendable(&response.device_code, b' ')
     {
         return Err(GrantError::Unreadable);
     }
     let (least, most) = INTERVALS_SECONDS;
     Ok(DeviceAttempt {
-        user_code: told.user_code,
-        verification_uri: told.verification_uri,
-        verification_uri_complete: told.verification_uri_complete.filter(page),
-        lasts: Duration::from_secs(
-            told.expires_in
+        user_code: response.user_code,
+        verification_uri: response.verification_uri,
+        verification_uri_complete: response.verification_uri_complete.filter(is_visitable),
+        lifetime: Duration::from_secs(
+            response
+                .expires_in
                 .0
                 .unwrap_or(CODE_SECONDS)
                 .min(MOST_CODE_SECONDS),
         ),
         interval: Duration::from_secs(
-            told.interval
+            response
+                .interval
                 .0
                 .unwrap_or(INTERVAL_SECONDS)
                 .clamp(least, most),
         ),
-        code: told.device_code,
+        code: response.device_code,
     })
 }
 
@@ -145,9 +147,9 @@ pub async fn device_poll(
     resource: &str,
     scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
-    let wire = TokenClient::new(fetcher, server, client, key);
-    let until = Instant::now() + device.lasts;
-    let most = Duration::from_secs(INTERVALS_SECONDS.1);
+    let token_client = TokenClient::new(fetcher, server, client, key);
+    let deadline = Instant::now() + device.lifetime;
+    let max_interval = Duration::from_secs(INTERVALS_SECONDS.1);
     let mut interval = device.interval;
     let parameters = [
         ("grant_type", DEVICE_CODE),
@@ -155,25 +157,25 @@ pub async fn device_poll(
         ("resource", resource),
     ];
     loop {
-        if Instant::now() + interval > until {
+        if Instant::now() + interval > deadline {
             return Err(GrantError::Refused {
                 error: "expired_token".to_owned(),
             });
         }
         sleep(interval).await;
-        let answer = match wire.post(&server.token_endpoint, &parameters).await {
+        let answer = match token_client.post(&server.token_endpoint, &parameters).await {
             Ok(response) => read(&response),
             Err(error) => Err(error),
         };
         match answer {
-            Ok(json) => return Tokens::read(&json)?.granted(scopes, None),
+            Ok(json) => return Tokens::read(&json)?.into_grant(scopes, None),
             Err(GrantError::Refused { error }) if error == "authorization_pending" => {}
             Err(GrantError::Refused { error }) if error == "slow_down" => {
-                interval = (interval + SLOWER).min(most)
+                interval = (interval + SLOW_DOWN_STEP).min(max_interval)
             }
             // A failed request is not an answer: poll less often, until the code expires (section
             // 3.5).
-            Err(error) if error.transient() => interval = (interval * 2).min(most),
+            Err(error) if error.is_transient() => interval = (interval * 2).min(max_interval),
             Err(error) => return Err(error),
         }
     }

@@ -46,8 +46,8 @@ pub async fn enterprise(
     resource: &str,
     scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
-    let subject = subject(&idp.subject_token_file).await?;
-    let there = Client {
+    let subject = read_subject_token(&idp.subject_token_file).await?;
+    let idp_client = Client {
         id: idp.client_id.clone(),
         secret: idp
             .client_secret
@@ -62,11 +62,11 @@ pub async fn enterprise(
         origin: Origin::Preregistered,
         redirect_uris: vec![],
     };
-    let wire = TokenClient {
+    let token_client = TokenClient {
         fetcher,
         issuer: &idp.issuer,
         algorithms: &[],
-        client: &there,
+        client: &idp_client,
         key: None,
     };
     let mut parameters = vec![
@@ -79,9 +79,9 @@ pub async fn enterprise(
     ];
     let scope = scopes.parameter();
     parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
-    let answer = read(&wire.post(idp_token_endpoint, &parameters).await?)?;
-    let assertion = Tokens::read(&answer)?.exchanged(ID_JAG)?;
-    workload(fetcher, server, client, key, &assertion, resource, scopes).await
+    let answer = read(&token_client.post(idp_token_endpoint, &parameters).await?)?;
+    let assertion = Tokens::read(&answer)?.into_exchanged_token(ID_JAG)?;
+    redeem_assertion(fetcher, server, client, key, &assertion, resource, scopes).await
 }
 
 /// Obtains a token for an assertion signed by a party that the server trusts (RFC 7523, section
@@ -89,7 +89,7 @@ pub async fn enterprise(
 ///
 /// # Errors
 /// Returns the error with which the server responds.
-pub async fn workload(
+pub async fn redeem_assertion(
     fetcher: &Fetcher,
     server: &AuthorizationServer,
     client: &Client,
@@ -98,7 +98,7 @@ pub async fn workload(
     resource: &str,
     scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
-    let wire = TokenClient::new(fetcher, server, client, key);
+    let token_client = TokenClient::new(fetcher, server, client, key);
     let mut parameters = vec![
         ("grant_type", JWT_BEARER),
         ("assertion", assertion.expose()),
@@ -106,26 +106,30 @@ pub async fn workload(
     ];
     let scope = scopes.parameter();
     parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
-    let answer = read(&wire.post(&server.token_endpoint, &parameters).await?)?;
-    Tokens::read(&answer)?.granted(scopes, None)
+    let answer = read(
+        &token_client
+            .post(&server.token_endpoint, &parameters)
+            .await?,
+    )?;
+    Tokens::read(&answer)?.into_grant(scopes, None)
 }
 
 /// Reads the subject token. It is read each time, since the program that writes it there also
 /// renews it.
-async fn subject(path: &Path) -> Result<SecretText, GrantError> {
+async fn read_subject_token(path: &Path) -> Result<SecretText, GrantError> {
     let path = path.to_owned();
-    let read = move || -> std::io::Result<(usize, SecretText)> {
+    let read_file = move || -> std::io::Result<(usize, SecretText)> {
         let mut text = Zeroizing::new(String::new());
-        let read = File::open(path)?
+        let length = File::open(path)?
             .take(MOST_SUBJECT_BYTES + 1)
             .read_to_string(&mut text)?;
-        Ok((read, SecretText::new(text.trim().to_owned())))
+        Ok((length, SecretText::new(text.trim().to_owned())))
     };
-    let read = tokio::task::spawn_blocking(read)
+    let outcome = tokio::task::spawn_blocking(read_file)
         .await
         .map_err(|_| GrantError::Subject)?;
-    let (read, token) = read.map_err(|_| GrantError::Subject)?;
-    let fits = u64::try_from(read).is_ok_and(|read| read <= MOST_SUBJECT_BYTES);
+    let (length, token) = outcome.map_err(|_| GrantError::Subject)?;
+    let fits = u64::try_from(length).is_ok_and(|read| read <= MOST_SUBJECT_BYTES);
     if fits && !token.expose().is_empty() {
         Ok(token)
     } else {

@@ -60,7 +60,7 @@ pub enum GrantError {
 impl GrantError {
     /// Reports whether the same request may succeed later. Such a failure does not invalidate a
     /// refresh token, since no trusted party has declared it invalid.
-    pub fn transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Unreadable | Self::Subject => true,
             Self::Refused { error } => {
@@ -72,7 +72,7 @@ impl GrantError {
                         | "authorization_pending"
                 )
             }
-            Self::Guarded(error) => error.transient(),
+            Self::Guarded(error) => error.is_transient(),
             Self::InvalidGrant
             | Self::InvalidClient
             | Self::NotBearer
@@ -91,7 +91,7 @@ impl GrantError {
         matches!(
             self,
             Self::InvalidGrant | Self::InvalidClient | Self::Refused { .. }
-        ) && !self.transient()
+        ) && !self.is_transient()
     }
 
     /// Returns the error for an error code, if it is a known one.
@@ -100,7 +100,8 @@ impl GrantError {
             "invalid_grant" => Self::InvalidGrant,
             "invalid_client" => Self::InvalidClient,
             code => Self::Refused {
-                error: bounds::code(code.to_owned()).unwrap_or_else(|| "unnamed".to_owned()),
+                error: bounds::known_error_code(code.to_owned())
+                    .unwrap_or_else(|| "unnamed".to_owned()),
             },
         }
     }
@@ -112,10 +113,10 @@ impl From<FetchError> for GrantError {
             FetchError::Url | FetchError::Plain(_) | FetchError::Forbidden { .. } => {
                 Self::Guarded(error)
             }
-            FetchError::Unreachable { .. } | FetchError::Late(_) | FetchError::Status(_) => {
+            FetchError::Unreachable { .. } | FetchError::Timeout(_) | FetchError::Status(_) => {
                 Self::Unreachable(error.to_string())
             }
-            FetchError::Long | FetchError::Refused { .. } | FetchError::Unreadable => {
+            FetchError::TooLong | FetchError::Refused { .. } | FetchError::Unreadable => {
                 Self::Unreadable
             }
         }
@@ -125,7 +126,9 @@ impl From<FetchError> for GrantError {
 impl From<SignError> for GrantError {
     fn from(error: SignError) -> Self {
         match error {
-            SignError::NotTaken => Self::NotOffered("an algorithm that `client_key` can sign with"),
+            SignError::NoCommonAlgorithm => {
+                Self::NotOffered("an algorithm that `client_key` can sign with")
+            }
             _ => Self::Key("`client_key` cannot be used"),
         }
     }

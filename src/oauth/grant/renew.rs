@@ -3,7 +3,7 @@
 use oauth2::{RefreshToken, Scope};
 
 use super::GrantError;
-use super::wire::{TokenClient, check_up, read};
+use super::wire::{TokenClient, check_available, read};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
 use crate::oauth::{AuthorizationServer, Client, Scopes, SecretText, TokenGrant};
@@ -21,22 +21,22 @@ pub async fn refresh(
     key: Option<&SigningKey>,
     refresh: &SecretText,
     resource: &str,
-    granted: &Scopes,
+    scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
-    let wire = TokenClient::new(fetcher, server, client, key);
-    let oauth = wire.oauth(&server.token_endpoint)?;
+    let token_client = TokenClient::new(fetcher, server, client, key);
+    let oauth = token_client.oauth(&server.token_endpoint)?;
     let token = RefreshToken::new(refresh.expose().to_owned());
     let mut request = oauth
         .exchange_refresh_token(&token)
-        .add_scopes(granted.0.iter().cloned().map(Scope::new))
+        .add_scopes(scopes.0.iter().cloned().map(Scope::new))
         .add_extra_param("resource", resource);
-    for (name, value) in wire.proof()? {
+    for (name, value) in token_client.assertion_parameters()? {
         request = request.add_extra_param(name, value.expose().to_owned());
     }
     request
-        .request_async(&wire)
+        .request_async(&token_client)
         .await?
-        .granted(granted, Some(refresh))
+        .into_grant(scopes, Some(refresh))
 }
 
 /// Obtains a token for the client itself (RFC 6749, section 4.4).
@@ -51,16 +51,19 @@ pub async fn client_credentials(
     resource: &str,
     scopes: &Scopes,
 ) -> Result<TokenGrant, GrantError> {
-    let wire = TokenClient::new(fetcher, server, client, key);
-    let oauth = wire.oauth(&server.token_endpoint)?;
+    let token_client = TokenClient::new(fetcher, server, client, key);
+    let oauth = token_client.oauth(&server.token_endpoint)?;
     let mut request = oauth
         .exchange_client_credentials()
         .add_scopes(scopes.0.iter().cloned().map(Scope::new))
         .add_extra_param("resource", resource);
-    for (name, value) in wire.proof()? {
+    for (name, value) in token_client.assertion_parameters()? {
         request = request.add_extra_param(name, value.expose().to_owned());
     }
-    request.request_async(&wire).await?.granted(scopes, None)
+    request
+        .request_async(&token_client)
+        .await?
+        .into_grant(scopes, None)
 }
 
 /// Revokes tokens (RFC 7009): the refresh token first, since its grant ends with it, then the
@@ -80,7 +83,7 @@ pub async fn revoke(
         .revocation_endpoint
         .as_deref()
         .ok_or(GrantError::NotOffered("revocation"))?;
-    let wire = TokenClient::new(fetcher, server, client, key);
+    let token_client = TokenClient::new(fetcher, server, client, key);
     let tokens = [
         (granted.refresh.as_ref(), "refresh_token"),
         (Some(&granted.access), "access_token"),
@@ -88,25 +91,25 @@ pub async fn revoke(
     let mut outcome = Ok(());
     for (token, hint) in tokens {
         let Some(token) = token else { continue };
-        let done = revoke_one(&wire, endpoint, token, hint).await;
-        outcome = outcome.and(done);
+        let result = revoke_one(&token_client, endpoint, token, hint).await;
+        outcome = outcome.and(result);
     }
     outcome
 }
 
 async fn revoke_one(
-    wire: &TokenClient<'_>,
+    token_client: &TokenClient<'_>,
     endpoint: &str,
     token: &SecretText,
     hint: &str,
 ) -> Result<(), GrantError> {
-    let response = wire
+    let response = token_client
         .post(
             endpoint,
             &[("token", token.expose()), ("token_type_hint", hint)],
         )
         .await?;
-    check_up(&response)?;
+    check_available(&response)?;
     if response.status().is_success() {
         return Ok(());
     }

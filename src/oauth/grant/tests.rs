@@ -179,7 +179,7 @@ fn the_four_cases_of_iss() {
         iss_in_response: true,
         ..plain.clone()
     };
-    let answer = |query: &str| Answer::of_query(&format!("state=st&code=c+1&{query}"));
+    let answer = |query: &str| Answer::from_query(&format!("state=st&code=c+1&{query}"));
     let right = "iss=https%3A%2F%2Fas.example%2Ftenant";
     for (server, query, good) in [
         (&says, right, true),
@@ -213,7 +213,7 @@ fn the_four_cases_of_iss() {
         }
     }
     // The state is checked first: an answer that belongs to no login gets no other information.
-    let stranger = Answer::of_query("state=other&code=c&iss=https://evil.example");
+    let stranger = Answer::from_query("state=other&code=c&iss=https://evil.example");
     assert_eq!(
         check_answer(&says, &state, &stranger).unwrap_err(),
         GrantError::State
@@ -224,7 +224,7 @@ fn the_four_cases_of_iss() {
 fn answers_are_read_strictly() {
     let server = server("https://as.example");
     let state = hidden("st");
-    let check = |query: &str| check_answer(&server, &state, &Answer::of_query(query));
+    let check = |query: &str| check_answer(&server, &state, &Answer::from_query(query));
     assert_eq!(check("code=c&state=st").unwrap().expose(), "c");
     for query in [
         "code=c",
@@ -258,7 +258,7 @@ fn answers_are_read_strictly() {
         ))
         .unwrap_err();
         assert_eq!(said, GrantError::Refused { error: told.into() });
-        assert!(!said.transient() && !format!("{said:?} {said}").contains("planted"));
+        assert!(!said.is_transient() && !format!("{said:?} {said}").contains("planted"));
     }
     for pasted in [
         "http://127.0.0.1:1/cb?code=c&state=st",
@@ -266,7 +266,7 @@ fn answers_are_read_strictly() {
         "code=c&state=st",
     ] {
         assert_eq!(
-            check_answer(&server, &state, &Answer::of_pasted(pasted))
+            check_answer(&server, &state, &Answer::from_pasted(pasted))
                 .unwrap()
                 .expose(),
             "c"
@@ -391,7 +391,7 @@ async fn clients_prove_who_they_are_in_each_way() {
             .await
             .unwrap();
         // Requests that the crate does not support are authenticated in the same way.
-        workload(
+        redeem_assertion(
             &fetcher(),
             &server,
             &client,

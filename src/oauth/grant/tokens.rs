@@ -23,7 +23,7 @@ const MOST_SECONDS: u64 = 10 * 365 * 86_400;
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Tokens {
     access_token: AccessToken,
-    token_type: Kind,
+    token_type: TokenKind,
     #[serde(default)]
     expires_in: Seconds,
     #[serde(default)]
@@ -40,47 +40,51 @@ impl Tokens {
         serde_json::from_slice(json.bytes()).map_err(|_| GrantError::Unreadable)
     }
 
-    /// Returns the tokens, if they are usable. `asked` are their scopes if the response names none;
-    /// `earlier` is the refresh token that is kept if no new one is issued (RFC 6749, section 6).
-    pub(super) fn granted(
+    /// Returns the tokens, if they are usable. `requested_scopes` are their scopes if the response
+    /// names none; `earlier_token` is the refresh token that is kept if no new one is issued (RFC
+    /// 6749, section 6).
+    pub(super) fn into_grant(
         self,
-        asked: &Scopes,
-        earlier: Option<&SecretText>,
+        requested_scopes: &Scopes,
+        earlier_token: Option<&SecretText>,
     ) -> Result<TokenGrant, GrantError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(GrantError::NotBearer);
         }
         let given_unix = unix_now();
-        let renewal = self
+        let refresh_token = self
             .refresh_token
             .map(|token| SecretText::new(token.into_secret()));
-        let renewal = renewal.filter(|token| !token.expose().is_empty());
-        if renewal.as_ref().is_some_and(|token| !sendable(token, b' ')) {
+        let refresh_token = refresh_token.filter(|token| !token.expose().is_empty());
+        if refresh_token
+            .as_ref()
+            .is_some_and(|token| !is_sendable(token, b' '))
+        {
             return Err(GrantError::Unreadable);
         }
         let access = SecretText::new(self.access_token.into_secret());
-        if !sendable(&access, b'!') {
+        if !is_sendable(&access, b'!') {
             return Err(GrantError::Unreadable);
         }
         Ok(TokenGrant {
             access,
-            refresh: renewal.or_else(|| earlier.cloned()),
+            refresh: refresh_token.or_else(|| earlier_token.cloned()),
             expires_unix: self
                 .expires_in
                 .0
                 .map(|seconds| given_unix.saturating_add(seconds.min(MOST_SECONDS))),
             given_unix,
             scopes: self.scope.map_or_else(
-                || asked.clone(),
+                || requested_scopes.clone(),
                 |words| Scopes(words.0.iter().map(|scope| scope.to_string()).collect()),
             ),
         })
     }
 
     /// Returns the token of this type that an exchange returned (RFC 8693, section 2.2.1).
-    pub(super) fn exchanged(self, kind: &str) -> Result<SecretText, GrantError> {
+    pub(super) fn into_exchanged_token(self, kind: &str) -> Result<SecretText, GrantError> {
         let token = SecretText::new(self.access_token.into_secret());
-        if self.issued_token_type.as_deref() != Some(kind) || !sendable(&token, b'!') {
+        if self.issued_token_type.as_deref() != Some(kind) || !is_sendable(&token, b'!') {
             return Err(GrantError::Unreadable);
         }
         Ok(token)
@@ -88,20 +92,20 @@ impl Tokens {
 }
 
 /// Reports whether a token can be sent in a header or form: printable ASCII, starting at `lowest`.
-pub(super) fn sendable(token: &SecretText, lowest: u8) -> bool {
+pub(super) fn is_sendable(token: &SecretText, lowest: u8) -> bool {
     let token = token.expose();
     (1..=MOST_TOKEN_BYTES).contains(&token.len())
         && token.bytes().all(|b| (lowest..=b'~').contains(&b))
 }
 
 impl TokenResponse for Tokens {
-    type TokenType = Kind;
+    type TokenType = TokenKind;
 
     fn access_token(&self) -> &AccessToken {
         &self.access_token
     }
 
-    fn token_type(&self) -> &Kind {
+    fn token_type(&self) -> &TokenKind {
         &self.token_type
     }
 
@@ -120,9 +124,9 @@ impl TokenResponse for Tokens {
 
 /// The type of a token, as received.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(super) struct Kind(String);
+pub(super) struct TokenKind(String);
 
-impl TokenType for Kind {}
+impl TokenType for TokenKind {}
 
 /// A number of seconds, as a number or in a string. A value that is not a number, or not more than
 /// 0, counts as not stated: the token is used until the server rejects it.
@@ -133,7 +137,7 @@ impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer
             .deserialize_any(ScalarVisitor)
-            .map(|found| match found {
+            .map(|scalar| match scalar {
                 Scalar::Number(number) if number >= 1.0 => {
                     #[allow(
                         clippy::cast_possible_truncation,
@@ -143,7 +147,7 @@ impl<'de> Deserialize<'de> for Seconds {
                     let seconds = number as u64;
                     Self(Some(seconds))
                 }
-                Scalar::Number(_) | Scalar::Texts(_) | Scalar::Nothing => Self(None),
+                Scalar::Number(_) | Scalar::Texts(_) | Scalar::Other => Self(None),
                 Scalar::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
             })
     }
@@ -158,9 +162,10 @@ impl<'de> Deserialize<'de> for Words {
         let texts = match deserializer.deserialize_any(ScalarVisitor)? {
             Scalar::Text(text) => vec![text],
             Scalar::Texts(texts) => texts,
-            Scalar::Number(_) | Scalar::Nothing => vec![],
+            Scalar::Number(_) | Scalar::Other => vec![],
         };
-        let scopes = bounds::scopes(texts.iter().flat_map(|text| text.split_ascii_whitespace()));
+        let scopes =
+            bounds::valid_scopes(texts.iter().flat_map(|text| text.split_ascii_whitespace()));
         Ok(Self(scopes.0.into_iter().map(Scope::new).collect()))
     }
 }
@@ -170,7 +175,7 @@ enum Scalar {
     Number(f64),
     Text(String),
     Texts(Vec<String>),
-    Nothing,
+    Other,
 }
 
 struct ScalarVisitor;
@@ -203,11 +208,11 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Scalar, E> {
-        Ok(Scalar::Nothing)
+        Ok(Scalar::Other)
     }
 
     fn visit_unit<E>(self) -> Result<Scalar, E> {
-        Ok(Scalar::Nothing)
+        Ok(Scalar::Other)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
@@ -222,6 +227,6 @@ impl<'de> Visitor<'de> for ScalarVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Nothing)
+        Ok(Scalar::Other)
     }
 }

@@ -76,7 +76,7 @@ impl<'a> TokenClient<'a> {
     }
 
     /// Returns the crate's client with this client's id and, if it has one, its secret. For other
-    /// client authentication see [`Self::proof`].
+    /// client authentication see [`Self::assertion_parameters`].
     pub(super) fn oauth(&self, token_endpoint: &str) -> Result<OAuth, GrantError> {
         let url = TokenUrl::new(token_endpoint.to_owned())
             .map_err(|_| GrantError::Url("token endpoint"))?;
@@ -101,7 +101,9 @@ impl<'a> TokenClient<'a> {
 
     /// Returns the parameters of `private_key_jwt` (RFC 7523, section 2.2), created for each
     /// request; none for other methods.
-    pub(super) fn proof(&self) -> Result<Vec<(&'static str, SecretText)>, GrantError> {
+    pub(super) fn assertion_parameters(
+        &self,
+    ) -> Result<Vec<(&'static str, SecretText)>, GrantError> {
         #[derive(Serialize)]
         struct Claims<'c> {
             iss: &'c str,
@@ -167,15 +169,16 @@ impl<'a> TokenClient<'a> {
         match (self.client.auth, &self.client.secret) {
             (ClientAuth::Basic, Some(secret)) => {
                 // Both parts are encoded before they are joined (RFC 6749, section 2.3.1).
-                let part = |text: &str| {
+                let encode = |text: &str| {
                     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
                 };
-                let pair = Zeroizing::new(format!(
+                let credentials = Zeroizing::new(format!(
                     "{}:{}",
-                    part(&self.client.id),
-                    part(secret.expose())
+                    encode(&self.client.id),
+                    encode(secret.expose())
                 ));
-                let value = Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())));
+                let value =
+                    Zeroizing::new(format!("Basic {}", STANDARD.encode(credentials.as_bytes())));
                 let mut value = HeaderValue::from_str(&value)
                     .map_err(|_| GrantError::Key("`client_secret` cannot be sent"))?;
                 value.set_sensitive(true);
@@ -189,7 +192,7 @@ impl<'a> TokenClient<'a> {
                 form.append_pair("client_id", &self.client.id);
             }
         }
-        for (name, value) in self.proof()? {
+        for (name, value) in self.assertion_parameters()? {
             form.append_pair(name, value.expose());
         }
         *request.body_mut() = form.finish().into_bytes();
@@ -218,7 +221,7 @@ impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
 /// Returns the JSON object of a response that is not an error. Some servers report errors with 200,
 /// so the status alone is not sufficient.
 pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
-    check_up(response)?;
+    check_available(response)?;
     let limits = ReadLimits {
         message_bytes: MOST_BYTES,
         strings_per_message: 10_000,
@@ -244,7 +247,7 @@ pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
 }
 
 /// Checks that the response is not a server failure.
-pub(super) fn check_up(response: &HttpResponse) -> Result<(), GrantError> {
+pub(super) fn check_available(response: &HttpResponse) -> Result<(), GrantError> {
     let status = response.status();
     let busy = matches!(
         status,

@@ -41,7 +41,7 @@ pub(super) async fn register(
     redirect_uris: &[String],
     client_name: &str,
 ) -> Result<Client, IdentityError> {
-    let mut wanted = RegistrationRequest {
+    let mut request = RegistrationRequest {
         client_name,
         redirect_uris,
         grant_types: grant_types(server, config),
@@ -50,18 +50,18 @@ pub(super) async fn register(
         } else {
             &[]
         },
-        token_endpoint_auth_method: method_of(wanted_auth(server, redirect_uris)),
+        token_endpoint_auth_method: method_of(preferred_auth(server, redirect_uris)),
         application_type: application_type(redirect_uris),
         scope: scope(server, config),
     };
-    let mut given = fetcher.post_json(endpoint, &wanted).await;
+    let mut result = fetcher.post_json(endpoint, &request).await;
     // Some servers accept no list of scopes, or not all of the scopes that they list themselves;
     // without a list they choose.
-    if wanted.scope.is_some() && given.as_ref().is_err_and(is_about_metadata) {
-        wanted.scope = None;
-        given = fetcher.post_json(endpoint, &wanted).await;
+    if request.scope.is_some() && result.as_ref().is_err_and(is_about_metadata) {
+        request.scope = None;
+        result = fetcher.post_json(endpoint, &request).await;
     }
-    let given = given.map_err(|error| match error {
+    let response = result.map_err(|error| match error {
         // Registration is not supported there, or requires a token from the operator.
         FetchError::Status(401 | 403 | 404 | 405) => {
             IdentityError::needs_operator(server, redirect_uris)
@@ -71,7 +71,7 @@ pub(super) async fn register(
             error,
         },
     })?;
-    taken(server, &wanted, given)
+    client_from_response(server, &request, response)
 }
 
 fn is_about_metadata(error: &FetchError) -> bool {
@@ -80,10 +80,10 @@ fn is_about_metadata(error: &FetchError) -> bool {
 
 /// Converts the response to a registration. What it states takes precedence over what was
 /// requested.
-fn taken(
+fn client_from_response(
     server: &AuthorizationServer,
-    wanted: &RegistrationRequest<'_>,
-    given: RegistrationResponse,
+    request: &RegistrationRequest<'_>,
+    response: RegistrationResponse,
 ) -> Result<Client, IdentityError> {
     let unusable = |what| IdentityError::Registered {
         issuer: server.issuer.clone(),
@@ -94,24 +94,24 @@ fn taken(
             && text.len() <= ID_BYTES
             && text.bytes().all(|b| (0x20..0x7f).contains(&b))
     };
-    if !fits(&given.client_id) {
+    if !fits(&response.client_id) {
         return Err(unusable("a `client_id` that cannot be used"));
     }
-    let secret = given
+    let secret = response
         .client_secret
         .filter(|secret| !secret.expose().is_empty());
     if secret.as_ref().is_some_and(|secret| !fits(secret.expose())) {
         return Err(unusable("a `client_secret` that cannot be used"));
     }
-    let auth = match given.token_endpoint_auth_method.as_deref() {
+    let auth = match response.token_endpoint_auth_method.as_deref() {
         Some(method) => auth_of(method)
             .ok_or_else(|| unusable("a method of authentication that was not asked for"))?,
         // A secret that was not requested is meant to be used (RFC 7591, section 2: the default is
         // `client_secret_basic`).
-        None => match (auth_of(wanted.token_endpoint_auth_method), &secret) {
+        None => match (auth_of(request.token_endpoint_auth_method), &secret) {
             (Some(ClientAuth::None) | None, Some(_)) => ClientAuth::Basic,
             (Some(ClientAuth::Basic | ClientAuth::Post), None) => ClientAuth::None,
-            (asked, _) => asked.unwrap_or(ClientAuth::None),
+            (requested, _) => requested.unwrap_or(ClientAuth::None),
         },
     };
     match auth {
@@ -126,17 +126,17 @@ fn taken(
         _ => {}
     }
     // 0 means that it does not expire (RFC 7591, section 3.2.1).
-    let expires = given
+    let expires = response
         .client_secret_expires_at
         .filter(|end| *end > 0.0 && secret.is_some())
         .map(|end| end as u64);
     Ok(Client {
-        id: given.client_id,
+        id: response.client_id,
         secret: secret.filter(|_| auth != ClientAuth::None),
         secret_expires_unix: expires.filter(|_| auth != ClientAuth::None),
         auth,
         origin: Origin::Registered,
-        redirect_uris: wanted.redirect_uris.to_vec(),
+        redirect_uris: request.redirect_uris.to_vec(),
     })
 }
 
@@ -144,26 +144,26 @@ fn grant_types(server: &AuthorizationServer, config: &LoginConfig) -> Vec<&'stat
     if config.grant != Grant::Person {
         return vec!["client_credentials"];
     }
-    let device = server.device_authorization_endpoint.is_some()
+    let supports_device = server.device_authorization_endpoint.is_some()
         && server.grant_types.iter().any(|grant| grant == DEVICE);
     let mut grants = vec!["authorization_code", "refresh_token"];
-    grants.extend(device.then_some(DEVICE));
+    grants.extend(supports_device.then_some(DEVICE));
     grants
 }
 
 /// Returns the best method that the server lists. A native client cannot keep a secret; a gate that
 /// other machines reach uses one if it can. A server without a list accepts `client_secret_basic`
 /// (RFC 8414, section 2).
-fn wanted_auth(server: &AuthorizationServer, redirect_uris: &[String]) -> ClientAuth {
+fn preferred_auth(server: &AuthorizationServer, redirect_uris: &[String]) -> ClientAuth {
     let offered = &server.token_endpoint_auth_methods;
     let order = match application_type(redirect_uris) {
         "native" => [ClientAuth::None, ClientAuth::Basic, ClientAuth::Post],
         _ => [ClientAuth::Basic, ClientAuth::Post, ClientAuth::None],
     };
-    let listed = order
+    let best_listed = order
         .into_iter()
         .find(|auth| offered.iter().any(|method| method == method_of(*auth)));
-    listed.unwrap_or(if offered.is_empty() {
+    best_listed.unwrap_or(if offered.is_empty() {
         ClientAuth::Basic
     } else {
         ClientAuth::None
@@ -189,11 +189,11 @@ pub(super) fn application_type(redirect_uris: &[String]) -> &'static str {
 /// Returns all scopes that may be requested later; each login requests its own. Some servers let a
 /// client request no others.
 fn scope(server: &AuthorizationServer, config: &LoginConfig) -> Option<String> {
-    let own = bounds::scopes(config.scopes.iter().flatten().map(String::as_str));
-    let all = if own.0.is_empty() {
+    let configured = bounds::valid_scopes(config.scopes.iter().flatten().map(String::as_str));
+    let scopes = if configured.0.is_empty() {
         Scopes::clone(&server.scopes)
     } else {
-        own
+        configured
     };
-    all.parameter()
+    scopes.parameter()
 }

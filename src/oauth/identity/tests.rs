@@ -107,7 +107,7 @@ async fn the_config_comes_first_and_for_its_issuer_only() {
                 found: other.into()
             }
         );
-        assert!(error.to_string().contains(other.trim_end_matches('/')) && !error.transient());
+        assert!(error.to_string().contains(other.trim_end_matches('/')) && !error.is_transient());
     }
     let config = LoginConfig {
         issuer: None,
@@ -518,7 +518,7 @@ async fn a_refusal_is_told_with_its_code() {
             && !error.to_string().contains("planted"),
         "{error}"
     );
-    assert!(!error.transient() && site.lines() == ["POST /register"]);
+    assert!(!error.is_transient() && site.lines() == ["POST /register"]);
 
     // Servers without metadata are assumed to support registration; most that are not OAuth servers
     // do not.
@@ -537,7 +537,7 @@ async fn a_refusal_is_told_with_its_code() {
         who(&server, &LoginConfig::default(), None, None)
             .await
             .unwrap_err()
-            .transient()
+            .is_transient()
     );
     let (_site, server) = registrar(|_| Reply(200, vec![], "<html>".into())).await;
     assert!(matches!(

@@ -97,7 +97,7 @@ impl Bench {
             published,
             issuer: Issuer {
                 fetcher: fetcher(),
-                pause,
+                fetch_interval: pause,
                 ..made
             },
         }
@@ -177,7 +177,7 @@ async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
 
 #[tokio::test]
 async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
-    let bench = Bench::new(PAUSE, Duration::from_secs(60)).await;
+    let bench = Bench::new(MIN_FETCH_INTERVAL, Duration::from_secs(60)).await;
     let one = key("one");
     let two = key("two");
     bench.publish(Some(&one));
@@ -222,7 +222,7 @@ async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
 
 #[tokio::test]
 async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
-    let bench = Bench::new(PAUSE, Duration::from_secs(60)).await;
+    let bench = Bench::new(MIN_FETCH_INTERVAL, Duration::from_secs(60)).await;
     let one = key("one");
     bench.publish(Some(&one));
     let token = bench.token(&one, "ann");
@@ -264,7 +264,7 @@ async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
 #[tokio::test]
 async fn a_token_that_does_not_count_is_not_cached() {
     let (bench, one, two) = (
-        Bench::new(PAUSE, Duration::from_secs(60)).await,
+        Bench::new(MIN_FETCH_INTERVAL, Duration::from_secs(60)).await,
         key("one"),
         key("one"),
     );
@@ -306,7 +306,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     let token = bench.token(&two, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     let before = bench.fetches();
-    bench.issuer.kept.lock().keys = None;
+    bench.issuer.cached.lock().keys = None;
     assert_eq!(
         bench
             .issuer
@@ -319,7 +319,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     // It is not accepted either when there are no keys at all.
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
     bench.publish(None);
-    bench.issuer.kept.lock().keys = None;
+    bench.issuer.cached.lock().keys = None;
     assert_eq!(
         bench.show(&token, "gate").await,
         Err(TokenRefused::Unreachable)
@@ -328,7 +328,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
 
 #[tokio::test]
 async fn verified_tokens_are_bounded_and_the_least_used_makes_room() {
-    let bench = Bench::new(PAUSE, Duration::from_secs(60)).await;
+    let bench = Bench::new(MIN_FETCH_INTERVAL, Duration::from_secs(60)).await;
     let one = key("one");
     bench.publish(Some(&one));
     let [ann, bob, eve] = ["ann", "bob", "eve"].map(|user| bench.token(&one, user));

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::seal::{SealError, Sealed};
+use crate::seal::{SealError, UnsealError};
 
 /// Why the vault, or one login in it, cannot be used. Messages never contain the content of a file.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum VaultError {
     Sealed {
         file: PathBuf,
         /// Why it cannot be opened.
-        why: Sealed,
+        why: UnsealError,
     },
     /// There is no room for another login.
     #[error("the vault in `{}` is full ({limit} logins)\n  hint: `lychgate logout UPSTREAM --all` for what is no longer used", folder.display())]
@@ -57,7 +57,7 @@ pub enum VaultError {
 
 impl VaultError {
     /// Reports whether the error concerns one login, and not all of them.
-    pub(super) fn is_of_one(&self) -> bool {
+    pub(super) fn concerns_one_login(&self) -> bool {
         matches!(
             self,
             Self::Sealed { .. } | Self::Io { .. } | Self::Busy { .. }
@@ -77,25 +77,27 @@ impl From<SealError> for VaultError {
     fn from(error: SealError) -> Self {
         match error {
             SealError::Open { path, mode } => Self::Open { path, mode },
-            SealError::Key(told) => Self::Key(told),
+            SealError::Key(message) => Self::Key(message),
             SealError::Io { path, error } => Self::Io { path, error },
         }
     }
 }
 
 /// Describes why a file cannot be opened, and how to fix it.
-fn describe(why: Sealed) -> &'static str {
+fn describe(why: UnsealError) -> &'static str {
     match why {
-        Sealed::OtherKey => {
+        UnsealError::OtherKey => {
             "it is encrypted with another key\n  hint: add that key to `earlier_vault_keys` under `[oauth]`, or \
              `lychgate logout` to erase the login"
         }
-        Sealed::Damaged => {
+        UnsealError::Damaged => {
             "it is damaged, or belongs to another vault\n  hint: restore it from a backup, or `lychgate logout` to \
              erase the login"
         }
-        Sealed::TooLong => "it is too long to be a login\n  hint: `lychgate logout` to erase it",
-        Sealed::Later => {
+        UnsealError::TooLong => {
+            "it is too long to be a login\n  hint: `lychgate logout` to erase it"
+        }
+        UnsealError::NewerVersion => {
             "it was written by a newer version of lychgate\n  hint: use that version, or `lychgate logout` to erase the login"
         }
     }

@@ -11,17 +11,17 @@ use super::seal::FILE_BYTES;
 use crate::seal::SealedFolder;
 
 /// Maximum number of logins.
-pub(super) const LOGINS: usize = 10_000;
+pub(super) const MAX_LOGINS: usize = 10_000;
 /// The suffix of the names of sealed files.
-const SEALED: &str = ".sealed";
+const SEALED_SUFFIX: &str = ".sealed";
 /// The suffix of the names of lease folders.
-const LEASE: &str = ".lease";
+const LEASE_SUFFIX: &str = ".lease";
 /// The prefix of the names of files that are being written.
-const NEW: &str = "new-";
+const NEW_PREFIX: &str = "new-";
 /// Age after which a file that is being written is considered abandoned: its writer has ended.
-const GIVEN_UP: Duration = Duration::from_secs(600);
+const ABANDONED_AFTER: Duration = Duration::from_secs(600);
 /// Age after which the lease of a login that does not exist is considered unused.
-const UNUSED: Duration = Duration::from_secs(24 * 3600);
+const UNUSED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// The inode of a file and its modification time, in seconds and nanoseconds.
 pub type Stamp = (u64, i64, i64);
@@ -41,16 +41,16 @@ impl Folder {
 
     /// Returns the path of the login of this name.
     pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.path().join(format!("{name}{SEALED}"))
+        self.path().join(format!("{name}{SEALED_SUFFIX}"))
     }
 
     /// Returns the path of the lease of this name.
     pub(super) fn lease(&self, name: &str) -> PathBuf {
-        self.path().join(format!("{name}{LEASE}"))
+        self.path().join(format!("{name}{LEASE_SUFFIX}"))
     }
 
     /// Creates the folder if it does not exist, and refuses one that other users could access.
-    pub(super) fn make(&self) -> Result<(), VaultError> {
+    pub(super) fn create(&self) -> Result<(), VaultError> {
         Ok(self.0.create()?)
     }
 
@@ -58,7 +58,7 @@ impl Folder {
     ///
     /// # Errors
     /// Fails if other users could access the folder.
-    pub(super) fn there(&self) -> Result<bool, VaultError> {
+    pub(super) fn exists(&self) -> Result<bool, VaultError> {
         Ok(self.0.exists()?)
     }
 
@@ -77,32 +77,32 @@ impl Folder {
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
         Ok(self
             .0
-            .read(&format!("{name}{SEALED}"), FILE_BYTES as u64 + 1)?)
+            .read(&format!("{name}{SEALED_SUFFIX}"), FILE_BYTES as u64 + 1)?)
     }
 
     /// Replaces the content of the login's file. On any failure, the file has either its old
     /// content or the new one.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), VaultError> {
-        self.make()?;
+        self.create()?;
         let names = self.sweep()?;
-        if names.len() >= LOGINS && !names.iter().any(|there| there == name) {
+        if names.len() >= MAX_LOGINS && !names.iter().any(|existing| existing == name) {
             return Err(VaultError::Full {
                 folder: self.path().to_owned(),
-                limit: LOGINS,
+                limit: MAX_LOGINS,
             });
         }
-        Ok(self.0.write(&format!("{name}{SEALED}"), bytes)?)
+        Ok(self.0.write(&format!("{name}{SEALED_SUFFIX}"), bytes)?)
     }
 
     /// Removes the login's file and returns whether there was one.
     pub(super) fn remove(&self, name: &str) -> Result<bool, VaultError> {
-        Ok(self.0.remove(&format!("{name}{SEALED}"))?)
+        Ok(self.0.remove(&format!("{name}{SEALED_SUFFIX}"))?)
     }
 
     /// Returns the names of all logins. Also removes the files of writers and leases that have
     /// ended.
     pub(super) fn sweep(&self) -> Result<Vec<String>, VaultError> {
-        if !self.there()? {
+        if !self.exists()? {
             return Ok(vec![]);
         }
         let mut names = vec![];
@@ -118,19 +118,25 @@ impl Folder {
                     .ok()
                     .is_some_and(|meta| is_older(&meta, than))
             };
-            if let Some(name) = file.strip_suffix(SEALED).filter(|name| is_name(name)) {
-                if names.len() < LOGINS {
+            if let Some(name) = file
+                .strip_suffix(SEALED_SUFFIX)
+                .filter(|name| is_name(name))
+            {
+                if names.len() < MAX_LOGINS {
                     names.push(name.to_owned());
                 }
-            } else if file.starts_with(NEW) && older(GIVEN_UP) {
+            } else if file.starts_with(NEW_PREFIX) && older(ABANDONED_AFTER) {
                 fs::remove_file(entry.path()).unwrap_or_default();
-            } else if let Some(name) = file.strip_suffix(LEASE).filter(|_| older(UNUSED)) {
+            } else if let Some(name) = file
+                .strip_suffix(LEASE_SUFFIX)
+                .filter(|_| older(UNUSED_AFTER))
+            {
                 leases.push((name.to_owned(), entry.path()));
             }
         }
         names.sort_unstable();
         for (name, path) in leases {
-            if names.len() < LOGINS && names.binary_search(&name).is_err() {
+            if names.len() < MAX_LOGINS && names.binary_search(&name).is_err() {
                 fs::remove_dir_all(path).unwrap_or_default();
             }
         }

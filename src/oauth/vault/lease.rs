@@ -37,21 +37,21 @@ use super::error::VaultError;
 use crate::oauth::unix_now;
 
 /// Maximum difference between the clocks of machines.
-const SKEW: Duration = Duration::from_secs(2);
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(2);
 /// A deadline that is further ahead than the lease duration plus this was set by a clock that
 /// jumped.
-const ABSURD: Duration = Duration::from_secs(3600);
+const MAX_FUTURE_DEADLINE: Duration = Duration::from_secs(3600);
 /// The content of a file whose lease was released.
 const FREE: &str = "free\n";
 /// Maximum length of a lease file, in bytes.
-const BYTES: u64 = 256;
+const MAX_FILE_BYTES: u64 = 256;
 
 /// A process that is waiting for a lease.
 pub(super) struct LeaseWaiter {
     folder: PathBuf,
-    length: Duration,
+    duration: Duration,
     /// The number that another process holds, and when this process first saw it.
-    watched: Option<(u64, Instant)>,
+    observed: Option<(u64, Instant)>,
 }
 
 impl LeaseWaiter {
@@ -60,32 +60,32 @@ impl LeaseWaiter {
         // Deadlines are written in whole seconds.
         Self {
             folder,
-            length: length.max(Duration::from_secs(1)),
-            watched: None,
+            duration: length.max(Duration::from_secs(1)),
+            observed: None,
         }
     }
 
     /// Takes the lease, if it is available now.
     pub(super) fn try_take(&mut self) -> Result<Option<HeldLease>, VaultError> {
-        let failed = |error| VaultError::at(&self.folder)(error);
-        let newest = newest(&self.folder).map_err(failed)?;
+        let to_error = |error| VaultError::at(&self.folder)(error);
+        let newest = newest_number(&self.folder).map_err(to_error)?;
         if let Some(number) = newest
-            && !self.over(number)?
+            && !self.has_expired(number)?
         {
             return Ok(None);
         }
-        self.make(newest.map_or(1, |number| number.saturating_add(1)))
+        self.create_lease(newest.map_or(1, |number| number.saturating_add(1)))
             .map_err(|error| VaultError::at(&self.folder)(error))
     }
 
-    fn make(&self, number: u64) -> io::Result<Option<HeldLease>> {
+    fn create_lease(&self, number: u64) -> io::Result<Option<HeldLease>> {
         match DirBuilder::new().mode(0o700).create(&self.folder) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
         let path = self.folder.join(number.to_string());
         let began = Instant::now();
-        let deadline = unix_now().saturating_add(self.length.as_secs());
+        let deadline = unix_now().saturating_add(self.duration.as_secs());
         let mut file = match OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -106,14 +106,14 @@ impl LeaseWaiter {
             path,
             owner,
             began,
-            length: self.length,
+            length: self.duration,
             deadline,
         };
         file.write_all(
-            format!("{} {deadline} {}\n", held.owner, self.length.as_secs()).as_bytes(),
+            format!("{} {deadline} {}\n", held.owner, self.duration.as_secs()).as_bytes(),
         )?;
         drop(file);
-        if newest(&self.folder)? != Some(number) || held.left().is_zero() {
+        if newest_number(&self.folder)? != Some(number) || held.remaining().is_zero() {
             return Ok(None);
         }
         for lower in numbers(&self.folder)?
@@ -126,9 +126,9 @@ impl LeaseWaiter {
     }
 
     /// Reports whether the file of this number no longer holds the lease.
-    fn over(&mut self, number: u64) -> Result<bool, VaultError> {
+    fn has_expired(&mut self, number: u64) -> Result<bool, VaultError> {
         let path = self.folder.join(number.to_string());
-        let (text, age) = match read(&path) {
+        let (text, age) = match read_lease_file(&path) {
             Ok(read) => read,
             // There is a higher number by now.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -137,23 +137,23 @@ impl LeaseWaiter {
         if text == FREE {
             return Ok(true);
         }
-        let since = match self.watched {
-            Some((watched, since)) if watched == number => since,
-            _ => self.watched.insert((number, Instant::now())).1,
+        let since = match self.observed {
+            Some((observed_number, since)) if observed_number == number => since,
+            _ => self.observed.insert((number, Instant::now())).1,
         };
-        let (past, length) = match deadline(&text) {
+        let (is_past, length) = match deadline(&text) {
             Some((deadline, length)) => {
                 let now = Duration::from_secs(unix_now());
                 (
-                    now > deadline.saturating_add(SKEW)
-                        || deadline > now.saturating_add(length + ABSURD),
+                    now > deadline.saturating_add(MAX_CLOCK_SKEW)
+                        || deadline > now.saturating_add(length + MAX_FUTURE_DEADLINE),
                     length,
                 )
             }
             // Not written yet, or never.
-            None => (age > self.length + SKEW, self.length),
+            None => (age > self.duration + MAX_CLOCK_SKEW, self.duration),
         };
-        Ok(past || since.elapsed() > length + SKEW)
+        Ok(is_past || since.elapsed() > length + MAX_CLOCK_SKEW)
     }
 }
 
@@ -170,7 +170,7 @@ pub(super) struct HeldLease {
 impl HeldLease {
     /// Returns the time for which no other process may take the lease, by the monotonic clock and
     /// by the system clock, which also counts the time that the machine was suspended.
-    pub(super) fn left(&self) -> Duration {
+    pub(super) fn remaining(&self) -> Duration {
         let by_clock = Duration::from_secs(self.deadline.saturating_sub(unix_now()));
         self.length
             .saturating_sub(self.began.elapsed())
@@ -181,7 +181,7 @@ impl HeldLease {
 impl Drop for HeldLease {
     fn drop(&mut self) {
         // A lease that cannot be released ends at its deadline.
-        if read(&self.path).is_ok_and(|(text, _)| text.starts_with(&self.owner)) {
+        if read_lease_file(&self.path).is_ok_and(|(text, _)| text.starts_with(&self.owner)) {
             let file = OpenOptions::new()
                 .write(true)
                 .truncate(true)
@@ -193,7 +193,7 @@ impl Drop for HeldLease {
 }
 
 /// Returns the highest number, which is the one that counts.
-fn newest(folder: &Path) -> io::Result<Option<u64>> {
+fn newest_number(folder: &Path) -> io::Result<Option<u64>> {
     Ok(numbers(folder)?.into_iter().max())
 }
 
@@ -214,11 +214,11 @@ fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// Returns the content of a file and its age.
-fn read(path: &Path) -> io::Result<(String, Duration)> {
+fn read_lease_file(path: &Path) -> io::Result<(String, Duration)> {
     let file = OpenOptions::new().read(true).open(path)?;
     let modified = file.metadata()?.modified()?;
     let mut bytes = vec![];
-    file.take(BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     let age = SystemTime::now()
         .duration_since(modified)
         .unwrap_or_default();

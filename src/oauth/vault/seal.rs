@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
-use crate::seal::{self, Key, OVERHEAD_BYTES, Purpose, Sealed};
+use crate::seal::{self, Key, OVERHEAD_BYTES, Purpose, UnsealError};
 
 /// Maximum length of a file, in bytes.
 pub(super) const FILE_BYTES: usize = 256 << 10;
@@ -20,17 +20,17 @@ const LOGIN: Purpose = Purpose {
 ///
 /// # Errors
 /// Fails if the content is too long, or if the system has no random numbers.
-pub(super) fn seal<T: Serialize>(key: &Key, name: &str, what: &T) -> io::Result<Vec<u8>> {
+pub(super) fn seal<T: Serialize>(key: &Key, name: &str, content: &T) -> io::Result<Vec<u8>> {
     // Allocated at full capacity: a buffer that grows leaves copies of secrets behind.
     let mut length = ByteCounter(0);
-    serde_json::to_writer(&mut length, what)?;
+    serde_json::to_writer(&mut length, content)?;
     if length.0 + OVERHEAD_BYTES > FILE_BYTES {
         return Err(io::Error::other(format!(
             "it would be longer than {FILE_BYTES} bytes"
         )));
     }
     let mut text = Zeroizing::new(Vec::with_capacity(length.0));
-    serde_json::to_writer(&mut *text, what)?;
+    serde_json::to_writer(&mut *text, content)?;
     seal::seal(key, LOGIN, name.as_bytes(), text)
 }
 
@@ -43,12 +43,12 @@ pub(super) fn open<T: DeserializeOwned>(
     keys: &[Key],
     name: &str,
     file: Vec<u8>,
-) -> Result<T, Sealed> {
+) -> Result<T, UnsealError> {
     if file.len() > FILE_BYTES {
-        return Err(Sealed::TooLong);
+        return Err(UnsealError::TooLong);
     }
     let text = seal::open(keys, LOGIN, name.as_bytes(), file)?;
-    serde_json::from_slice(&text).map_err(|_| Sealed::Damaged)
+    serde_json::from_slice(&text).map_err(|_| UnsealError::Damaged)
 }
 
 /// Counts the bytes that are written.

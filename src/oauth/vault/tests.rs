@@ -80,7 +80,7 @@ fn gates(upstream: &str) -> Account {
 fn sealed_file(folder: &Path, upstream: &str) -> PathBuf {
     folder
         .join("vault")
-        .join(format!("{}.sealed", name(upstream, &Principal::Gate)))
+        .join(format!("{}.sealed", file_name(upstream, &Principal::Gate)))
 }
 
 fn value(digit: char) -> VaultKey {
@@ -219,7 +219,7 @@ async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
             matches!(
                 error,
                 VaultError::Sealed {
-                    why: Sealed::Damaged,
+                    why: UnsealError::Damaged,
                     ..
                 }
             ),
@@ -262,19 +262,19 @@ async fn swapped_and_overlong_files_and_those_of_later_versions_are_refused() {
     };
     assert_eq!(
         why(vault.read("b", &Principal::Gate).await.unwrap_err()),
-        Sealed::Damaged
+        UnsealError::Damaged
     );
     let mut later = whole.clone();
     later[3] = 2;
     fs::write(&b, later).unwrap();
     assert_eq!(
         why(vault.read("b", &Principal::Gate).await.unwrap_err()),
-        Sealed::Later
+        UnsealError::NewerVersion
     );
     fs::write(&b, vec![0; seal::FILE_BYTES + 1]).unwrap();
     assert_eq!(
         why(vault.read("b", &Principal::Gate).await.unwrap_err()),
-        Sealed::TooLong
+        UnsealError::TooLong
     );
     // A login that cannot be opened can be erased and then created again.
     assert!(vault.erase("b", &Principal::Gate).await.unwrap());
@@ -312,7 +312,7 @@ async fn fields_of_later_versions_are_passed_over() {
     json["client"]["of_tomorrow"] = true.into();
     json.as_object_mut().unwrap().remove("last_error");
     let key = vault.0.keys_to_write().unwrap();
-    let name = name("a", &Principal::Gate);
+    let name = file_name("a", &Principal::Gate);
     fs::write(
         sealed_file(dir.path(), "a"),
         seal::seal(key.first().unwrap(), &name, &json).unwrap(),
@@ -346,7 +346,7 @@ async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_ane
         matches!(
             error,
             VaultError::Sealed {
-                why: Sealed::OtherKey,
+                why: UnsealError::OtherKey,
                 ..
             }
         ),
@@ -376,10 +376,10 @@ async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_ane
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     let done = both.rekey().await.unwrap();
-    assert_eq!((done.anew, done.before, done.faults.len()), (1, 1, 1));
+    assert_eq!((done.rekeyed, done.unchanged, done.faults.len()), (1, 1, 1));
     fs::write(&path, &whole).unwrap();
     let done = both.rekey().await.unwrap();
-    assert_eq!((done.anew, done.before, done.faults.len()), (1, 2, 0));
+    assert_eq!((done.rekeyed, done.unchanged, done.faults.len()), (1, 2, 0));
     assert_eq!(stranger.list().await.unwrap().accounts.len(), 3);
     assert_eq!(old.list().await.unwrap().faults.len(), 3);
 }
@@ -492,10 +492,10 @@ async fn what_a_writer_that_ended_left_behind_is_passed_over_and_swept_up() {
         fs::write(path, "half a login").unwrap();
     }
     aged(&old, 3600);
-    let unused = folder.join(format!("{}.lease", name("gone", &Principal::Gate)));
+    let unused = folder.join(format!("{}.lease", file_name("gone", &Principal::Gate)));
     drop(vault.lease("gone", &Principal::Gate).await.unwrap());
     drop(vault.lease("a", &Principal::Gate).await.unwrap());
-    let used = folder.join(format!("{}.lease", name("a", &Principal::Gate)));
+    let used = folder.join(format!("{}.lease", file_name("a", &Principal::Gate)));
     tokio::time::sleep(Duration::from_millis(50)).await;
     aged(&unused, 48 * 3600);
     aged(&used, 48 * 3600);
@@ -509,7 +509,7 @@ async fn there_is_room_for_so_many() {
     let dir = tempfile::tempdir().unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
     vault.write(&gates("a")).await.unwrap();
-    for at in 1..folder::LOGINS {
+    for at in 1..folder::MAX_LOGINS {
         fs::File::create(dir.path().join(format!("vault/{at:064x}.sealed"))).unwrap();
     }
     assert!(matches!(
@@ -551,7 +551,7 @@ async fn of_fifty_tasks_and_two_vaults_one_holds_the_lease_and_all_get_it() {
         let done = done.clone();
         tokio::spawn(async move {
             let lease = vault.lease("a", &Principal::Gate).await.unwrap();
-            assert!(lease.left() > Duration::from_secs(20));
+            assert!(lease.remaining() > Duration::from_secs(20));
             assert_eq!(
                 holders.fetch_add(1, Ordering::SeqCst),
                 0,
@@ -604,7 +604,7 @@ async fn a_lease_that_is_over_is_taken_by_another() {
     let folder = dir
         .path()
         .join("vault")
-        .join(format!("{}.lease", name("a", &Principal::Gate)));
+        .join(format!("{}.lease", file_name("a", &Principal::Gate)));
     let leave = |text: String| {
         let number = fs::read_dir(&folder)
             .unwrap()
@@ -659,7 +659,7 @@ async fn who_has_overstayed_gives_back_nothing_of_anothers() {
     let next = Vault::open(&config).unwrap();
     let overstayed = slow.lease("a", &Principal::Gate).await.unwrap();
     let held = next.lease("a", &Principal::Gate).await.unwrap();
-    assert_eq!(overstayed.left(), Duration::ZERO);
+    assert_eq!(overstayed.remaining(), Duration::ZERO);
     drop(overstayed);
     let third = tokio::time::timeout(
         Duration::from_millis(300),

@@ -13,8 +13,12 @@ fn events(stream: &[u8], chunk: usize) -> Vec<Event> {
     out
 }
 
-fn written(stream: &[u8]) -> String {
-    let write = |event: Event| event.fields.with(event.data.as_deref().map(Data::Json));
+fn serialized(stream: &[u8]) -> String {
+    let write = |event: Event| {
+        event
+            .fields
+            .serialize(event.data.as_deref().map(Data::Json))
+    };
     String::from_utf8(events(stream, 1000).into_iter().flat_map(write).collect()).unwrap()
 }
 
@@ -37,11 +41,11 @@ fn chunk_size_does_not_change_the_data() {
 #[test]
 fn only_known_fields_are_written() {
     assert_eq!(
-        written(STREAM),
+        serialized(STREAM),
         ":\n\nid: 7\nretry: 5\ndata: \n\nevent: message\nid: a\ndata: {\"x\":\ndata:  1}\n\n:\n\n:\n\ndata: \ndata: z\n\n"
     );
     assert_eq!(
-        written(b"data: 1\nxdata: 2\n{\"id\":3}\n: note\n\n"),
+        serialized(b"data: 1\nxdata: 2\n{\"id\":3}\n: note\n\n"),
         "data: 1\n\n"
     );
 }
@@ -58,15 +62,15 @@ fn a_byte_order_mark_is_dropped_at_the_beginning_of_a_stream_only() {
 #[test]
 fn fields_outside_their_alphabet_are_dropped() {
     assert_eq!(
-        written("id: a\u{2028}b\ndata: 1\n\n".as_bytes()),
+        serialized("id: a\u{2028}b\ndata: 1\n\n".as_bytes()),
         "data: 1\n\n"
     );
     assert_eq!(
-        written(b"id: a\0\nid: 2_a=\nretry: 1x\nretry: 99999999999\ndata: 1\n\n"),
+        serialized(b"id: a\0\nid: 2_a=\nretry: 1x\nretry: 99999999999\ndata: 1\n\n"),
         "id: 2_a=\ndata: 1\n\n"
     );
     let long = format!("id: {}\ndata: 1\n\n", "a".repeat(ID_BYTES + 1));
-    assert_eq!(written(long.as_bytes()), "data: 1\n\n");
+    assert_eq!(serialized(long.as_bytes()), "data: 1\n\n");
     for name in [
         "message ",
         "mess\u{85}age",
@@ -75,14 +79,14 @@ fn fields_outside_their_alphabet_are_dropped() {
     ] {
         let stream = format!("event: {name}\nid: 3\ndata: {{}}\n\n");
         assert_eq!(
-            written(stream.as_bytes()),
+            serialized(stream.as_bytes()),
             "id: 3\n\n",
             "without its name it would be a message"
         );
     }
-    assert_eq!(written(b"event:\ndata: 1\n\n"), "data: 1\n\n");
+    assert_eq!(serialized(b"event:\ndata: 1\n\n"), "data: 1\n\n");
     assert_eq!(
-        written(b"event: tools/x.y-z_1:2\ndata: 1\n\n"),
+        serialized(b"event: tools/x.y-z_1:2\ndata: 1\n\n"),
         "event: tools/x.y-z_1:2\ndata: 1\n\n"
     );
 }
@@ -90,12 +94,12 @@ fn fields_outside_their_alphabet_are_dropped() {
 #[test]
 fn json_keeps_its_meaning_and_text_its_lines() {
     let json = "{\"a\":\r\n\"x\u{2028}y\u{2029}\u{85}é—\",\r\"b\":1}";
-    let event = Fields::default().with(Some(Data::Json(json.as_bytes())));
+    let event = Fields::default().serialize(Some(Data::Json(json.as_bytes())));
     assert_eq!(
         &event[..],
         "data: {\"a\":\ndata: \"x\\u2028y\\u2029\\u0085é—\", \"b\":1}\n\n".as_bytes()
     );
-    let event = Fields::named("note").with(Some(Data::Text(
+    let event = Fields::with_name("note").serialize(Some(Data::Text(
         "a\u{b}b\u{2028}c\u{1c}d\r\ne\u{85}f—é".as_bytes(),
     )));
     assert_eq!(

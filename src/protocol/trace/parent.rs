@@ -45,8 +45,8 @@ impl TraceHeaders {
     /// headers: one HTTP request may carry several messages, and may be sent by a component between
     /// agent and gate (OpenTelemetry, semantic conventions for MCP, Context propagation).
     pub fn extract(headers: &HeaderMap, message: &Message) -> Self {
-        let carrier = of_headers(headers);
-        match of_message(message) {
+        let carrier = from_headers(headers);
+        match from_message(message) {
             None => Self {
                 parent: carrier,
                 carrier: None,
@@ -59,9 +59,9 @@ impl TraceHeaders {
     }
 }
 
-fn of_headers(headers: &HeaderMap) -> Option<Parent> {
+fn from_headers(headers: &HeaderMap) -> Option<Parent> {
     let mut parents = headers.get_all(PARENT).iter();
-    let (only, None) = (parents.next()?, parents.next()) else {
+    let (header, None) = (parents.next()?, parents.next()) else {
         return None;
     };
     let states: Option<Vec<&str>> = headers
@@ -69,20 +69,20 @@ fn of_headers(headers: &HeaderMap) -> Option<Parent> {
         .iter()
         .map(|value| value.to_str().ok())
         .collect();
-    read(
-        only.to_str().ok()?,
+    parse(
+        header.to_str().ok()?,
         states.map(|states| states.join(",")).as_deref(),
     )
 }
 
-fn of_message(message: &Message) -> Option<Parent> {
+fn from_message(message: &Message) -> Option<Parent> {
     let meta = message.body(message.single()?)?.get("_meta")?;
     let state = meta.get(STATE).and_then(|state| state.str());
     let parent: Cow<'_, str> = meta.get(PARENT)?.str()?;
-    read(&parent, state.as_deref())
+    parse(&parent, state.as_deref())
 }
 
-fn read(parent: &str, state: Option<&str>) -> Option<Parent> {
+fn parse(parent: &str, state: Option<&str>) -> Option<Parent> {
     let version = parent.get(..2)?;
     let rest = parent.get(2..)?;
     // A later version may append further fields (W3C Trace Context, 3.2.4).
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_well_formed_is_read() {
-        let told = TraceHeaders::extract(
+        let trace_headers = TraceHeaders::extract(
             &headers(&[
                 (PARENT, GOOD),
                 (STATE, "rojo=00f067aa0ba902b7"),
@@ -183,7 +183,7 @@ mod tests {
             ]),
             &message(""),
         );
-        let parent = told.parent.unwrap();
+        let parent = trace_headers.parent.unwrap();
         assert_eq!(
             (parent.trace.to_string(), parent.span.to_string()),
             (
@@ -196,10 +196,10 @@ mod tests {
             parent.state.as_deref(),
             Some("rojo=00f067aa0ba902b7,congo=t61")
         );
-        assert_eq!(told.carrier, None);
-        let later = read(&format!("cc{}-what-comes", GOOD.get(2..).unwrap()), None).unwrap();
+        assert_eq!(trace_headers.carrier, None);
+        let later = parse(&format!("cc{}-what-comes", GOOD.get(2..).unwrap()), None).unwrap();
         assert!(later.sampled, "a later version may say more");
-        assert!(!read(OTHER, None).unwrap().sampled);
+        assert!(!parse(OTHER, None).unwrap().sampled);
     }
 
     #[test]
@@ -230,17 +230,17 @@ mod tests {
             &message(&format!(r#""traceparent":"{GOOD}""#)),
         );
         assert!(same.parent.is_some() && same.carrier.is_none());
-        let bad =
+        let invalid =
             TraceHeaders::extract(&headers(&[(PARENT, GOOD)]), &message(r#""traceparent":7"#));
         assert!(
-            bad.parent.is_some(),
+            invalid.parent.is_some(),
             "what is malformed in one place does not hide the other"
         );
     }
 
     #[test]
     fn what_is_malformed_is_not_there() {
-        for bad in [
+        for malformed in [
             "",
             "00",
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
@@ -254,10 +254,10 @@ mod tests {
             "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.",
             "ä0-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         ] {
-            assert_eq!(read(bad, None), None, "{bad}");
+            assert_eq!(parse(malformed, None), None, "{malformed}");
         }
         assert_eq!(
-            read(
+            parse(
                 &format!("01{}-{}", GOOD.get(2..).unwrap(), "x".repeat(600)),
                 None
             ),
@@ -267,7 +267,7 @@ mod tests {
         let twice =
             TraceHeaders::extract(&headers(&[(PARENT, GOOD), (PARENT, OTHER)]), &message(""));
         assert_eq!(twice, TraceHeaders::default());
-        for bad in [
+        for malformed in [
             "",
             ",",
             "a",
@@ -279,9 +279,13 @@ mod tests {
             &format!("a={}", "x".repeat(300)),
             &"k=v,".repeat(200),
         ] {
-            assert_eq!(read(GOOD, Some(bad)).unwrap().state, None, "{bad}");
+            assert_eq!(
+                parse(GOOD, Some(malformed)).unwrap().state,
+                None,
+                "{malformed}"
+            );
         }
         let most: Vec<String> = (0..33).map(|n| format!("k{n}=v")).collect();
-        assert_eq!(read(GOOD, Some(&most.join(","))).unwrap().state, None);
+        assert_eq!(parse(GOOD, Some(&most.join(","))).unwrap().state, None);
     }
 }

@@ -21,7 +21,7 @@ pub type Attribute = (&'static str, Box<str>);
 pub struct SpanEvent {
     pub name: &'static str,
     pub at: SystemTime,
-    pub tells: Vec<Attribute>,
+    pub attributes: Vec<Attribute>,
 }
 
 /// The role of a span in a call.
@@ -50,11 +50,11 @@ pub struct Span {
     pub kind: SpanKind,
     /// A readable name, of low cardinality.
     pub name: Box<str>,
-    pub begun: SystemTime,
-    pub ended: SystemTime,
-    pub tells: Vec<Attribute>,
+    pub start: SystemTime,
+    pub end: SystemTime,
+    pub attributes: Vec<Attribute>,
     /// Events within the span.
-    pub notes: Vec<SpanEvent>,
+    pub events: Vec<SpanEvent>,
     /// The error type, in one word.
     pub error: Option<Box<str>>,
 }
@@ -71,10 +71,10 @@ impl Span {
             links: Vec::new(),
             kind,
             name: name.into(),
-            begun: now,
-            ended: now,
-            tells: Vec::new(),
-            notes: Vec::new(),
+            start: now,
+            end: now,
+            attributes: Vec::new(),
+            events: Vec::new(),
             error: None,
         }
     }
@@ -82,10 +82,10 @@ impl Span {
     /// Adds attributes; existing ones are kept.
     pub fn add(&mut self, attributes: impl IntoIterator<Item = Attribute>) {
         for attribute in attributes {
-            if self.tells.len() < ATTRIBUTES
-                && !self.tells.iter().any(|(name, _)| *name == attribute.0)
+            if self.attributes.len() < ATTRIBUTES
+                && !self.attributes.iter().any(|(name, _)| *name == attribute.0)
             {
-                self.tells.push(attribute);
+                self.attributes.push(attribute);
             }
         }
     }

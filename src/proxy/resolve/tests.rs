@@ -14,10 +14,10 @@ use crate::upstream::Upstream;
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A resolver with a zone of its own, which counts the lookups.
-fn zone(asked: &Arc<AtomicUsize>) -> Resolver {
-    let asked = asked.clone();
+fn zone(lookups: &Arc<AtomicUsize>) -> Resolver {
+    let lookups = lookups.clone();
     Resolver::new(Arc::new(move |name| {
-        asked.fetch_add(1, Ordering::SeqCst);
+        lookups.fetch_add(1, Ordering::SeqCst);
         let addresses: io::Result<Vec<IpAddr>> = match &*name {
             "public.example" => Ok(vec![[93, 184, 216, 34].into()]),
             "both.example" => Ok(vec![[93, 184, 216, 34].into(), [127, 0, 0, 1].into()]),
@@ -66,7 +66,7 @@ fn gate(resolve: Option<Duration>, resolver: Resolver) -> Gate {
 }
 
 /// Returns the rule that refuses a call, if one does.
-async fn refused(gate: &Gate, call: &str) -> Option<String> {
+async fn refusal(gate: &Gate, call: &str) -> Option<String> {
     let mut context = Context::new(AgentName("a".into()), UpstreamName("u".into()), Era::Legacy);
     let route = gate
         .route(gate.upstreams.get(&context.upstream).unwrap(), &mut context)
@@ -78,7 +78,7 @@ async fn refused(gate: &Gate, call: &str) -> Option<String> {
         .unwrap();
     match judged.outbound(&message).unwrap() {
         OutboundOutcome::Pass => None,
-        OutboundOutcome::Refused(refused) => refused
+        OutboundOutcome::Refused(refused_message) => refused_message
             .reasons
             .into_iter()
             .flatten()
@@ -90,8 +90,8 @@ async fn refused(gate: &Gate, call: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_are_judged_by_what_they_resolve_to() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let gate = gate(Some(SHORT), zone(&asked));
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let gate = gate(Some(SHORT), zone(&lookups));
     for (tool, argument, value, rule) in [
         ("fetch", "url", "https://public.example/a", None),
         (
@@ -164,7 +164,7 @@ async fn names_are_judged_by_what_they_resolve_to() {
         ("send_message", "text", "see https://nobody.example/", None),
     ] {
         assert_eq!(
-            refused(&gate, &call(tool, argument, value))
+            refusal(&gate, &call(tool, argument, value))
                 .await
                 .as_deref(),
             rule,
@@ -180,43 +180,43 @@ async fn names_are_judged_by_what_they_resolve_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_looked_up_that_need_not_be() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let off = gate(None, zone(&asked));
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let off = gate(None, zone(&lookups));
     assert_eq!(
-        refused(&off, &call("fetch", "url", "https://inside.example/")).await,
+        refusal(&off, &call("fetch", "url", "https://inside.example/")).await,
         None
     );
-    let on = gate(Some(SHORT), zone(&asked));
+    let on = gate(Some(SHORT), zone(&lookups));
     for value in [
         "http://127.0.0.1/",
         "https://allowed.example/",
         "http://localhost/",
         "https://8.8.8.8/",
     ] {
-        refused(&on, &call("fetch", "url", value)).await;
+        refusal(&on, &call("fetch", "url", value)).await;
     }
     // A lookup of a name can carry a secret out: names of a call that is refused anyway are not
     // looked up.
     let key = "https://akia2e0a8f3b244c9986.example/?key=AKIA2E0A8F3B244C9986";
-    assert!(refused(&on, &call("fetch", "url", key)).await.is_some());
-    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    assert!(refusal(&on, &call("fetch", "url", key)).await.is_some());
+    assert_eq!(lookups.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn there_is_a_bound_on_the_names_of_a_call() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let gate = gate(Some(SHORT), zone(&asked));
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let gate = gate(Some(SHORT), zone(&lookups));
     let most = crate::detect::url::NAMES;
     let urls: Vec<String> = (0..=most)
         .map(|at| format!("curl https://a{at}.example/"))
         .collect();
     assert_eq!(
-        refused(&gate, &call("run_command", "command", &urls.join("\n")))
+        refusal(&gate, &call("run_command", "command", &urls.join("\n")))
             .await
             .as_deref(),
         Some("url-unresolved")
     );
-    assert_eq!(asked.load(Ordering::SeqCst), most);
+    assert_eq!(lookups.load(Ordering::SeqCst), most);
     let metrics = gate.recorder().metrics_text();
     assert!(
         metrics.contains("lychgate_limits_hit_total{limit=\"resolve_names\"} 1"),
@@ -226,8 +226,8 @@ async fn there_is_a_bound_on_the_names_of_a_call() {
 
 #[tokio::test]
 async fn a_call_is_judged_so_however_long_it_is() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let gate = gate(Some(SHORT), zone(&asked));
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let gate = gate(Some(SHORT), zone(&lookups));
     for (url, passes) in [
         ("https://inside.example/", false),
         ("https://public.example/", true),
@@ -235,12 +235,12 @@ async fn a_call_is_judged_so_however_long_it_is() {
     ] {
         for blanks in [0, 100_000] {
             let started = Instant::now();
-            let refused = refused(&gate, &(call("fetch", "url", url) + &" ".repeat(blanks))).await;
-            assert_eq!(refused.is_none(), passes, "{url}");
+            let refusal = refusal(&gate, &(call("fetch", "url", url) + &" ".repeat(blanks))).await;
+            assert_eq!(refusal.is_none(), passes, "{url}");
             assert!(started.elapsed() < Duration::from_secs(20), "{url}");
         }
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 6);
+    assert_eq!(lookups.load(Ordering::SeqCst), 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,7 +262,7 @@ async fn a_late_answer_counts_only_within_the_time_of_the_config() {
         let config = crate::config::load_policies(&file).unwrap();
         let gate = gate(config.policies["default"].places.resolve, late());
         assert_eq!(
-            refused(&gate, &call("fetch", "url", "https://late.example/"))
+            refusal(&gate, &call("fetch", "url", "https://late.example/"))
                 .await
                 .as_deref(),
             rule,

@@ -29,7 +29,7 @@ fn sessions(most: usize, idle: Duration) -> Sessions {
 
 /// Opens a session for an agent.
 fn open(sessions: &Sessions, context: &Context, id: &str) {
-    let mut reply = answer::empty(StatusCode::OK);
+    let mut reply = answer::empty_reply(StatusCode::OK);
     reply
         .headers
         .insert(crate::protocol::header::SESSION, id.parse().unwrap());
@@ -90,14 +90,14 @@ fn a_session_belongs_to_one_user_of_its_agent() {
         &ann,
         &of(Some("ann"), None),
         Some(&initialize),
-        &answer::empty(StatusCode::OK),
+        &answer::empty_reply(StatusCode::OK),
     );
     let elicits = |user| {
         sessions
             .admit(&mut of(user, None))
             .unwrap()
             .state()
-            .elicits
+            .elicitation
             .form
     };
     assert!(elicits(Some("ann")) && !elicits(Some("bob")));
@@ -119,7 +119,7 @@ fn sessions_are_bounded() {
             .unwrap();
     }
     let table = full.table.lock();
-    assert_eq!(table.others.len(), 2);
+    assert_eq!(table.sessionless.len(), 2);
     assert!(table.agents.len() <= 4, "{}", table.agents.len());
 }
 
@@ -128,9 +128,9 @@ fn an_agent_keeps_its_record_while_a_session_holds_it() {
     let sessions = sessions(1, MINUTE);
     open(&sessions, &context("a", None), "s1");
     sessions.admit(&mut context("b", None)).unwrap();
-    let kept = sessions.admit(&mut context("a", Some("s1"))).unwrap();
+    let session = sessions.admit(&mut context("a", Some("s1"))).unwrap();
     let again = sessions.admit(&mut context("a", None)).unwrap();
-    assert!(Arc::ptr_eq(&kept.agent, &again.agent));
+    assert!(Arc::ptr_eq(&session.agent, &again.agent));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn open_requests_are_remembered_until_they_are_answered() {
     let era = Era::Legacy;
     let call = |id: &str, tool: &str| {
         session
-            .asking(era, &parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)))
+            .record_requests(era, &parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)))
     };
     let tools = || {
         session
@@ -172,7 +172,7 @@ fn open_requests_are_remembered_until_they_are_answered() {
         "those that are open last"
     );
     let modern = sessions.admit(&mut context("a", None)).unwrap();
-    modern.asking(
+    modern.record_requests(
         Era::Modern,
         &parse(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
     );
@@ -190,17 +190,17 @@ fn places_and_budgets_are_given_back() {
     });
     let upstream = Arc::new(tokio::sync::Semaphore::new(9));
     let session = sessions.admit(&mut context("a", None)).unwrap();
-    let permit = session.take_places(false, &upstream).unwrap();
+    let permit = session.acquire_slots(false, &upstream).unwrap();
     assert!(matches!(
-        session.take_places(false, &upstream),
+        session.acquire_slots(false, &upstream),
         Err(CallError::Limit("calls_per_agent"))
     ));
     assert!(
-        session.take_places(true, &upstream).is_ok(),
+        session.acquire_slots(true, &upstream).is_ok(),
         "a stream needs no place"
     );
     drop(permit);
-    assert!(session.take_places(false, &upstream).is_ok());
+    assert!(session.acquire_slots(false, &upstream).is_ok());
     let now = Instant::now();
     session.spend("", now, MINUTE);
     session.spend("", now, MINUTE);
@@ -214,22 +214,22 @@ fn places_and_budgets_are_given_back() {
 fn presence_is_recorded_while_it_lasts() {
     let sessions = sessions(9, MINUTE);
     let call = |ask| Call {
-        ask,
+        kind: ask,
         headers: HeaderMap::new(),
         context: context("a", None),
     };
     let session = sessions.admit(&mut context("a", None)).unwrap();
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"inspector","version":"0.17"}}}"#;
-    drop(session.enter(&call(CallKind::Send(parse(initialize)))));
+    drop(session.track_call(&call(CallKind::Send(parse(initialize)))));
     open(&sessions, &context("a", None), "s1");
-    let opened = sessions.admit(&mut context("a", Some("s1"))).unwrap();
+    let own_session = sessions.admit(&mut context("a", Some("s1"))).unwrap();
     assert!(
-        opened.state().presence.client.is_some(),
+        own_session.state().presence.client.is_some(),
         "the client of a session is the one that opened it"
     );
-    let listens = opened.enter(&call(CallKind::Listen));
-    assert!(opened.is_busy() && !session.is_busy());
+    let listens = own_session.track_call(&call(CallKind::Listen));
+    assert!(own_session.is_busy() && !session.is_busy());
     assert_eq!(sessions.live().len(), 2);
     drop(listens);
-    assert!(!opened.is_busy());
+    assert!(!own_session.is_busy());
 }

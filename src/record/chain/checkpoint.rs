@@ -17,9 +17,9 @@ use crate::message::{hex, unhex};
 /// Prefix of the signed bytes, so that a signature made for another purpose is never valid here.
 const DOMAIN: &[u8] = b"lychgate audit checkpoint 1\n";
 /// Maximum length of a checkpoint, in bytes.
-pub(in crate::record) const NOTE_BYTES: usize = 16 << 10;
+pub(in crate::record) const MAX_CHECKPOINT_BYTES: usize = 16 << 10;
 /// Maximum time to wait for another process that adds a checkpoint.
-const LOCKED: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Separates the signed text from the signature.
 const SIGNATURE: &str = ",\"signature\":\"";
 
@@ -84,7 +84,7 @@ impl SignedCheckpoint {
     pub(in crate::record) fn parse(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line)
             .ok()
-            .filter(|text| text.len() <= NOTE_BYTES)?;
+            .filter(|text| text.len() <= MAX_CHECKPOINT_BYTES)?;
         let (body, signature) = text.rsplit_once(SIGNATURE)?;
         let signature = signature.strip_suffix("\"}")?.to_owned();
         let body = format!("{body}}}");
@@ -106,9 +106,9 @@ impl SignedCheckpoint {
 
     /// Reports whether the key that it names is in `keys` and has signed it; `None` if that key is
     /// not in `keys`.
-    pub(in crate::record) fn signed_by(&self, keys: &[PublicKey]) -> Option<bool> {
+    pub(in crate::record) fn is_signed_by(&self, keys: &[PublicKey]) -> Option<bool> {
         let key = keys.iter().find(|key| key.id() == self.note.key)?;
-        Some(key.signed(&signed_bytes(&self.body), &self.signature))
+        Some(key.is_valid_signature(&signed_bytes(&self.body), &self.signature))
     }
 }
 
@@ -122,7 +122,7 @@ pub(in crate::record) struct CheckpointLog {
 impl CheckpointLog {
     /// Creates the one that is beside a log.
     pub(in crate::record) fn new(log: &Path, key: SigningKey) -> Self {
-        let key_id = key.public().id();
+        let key_id = key.public_key().id();
         Self {
             path: super::files::checkpoints(log),
             key,
@@ -142,7 +142,7 @@ impl CheckpointLog {
         bytes: u64,
         file: &Path,
     ) -> io::Result<String> {
-        let notes = self.locked()?;
+        let notes = self.lock_file()?;
         let (last, torn) = tail(&notes)?;
         let line = self.line(
             why,
@@ -151,8 +151,8 @@ impl CheckpointLog {
             file,
             &last.map(|last| last.sha).unwrap_or_default(),
         )?;
-        let before = if torn { "\n" } else { "" };
-        (&notes).write_all(format!("{before}{line}\n").as_bytes())?;
+        let separator = if torn { "\n" } else { "" };
+        (&notes).write_all(format!("{separator}{line}\n").as_bytes())?;
         notes.sync_data()?;
         Ok(line)
     }
@@ -165,7 +165,7 @@ impl CheckpointLog {
         match File::open(&self.path) {
             Ok(notes) => Ok(tail(&notes)?.0),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.named(error)),
+            Err(error) => Err(self.with_path(error)),
         }
     }
 
@@ -173,7 +173,7 @@ impl CheckpointLog {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(in crate::record) fn were_of_another_key(&self) -> io::Result<bool> {
+    pub(in crate::record) fn has_other_key(&self) -> io::Result<bool> {
         Ok(self
             .last()?
             .is_some_and(|last| last.note.key != self.key_id))
@@ -213,7 +213,7 @@ impl CheckpointLog {
     /// Returns the key that verifies the checkpoints.
     #[cfg(test)]
     pub(super) fn key(&self) -> PublicKey {
-        self.key.public()
+        self.key.public_key()
     }
 
     /// Returns the path of the checkpoint file.
@@ -222,16 +222,16 @@ impl CheckpointLog {
     }
 
     /// Opens and locks the file, and makes sure that it was not replaced in the meantime.
-    pub(super) fn locked(&self) -> io::Result<File> {
-        let deadline = Instant::now() + LOCKED;
+    pub(super) fn lock_file(&self) -> io::Result<File> {
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             let notes = self.open()?;
             match flock(&notes, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    let here = notes.metadata()?;
-                    let there = std::fs::metadata(&self.path);
-                    if there
-                        .is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino()))
+                    let own = notes.metadata()?;
+                    let current = std::fs::metadata(&self.path);
+                    if current
+                        .is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
                     {
                         return Ok(notes);
                     }
@@ -239,22 +239,22 @@ impl CheckpointLog {
                 Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(1))
                 }
-                Err(error) => return Err(self.named(error.into())),
+                Err(error) => return Err(self.with_path(error.into())),
             }
         }
     }
 
     fn open(&self) -> io::Result<File> {
-        let opened = OpenOptions::new()
+        let result = OpenOptions::new()
             .read(true)
             .append(true)
             .create(true)
             .mode(0o600)
             .open(&self.path);
-        opened.map_err(|error| self.named(error))
+        result.map_err(|error| self.with_path(error))
     }
 
-    fn named(&self, error: io::Error) -> io::Error {
+    fn with_path(&self, error: io::Error) -> io::Error {
         io::Error::new(
             error.kind(),
             format!(
@@ -269,7 +269,7 @@ impl CheckpointLog {
 fn tail(notes: &File) -> io::Result<(Option<SignedCheckpoint>, bool)> {
     let length = notes.metadata()?.len();
     // Enough for an incomplete checkpoint and the one before it.
-    let from = length.saturating_sub(4 * NOTE_BYTES as u64);
+    let from = length.saturating_sub(4 * MAX_CHECKPOINT_BYTES as u64);
     let mut end = vec![0; usize::try_from(length - from).unwrap_or_default()];
     notes.read_exact_at(&mut end, from)?;
     let torn = end.last().is_some_and(|last| *last != b'\n');
@@ -310,19 +310,19 @@ mod tests {
             .write_all(b"{\"time\":\"2026")
             .unwrap();
         let second = notes().add(Reason::Lines, &head, 99, &log).unwrap();
-        let read = notes().last().unwrap().unwrap();
+        let last = notes().last().unwrap().unwrap();
         assert_eq!(
-            (read.head, read.note.why, read.note.bytes, &*read.note.file),
+            (last.head, last.note.why, last.note.bytes, &*last.note.file),
             (head, Reason::Lines, 99, "audit.jsonl")
         );
-        assert_eq!(read.prev, sha(first.as_bytes()));
-        let key = notes().key.public();
-        assert_eq!(read.signed_by(&[key]), Some(true));
-        assert_eq!(read.signed_by(&[]), None);
+        assert_eq!(last.prev, sha(first.as_bytes()));
+        let key = notes().key.public_key();
+        assert_eq!(last.is_signed_by(&[key]), Some(true));
+        assert_eq!(last.is_signed_by(&[]), None);
         let forged =
             SignedCheckpoint::parse(second.replace("\"bytes\":99", "\"bytes\":98").as_bytes())
                 .unwrap();
-        assert_eq!(forged.signed_by(&[key]), Some(false));
+        assert_eq!(forged.is_signed_by(&[key]), Some(false));
         assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 3);
     }
 }

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use flate2::read::MultiGzDecoder;
 
-use super::LINE_BYTES;
+use super::MAX_LINE_BYTES;
 
 /// Suffix of the name of a compressed file.
-pub(in crate::record) const PACKED: &str = ".gz";
+pub(in crate::record) const GZ_SUFFIX: &str = ".gz";
 /// Length of `YYYYMMDDTHHMMSSmmmZ-NNNN`.
 const STAMP_BYTES: usize = 24;
 
@@ -37,13 +37,13 @@ pub(in crate::record) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Returns the name for rotating the log now: it sorts after the earlier ones and is unused.
-pub(in crate::record) fn aside(log: &Path, now: SystemTime) -> io::Result<PathBuf> {
+pub(in crate::record) fn rotated_name(log: &Path, now: SystemTime) -> io::Result<PathBuf> {
     let stamp: String = humantime::format_rfc3339_millis(now)
         .to_string()
         .chars()
         .filter(|c| !matches!(c, '-' | ':' | '.'))
         .collect();
-    let last = rotated(log)?
+    let last = rotated_files(log)?
         .into_iter()
         .filter_map(|path| own_stamp(log, &path))
         .max();
@@ -64,15 +64,15 @@ pub(in crate::record) fn aside(log: &Path, now: SystemTime) -> io::Result<PathBu
 
 /// Returns the files that the gate rotated, oldest first. If one exists both plain and compressed,
 /// returns the plain one.
-pub(in crate::record) fn rotated(log: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut all: Vec<(String, PathBuf)> = siblings(log)?
+pub(in crate::record) fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<(String, PathBuf)> = siblings(log)?
         .into_iter()
         .filter_map(|path| own_stamp(log, &path).map(|stamp| (stamp, path)))
         .collect();
     // Of two with one stamp, the plain one has the shorter name and is first.
-    all.sort();
-    all.dedup_by(|later, earlier| later.0 == earlier.0);
-    Ok(all.into_iter().map(|(_, path)| path).collect())
+    files.sort();
+    files.dedup_by(|later, earlier| later.0 == earlier.0);
+    Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Returns every file that may be a part of the log, including those that other programs rotated
@@ -87,7 +87,7 @@ pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let file = entry.file_name();
@@ -96,20 +96,20 @@ pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
             .and_then(|file| file.strip_prefix(&name))
             .unwrap_or_default();
         let digits = rest.strip_prefix(['.', '-']).unwrap_or_default();
-        let digits = digits.strip_suffix(PACKED).unwrap_or(digits);
-        let numbered = !digits.is_empty()
+        let digits = digits.strip_suffix(GZ_SUFFIX).unwrap_or(digits);
+        let is_numbered = !digits.is_empty()
             && digits
                 .bytes()
                 .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'T' | b'Z' | b'_'));
-        if numbered
+        if is_numbered
             && digits.starts_with(|c: char| c.is_ascii_digit())
             && entry.file_type()?.is_file()
         {
-            found.push(log.with_file_name(file));
+            files.push(log.with_file_name(file));
         }
     }
-    found.sort();
-    Ok(found)
+    files.sort();
+    Ok(files)
 }
 
 /// Returns the part between the log's name and an optional `.gz`, if the gate chose the name.
@@ -119,19 +119,19 @@ fn own_stamp(log: &Path, path: &Path) -> Option<String> {
         .to_str()?
         .strip_prefix(log.file_name()?.to_str()?)?
         .strip_prefix('.')?;
-    let stamp = name.strip_suffix(PACKED).unwrap_or(name);
-    let fits = stamp.len() == STAMP_BYTES
+    let stamp = name.strip_suffix(GZ_SUFFIX).unwrap_or(name);
+    let is_valid = stamp.len() == STAMP_BYTES
         && stamp.bytes().enumerate().all(|(at, byte)| match at {
             8 => byte == b'T',
             18 => byte == b'Z',
             19 => byte == b'-',
             _ => byte.is_ascii_digit(),
         });
-    fits.then(|| stamp.to_owned())
+    is_valid.then(|| stamp.to_owned())
 }
 
 /// Returns the time at which the gate rotated a file; `None` for files that it did not rotate.
-pub(in crate::record) fn put_aside_at(log: &Path, path: &Path) -> Option<SystemTime> {
+pub(in crate::record) fn rotation_time(log: &Path, path: &Path) -> Option<SystemTime> {
     let stamp = own_stamp(log, path)?;
     let part = |from: usize, to: usize| stamp.get(from..to);
     let time = format!(
@@ -183,32 +183,32 @@ impl Lines {
     pub(in crate::record) fn next(&mut self) -> io::Result<Option<Piece>> {
         let mut line = Vec::new();
         (&mut self.0)
-            .take(LINE_BYTES as u64)
+            .take(MAX_LINE_BYTES as u64)
             .read_until(b'\n', &mut line)?;
         Ok(match line.pop() {
             None => None,
             Some(b'\n') => Some(Piece::Whole(line)),
-            Some(last) if line.len() + 1 < LINE_BYTES => {
+            Some(last) if line.len() + 1 < MAX_LINE_BYTES => {
                 line.push(last);
                 Some(Piece::Torn(line))
             }
-            Some(_) => Some(Piece::TooLong(LINE_BYTES as u64 + self.skip()?)),
+            Some(_) => Some(Piece::TooLong(MAX_LINE_BYTES as u64 + self.skip()?)),
         })
     }
 
     /// Skips the rest of a line and returns its length.
     fn skip(&mut self) -> io::Result<u64> {
-        let mut passed = 0;
+        let mut skipped = 0;
         loop {
             let buffer = self.0.fill_buf()?;
-            let (used, ends) = match memchr::memchr(b'\n', buffer) {
+            let (used, is_end) = match memchr::memchr(b'\n', buffer) {
                 Some(at) => (at + 1, true),
                 None => (buffer.len(), buffer.is_empty()),
             };
-            passed += used as u64;
+            skipped += used as u64;
             self.0.consume(used);
-            if ends {
-                return Ok(passed);
+            if is_end {
+                return Ok(skipped);
             }
         }
     }
@@ -224,24 +224,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.jsonl");
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_000_000_123);
-        let mut made = Vec::new();
+        let mut names = Vec::new();
         for time in [
             now,
             now,
             now - Duration::from_secs(9),
             now + Duration::from_secs(1),
         ] {
-            let path = aside(&log, time).unwrap();
+            let path = rotated_name(&log, time).unwrap();
             assert!(!path.exists());
             std::fs::write(&path, "").unwrap();
-            made.push(path);
+            names.push(path);
         }
         let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
-        assert_eq!(name(&made[0]), "audit.jsonl.20261118T110640123Z-0000");
-        assert_eq!(name(&made[2]), "audit.jsonl.20261118T110640123Z-0002");
-        assert_eq!(rotated(&log).unwrap(), made);
-        assert_eq!(put_aside_at(&log, &made[0]), Some(now));
-        std::fs::write(with_suffix(&made[1], PACKED), "").unwrap();
+        assert_eq!(name(&names[0]), "audit.jsonl.20261118T110640123Z-0000");
+        assert_eq!(name(&names[2]), "audit.jsonl.20261118T110640123Z-0002");
+        assert_eq!(rotated_files(&log).unwrap(), names);
+        assert_eq!(rotation_time(&log, &names[0]), Some(now));
+        std::fs::write(with_suffix(&names[1], GZ_SUFFIX), "").unwrap();
         for other in [
             "audit.jsonl.1",
             "audit.jsonl-20261122.gz",
@@ -253,8 +253,8 @@ mod tests {
             std::fs::write(folder.path().join(other), "").unwrap();
         }
         assert_eq!(
-            rotated(&log).unwrap(),
-            made,
+            rotated_files(&log).unwrap(),
+            names,
             "the plain one counts while both are there"
         );
         let all: Vec<String> = siblings(&log).unwrap().iter().map(name).collect();
@@ -263,6 +263,6 @@ mod tests {
                 && all.contains(&"audit.jsonl-20261122.gz".to_owned()),
             "{all:?}"
         );
-        assert_eq!(all.len(), made.len() + 3);
+        assert_eq!(all.len(), names.len() + 3);
     }
 }

@@ -14,10 +14,10 @@ use zeroize::Zeroizing;
 
 use super::sha;
 use crate::message::hex;
-use crate::seal::others_read;
+use crate::seal::is_readable_by_others;
 
 /// Maximum length of a key file, in bytes.
-const FILE_BYTES: u64 = 4096;
+const MAX_FILE_BYTES: u64 = 4096;
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
 /// Prefix of a public key in text form: its algorithm.
@@ -36,17 +36,17 @@ impl SigningKey {
     /// # Errors
     /// The file can be neither read nor created, contains no such key, or can be read by others.
     pub(in crate::record) fn open(path: &Path) -> io::Result<Self> {
-        if std::fs::metadata(path).is_ok_and(|meta| others_read(&meta)) {
+        if std::fs::metadata(path).is_ok_and(|meta| is_readable_by_others(&meta)) {
             let hint = "others can read it, and who has it can write the log anew\n  hint: chmod 600 it; if somebody may have had it, move it \
                         away, and the gate makes another";
-            return Err(named(
+            return Err(with_path(
                 path,
                 &io::Error::new(io::ErrorKind::PermissionDenied, hint),
             ));
         }
         match Self::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make(path).map_err(|error| named(path, &error))?;
+                create_key_file(path).map_err(|error| with_path(path, &error))?;
                 Self::read(path)
             }
             read => read,
@@ -59,10 +59,10 @@ impl SigningKey {
     /// The file cannot be read, or contains no such key.
     pub(in crate::record) fn read(path: &Path) -> io::Result<Self> {
         let mut text = Zeroizing::new(String::new());
-        let file = File::open(path).map_err(|error| named(path, &error))?;
-        file.take(FILE_BYTES)
+        let file = File::open(path).map_err(|error| with_path(path, &error))?;
+        file.take(MAX_FILE_BYTES)
             .read_to_string(&mut text)
-            .map_err(|error| named(path, &error))?;
+            .map_err(|error| with_path(path, &error))?;
         let key = || -> Option<Ed25519KeyPair> {
             let body = text.trim().strip_prefix(BEGIN)?.strip_suffix(END)?;
             let der = Zeroizing::new(
@@ -75,7 +75,7 @@ impl SigningKey {
         let hint = "no Ed25519 key in PEM; remove the file to have the gate create one, or use `openssl genpkey -algorithm ed25519`";
         key()
             .map(Self)
-            .ok_or_else(|| named(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
+            .ok_or_else(|| with_path(path, &io::Error::new(io::ErrorKind::InvalidData, hint)))
     }
 
     pub(in crate::record) fn sign(&self, message: &[u8]) -> String {
@@ -83,7 +83,7 @@ impl SigningKey {
     }
 
     /// Returns the key that verifies its signatures.
-    pub(in crate::record) fn public(&self) -> PublicKey {
+    pub(in crate::record) fn public_key(&self) -> PublicKey {
         PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
     }
 }
@@ -94,7 +94,7 @@ impl PublicKey {
     /// # Errors
     /// The file cannot be read, or contains no such key.
     pub fn of_file(path: &Path) -> io::Result<Self> {
-        Ok(SigningKey::read(path)?.public())
+        Ok(SigningKey::read(path)?.public_key())
     }
 
     /// Parses the text form.
@@ -109,7 +109,7 @@ impl PublicKey {
     }
 
     /// Reports whether a signature, in Base64, is valid for this key and message.
-    pub(in crate::record) fn signed(&self, message: &[u8], signature: &str) -> bool {
+    pub(in crate::record) fn is_valid_signature(&self, message: &[u8], signature: &str) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, self.0);
         STANDARD
             .decode(signature)
@@ -131,7 +131,7 @@ impl fmt::Debug for PublicKey {
 
 /// Creates a key file, completely or not at all. If several processes do so at once, one wins and
 /// the others read its key.
-fn make(path: &Path) -> io::Result<()> {
+fn create_key_file(path: &Path) -> io::Result<()> {
     if let Some(parent) = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -146,16 +146,16 @@ fn make(path: &Path) -> io::Result<()> {
     let body = Zeroizing::new(STANDARD.encode(der.as_ref()));
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));
-    let made = path.with_file_name(name);
+    let temporary = path.with_file_name(name);
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&made)?;
-    let linked = write!(file, "{BEGIN}\n{}\n{END}\n", *body)
+        .open(&temporary)?;
+    let result = write!(file, "{BEGIN}\n{}\n{END}\n", *body)
         .and_then(|()| file.sync_all())
         .and_then(|()| {
-            std::fs::hard_link(&made, path).or_else(|error| {
+            std::fs::hard_link(&temporary, path).or_else(|error| {
                 if error.kind() == io::ErrorKind::AlreadyExists {
                     Ok(())
                 } else {
@@ -163,11 +163,11 @@ fn make(path: &Path) -> io::Result<()> {
                 }
             })
         });
-    std::fs::remove_file(&made)?;
-    linked
+    std::fs::remove_file(&temporary)?;
+    result
 }
 
-fn named(path: &Path, error: &io::Error) -> io::Error {
+fn with_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!("the key of the audit log, `{}`: {error}", path.display()),
@@ -183,8 +183,8 @@ mod tests {
     fn a_key_is_made_once_for_its_owners_eyes_and_signs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/audit.key");
-        let made: Vec<PublicKey> = std::thread::scope(|scope| {
-            let open = || SigningKey::open(&path).unwrap().public();
+        let keys: Vec<PublicKey> = std::thread::scope(|scope| {
+            let open = || SigningKey::open(&path).unwrap().public_key();
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
             threads
                 .into_iter()
@@ -192,7 +192,7 @@ mod tests {
                 .collect()
         });
         assert!(
-            made.iter().all(|key| *key == made[0]),
+            keys.iter().all(|key| *key == keys[0]),
             "all have the same key"
         );
         assert_eq!(
@@ -205,23 +205,23 @@ mod tests {
             "nothing is left over"
         );
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-        let told = SigningKey::open(&path).err().unwrap().to_string();
+        let refusal = SigningKey::open(&path).err().unwrap().to_string();
         assert!(
-            told.contains("chmod 600") && SigningKey::read(&path).is_ok(),
-            "{told}"
+            refusal.contains("chmod 600") && SigningKey::read(&path).is_ok(),
+            "{refusal}"
         );
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         let key = SigningKey::open(&path).unwrap();
         let signature = key.sign(b"message");
         assert!(
-            key.public().signed(b"message", &signature)
-                && !key.public().signed(b"massage", &signature)
+            key.public_key().is_valid_signature(b"message", &signature)
+                && !key.public_key().is_valid_signature(b"massage", &signature)
         );
         assert_eq!(
-            PublicKey::parse(&key.public().to_string()),
-            Some(key.public())
+            PublicKey::parse(&key.public_key().to_string()),
+            Some(key.public_key())
         );
-        assert_eq!(PublicKey::of_file(&path).unwrap(), made[0]);
+        assert_eq!(PublicKey::of_file(&path).unwrap(), keys[0]);
     }
 
     #[test]
@@ -231,10 +231,10 @@ mod tests {
         std::fs::write(&path, "secret words").unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
             .unwrap();
-        let told = SigningKey::open(&path).err().unwrap().to_string();
+        let message = SigningKey::open(&path).err().unwrap().to_string();
         assert!(
-            told.contains("openssl genpkey") && !told.contains("secret words"),
-            "{told}"
+            message.contains("openssl genpkey") && !message.contains("secret words"),
+            "{message}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "secret words");
         assert!(PublicKey::parse("ed25519:AAAA").is_none() && PublicKey::parse("AAAA").is_none());

@@ -6,10 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::files::{Lines, Piece};
-use super::{Head, LINE_BYTES, Link, is_torn, sha};
+use super::{Head, Link, MAX_LINE_BYTES, is_torn, sha};
 
 /// Number of bytes that are read first from the end of a file; they usually suffice.
-const LOOK_BYTES: u64 = 64 << 10;
+const FIRST_READ_BYTES: u64 = 64 << 10;
 
 /// The end of a file of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,13 +30,13 @@ impl Tail {
     /// # Errors
     /// The file cannot be read.
     pub(in crate::record) fn read(file: &File, length: u64) -> io::Result<Self> {
-        let mut look = LOOK_BYTES;
+        let mut window = FIRST_READ_BYTES;
         loop {
-            let from = length.saturating_sub(look);
+            let from = length.saturating_sub(window);
             let mut bytes = vec![0; usize::try_from(length - from).map_err(io::Error::other)?];
             file.read_exact_at(&mut bytes, from)?;
             let tail = Self::parse(&bytes, from == 0);
-            if tail.head.is_some() || from == 0 || look > 2 * LINE_BYTES as u64 {
+            if tail.head.is_some() || from == 0 || window > 2 * MAX_LINE_BYTES as u64 {
                 return Ok(Self {
                     torn: if tail.head.is_some() {
                         tail.torn
@@ -46,13 +46,13 @@ impl Tail {
                     ..tail
                 });
             }
-            look *= 4;
+            window *= 4;
         }
     }
 
-    /// Determines the end of a file from its last bytes. `whole` if they are the whole file;
-    /// otherwise the first line may be incomplete.
-    fn parse(bytes: &[u8], whole: bool) -> Self {
+    /// Determines the end of a file from its last bytes. `is_whole` means that they are the whole
+    /// file; otherwise the first line may be incomplete.
+    fn parse(bytes: &[u8], is_whole: bool) -> Self {
         let open = bytes.last().is_some_and(|last| *last != b'\n');
         let mut end = bytes.len();
         let mut rest = bytes;
@@ -60,12 +60,12 @@ impl Tail {
             let before = rest.get(..feed).unwrap_or_default();
             let start = memchr::memrchr(b'\n', before).map(|at| at + 1);
             if let (Some(start), Some(line)) = (
-                start.or(whole.then_some(0)),
+                start.or(is_whole.then_some(0)),
                 before.get(start.unwrap_or(0)..),
             ) {
                 if let Some(link) = Link::parse(line) {
                     let torn = (end - feed - 1) as u64;
-                    let left = bytes.get(feed + 1..).unwrap_or_default();
+                    let remainder = bytes.get(feed + 1..).unwrap_or_default();
                     let mut tail = Self {
                         head: Some(Head {
                             seq: link.seq,
@@ -75,7 +75,7 @@ impl Tail {
                         open,
                         foreign: false,
                     };
-                    tail.take_rest(left);
+                    tail.examine_rest(remainder);
                     return tail;
                 }
                 rest = before.get(..start).unwrap_or_default();
@@ -90,15 +90,15 @@ impl Tail {
             open,
             foreign: false,
         };
-        if whole {
-            tail.take_rest(bytes);
+        if is_whole {
+            tail.examine_rest(bytes);
         }
         tail
     }
 
     /// Examines what follows the last complete line. A line that lacks only its line feed counts as
     /// complete.
-    fn take_rest(&mut self, rest: &[u8]) {
+    fn examine_rest(&mut self, rest: &[u8]) {
         let link = Link::parse(rest).filter(|link| self.head.unwrap_or_default().leads_to(link));
         if let Some(link) = link.filter(|_| !rest.contains(&b'\n')) {
             *self = Self {
@@ -120,7 +120,7 @@ impl Tail {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(in crate::record) fn last_of(path: &Path) -> io::Result<Option<Head>> {
+pub(in crate::record) fn last_head(path: &Path) -> io::Result<Option<Head>> {
     if path.extension().is_none_or(|extension| extension != "gz") {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -128,8 +128,8 @@ pub(in crate::record) fn last_of(path: &Path) -> io::Result<Option<Head>> {
     }
     let mut lines = Lines::open(path)?;
     let mut head = None;
-    while let Some(read) = lines.next()? {
-        if let Piece::Whole(line) = read
+    while let Some(piece) = lines.next()? {
+        if let Piece::Whole(line) = piece
             && let Some(link) = Link::parse(&line)
         {
             head = Some(Head {
@@ -183,7 +183,7 @@ mod tests {
         let mut head = Head::default();
         let mut text = Vec::new();
         head.append(&format!("{{\"a\":\"{}\"}}", "x".repeat(300_000)), &mut text);
-        let whole = text.len();
+        let length = text.len();
         text.extend_from_slice(b"{\"half\n{\"ha");
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
@@ -192,17 +192,17 @@ mod tests {
             tail,
             Tail {
                 head: Some(head),
-                torn: (text.len() - whole) as u64,
+                torn: (text.len() - length) as u64,
                 open: true,
                 foreign: false
             }
         );
         for forged in ["{\"event\":\"judged\"}\n", "junk\n{\"ha", "{\"half\njunk"] {
             let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&[&text[..whole], forged.as_bytes()].concat())
+            file.write_all(&[&text[..length], forged.as_bytes()].concat())
                 .unwrap();
             assert!(
-                Tail::read(&file, (whole + forged.len()) as u64)
+                Tail::read(&file, (length + forged.len()) as u64)
                     .unwrap()
                     .foreign,
                 "{forged}"

@@ -13,7 +13,7 @@ use super::{Head, Sha};
 /// Maximum length of a checkpoint file that is not trimmed, in bytes.
 const TRIM_BYTES: u64 = 1 << 20;
 /// Maximum length of a checkpoint file that is trimmed, in bytes: it is read as a whole.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 /// Suffix of the name of the file that replaces it.
 const TRIMMING: &str = ".trimming";
 
@@ -37,19 +37,25 @@ impl CheckpointLog {
         self.trim_from(TRIM_BYTES)
     }
 
-    /// Like [`Self::trim`], for a file longer than `most` bytes.
-    pub(in crate::record) fn trim_from(&self, most: u64) -> io::Result<()> {
-        let mut notes = self.locked()?;
+    /// Like [`Self::trim`], for a file longer than `limit` bytes.
+    pub(in crate::record) fn trim_from(&self, limit: u64) -> io::Result<()> {
+        let mut notes = self.lock_file()?;
         let length = notes.metadata()?.len();
-        if length <= most || length > MOST_BYTES {
+        if length <= limit || length > MAX_BYTES {
             return Ok(());
         }
         let mut text = Vec::new();
         notes.read_to_end(&mut text)?;
-        let Some(gone) = trim_marker(&text) else {
+        let Some(marker) = trim_marker(&text) else {
             return Ok(());
         };
-        let first = self.line(Reason::Trimmed, &gone.removed, 0, Path::new(""), &gone.last)?;
+        let first = self.line(
+            Reason::Trimmed,
+            &marker.removed,
+            0,
+            Path::new(""),
+            &marker.last,
+        )?;
         let trimming = with_suffix(self.path(), TRIMMING);
         let mut out = OpenOptions::new()
             .write(true)
@@ -58,7 +64,7 @@ impl CheckpointLog {
             .mode(0o600)
             .open(&trimming)?;
         out.write_all(format!("{first}\n").as_bytes())?;
-        out.write_all(text.get(gone.bytes..).unwrap_or_default())?;
+        out.write_all(text.get(marker.bytes..).unwrap_or_default())?;
         out.sync_all()?;
         std::fs::rename(&trimming, self.path())?;
         sync_folder(self.path())
@@ -82,7 +88,7 @@ fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
         .filter_map(|(_, note)| note)
         .filter(|note| matches!(note.note.why, Reason::Removed | Reason::Trimmed));
     let removed = removed.map(|note| note.head).max_by_key(|head| head.seq)?;
-    let mut gone = None;
+    let mut marker = None;
     for (end, note) in notes() {
         let Some(note) = note else { continue };
         if note.head.seq > removed.seq || end >= text.len() {
@@ -95,13 +101,13 @@ fn trim_marker(text: &[u8]) -> Option<TrimMarker> {
         } else {
             note.sha
         };
-        gone = Some(TrimMarker {
+        marker = Some(TrimMarker {
             bytes: end,
             removed,
             last,
         });
     }
-    gone
+    marker
 }
 
 #[cfg(test)]
@@ -115,7 +121,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.jsonl");
         let notes = CheckpointLog::new(&log, SigningKey::open(&folder.path().join("key")).unwrap());
-        let read = || std::fs::read_to_string(files::checkpoints(&log)).unwrap();
+        let read_text = || std::fs::read_to_string(files::checkpoints(&log)).unwrap();
         let at = |seq: u64| Head {
             seq,
             sha: [u8::try_from(seq % 251).unwrap(); 32],
@@ -124,18 +130,18 @@ mod tests {
         for seq in 1..=9 {
             notes.add(Reason::Lines, &at(seq), 0, &log).unwrap();
         }
-        let whole = read();
+        let original = read_text();
         notes.trim_from(0).unwrap();
-        assert_eq!(read(), whole, "nothing was removed");
+        assert_eq!(read_text(), original, "nothing was removed");
         for through in [4, 6] {
             notes.add(Reason::Removed, &at(through), 0, &log).unwrap();
             notes.trim_from(1 << 20).unwrap();
-            let before = read();
+            let before = read_text();
             notes.trim_from(0).unwrap();
-            let after = read();
+            let after = read_text();
             let first = SignedCheckpoint::parse(after.lines().next().unwrap().as_bytes()).unwrap();
             assert_eq!((first.note.why, first.head), (Reason::Trimmed, at(through)));
-            assert_eq!(first.signed_by(&[notes.key()]), Some(true));
+            assert_eq!(first.is_signed_by(&[notes.key()]), Some(true));
             let rest: Vec<&str> = after.lines().skip(1).collect();
             assert!(
                 before.ends_with(&format!("{}\n", rest.join("\n"))),

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 use super::{Fields, add, member};
 use crate::rules::Severity;
 
-/// Room for most lines, which saves growing them step by step. What the writer adds to a line is not in it.
+/// Room for most lines, which saves growing them step by step. What the writer adds to a line is
+/// not in it.
 const LINE_BYTES: usize = 1280;
 
 /// An event of the audit log.
@@ -63,7 +64,8 @@ fields! {
 }
 
 events! {
-    /// A message was judged. OCSF class: Detection Finding (2004) where something was found, API Activity (6003) otherwise.
+    /// A message was judged. OCSF class: Detection Finding (2004) where something was found, API
+    /// Activity (6003) otherwise.
     Judged = "judged" {
         need audit, may item, with who, need direction, need kind, may method, may operation, may tool, may prompt,
         may resource, may request, may status, may error, need mode, need verdict, may would, need disposition, may rule,
@@ -76,42 +78,44 @@ events! {
     Failed = "failed" {
         with who, may method, may tool, need side, need error, need error_message,
     }
-    /// A request was rejected before it was a call: unknown token, wrong `Host` and the like. OCSF class: Authentication
-    /// (3002) or HTTP Activity (4002), `status` Failure.
+    /// A request was rejected before it was a call: unknown token, wrong `Host` and the like. OCSF
+    /// class: Authentication (3002) or HTTP Activity (4002), `status` Failure.
     TurnedAway = "turned_away" {
         need disposition, need reason,
     }
-    /// A caller requested an object that it has no access to, and got the response for one that does not exist. OCSF class:
-    /// Authorize Session (3003), `status` Failure.
+    /// A caller requested an object that it has no access to, and got the response for one that
+    /// does not exist. OCSF class: Authorize Session (3003), `status` Failure.
     Denied = "denied" {
         need agent, may user, need upstream, need thing, need name, need disposition, need why,
     }
-    /// An approval request was created or has ended. `outcome`: `asked`, `approved`, `denied`, `expired`, `cancelled`,
-    /// `unused` or `nobody`. OCSF class: API Activity (6003).
+    /// An approval request was created or has ended. `outcome`: `asked`, `approved`, `denied`,
+    /// `expired`, `cancelled`, `unused` or `nobody`. OCSF class: API Activity (6003).
     Approval = "approval" {
         may audit, with who, may approval, need tool, need rules, need outcome, need way, may scope, may by, may open_ms,
     }
-    /// An agent requested the next part of an oversized answer. `outcome`: `read`, or `gone` where it is no longer available.
-    /// OCSF class: API Activity (6003).
+    /// An agent requested the next part of an oversized answer. `outcome`: `read`, or `gone` where
+    /// it is no longer available. OCSF class: API Activity (6003).
     Page = "page" {
         with who, need outcome, need bytes,
     }
-    /// The state of a login at an upstream server has changed. `outcome`: `owed`, `logged_in`, `login_failed`, `renewed`,
-    /// `unreachable`, `ended` or `refused`. OCSF class: Authentication (3002).
+    /// The state of a login at an upstream server has changed. `outcome`: `owed`, `logged_in`,
+    /// `login_failed`, `renewed`, `unreachable`, `ended` or `refused`. OCSF class: Authentication
+    /// (3002).
     Login = "login" {
         need upstream, need principal, need outcome, may error_message, may expires_unix,
     }
-    /// A call was refused repeatedly for the same reason; where `audit` is present it was refused without inspection. OCSF
-    /// class: Detection Finding (2004).
+    /// A call was refused repeatedly for the same reason; where `audit` is present it was refused
+    /// without inspection. OCSF class: Detection Finding (2004).
     RefusedAgain = "refused_again" {
         may audit, with who, need tool, need verdict, need disposition, need rule, need times,
     }
-    /// A list of tools was returned with the operator's changes: descriptions replaced or tools hidden. OCSF class: API
-    /// Activity (6003).
+    /// A list of tools was returned with the operator's changes: descriptions replaced or tools
+    /// hidden. OCSF class: API Activity (6003).
     Overlaid = "overlaid" {
         with who, need policy, need bytes, need shown_bytes,
     }
-    /// A definition differs from the pinned one, or a person decided about one. OCSF class: Detection Finding (2004).
+    /// A definition differs from the pinned one, or a person decided about one. OCSF class:
+    /// Detection Finding (2004).
     Definition = "definition" {
         may agent, may user, may session, need upstream, may era, may revision, may transport, may trace, may span,
         need thing, need name, need classes, need action, may pinned_sha256, may listed_sha256,
@@ -124,31 +128,33 @@ events! {
     PinsReloaded = "pins_reloaded" {
         need upstreams,
     }
-    /// The lock file cannot be read or written; the pins in memory stay in force. OCSF class: Entity Management (3004),
-    /// `status` Failure.
+    /// The lock file cannot be read or written; the pins in memory stay in force. OCSF class:
+    /// Entity Management (3004), `status` Failure.
     PinsRefused = "pins_refused" {
         need count, need faults,
     }
-    /// New rules are in force. OCSF class: Application Lifecycle (6002); with `weakened`, Detection Finding (2004).
+    /// New rules are in force. OCSF class: Application Lifecycle (6002); with `weakened`, Detection
+    /// Finding (2004).
     Reloaded = "reloaded" {
         need rule_count, need weakened,
     }
-    /// A reload was refused; the old rules stay in force. OCSF class: Application Lifecycle (6002), `status` Failure.
+    /// A reload was refused; the old rules stay in force. OCSF class: Application Lifecycle (6002),
+    /// `status` Failure.
     ReloadRefused = "reload_refused" {
         need count, need faults,
     }
-    /// The state of a message in quarantine has changed: `outcome` is the new one, `principal` the person who caused it, if
-    /// any. OCSF class: Detection Finding (2004), activity Update.
+    /// The state of a message in quarantine has changed: `outcome` is the new one, `principal` the
+    /// person who caused it, if any. OCSF class: Detection Finding (2004), activity Update.
     Quarantine = "quarantine" {
         need audit, need outcome, may agent, may upstream, may principal, may reason, may way,
     }
-    /// A log begins or continues: in another file, in another process, after a crash. OCSF class: Application Lifecycle
-    /// (6002).
+    /// A log begins or continues: in another file, in another process, after a crash. OCSF class:
+    /// Application Lifecycle (6002).
     LogOpened = "log_opened" {
         need how, may torn_bytes,
     }
-    /// Lines are missing: they were dropped, or the system could not write them. OCSF class: Application Lifecycle (6002),
-    /// `status` Failure.
+    /// Lines are missing: they were dropped, or the system could not write them. OCSF class:
+    /// Application Lifecycle (6002), `status` Failure.
     LogLost = "log_lost" {
         need reason, need lines,
     }

@@ -112,8 +112,8 @@ fn millis_into(span: Duration, out: &mut String) {
     out.push_str(decimals.as_str().get(1..).unwrap_or_default());
 }
 
-/// A list of values of one kind. It is written by a function that adds one value after the other, so that no list of them
-/// has to be made.
+/// A list of values of one kind. It is written by a function that adds one value after the other,
+/// so that no list of them has to be made.
 pub struct ListOf<K>(PhantomData<K>);
 
 /// Adds the values of a list.

@@ -1,8 +1,9 @@
 //! The members of a line.
 //!
-//! Where OpenTelemetry's conventions for MCP and GenAI (semconv 1.39, `mcp.*`, `gen_ai.*`, `jsonrpc.*`, `rpc.*`, `error.*`,
-//! and `trace_id` of "Trace Context in non-OTLP Log Formats") or OCSF 1.6 (`time_dt`, `severity`, `disposition`,
-//! `actor.user.name`) define a name, it is used; the others are lychgate's own. Names of lychgate's own numbers carry the unit.
+//! Where OpenTelemetry's conventions for MCP and GenAI (semconv 1.39, `mcp.*`, `gen_ai.*`,
+//! `jsonrpc.*`, `rpc.*`, `error.*`, and `trace_id` of "Trace Context in non-OTLP Log Formats") or
+//! OCSF 1.6 (`time_dt`, `severity`, `disposition`, `actor.user.name`) define a name, it is used;
+//! the others are lychgate's own. Names of lychgate's own numbers carry the unit.
 
 #![allow(
     non_camel_case_types,
@@ -19,54 +20,58 @@ use crate::inspect::Mode;
 use crate::record::label::words;
 
 members! {
-    /// When it happened, in UTC with milliseconds (RFC 3339). OCSF's `time` is a number, its twin in the date-and-time
-    /// profile is this.
+    /// When it happened, in UTC with milliseconds (RFC 3339). OCSF's `time` is a number, its twin
+    /// in the date-and-time profile is this.
     time: Time = "time_dt" from "OCSF 1.6 (`time_dt`)";
-    /// The event that the line records; each value has its own entry under `$defs`. Export it as the EventName of an
-    /// OpenTelemetry log record, or as OCSF's `metadata.event_code`: both are fields of an envelope that a line does not have.
+    /// The event that the line records; each value has its own entry under `$defs`. Export it as
+    /// the EventName of an OpenTelemetry log record, or as OCSF's `metadata.event_code`: both are
+    /// fields of an envelope that a line does not have.
     event: Word = "event";
-    /// Severity: of a judged message, the highest of its findings that are not suppressed; of other events, fixed by the event
-    /// and its outcome. OCSF's captions.
+    /// Severity: of a judged message, the highest of its findings that are not suppressed; of other
+    /// events, fixed by the event and its outcome. OCSF's captions.
     severity: Word = "severity" from "OCSF 1.6 (`severity`)", in CAPTIONS;
-    /// The number of the line, from 1, without a gap through all rotated files. Written last but one.
+    /// The number of the line, from 1, without a gap through all rotated files. Written last but
+    /// one.
     seq: Ordinal = "seq";
-    /// SHA-256 of the bytes of the line before, without its line feed: the chain that `lychgate audit verify` follows. 64
-    /// zeros in the first line of a new log. Written last.
+    /// SHA-256 of the bytes of the line before, without its line feed: the chain that `lychgate
+    /// audit verify` follows. 64 zeros in the first line of a new log. Written last.
     prev: Digest = "prev";
-    /// True where `lychgate prove` caused the line. Counters, the console and, unless asked for, `audit tail` and `audit
-    /// stats` leave such lines out; alerts on the log should too.
+    /// True where `lychgate prove` caused the line. Counters, the console and, unless asked for,
+    /// `audit tail` and `audit stats` leave such lines out; alerts on the log should too.
     prove: True = "prove";
     /// The trace that the call belongs to (W3C Trace Context).
     trace: Text = "trace_id" from TRACE_CONTEXT, like "^[0-9a-f]{32}$";
     /// The span of the call.
     span: Text = "span_id" from TRACE_CONTEXT, like "^[0-9a-f]{16}$";
-    /// Id of a judgement (UUID, version 7): the id in refusals and in quarantine notices, and the argument of `lychgate audit
-    /// show` and `lychgate explain`. Messages of one batch share it, and later lines about it repeat it; that is why it is not
-    /// OCSF's `metadata.uid`, which names one line.
+    /// Id of a judgement (UUID, version 7): the id in refusals and in quarantine notices, and the
+    /// argument of `lychgate audit show` and `lychgate explain`. Messages of one batch share it,
+    /// and later lines about it repeat it; that is why it is not OCSF's `metadata.uid`, which names
+    /// one line.
     audit: Id = "audit";
     /// The agent, by its name in the config; `local` where agents do not authenticate.
     agent: Text = "gen_ai.agent.name" from GENAI;
     /// The user of the agent, according to its token, certificate or proxy.
     user: Text = "actor.user.name" from "OCSF 1.6 (`actor.user.name`)";
-    /// The MCP session. The id itself is a credential, so this is the start of its SHA-256 in hex: the same session has the
-    /// same value, and nobody can use it.
+    /// The MCP session. The id itself is a credential, so this is the start of its SHA-256 in hex:
+    /// the same session has the same value, and nobody can use it.
     session: Text = "mcp.session.id" from MCP, like "^[0-9a-f]{12}$";
-    /// The upstream server, by its name in the config, as in the metrics. OpenTelemetry has its address (`server.address`),
-    /// OCSF its host; neither has a stable name.
+    /// The upstream server, by its name in the config, as in the metrics. OpenTelemetry has its
+    /// address (`server.address`), OCSF its host; neither has a stable name.
     upstream: Text = "upstream";
     /// The upstream servers concerned.
     upstreams: ListOf<Text> = "upstreams";
-    /// The generation of MCP that the agent uses: `legacy` with sessions (2024-11-05 to 2025-11-25), `modern` without
-    /// (2026-07-28).
+    /// The generation of MCP that the agent uses: `legacy` with sessions (2024-11-05 to
+    /// 2025-11-25), `modern` without (2026-07-28).
     era: Word = "era", in ["legacy", "modern"];
     /// The revision of MCP of the message, where it is stated or negotiated.
     revision: Text = "mcp.protocol.version" from MCP;
-    /// What carries the agent's messages to the gate: `tcp` for HTTP, `pipe` for standard input and output.
+    /// What carries the agent's messages to the gate: `tcp` for HTTP, `pipe` for standard input and
+    /// output.
     transport: Word = "network.transport" from "OpenTelemetry, `network.*` (semconv 1.39)", in ["tcp", "pipe"];
     /// Index of the message in its batch, from 0.
     item: Number = "item";
-    /// `outbound`: from the agent to the server; `inbound`: back. Not OCSF's `connection_info.direction`, which is of a
-    /// connection.
+    /// `outbound`: from the agent to the server; `inbound`: back. Not OCSF's
+    /// `connection_info.direction`, which is of a connection.
     direction: Word = "direction", in ["outbound", "inbound"];
     /// Kind of message; `text` is a body that is not JSON-RPC, such as the page of an HTTP error.
     kind: Word = "kind", in ["request", "notification", "result", "error", "text"];
@@ -84,18 +89,18 @@ members! {
     request: Text = "jsonrpc.request.id" from "OpenTelemetry, `jsonrpc.*` (semconv 1.39)";
     /// The code of a JSON-RPC error, as a text.
     status: Text = "rpc.response.status_code" from MCP;
-    /// Class of the error, a stable identifier: the code of a JSON-RPC error, `tool_error` for a tool result with `isError`,
-    /// `_OTHER`, or the gate's own identifier for a call that failed.
+    /// Class of the error, a stable identifier: the code of a JSON-RPC error, `tool_error` for a
+    /// tool result with `isError`, `_OTHER`, or the gate's own identifier for a call that failed.
     error: Text = "error.type" from ERRORS;
     /// The error with its causes, as a sentence. Parts may come from a server; secrets are masked.
     error_message: Text = "error.message" from ERRORS;
     /// Length of the message, of the list or of the part, in bytes.
     bytes: Number = "bytes";
-    /// The arguments of a tool call, redacted: keys and shape kept, secrets masked, long texts cut. OpenTelemetry's name and
-    /// place.
+    /// The arguments of a tool call, redacted: keys and shape kept, secrets masked, long texts cut.
+    /// OpenTelemetry's name and place.
     arguments: Raw = "gen_ai.tool.call.arguments" from GENAI;
-    /// The same for other content from an agent: `params` of other requests and notifications, or its answer to a server's
-    /// request.
+    /// The same for other content from an agent: `params` of other requests and notifications, or
+    /// its answer to a server's request.
     sent: Raw = "sent";
     /// SHA-256 of these arguments or this content as sent.
     sent_sha256: Digest = "sent_sha256";
@@ -103,13 +108,15 @@ members! {
     sent_left_out: Number = "sent_left_out";
     /// Length of the answer's result or error, in bytes.
     result_bytes: Number = "result_bytes";
-    /// Estimated number of model tokens of its text. An estimate, so not `gen_ai.usage.output_tokens`.
+    /// Estimated number of model tokens of its text. An estimate, so not
+    /// `gen_ai.usage.output_tokens`.
     result_tokens: Number = "result_tokens";
     /// Bytes of an oversized answer that are returned later, on request.
     cut_bytes: Number = "cut_bytes";
     /// Number of texts that were cut.
     kept_rests: Number = "kept_rests";
-    /// Places of digests or signatures that no longer match because the gate edited the content they cover.
+    /// Places of digests or signatures that no longer match because the gate edited the content
+    /// they cover.
     broken_digests: ListOf<Text> = "broken_digests";
     /// Whether verdicts are enforced (`enforce`) or only recorded (`observe`).
     mode: Word = "mode", in words(Mode::WORDS);
@@ -117,8 +124,9 @@ members! {
     verdict: Word = "verdict", in VERDICTS;
     /// The action that the policy would have taken in mode `enforce`; only in mode `observe`.
     would: Word = "would", in VERDICTS;
-    /// The verdict in OCSF's words: `Allowed`; `Logged`, something was found and it passed; `Detected`, it would not have
-    /// passed; `Corrected`, edited; `Quarantined`, something was taken out; `Delayed`, a person is asked; `Blocked`.
+    /// The verdict in OCSF's words: `Allowed`; `Logged`, something was found and it passed;
+    /// `Detected`, it would not have passed; `Corrected`, edited; `Quarantined`, something was
+    /// taken out; `Delayed`, a person is asked; `Blocked`.
     disposition: Word = "disposition" from "OCSF 1.6 (`disposition`)",
         in ["Allowed", "Logged", "Detected", "Corrected", "Quarantined", "Delayed", "Blocked"];
     /// The rule that blocked it or required approval.
@@ -135,30 +143,34 @@ members! {
     findings: ListOf<object::finding::Object> = "findings";
     /// Number of findings beyond those in the line.
     findings_left_out: Number = "findings_left_out";
-    /// Extent of the inspection: `full`, or `partial` where `uninspected` lists the parts that were not inspected and why.
+    /// Extent of the inspection: `full`, or `partial` where `uninspected` lists the parts that were
+    /// not inspected and why.
     coverage: Word = "coverage", in ["full", "partial"];
-    /// Everything was inspected and nothing was found: never true where `coverage` is `partial` or there is a finding.
+    /// Everything was inspected and nothing was found: never true where `coverage` is `partial` or
+    /// there is a finding.
     clean: Flag = "clean";
     /// Number of texts inspected, in all messages of the body.
     inspected_strings: Number = "inspected_strings";
     /// Their length in bytes.
     inspected_bytes: Number = "inspected_bytes";
-    /// Readings of them that were inspected besides the text as received: `plain` (forms folded, invisible characters removed),
-    /// `markup`, encodings, ciphers, and interpretations (`shell`, `path`, `url` and so on). A reading is made only where a
-    /// cheap check indicates that it may differ.
+    /// Readings of them that were inspected besides the text as received: `plain` (forms folded,
+    /// invisible characters removed), `markup`, encodings, ciphers, and interpretations (`shell`,
+    /// `path`, `url` and so on). A reading is made only where a cheap check indicates that it may
+    /// differ.
     inspected_readings: ListOf<Text> = "inspected_readings";
     /// The parts that no rule inspected, and why.
     uninspected: ListOf<object::uninspected::Object> = "uninspected";
     /// Number of such parts beyond those in the line.
     uninspected_left_out: Number = "uninspected_left_out";
-    /// The reason, a stable identifier: of a part that was not inspected, a request that was rejected, or lines that were lost;
-    /// of an item in quarantine, in the words of the person.
+    /// The reason, a stable identifier: of a part that was not inspected, a request that was
+    /// rejected, or lines that were lost; of an item in quarantine, in the words of the person.
     reason: Text = "reason";
     /// The result of an external classifier.
     classifier: object::classifier::Object = "classifier";
     /// The party at fault.
     side: Word = "side", in ["agent", "server", "gateway"];
-    /// Kind of object: `tool`, `prompt`, `resource`, `template`, `server`, or `upstream` for a server as a whole.
+    /// Kind of object: `tool`, `prompt`, `resource`, `template`, `server`, or `upstream` for a
+    /// server as a whole.
     thing: Text = "thing";
     /// Its name or address.
     name: Text = "name";
@@ -168,7 +180,8 @@ members! {
     approval: Text = "approval";
     /// The outcome.
     outcome: Word = "outcome";
-    /// Channel: `elicitation`, `console`, `earlier` or `none` for an approval; how a released message reached its agent.
+    /// Channel: `elicitation`, `console`, `earlier` or `none` for an approval; how a released
+    /// message reached its agent.
     way: Word = "way";
     /// Scope of an approval.
     scope: Word = "scope";
@@ -182,7 +195,8 @@ members! {
     policy: Text = "policy";
     /// Length of the list as returned to agents, in bytes.
     shown_bytes: Number = "shown_bytes";
-    /// Differences of a definition from the pinned one, such as `new-imperative-text` or `cosmetic`.
+    /// Differences of a definition from the pinned one, such as `new-imperative-text` or
+    /// `cosmetic`.
     classes: ListOf<Text> = "classes";
     /// The action taken on a changed definition.
     action: Word = "action", in ["pass", "hold", "ask", "refuse", "observed"];
@@ -198,12 +212,14 @@ members! {
     rule_count: Number = "rule_count";
     /// Protections that are weaker than before, one sentence each.
     weakened: ListOf<Text> = "weakened";
-    /// The owner of a login (`gate`, an agent or a user), or the person who acted on an item in quarantine.
+    /// The owner of a login (`gate`, an agent or a user), or the person who acted on an item in
+    /// quarantine.
     principal: Text = "principal";
     /// Expiry of the current token, in seconds since 1970.
     expires_unix: Number = "expires_unix";
-    /// How the log continues the previous one: `new`, `continued`, `rotated`, `reopened`, `after_crash`; `after_cut` (lines are
-    /// missing or changed), `after_foreign` (another process has written to it) and `after_deletion` indicate tampering.
+    /// How the log continues the previous one: `new`, `continued`, `rotated`, `reopened`,
+    /// `after_crash`; `after_cut` (lines are missing or changed), `after_foreign` (another process
+    /// has written to it) and `after_deletion` indicate tampering.
     how: Text = "how";
     /// Bytes before it that belong to no line because the last line is incomplete.
     torn_bytes: Number = "torn_bytes";

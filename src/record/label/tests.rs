@@ -54,7 +54,7 @@ fn parsed(text: &str) -> HashMap<String, f64> {
                 });
                 let (value, after) = after.split_at(end.unwrap().0);
                 assert!(
-                    value.len() <= 2 * VALUE_BYTES && !value.chars().any(char::is_control),
+                    value.len() <= 2 * MAX_VALUE_BYTES && !value.chars().any(char::is_control),
                     "{line}"
                 );
                 let behind = after.get(1..).unwrap();

@@ -17,19 +17,19 @@ use crate::config::Anchor;
 use crate::trust;
 
 /// Maximum number of queued checkpoints.
-const QUEUED: usize = 64;
+const MAX_QUEUED: usize = 64;
 /// Maximum time to send the queued checkpoints when the process ends.
-const FLUSH: Duration = Duration::from_secs(3);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval at which a program is checked for its end.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum number of bytes that are read from a program's standard error.
-const COMPLAINT_BYTES: u64 = 512;
+const MAX_ERROR_BYTES: u64 = 512;
 
 /// The anchors of the config, if there are any.
 pub(super) struct Anchors(Option<(SyncSender<Job>, Counts)>);
 
 enum Job {
-    Tell(String),
+    Send(String),
     Flush(SyncSender<()>),
 }
 
@@ -42,19 +42,19 @@ impl Anchors {
         if anchor.command.is_empty() && anchor.url.is_none() {
             return Ok(Self(None));
         }
-        let (jobs, queue) = sync_channel(QUEUED);
+        let (jobs, queue) = sync_channel(MAX_QUEUED);
         let anchor = anchor.clone();
-        let counted = counts.clone();
+        let thread_counts = counts.clone();
         std::thread::Builder::new()
             .name("audit-anchor".to_owned())
-            .spawn(move || run(&anchor, &queue, &counted))?;
+            .spawn(move || run(&anchor, &queue, &thread_counts))?;
         Ok(Self(Some((jobs, counts.clone()))))
     }
 
     /// Queues a checkpoint.
     pub(super) fn send(&self, note: &str) {
         if let Some((jobs, counts)) = &self.0
-            && jobs.try_send(Job::Tell(note.to_owned())).is_err()
+            && jobs.try_send(Job::Send(note.to_owned())).is_err()
         {
             counts.anchors_failed.inc();
         }
@@ -65,7 +65,7 @@ impl Anchors {
         let (done, wait) = sync_channel(1);
         if let Some((jobs, _)) = &self.0
             && jobs.try_send(Job::Flush(done)).is_ok()
-            && wait.recv_timeout(FLUSH).is_err()
+            && wait.recv_timeout(FLUSH_TIMEOUT).is_err()
         {
             tracing::warn!("some audit log checkpoints were not anchored in time");
         }
@@ -73,74 +73,74 @@ impl Anchors {
 }
 
 fn run(anchor: &Anchor, queue: &Receiver<Job>, counts: &Counts) {
-    let mut well = true;
+    let mut is_healthy = true;
     while let Ok(job) = queue.recv() {
         let note = match job {
-            Job::Tell(note) => note,
+            Job::Send(note) => note,
             Job::Flush(done) => {
                 // The caller may have stopped waiting.
                 let _gone = done.try_send(());
                 continue;
             }
         };
-        let ran = if anchor.command.is_empty() {
+        let command_result = if anchor.command.is_empty() {
             Ok(())
         } else {
-            command(&anchor.command, &note, anchor.timeout)
+            run_command(&anchor.command, &note, anchor.timeout)
         };
-        let told = anchor
+        let post_result = anchor
             .url
             .as_ref()
             .map_or(Ok(()), |url| post(url, &note, anchor.timeout));
-        let both = ran.and(told);
-        if both.is_ok() {
+        let result = command_result.and(post_result);
+        if result.is_ok() {
             &counts.anchored
         } else {
             &counts.anchors_failed
         }
         .inc();
         // Logged only for the first of consecutive failures.
-        if let (true, Err(error)) = (well, &both) {
+        if let (true, Err(error)) = (is_healthy, &result) {
             tracing::error!(error, "cannot anchor audit log checkpoints");
         }
-        well = both.is_ok();
+        is_healthy = result.is_ok();
     }
 }
 
 /// Runs a program with a checkpoint on its standard input.
-fn command(words: &[String], note: &str, timeout: Duration) -> Result<(), String> {
+fn run_command(words: &[String], note: &str, timeout: Duration) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else {
         return Ok(());
     };
-    let told = |error: io::Error| format!("`{program}`: {error}");
+    let describe = |error: io::Error| format!("`{program}`: {error}");
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(told)?;
+        .map_err(describe)?;
     // A checkpoint fits into the buffer of a pipe, so this does not block.
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| {
+    let write_result = child.stdin.take().map_or(Ok(()), |mut stdin| {
         stdin.write_all(format!("{note}\n").as_bytes())
     });
-    let ended = wait(&mut child, timeout).map_err(told)?;
-    match ended {
-        Some(status) if status.success() => written.map_err(told),
+    let exit = wait(&mut child, timeout).map_err(describe)?;
+    match exit {
+        Some(status) if status.success() => write_result.map_err(describe),
         Some(status) => {
-            let mut complaint = String::new();
+            let mut stderr_text = String::new();
             // Only what is available is read: a child of the program may hold the pipe open.
-            let said = child.stderr.take().map_or(Ok(0), |stderr| {
+            let read_result = child.stderr.take().map_or(Ok(0), |stderr| {
                 nonblocking(stderr)
-                    .take(COMPLAINT_BYTES)
-                    .read_to_string(&mut complaint)
+                    .take(MAX_ERROR_BYTES)
+                    .read_to_string(&mut stderr_text)
             });
-            if said.is_err() && complaint.is_empty() {
+            if read_result.is_err() && stderr_text.is_empty() {
                 return Err(format!("`{program}` has failed ({status})"));
             }
             Err(format!(
                 "`{program}` has failed ({status}): {}",
-                complaint.trim().escape_debug()
+                stderr_text.trim().escape_debug()
             ))
         }
         None => Err(format!(
@@ -171,7 +171,7 @@ fn wait(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process:
             child.wait()?;
             return Ok(None);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -16,9 +16,9 @@ pub(in crate::record) struct Counts {
     /// Lines refused by the operating system.
     pub(in crate::record) failed: IntCounter,
     /// Checkpoints written.
-    pub(in crate::record) noted: IntCounter,
+    pub(in crate::record) checkpoints_written: IntCounter,
     /// Checkpoints that could not be written.
-    pub(in crate::record) not_noted: IntCounter,
+    pub(in crate::record) checkpoints_failed: IntCounter,
     /// Checkpoints that were sent to the anchors.
     pub(in crate::record) anchored: IntCounter,
     /// Checkpoints that could not be sent.
@@ -37,18 +37,18 @@ pub(in crate::record) struct Counts {
 
 impl Counts {
     /// Creates all counters, at zero.
-    pub(in crate::record) fn new(made: &Maker) -> prometheus::Result<Self> {
-        let lines = made.counters(table::AUDIT_LINES)?;
-        let checkpoints = made.counters(table::AUDIT_CHECKPOINTS)?;
-        let tampered = made.counters(table::AUDIT_TAMPERED)?;
-        let anchors = made.counters(table::AUDIT_ANCHORS)?;
-        let files = made.counters(table::AUDIT_FILES)?;
+    pub(in crate::record) fn new(maker: &Maker) -> prometheus::Result<Self> {
+        let lines = maker.counters(table::AUDIT_LINES)?;
+        let checkpoints = maker.counters(table::AUDIT_CHECKPOINTS)?;
+        let tampered = maker.counters(table::AUDIT_TAMPERED)?;
+        let anchors = maker.counters(table::AUDIT_ANCHORS)?;
+        let files = maker.counters(table::AUDIT_FILES)?;
         Ok(Self {
             written: lines.with(&["written"]),
             dropped: lines.with(&["dropped"]),
             failed: lines.with(&["failed"]),
-            noted: checkpoints.with(&["written"]),
-            not_noted: checkpoints.with(&["failed"]),
+            checkpoints_written: checkpoints.with(&["written"]),
+            checkpoints_failed: checkpoints.with(&["failed"]),
             anchored: anchors.with(&["told"]),
             anchors_failed: anchors.with(&["failed"]),
             cut: tampered.with(&["cut"]),
@@ -60,8 +60,8 @@ impl Counts {
     }
 
     /// Counts detected tampering.
-    pub(super) fn count_tampering(&self, found: Tampering) {
-        match found {
+    pub(super) fn count_tampering(&self, tampering: Tampering) {
+        match tampering {
             Tampering::Cut => self.cut.inc(),
             Tampering::Foreign => self.foreign.inc(),
             Tampering::Deleted => self.deleted.inc(),

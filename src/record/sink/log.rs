@@ -10,17 +10,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::opened;
+use super::opened_line;
 use crate::config::Rotation;
 use crate::record::chain::Head;
 use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::files;
-use crate::record::chain::tail::{Tail, last_of};
+use crate::record::chain::tail::{Tail, last_head};
 
 /// Maximum time to wait for another process that is writing.
-const LOCKED: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a failed rotation is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(60);
+const RETRY_DELAY: Duration = Duration::from_secs(60);
 
 /// An open log.
 pub(super) struct LogFile {
@@ -33,12 +33,12 @@ pub(super) struct LogFile {
     /// Length of the file after that line; `None` if it is uncertain.
     length: Option<u64>,
     /// When the file was created.
-    began: SystemTime,
+    created: SystemTime,
     rotate_after: Option<Instant>,
     /// Whether the file was deleted while it was in use.
     deleted: bool,
-    /// Tampering detected since [`Self::found`] was last called.
-    found: Option<Tampering>,
+    /// Tampering detected since [`Self::take_tampering`] was last called.
+    tampering: Option<Tampering>,
 }
 
 /// Ways in which a log can be tampered with.
@@ -69,7 +69,7 @@ impl LogFile {
         rotation: &Rotation,
         notes: Arc<CheckpointLog>,
     ) -> io::Result<Self> {
-        let (file, began) = open_file(path)?;
+        let (file, created) = open_file(path)?;
         let mut log = Self {
             path: path.to_owned(),
             file,
@@ -77,17 +77,17 @@ impl LogFile {
             notes,
             head: Head::default(),
             length: None,
-            began,
+            created,
             rotate_after: None,
             deleted: false,
-            found: None,
+            tampering: None,
         };
-        log.locked(|log| {
-            let how = log.begin()?;
+        log.with_lock(|log| {
+            let how = log.find_head()?;
             let mut out = Vec::new();
             let mut head = log.head;
             log.settle(Some(how), &mut head, &mut out)?;
-            log.put(head, &out)?;
+            log.write_lines(head, &out)?;
             log.file.sync_data()
         })?;
         Ok(log)
@@ -101,22 +101,22 @@ impl LogFile {
         &mut self,
         lines: impl Iterator<Item = &'l str>,
     ) -> io::Result<WriteEffects> {
-        self.locked(|log| {
-            let mut done = WriteEffects::default();
+        self.with_lock(|log| {
+            let mut effects = WriteEffects::default();
             let mut out = Vec::new();
             let mut head = log.head;
             if log.length != Some(log.file.metadata()?.len()) {
                 log.settle(None, &mut head, &mut out)?;
             }
             if out.is_empty() && log.is_due() {
-                done.rotated = log.rotate()?;
-                if done.rotated {
+                effects.rotated = log.rotate()?;
+                if effects.rotated {
                     log.settle(Some("rotated"), &mut head, &mut out)?;
                 }
             }
             lines.for_each(|line| head.append(line, &mut out));
-            log.put(head, &out)?;
-            Ok(done)
+            log.write_lines(head, &out)?;
+            Ok(effects)
         })
     }
 
@@ -150,30 +150,30 @@ impl LogFile {
     /// # Errors
     /// The new file cannot be opened.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        self.locked(|_| Ok(()))
+        self.with_lock(|_| Ok(()))
     }
 
     /// Determines the line from which a process continues that has just opened the file. Returns
     /// `new` or `continued`.
-    fn begin(&mut self) -> io::Result<&'static str> {
+    fn find_head(&mut self) -> io::Result<&'static str> {
         let length = self.file.metadata()?.len();
         let tail = Tail::read(&self.file, length)?;
-        let noted = self.notes.last()?.map(|note| note.head);
-        if length > 0 && tail.head.is_none() && noted.is_none() {
+        let checkpoint_head = self.notes.last()?.map(|note| note.head);
+        if length > 0 && tail.head.is_none() && checkpoint_head.is_none() {
             // Lines of another program, or from before there was a chain, are moved to another
             // file.
             let now = humantime::format_rfc3339_seconds(SystemTime::now());
-            let aside = files::with_suffix(&self.path, &format!(".before-chain-{now}"));
-            std::fs::rename(&self.path, &aside)?;
-            tracing::warn!(file = %aside.display(), "the audit log contained lines without a digest chain; moved to a separate file");
+            let side_file = files::with_suffix(&self.path, &format!(".before-chain-{now}"));
+            std::fs::rename(&self.path, &side_file)?;
+            tracing::warn!(file = %side_file.display(), "the audit log contained lines without a digest chain; moved to a separate file");
             self.lock()?;
-            return self.begin();
+            return self.find_head();
         }
-        let mut last = tail.head.max_by_seq(noted);
+        let mut last = tail.head.max_by_seq(checkpoint_head);
         if length == 0 {
             for path in files::siblings(&self.path)? {
-                if !path.to_string_lossy().ends_with(files::PACKED) {
-                    last = last.max_by_seq(last_of(&path)?);
+                if !path.to_string_lossy().ends_with(files::GZ_SUFFIX) {
+                    last = last.max_by_seq(last_head(&path)?);
                 }
             }
         }
@@ -198,17 +198,18 @@ impl LogFile {
     ) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         let tail = Tail::read(&self.file, length)?;
-        let known = self.head;
+        let previous = self.head;
         let last = tail.head.unwrap_or_default();
-        let cut = length > 0 && (last.seq < known.seq || last.seq == known.seq && last != known);
-        if last.seq > known.seq {
+        let is_cut =
+            length > 0 && (last.seq < previous.seq || last.seq == previous.seq && last != previous);
+        if last.seq > previous.seq {
             (*head, self.head) = (last, last);
         }
         self.length = Some(length);
         if tail.open {
             out.push(b'\n');
         }
-        let found = match (cut, tail.foreign, std::mem::take(&mut self.deleted)) {
+        let finding = match (is_cut, tail.foreign, std::mem::take(&mut self.deleted)) {
             (true, ..) => Some((Tampering::Cut, "after_cut", "lines are missing or modified")),
             (_, true, _) => Some((
                 Tampering::Foreign,
@@ -222,9 +223,9 @@ impl LogFile {
             )),
             _ => None,
         };
-        let how = if let Some((found, how, what)) = found {
+        let how = if let Some((kind, how, what)) = finding {
             tracing::error!(file = %self.path.display(), "audit log tampering detected: {what}; run `lychgate audit verify`");
-            self.found = Some(found);
+            self.tampering = Some(kind);
             Some(how)
         } else if tail.torn > 0 || tail.open {
             Some("after_crash")
@@ -233,20 +234,20 @@ impl LogFile {
             how.or((length == 0).then_some("reopened"))
         };
         if let Some(how) = how {
-            head.append(&opened(how, tail.torn), out);
+            head.append(&opened_line(how, tail.torn), out);
         }
         Ok(())
     }
 
     /// Writes `out`, which ends with the line of `head`, completely or not at all.
-    fn put(&mut self, head: Head, out: &[u8]) -> io::Result<()> {
+    fn write_lines(&mut self, head: Head, out: &[u8]) -> io::Result<()> {
         let length = self.length.unwrap_or_default();
         if let Err(error) = self.file.write_all(out) {
             // A file that permits only appending keeps the incomplete line; the next write detects
             // it.
             let restored = self.file.set_len(length).is_ok();
             self.length = restored.then_some(length);
-            return Err(self.named(&error));
+            return Err(self.with_path(&error));
         }
         self.head = head;
         self.length = Some(length + out.len() as u64);
@@ -255,14 +256,14 @@ impl LogFile {
 
     fn is_due(&self) -> bool {
         let length = self.length.unwrap_or_default();
-        let large = self.rotation.bytes > 0 && length >= self.rotation.bytes;
-        let old = !self.rotation.age.is_zero()
+        let is_large = self.rotation.bytes > 0 && length >= self.rotation.bytes;
+        let is_old = !self.rotation.age.is_zero()
             && self
-                .began
+                .created
                 .elapsed()
                 .is_ok_and(|age| age >= self.rotation.age);
         length > 0
-            && (large || old)
+            && (is_large || is_old)
             && self
                 .rotate_after
                 .is_none_or(|after| Instant::now() >= after)
@@ -270,13 +271,13 @@ impl LogFile {
 
     /// Rotates the file. If that fails, lines continue to be written to it for a while.
     fn rotate(&mut self) -> io::Result<bool> {
-        let aside = || -> io::Result<PathBuf> {
+        let move_aside = || -> io::Result<PathBuf> {
             self.file.sync_data()?;
-            let aside = files::aside(&self.path, SystemTime::now())?;
+            let aside = files::rotated_name(&self.path, SystemTime::now())?;
             std::fs::rename(&self.path, &aside)?;
             Ok(aside)
         };
-        match aside() {
+        match move_aside() {
             Ok(aside) => {
                 if let Err(error) = self.notes.add(
                     Reason::Rotated,
@@ -292,51 +293,51 @@ impl LogFile {
             }
             Err(error) => {
                 tracing::error!(%error, "cannot rotate the audit log");
-                self.rotate_after = Some(Instant::now() + TRY_AGAIN);
+                self.rotate_after = Some(Instant::now() + RETRY_DELAY);
                 Ok(false)
             }
         }
     }
 
-    /// Runs `act` while no other process writes.
-    fn locked<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+    /// Runs `action` while no other process writes.
+    fn with_lock<T>(&mut self, action: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         self.lock()?;
-        let done = act(self);
+        let result = action(self);
         flock(&self.file, FlockOperation::Unlock)?;
-        done
+        result
     }
 
     fn lock(&mut self) -> io::Result<()> {
-        let deadline = Instant::now() + LOCKED;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if self.is_in_place() => return Ok(()),
                 // The file was moved or deleted, so nobody would look for lines in it.
                 Ok(()) => {
                     // Another process may have written to it before it was moved.
-                    let left = Tail::read(&self.file, self.file.metadata()?.len())?.head;
-                    self.head = Some(self.head).max_by_seq(left).unwrap_or_default();
+                    let old_head = Tail::read(&self.file, self.file.metadata()?.len())?.head;
+                    self.head = Some(self.head).max_by_seq(old_head).unwrap_or_default();
                     self.deleted =
-                        self.file.metadata()?.nlink() == 0 && !self.continues_elsewhere()?;
-                    (self.file, self.began) = open_file(&self.path)?;
+                        self.file.metadata()?.nlink() == 0 && !self.is_continued_elsewhere()?;
+                    (self.file, self.created) = open_file(&self.path)?;
                     self.length = None;
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(1))
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
-                    let told = "another process has held its lock for 5 s; configure another file for one of them";
-                    return Err(self.named(&io::Error::new(io::ErrorKind::WouldBlock, told)));
+                    let message = "another process has held its lock for 5 s; configure another file for one of them";
+                    return Err(self.with_path(&io::Error::new(io::ErrorKind::WouldBlock, message)));
                 }
-                Err(error) => return Err(self.named(&error.into())),
+                Err(error) => return Err(self.with_path(&error.into())),
             }
         }
     }
 
     /// Reports whether the log contains the last known line although the file of that line is gone:
     /// it was compressed, or another process has continued the log.
-    fn continues_elsewhere(&self) -> io::Result<bool> {
-        let when = |path: &PathBuf| {
+    fn is_continued_elsewhere(&self) -> io::Result<bool> {
+        let modified = |path: &PathBuf| {
             std::fs::metadata(path)
                 .and_then(|metadata| metadata.modified())
                 .ok()
@@ -346,24 +347,27 @@ impl LogFile {
         // A file that cannot be read has no last line.
         let last = files
             .into_iter()
-            .max_by_key(when)
-            .and_then(|path| last_of(&path).ok()?);
+            .max_by_key(modified)
+            .and_then(|path| last_head(&path).ok()?);
         Ok(last.is_some_and(|last| last.seq >= self.head.seq))
     }
 
     /// Returns the tampering detected since the last call.
     pub(super) fn take_tampering(&mut self) -> Option<Tampering> {
-        self.found.take()
+        self.tampering.take()
     }
 
     fn is_in_place(&self) -> bool {
-        let same =
+        let is_same_file =
             |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-        std::fs::metadata(&self.path)
-            .is_ok_and(|there| self.file.metadata().is_ok_and(|here| same(here, there)))
+        std::fs::metadata(&self.path).is_ok_and(|there| {
+            self.file
+                .metadata()
+                .is_ok_and(|here| is_same_file(here, there))
+        })
     }
 
-    fn named(&self, error: &io::Error) -> io::Error {
+    fn with_path(&self, error: &io::Error) -> io::Error {
         io::Error::new(
             error.kind(),
             format!("the audit log `{}`: {error}", self.path.display()),
@@ -388,7 +392,7 @@ impl MaxBySeq for Option<Head> {
 
 /// Opens a file for appending, and returns it with the time of its creation.
 pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
-    let named = |error: io::Error| {
+    let with_path = |error: io::Error| {
         io::Error::new(
             error.kind(),
             format!("the audit log `{}`: {error}", path.display()),
@@ -402,7 +406,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
             .recursive(true)
             .mode(0o700)
             .create(parent)
-            .map_err(named)?;
+            .map_err(with_path)?;
     }
     let file = OpenOptions::new()
         .read(true)
@@ -410,10 +414,10 @@ pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
         .create(true)
         .mode(0o600)
         .open(path)
-        .map_err(named)?;
-    let began = file
+        .map_err(with_path)?;
+    let created = file
         .metadata()
         .and_then(|metadata| metadata.created())
         .unwrap_or_else(|_| SystemTime::now());
-    Ok((file, began))
+    Ok((file, created))
 }

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::writer::WriteResult;
 
 /// Maximum time to wait until a line is on disk.
-const DURABLE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lines that were queued. Messages that they record must not be forwarded before one of its two
 /// methods to wait has succeeded. If the log is not required, both return at once.
@@ -24,7 +24,7 @@ pub struct PendingWrite(State);
 enum State {
     Done,
     Failed(io::Error),
-    Waits(oneshot::Receiver<WriteResult>),
+    Pending(oneshot::Receiver<WriteResult>),
 }
 
 impl PendingWrite {
@@ -39,20 +39,20 @@ impl PendingWrite {
     }
 
     /// Creates one that waits for the writer's result.
-    pub(super) fn pending(told: oneshot::Receiver<WriteResult>) -> Self {
-        Self(State::Waits(told))
+    pub(super) fn pending(receiver: oneshot::Receiver<WriteResult>) -> Self {
+        Self(State::Pending(receiver))
     }
 
     /// Waits without blocking the thread.
     ///
     /// # Errors
     /// The lines were not written, or their state is unknown.
-    pub async fn durable(self) -> io::Result<()> {
+    pub async fn wait_async(self) -> io::Result<()> {
         match self.0 {
             State::Done => Ok(()),
             State::Failed(error) => Err(error),
-            State::Waits(told) => write_result(
-                tokio::time::timeout(DURABLE, told)
+            State::Pending(receiver) => write_result(
+                tokio::time::timeout(WRITE_TIMEOUT, receiver)
                     .await
                     .map_err(|_| timed_out())?,
             ),
@@ -65,35 +65,35 @@ impl PendingWrite {
     /// # Errors
     /// The lines were not written, or their state is unknown.
     pub fn wait(self) -> io::Result<()> {
-        let told = match self.0 {
+        let receiver = match self.0 {
             State::Done => return Ok(()),
             State::Failed(error) => return Err(error),
-            State::Waits(told) => told,
+            State::Pending(told) => told,
         };
-        let many = Handle::try_current()
+        let is_multi_threaded = Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-        if many {
-            tokio::task::block_in_place(|| block_on(told))
+        if is_multi_threaded {
+            tokio::task::block_in_place(|| block_on(receiver))
         } else {
-            block_on(told)
+            block_on(receiver)
         }
     }
 }
 
-fn block_on(told: oneshot::Receiver<WriteResult>) -> io::Result<()> {
-    let deadline = Instant::now() + DURABLE;
+fn block_on(receiver: oneshot::Receiver<WriteResult>) -> io::Result<()> {
+    let deadline = Instant::now() + WRITE_TIMEOUT;
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
-    let mut told = pin!(told);
+    let mut pinned = pin!(receiver);
     let mut context = Context::from_waker(&waker);
     loop {
-        if let Poll::Ready(told) = told.as_mut().poll(&mut context) {
-            return write_result(told);
+        if let Poll::Ready(result) = pinned.as_mut().poll(&mut context) {
+            return write_result(result);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
             return Err(timed_out());
         }
-        std::thread::park_timeout(left);
+        std::thread::park_timeout(remaining);
     }
 }
 
@@ -105,14 +105,14 @@ impl Wake for ThreadWaker {
     }
 }
 
-fn write_result(told: Result<WriteResult, oneshot::error::RecvError>) -> io::Result<()> {
-    let told = told.map_err(|_| {
+fn write_result(result: Result<WriteResult, oneshot::error::RecvError>) -> io::Result<()> {
+    let outcome = result.map_err(|_| {
         io::Error::new(
             io::ErrorKind::BrokenPipe,
             "the audit log writer has stopped",
         )
     })?;
-    told.map_err(|(kind, text)| io::Error::new(kind, text))
+    outcome.map_err(|(kind, text)| io::Error::new(kind, text))
 }
 
 fn timed_out() -> io::Error {
@@ -120,7 +120,7 @@ fn timed_out() -> io::Error {
         io::ErrorKind::TimedOut,
         format!(
             "the audit log did not accept a line within {} s",
-            DURABLE.as_secs()
+            WRITE_TIMEOUT.as_secs()
         ),
     )
 }

@@ -12,14 +12,14 @@ use super::writer::Job;
 /// Lines that no caller waits for are written together if they arrive within this time of the first
 /// one, which saves writes. It is also the maximum time span of lines that are lost if the process
 /// is killed.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER_TIME: Duration = Duration::from_millis(5);
 /// Number of times that the writer polls an empty queue before it sleeps until it is woken. With
 /// fewer than a hundred lines per second, waking it for each line costs less than polling in vain.
-const LOOKS: u32 = 2;
+const MAX_POLLS: u32 = 2;
 /// Interval at which a sleeping writer checks whether a checkpoint is due.
-const IDLE: Duration = Duration::from_millis(500);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Capacity for jobs that is kept after a burst.
-const KEPT_JOBS: usize = 256;
+const RETAINED_JOBS: usize = 256;
 
 /// The sending end of the queue. Dropping it ends the writer once all jobs are done.
 pub(super) struct JobSender {
@@ -31,7 +31,7 @@ pub(super) struct JobSender {
 pub(super) struct Queue {
     shared: Arc<Shared>,
     /// Number of polls of an empty queue since the last job.
-    looks: u32,
+    polls: u32,
 }
 
 #[derive(Default)]
@@ -54,13 +54,13 @@ struct State {
 enum Activity {
     /// It is writing, and checks the queue next.
     #[default]
-    Writes,
+    Writing,
     /// It waits a moment for more lines, and then checks the queue.
-    Gathers,
+    Gathering,
     /// It sleeps until it is woken.
-    Sleeps,
+    Sleeping,
     /// It has ended.
-    Gone,
+    Ended,
 }
 
 /// Returns the two ends of a queue for at most `limit` jobs.
@@ -71,7 +71,7 @@ pub(super) fn queue(limit: usize) -> (JobSender, Queue) {
             shared: shared.clone(),
             limit,
         },
-        Queue { shared, looks: 0 },
+        Queue { shared, polls: 0 },
     )
 }
 
@@ -82,7 +82,7 @@ impl JobSender {
     /// The queue is full, or the writer has ended.
     pub(super) fn push(&self, job: Job) -> Result<(), TrySendError<Job>> {
         let mut state = self.shared.state.lock();
-        if state.writer == Activity::Gone {
+        if state.writer == Activity::Ended {
             return Err(TrySendError::Disconnected(job));
         }
         if state.jobs.len() >= self.limit {
@@ -91,14 +91,14 @@ impl JobSender {
         let is_urgent = job.is_urgent();
         state.jobs.push(job);
         state.is_urgent |= is_urgent;
-        let wakes = match state.writer {
-            Activity::Sleeps => true,
-            Activity::Gathers => is_urgent,
-            Activity::Writes | Activity::Gone => false,
+        let should_wake = match state.writer {
+            Activity::Sleeping => true,
+            Activity::Gathering => is_urgent,
+            Activity::Writing | Activity::Ended => false,
         };
-        if wakes {
+        if should_wake {
             // Woken once only, since it checks the queue before it sleeps again.
-            state.writer = Activity::Writes;
+            state.writer = Activity::Writing;
             drop(state);
             self.shared.wake.notify_one();
         }
@@ -119,38 +119,42 @@ impl Queue {
     pub(super) fn take(&mut self, jobs: &mut Vec<Job>) -> bool {
         let mut state = self.shared.state.lock();
         if state.jobs.is_empty() {
-            let sleeps = self.looks >= LOOKS;
-            let (activity, most) = if sleeps {
-                (Activity::Sleeps, IDLE)
+            let is_sleeping = self.polls >= MAX_POLLS;
+            let (activity, timeout) = if is_sleeping {
+                (Activity::Sleeping, IDLE_TIMEOUT)
             } else {
-                (Activity::Gathers, GATHER)
+                (Activity::Gathering, GATHER_TIME)
             };
-            let woken = |state: &State| {
-                if sleeps {
+            let is_woken = |state: &State| {
+                if is_sleeping {
                     !state.jobs.is_empty()
                 } else {
                     state.is_urgent
                 }
             };
-            state = self.shared.wait(state, activity, most, woken);
-            self.looks = self.looks.saturating_add(1);
-            if sleeps && !state.jobs.is_empty() && !state.is_urgent {
+            state = self.shared.wait(state, activity, timeout, is_woken);
+            self.polls = self.polls.saturating_add(1);
+            if is_sleeping && !state.jobs.is_empty() && !state.is_urgent {
                 state = self
                     .shared
-                    .wait(state, Activity::Gathers, GATHER, |state| state.is_urgent);
+                    .wait(state, Activity::Gathering, GATHER_TIME, |state| {
+                        state.is_urgent
+                    });
             }
         } else if !state.is_urgent {
             state = self
                 .shared
-                .wait(state, Activity::Gathers, GATHER, |state| state.is_urgent);
+                .wait(state, Activity::Gathering, GATHER_TIME, |state| {
+                    state.is_urgent
+                });
         }
         std::mem::swap(&mut state.jobs, jobs);
         state.is_urgent = false;
         if !jobs.is_empty() {
-            self.looks = 0;
+            self.polls = 0;
         }
         // `state.jobs` is now the empty list that `jobs` was.
-        state.jobs.shrink_to(KEPT_JOBS);
+        state.jobs.shrink_to(RETAINED_JOBS);
         !jobs.is_empty() || !state.is_closed
     }
 }
@@ -158,7 +162,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
-        state.writer = Activity::Gone;
+        state.writer = Activity::Ended;
         // Dropping the jobs notifies callers that wait for them.
         state.jobs = Vec::new();
     }
@@ -170,13 +174,16 @@ impl Shared {
         &self,
         mut state: MutexGuard<'s, State>,
         activity: Activity,
-        most: Duration,
-        woken: impl Fn(&State) -> bool,
+        timeout: Duration,
+        is_woken: impl Fn(&State) -> bool,
     ) -> MutexGuard<'s, State> {
         state.writer = activity;
-        self.wake
-            .wait_while_for(&mut state, |state| !woken(state) && !state.is_closed, most);
-        state.writer = Activity::Writes;
+        self.wake.wait_while_for(
+            &mut state,
+            |state| !is_woken(state) && !state.is_closed,
+            timeout,
+        );
+        state.writer = Activity::Writing;
         state
     }
 }
@@ -243,18 +250,18 @@ mod tests {
             intake.shared.state.lock().writer
         };
         let flush = || Job::Flush(sync_channel(1).0);
-        assert!(after(Activity::Sleeps, line("a")) == Activity::Writes);
-        assert!(after(Activity::Gathers, line("b")) == Activity::Gathers);
-        assert!(after(Activity::Gathers, flush()) == Activity::Writes);
-        assert!(after(Activity::Sleeps, flush()) == Activity::Writes);
-        assert!(after(Activity::Writes, line("c")) == Activity::Writes);
+        assert!(after(Activity::Sleeping, line("a")) == Activity::Writing);
+        assert!(after(Activity::Gathering, line("b")) == Activity::Gathering);
+        assert!(after(Activity::Gathering, flush()) == Activity::Writing);
+        assert!(after(Activity::Sleeping, flush()) == Activity::Writing);
+        assert!(after(Activity::Writing, line("c")) == Activity::Writing);
     }
 
     #[test]
     fn nothing_waits_for_long_whatever_the_writer_does() {
-        for looks in [0, LOOKS] {
+        for looks in [0, MAX_POLLS] {
             let (intake, mut queue) = queue(9);
-            queue.looks = looks;
+            queue.polls = looks;
             let (done, taken) = sync_channel(9);
             let writer = std::thread::spawn(move || {
                 let mut jobs = Vec::new();
@@ -263,14 +270,14 @@ mod tests {
                         .for_each(|job| done.send((job.is_urgent(), Instant::now())).unwrap());
                 }
             });
-            for pause in [Duration::ZERO, GATHER * 4] {
+            for pause in [Duration::ZERO, GATHER_TIME * 4] {
                 std::thread::sleep(pause);
                 let pushed = Instant::now();
                 intake.push(line("a")).unwrap();
-                let (is_urgent, at) = taken.recv_timeout(IDLE * 20).unwrap();
+                let (is_urgent, at) = taken.recv_timeout(IDLE_TIMEOUT * 20).unwrap();
                 assert!(!is_urgent && at >= pushed);
                 intake.push(Job::Flush(sync_channel(1).0)).unwrap();
-                assert!(taken.recv_timeout(IDLE * 20).unwrap().0);
+                assert!(taken.recv_timeout(IDLE_TIMEOUT * 20).unwrap().0);
             }
             drop(intake);
             writer.join().unwrap();

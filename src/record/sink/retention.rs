@@ -16,13 +16,15 @@ use rustix::fs::{FlockOperation, flock};
 use super::Counts;
 use crate::config::Rotation;
 use crate::record::chain::checkpoint::{CheckpointLog, Reason};
-use crate::record::chain::files::{PACKED, put_aside_at, rotated, sync_folder, with_suffix};
-use crate::record::chain::tail::last_of;
+use crate::record::chain::files::{
+    GZ_SUFFIX, rotated_files, rotation_time, sync_folder, with_suffix,
+};
+use crate::record::chain::tail::last_head;
 
 /// Interval at which files are checked for their age.
-const LOOK: Duration = Duration::from_secs(3600);
+const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 /// Suffix of the name of a file that is being compressed.
-const PACKING: &str = ".packing";
+const TEMPORARY_SUFFIX: &str = ".packing";
 
 /// The thread that applies retention.
 pub(super) struct RetentionThread(SyncSender<()>);
@@ -38,15 +40,15 @@ impl RetentionThread {
         notes: Arc<CheckpointLog>,
         counts: Counts,
     ) -> io::Result<Self> {
-        let (wake, woken) = sync_channel(1);
-        let kept = RotatedFiles {
+        let (wake, wake_receiver) = sync_channel(1);
+        let files = RotatedFiles {
             log: log.to_owned(),
             rotation: rotation.clone(),
             notes,
         };
         std::thread::Builder::new()
             .name("audit-keep".to_owned())
-            .spawn(move || kept.run(&woken, &counts))?;
+            .spawn(move || files.run(&wake_receiver, &counts))?;
         Ok(Self(wake))
     }
 
@@ -65,12 +67,12 @@ struct RotatedFiles {
 }
 
 impl RotatedFiles {
-    fn run(&self, woken: &Receiver<()>, counts: &Counts) {
+    fn run(&self, wake_receiver: &Receiver<()>, counts: &Counts) {
         loop {
             if let Err(error) = self.tidy(SystemTime::now(), counts) {
                 tracing::warn!(%error, "cannot compress or remove rotated audit log files");
             }
-            if woken.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+            if wake_receiver.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
         }
@@ -80,61 +82,60 @@ impl RotatedFiles {
         // Files are removed first, and one that cannot be removed or compressed does not stop the
         // others: this is what helps on a full disk.
         let mut first = Ok(());
-        for path in self.too_many(now)? {
+        for path in self.files_to_remove(now)? {
             match self.remove(&path) {
                 Ok(()) => counts.removed.inc(),
                 Err(error) => first = first.and(Err(error)),
             }
         }
         if self.rotation.compress {
-            for path in rotated(&self.log)?
+            for path in rotated_files(&self.log)?
                 .iter()
-                .filter(|path| !path.to_string_lossy().ends_with(PACKED))
+                .filter(|path| !path.to_string_lossy().ends_with(GZ_SUFFIX))
             {
-                first = first.and(pack(path));
+                first = first.and(compress(path));
             }
         }
         first.and(self.notes.trim())
     }
 
     /// Returns the files to remove, which are always the oldest.
-    fn too_many(&self, now: SystemTime) -> io::Result<Vec<PathBuf>> {
+    fn files_to_remove(&self, now: SystemTime) -> io::Result<Vec<PathBuf>> {
         let Rotation {
             keep_files,
             keep_age,
             keep_bytes,
             ..
         } = self.rotation;
-        let mut files = 0_u64;
         let mut bytes = std::fs::metadata(&self.log).map_or(0, |log| log.len());
-        let mut go = false;
-        let mut gone = Vec::new();
-        for path in rotated(&self.log)?.into_iter().rev() {
-            files += 1;
+        let mut is_excess = false;
+        let mut removals = Vec::new();
+        for (files, path) in (1_u64..).zip(rotated_files(&self.log)?.into_iter().rev()) {
             bytes = bytes.saturating_add(std::fs::metadata(&path)?.len());
-            let age = put_aside_at(&self.log, &path).and_then(|then| now.duration_since(then).ok());
-            go = go
+            let age =
+                rotation_time(&self.log, &path).and_then(|then| now.duration_since(then).ok());
+            is_excess = is_excess
                 || keep_files.is_some_and(|most| files > most)
                 || keep_bytes.is_some_and(|most| bytes > most)
                 || keep_age.zip(age).is_some_and(|(most, age)| age > most);
-            if go {
-                gone.push(path);
+            if is_excess {
+                removals.push(path);
             }
         }
-        gone.reverse();
-        Ok(gone)
+        removals.reverse();
+        Ok(removals)
     }
 
     /// Removes a file. A checkpoint records this first, so that it is not taken for tampering.
     fn remove(&self, path: &Path) -> io::Result<()> {
-        if let Some(head) = last_of(path)? {
+        if let Some(head) = last_head(path)? {
             self.notes
                 .add(Reason::Removed, &head, std::fs::metadata(path)?.len(), path)?;
         }
         tracing::info!(file = %path.display(), "rotated audit log file removed by retention");
         std::fs::remove_file(path)?;
         // The file may exist both compressed and plain if the machine failed at that moment.
-        match std::fs::remove_file(with_suffix(path, PACKED)) {
+        match std::fs::remove_file(with_suffix(path, GZ_SUFFIX)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => sync_folder(path),
         }
@@ -142,29 +143,29 @@ impl RotatedFiles {
 }
 
 /// Compresses a file. The plain one remains until the compressed one is complete and on disk.
-fn pack(path: &Path) -> io::Result<()> {
+fn compress(path: &Path) -> io::Result<()> {
     let mut plain = File::open(path)?;
     // Another process may be compressing it.
     if flock(&plain, FlockOperation::NonBlockingLockExclusive).is_err() || !path.exists() {
         return Ok(());
     }
-    let packing = with_suffix(path, PACKING);
-    let packed = with_suffix(path, PACKED);
+    let temporary = with_suffix(path, TEMPORARY_SUFFIX);
+    let compressed = with_suffix(path, GZ_SUFFIX);
     let out = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&packing)?;
+        .open(&temporary)?;
     let mut encoder = GzEncoder::new(out, Compression::default());
-    let written = io::copy(&mut plain, &mut encoder)
+    let result = io::copy(&mut plain, &mut encoder)
         .and_then(|_| encoder.finish())
         .and_then(|out| out.sync_all());
-    if let Err(error) = written {
-        std::fs::remove_file(&packing)?;
+    if let Err(error) = result {
+        std::fs::remove_file(&temporary)?;
         return Err(error);
     }
-    std::fs::rename(&packing, &packed)?;
+    std::fs::rename(&temporary, &compressed)?;
     sync_folder(path)?;
     std::fs::remove_file(path)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::record::chain::Head;
 
-use super::opened;
+use super::opened_line;
 
 /// An open stream.
 pub(super) struct Stream {
@@ -42,7 +42,7 @@ impl Stream {
             out.push(b'\n');
         }
         if head.seq == 0 {
-            head.append(&opened("new", 0), &mut out);
+            head.append(&opened_line("new", 0), &mut out);
         }
         lines.for_each(|line| head.append(line, &mut out));
         match &mut self.to {

@@ -18,8 +18,8 @@ fn counts() -> Counts {
         written: counter(),
         dropped: counter(),
         failed: counter(),
-        noted: counter(),
-        not_noted: counter(),
+        checkpoints_written: counter(),
+        checkpoints_failed: counter(),
         anchored: counter(),
         anchors_failed: counter(),
         cut: counter(),
@@ -313,7 +313,7 @@ fn files_are_put_aside_packed_and_removed() {
         }
     };
     let packed = || {
-        files::rotated(&path)
+        files::rotated_files(&path)
             .unwrap()
             .iter()
             .filter(|path| path.extension().is_some_and(|end| end == "gz"))
@@ -340,7 +340,7 @@ fn files_are_put_aside_packed_and_removed() {
         (5, Some(1), None)
     );
     // A file removed by another program is reported missing by its name.
-    let aside = files::rotated(&path).unwrap();
+    let aside = files::rotated_files(&path).unwrap();
     let away = folder.path().join("away");
     fs::rename(&aside[1], &away).unwrap();
     let missing = checked(&path);
@@ -359,7 +359,7 @@ fn files_are_put_aside_packed_and_removed() {
     // One that the gate removes is not.
     config.rotation.keep_files = Some(2);
     let sink = Sink::new(&config, counts()).unwrap();
-    until(&|| files::rotated(&path).unwrap().len() == 2);
+    until(&|| files::rotated_files(&path).unwrap().len() == 2);
     drop(sink);
     let report = sound(&path);
     assert!(
@@ -367,7 +367,7 @@ fn files_are_put_aside_packed_and_removed() {
             && report.removed_through == report.first_seq.map(|first| first - 1),
         "{report:?}"
     );
-    fs::remove_file(&files::rotated(&path).unwrap()[0]).unwrap();
+    fs::remove_file(&files::rotated_files(&path).unwrap()[0]).unwrap();
     assert!(
         !checked(&path).is_verified(),
         "a note for some files is none for others"
@@ -391,7 +391,7 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
         write(&sink, &format!("{{\"pad\":\"{}\"}}", "x".repeat(2000)));
     }
     drop(sink);
-    let aside = files::rotated(&path).unwrap();
+    let aside = files::rotated_files(&path).unwrap();
     assert_eq!(
         (aside.len(), sound(&path).files.len()),
         (4, 5),
@@ -408,7 +408,7 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
         )
         .unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        while files::rotated(&path).unwrap().len() > left {
+        while files::rotated_files(&path).unwrap().len() > left {
             assert!(Instant::now() < deadline, "it takes too long");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -423,7 +423,7 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
         1,
     );
     assert_eq!(
-        files::rotated(&path).unwrap(),
+        files::rotated_files(&path).unwrap(),
         [aside[3].clone()],
         "the oldest go"
     );
@@ -456,18 +456,18 @@ fn packing_can_be_broken_off_anywhere() {
     let first = Sink::new(&config, counts()).unwrap();
     (0..20).for_each(|_| write(&first, "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}"));
     drop(first);
-    let aside = files::rotated(&path).unwrap();
+    let aside = files::rotated_files(&path).unwrap();
     assert!(aside.len() >= 3, "{aside:?}");
     // As if it had ended while it compressed one file, and just before it removed the plain one of
     // another.
     fs::write(files::with_suffix(&aside[0], ".packing"), "half").unwrap();
-    fs::write(files::with_suffix(&aside[1], files::PACKED), "whole").unwrap();
+    fs::write(files::with_suffix(&aside[1], files::GZ_SUFFIX), "whole").unwrap();
     sound(&path);
     config.rotation.compress = true;
     drop(Sink::new(&config, counts()).unwrap());
     let deadline = Instant::now() + Duration::from_secs(20);
     let plain = |path: &PathBuf| path.extension().is_none_or(|end| end != "gz");
-    while files::rotated(&path).unwrap().iter().any(plain) {
+    while files::rotated_files(&path).unwrap().iter().any(plain) {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(5));
     }

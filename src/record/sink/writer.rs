@@ -15,13 +15,13 @@ use super::log::LogFile;
 use super::queue::Queue;
 use super::retention::RetentionThread;
 use super::stream::{Stream, StreamTarget};
-use super::{Counts, lost};
+use super::{Counts, lost_line};
 use crate::config::{AuditConfig, AuditTo};
 use crate::record::chain::checkpoint::{CheckpointLog, Reason};
 use crate::record::chain::key::SigningKey;
 
 /// Maximum number of bytes of one write.
-const GATHERED_BYTES: usize = 1 << 20;
+const MAX_BATCH_BYTES: usize = 1 << 20;
 
 /// The result of writing lines, for the caller that waits for it.
 pub(super) type WriteResult = Result<(), (io::ErrorKind, String)>;
@@ -46,7 +46,7 @@ impl Job {
 #[derive(Default)]
 pub(super) struct Shared {
     /// Number of queued bytes.
-    pub(super) waiting: AtomicUsize,
+    pub(super) queued_bytes: AtomicUsize,
     /// Number of lines that were dropped because the queue was full, and not yet recorded in the
     /// log.
     pub(super) dropped: AtomicU64,
@@ -58,10 +58,10 @@ pub(super) struct Writer {
     target: Target,
     shared: Arc<Shared>,
     counts: Counts,
-    gathered: Batch,
+    batch: Batch,
     /// Number of lines that could not be written, and not yet recorded in the log.
     failed: u64,
-    well: bool,
+    is_healthy: bool,
     required: bool,
 }
 
@@ -70,7 +70,7 @@ struct Batch {
     lines: Vec<String>,
     bytes: usize,
     count: u64,
-    who: Vec<oneshot::Sender<WriteResult>>,
+    senders: Vec<oneshot::Sender<WriteResult>>,
 }
 
 enum Target {
@@ -82,12 +82,12 @@ enum Target {
 struct CheckpointedLog {
     log: LogFile,
     anchors: Anchors,
-    keeper: RetentionThread,
-    every_lines: u64,
-    every: Duration,
+    retention: RetentionThread,
+    checkpoint_lines: u64,
+    checkpoint_interval: Duration,
     /// The last line that has a checkpoint, and when it was written.
-    last: (u64, Instant),
-    well: bool,
+    last_checkpoint: (u64, Instant),
+    is_healthy: bool,
 }
 
 impl Writer {
@@ -110,9 +110,9 @@ impl Writer {
             target,
             shared,
             counts,
-            gathered: Batch::default(),
+            batch: Batch::default(),
             failed: 0,
-            well: true,
+            is_healthy: true,
             required,
         })
     }
@@ -131,26 +131,26 @@ impl Writer {
 
     fn take(&mut self, job: Job) {
         match job {
-            Job::Lines(lines, count, who) => {
-                self.gathered.bytes += lines.len();
-                self.gathered.lines.push(lines);
-                self.gathered.count += count;
-                self.gathered.who.extend(who);
-                if self.gathered.bytes >= GATHERED_BYTES {
+            Job::Lines(lines, count, sender) => {
+                self.batch.bytes += lines.len();
+                self.batch.lines.push(lines);
+                self.batch.count += count;
+                self.batch.senders.extend(sender);
+                if self.batch.bytes >= MAX_BATCH_BYTES {
                     self.write();
                 }
             }
             Job::Reopen => {
                 self.write();
-                if let Target::File(noted) = &mut self.target
-                    && let Err(error) = noted.log.reopen()
+                if let Target::File(checkpointed) = &mut self.target
+                    && let Err(error) = checkpointed.log.reopen()
                 {
                     tracing::error!(%error, "cannot reopen the audit log");
                 }
             }
             Job::Flush(done) => {
                 self.write();
-                self.target.end(&self.counts);
+                self.target.finish(&self.counts);
                 // The caller may have stopped waiting.
                 let _gone = done.try_send(());
             }
@@ -159,33 +159,33 @@ impl Writer {
 
     fn write(&mut self) {
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
-        if self.gathered.lines.is_empty() && dropped == 0 && self.failed == 0 {
+        if self.batch.lines.is_empty() && dropped == 0 && self.failed == 0 {
             return;
         }
         let Batch {
             lines,
             bytes,
             count,
-            who,
-        } = std::mem::take(&mut self.gathered);
-        self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            senders: who,
+        } = std::mem::take(&mut self.batch);
+        self.shared.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
         let gaps = [("full_queue", dropped), ("not_written", self.failed)];
         let gaps: Vec<String> = gaps
             .iter()
             .filter(|(_, lines)| *lines > 0)
-            .map(|(reason, lines)| lost(reason, *lines))
+            .map(|(reason, lines)| lost_line(reason, *lines))
             .collect();
         let lines = lines.iter().flat_map(|lines| Lines(lines));
-        let written = self.target.append(
+        let result = self.target.append(
             gaps.iter().map(String::as_str).chain(lines),
             self.required,
             &self.counts,
         );
-        match &written {
+        match &result {
             Ok(()) => {
                 self.counts.written.inc_by(count + gaps.len() as u64);
                 self.failed = 0;
-                if !self.well {
+                if !self.is_healthy {
                     tracing::info!("audit log recovered");
                 }
             }
@@ -194,17 +194,19 @@ impl Writer {
                 self.failed += count;
                 self.shared.dropped.fetch_add(dropped, Ordering::Relaxed);
                 // Logged only for the first of consecutive failures, not for each line.
-                if self.well {
+                if self.is_healthy {
                     tracing::error!(%error, "cannot write audit lines");
                 }
             }
         }
-        self.well = written.is_ok();
-        self.shared.failing.store(!self.well, Ordering::Relaxed);
-        let told = written.map_err(|error| (error.kind(), error.to_string()));
-        for one in who {
+        self.is_healthy = result.is_ok();
+        self.shared
+            .failing
+            .store(!self.is_healthy, Ordering::Relaxed);
+        let outcome = result.map_err(|error| (error.kind(), error.to_string()));
+        for sender in who {
             // The caller may have stopped waiting.
-            let _gone = one.send(told.clone());
+            let _gone = sender.send(outcome.clone());
         }
     }
 }
@@ -233,73 +235,84 @@ impl Target {
     ) -> io::Result<()> {
         match self {
             Self::Stream(stream) => stream.append(lines),
-            Self::File(noted) => {
-                let done = noted.log.append(lines)?;
-                if let Some(found) = noted.log.take_tampering() {
-                    counts.count_tampering(found);
+            Self::File(checkpointed) => {
+                let effects = checkpointed.log.append(lines)?;
+                if let Some(tampering) = checkpointed.log.take_tampering() {
+                    counts.count_tampering(tampering);
                 }
-                if done.rotated {
+                if effects.rotated {
                     counts.rotated.inc();
-                    noted.keeper.wake();
-                    noted.note(Reason::Opened, counts);
+                    checkpointed.retention.wake();
+                    checkpointed.note(Reason::Opened, counts);
                 }
-                if durable { noted.log.sync() } else { Ok(()) }
+                if durable {
+                    checkpointed.log.sync()
+                } else {
+                    Ok(())
+                }
             }
         }
     }
 
     fn note_if_due(&mut self, counts: &Counts) {
-        let Self::File(noted) = self else { return };
-        let lines = noted.log.seq().saturating_sub(noted.last.0);
-        let time = noted.last.1.elapsed();
-        if lines >= noted.every_lines {
-            noted.note(Reason::Lines, counts);
-        } else if lines > 0 && time >= noted.every {
-            noted.note(Reason::Time, counts);
+        let Self::File(checkpointed) = self else {
+            return;
+        };
+        let lines = checkpointed
+            .log
+            .seq()
+            .saturating_sub(checkpointed.last_checkpoint.0);
+        let time = checkpointed.last_checkpoint.1.elapsed();
+        if lines >= checkpointed.checkpoint_lines {
+            checkpointed.note(Reason::Lines, counts);
+        } else if lines > 0 && time >= checkpointed.checkpoint_interval {
+            checkpointed.note(Reason::Time, counts);
         }
     }
 
-    fn end(&mut self, counts: &Counts) {
-        let Self::File(noted) = self else { return };
-        if noted.log.seq() > noted.last.0 {
-            noted.note(Reason::End, counts);
+    fn finish(&mut self, counts: &Counts) {
+        let Self::File(checkpointed) = self else {
+            return;
+        };
+        if checkpointed.log.seq() > checkpointed.last_checkpoint.0 {
+            checkpointed.note(Reason::End, counts);
         }
-        noted.anchors.flush();
+        checkpointed.anchors.flush();
     }
 }
 
 impl CheckpointedLog {
     fn note(&mut self, why: Reason, counts: &Counts) {
         // Set even on failure, so that the checkpoint is not retried with every line.
-        self.last = (self.log.seq(), Instant::now());
-        let noted = self.log.note(why);
-        match &noted {
+        self.last_checkpoint = (self.log.seq(), Instant::now());
+        let result = self.log.note(why);
+        match &result {
             Ok(note) => {
-                counts.noted.inc();
+                counts.checkpoints_written.inc();
                 self.anchors.send(note);
             }
             Err(error) => {
-                counts.not_noted.inc();
-                if self.well {
+                counts.checkpoints_failed.inc();
+                if self.is_healthy {
                     tracing::error!(%error, "cannot write audit log checkpoints");
                 }
             }
         }
-        self.well = noted.is_ok();
+        self.is_healthy = result.is_ok();
     }
 }
 
 fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target> {
     use std::os::unix::fs::FileTypeExt;
-    let named =
+    let with_path =
         |what: &str| io::Error::other(format!("the audit log `{}`: {what}", path.display()));
     match std::fs::metadata(path) {
-        Ok(found) if found.file_type().is_char_device() => {
+        Ok(metadata) if metadata.file_type().is_char_device() => {
             let (file, _) = super::log::open_file(path)?;
             return Ok(Target::Stream(Stream::new(StreamTarget::Device(file))));
         }
         // Opening a pipe would block until it has a reader.
-        Ok(found) if !found.is_file() => return Err(named("not a regular file")),
+        Ok(metadata) if !metadata.is_file() => return Err(with_path("not a regular file")),
         _ => {}
     }
     let key = config
@@ -309,7 +322,7 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
     // Creates the folder of the log, which may also be that of the key.
     super::log::open_file(path)?;
     let notes = Arc::new(CheckpointLog::new(path, SigningKey::open(&key)?));
-    if notes.were_of_another_key()? {
+    if notes.has_other_key()? {
         tracing::warn!(
             key = %key.display(),
             "checkpoints of the audit log were signed with another key than this: if it was not changed on purpose, bring the old one \
@@ -317,20 +330,20 @@ fn open(path: &Path, config: &AuditConfig, counts: &Counts) -> io::Result<Target
         );
     }
     let mut log = LogFile::open(path, &config.rotation, notes.clone())?;
-    if let Some(found) = log.take_tampering() {
-        counts.count_tampering(found);
+    if let Some(tampering) = log.take_tampering() {
+        counts.count_tampering(tampering);
     }
     let anchors = Anchors::start(&config.anchor, counts)?;
     let keeper = RetentionThread::start(path, &config.rotation, notes, counts.clone())?;
-    let mut noted = CheckpointedLog {
+    let mut checkpointed = CheckpointedLog {
         log,
         anchors,
-        keeper,
-        every_lines: config.checkpoint_lines,
-        every: config.checkpoint_time,
-        last: (0, Instant::now()),
-        well: true,
+        retention: keeper,
+        checkpoint_lines: config.checkpoint_lines,
+        checkpoint_interval: config.checkpoint_time,
+        last_checkpoint: (0, Instant::now()),
+        is_healthy: true,
     };
-    noted.note(Reason::Opened, counts);
-    Ok(Target::File(Box::new(noted)))
+    checkpointed.note(Reason::Opened, counts);
+    Ok(Target::File(Box::new(checkpointed)))
 }

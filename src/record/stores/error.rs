@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::seal::{Keychain, Keys, SealError, Sealed};
+use crate::seal::{Keychain, Keys, SealError, UnsealError};
 
 /// Why a store or a file in it cannot be used. Never contains any file contents.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum StoreError {
     },
     /// A file cannot be opened. It is left unchanged.
     #[error("`{}` cannot be opened: {}", file.display(), describe(*why))]
-    Sealed { file: PathBuf, why: Sealed },
+    Sealed { file: PathBuf, why: UnsealError },
     /// A file cannot be opened because the key is not where it is expected. The file is left
     /// unchanged.
     #[error(
@@ -52,31 +52,38 @@ pub enum StoreError {
 }
 
 /// Describes what is wrong with a file and how to fix it.
-fn describe(why: Sealed) -> &'static str {
+fn describe(why: UnsealError) -> &'static str {
     match why {
-        Sealed::OtherKey => {
+        UnsealError::OtherKey => {
             "it is encrypted with another key\n  hint: restore that key at the path in the config"
         }
-        Sealed::Damaged => {
+        UnsealError::Damaged => {
             "it is damaged, modified, or belongs to another store\n  hint: restore it from a backup, or delete it"
         }
-        Sealed::TooLong => "it is longer than any stored item\n  hint: delete it",
-        Sealed::Later => "it was written by a newer version of lychgate\n  hint: use that version",
+        UnsealError::TooLong => "it is longer than any stored item\n  hint: delete it",
+        UnsealError::NewerVersion => {
+            "it was written by a newer version of lychgate\n  hint: use that version"
+        }
     }
 }
 
 /// Returns the error for a file that cannot be opened with these keys of a store.
-pub(super) fn closed(file: PathBuf, why: Sealed, keys: &Keys, of: &Keychain) -> StoreError {
+pub(super) fn sealed_error(
+    file: PathBuf,
+    why: UnsealError,
+    keys: &Keys,
+    keychain: &Keychain,
+) -> StoreError {
     match why {
-        Sealed::OtherKey if keys.first().is_none() => StoreError::NoKey {
+        UnsealError::OtherKey if keys.first().is_none() => StoreError::NoKey {
             file,
-            at: of.sources().first_named(),
+            at: keychain.sources().describe_first(),
         },
         why => StoreError::Sealed { file, why },
     }
 }
 
 /// Returns a function that adds the name of the store to an error.
-pub(super) fn at_store(of: &'static str) -> impl Fn(SealError) -> StoreError {
-    move |error| StoreError::Place { of, error }
+pub(super) fn at_store(store: &'static str) -> impl Fn(SealError) -> StoreError {
+    move |error| StoreError::Place { of: store, error }
 }

@@ -19,18 +19,18 @@ use super::stored_message::StoredMessage;
 use super::writer::{EvidenceCounts, Writer};
 use crate::config::EvidenceConfig;
 use crate::protocol::AuditId;
-use crate::seal::{self, Keychain, Keys, Listed, SealError, SealedFolder, Sources};
+use crate::seal::{self, FileEntry, Keychain, Keys, SealError, SealedFolder, Sources};
 
 /// Suffix of the file name of a segment.
-const SEGMENT: &str = ".evidence";
+const SEGMENT_SUFFIX: &str = ".evidence";
 /// Maximum number of bytes of a segment. A store has at least `SEGMENTS` of them, so that the
 /// limits of bytes and age remove only a part of it.
 const SEGMENT_BYTES: u64 = 64 << 20;
 const SEGMENTS: u32 = 8;
 /// Maximum number of files that are read; the limits do not allow more.
-const FILES: usize = 200_000;
+const MAX_FILES: usize = 200_000;
 /// A segment modified within this time may end within a record, since it is still being written.
-const FRESH: Duration = Duration::from_secs(5);
+const FRESH_AGE: Duration = Duration::from_secs(5);
 
 /// The evidence store.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Segment {
     name: String,
     file: File,
     length: u64,
-    began: Instant,
+    started: Instant,
 }
 
 impl Evidence {
@@ -67,11 +67,12 @@ impl Evidence {
         let Some(folder) = &config.folder else {
             return Ok(None);
         };
-        let of = error::at_store(super::EVIDENCE.of);
+        let with_store = error::at_store(super::EVIDENCE.store_name);
         let place = SealedFolder::new(folder.clone());
-        place.exists().map_err(&of)?;
-        let sources = Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&of)?;
-        sources.check().map_err(&of)?;
+        place.exists().map_err(&with_store)?;
+        let sources =
+            Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&with_store)?;
+        sources.check().map_err(&with_store)?;
         let store = Store {
             place,
             keys: Keychain::new(sources),
@@ -96,13 +97,13 @@ impl Evidence {
 
     /// Queues a message to be written by another thread. If the queue is full, the message is
     /// dropped and counted.
-    pub fn offer(&self, kept: StoredMessage) {
+    pub fn offer(&self, message: StoredMessage) {
         let start = || {
-            let started = Writer::start(self.store.clone(), self.counts.get().cloned());
-            started.map_err(|error| tracing::error!(%error, "evidence store disabled: cannot start its thread")).ok()
+            let result = Writer::start(self.store.clone(), self.counts.get().cloned());
+            result.map_err(|error| tracing::error!(%error, "evidence store disabled: cannot start its thread")).ok()
         };
         if let Some(writer) = self.writer.get_or_init(start) {
-            writer.offer(kept);
+            writer.offer(message);
         }
     }
 
@@ -112,17 +113,17 @@ impl Evidence {
     /// # Errors
     /// The folder cannot be read, or a segment cannot be removed.
     pub fn forget_old(&self) -> Result<(), StoreError> {
-        let gone = self.store.forget_old(0)?;
+        let removed = self.store.forget_old(0)?;
         if let Some(counts) = self.counts.get() {
-            counts.forgotten.inc_by(gone as u64);
+            counts.removed.inc_by(removed as u64);
         }
         Ok(())
     }
 
-    /// Waits until all messages offered so far are written, for at most `within`.
-    pub fn flush(&self, within: Duration) {
+    /// Waits until all messages offered so far are written, for at most `timeout`.
+    pub fn flush(&self, timeout: Duration) {
         if let Some(Some(writer)) = self.writer.get() {
-            writer.flush(within);
+            writer.flush(timeout);
         }
     }
 
@@ -133,10 +134,10 @@ impl Evidence {
     /// It cannot be read or opened.
     pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
         // An incomplete segment does not affect the records in others.
-        let whole = |read: &Result<StoredMessage, StoreError>| {
+        let is_whole = |read: &Result<StoredMessage, StoreError>| {
             !matches!(read, Err(StoreError::Torn { .. }))
         };
-        self.records(Some(audit))?.find(whole).transpose()
+        self.records(Some(audit))?.find(is_whole).transpose()
     }
 
     /// Returns all messages, oldest first. A record that cannot be opened yields an error, and
@@ -151,7 +152,7 @@ impl Evidence {
     fn records(&self, only: Option<AuditId>) -> Result<Records<'_>, StoreError> {
         Ok(Records {
             store: &self.store,
-            left: self.store.segments()?.into(),
+            remaining: self.store.segments()?.into(),
             open: None,
             only,
         })
@@ -161,13 +162,13 @@ impl Evidence {
 /// The messages of an evidence store.
 pub struct Records<'s> {
     store: &'s Store,
-    left: VecDeque<Listed>,
-    open: Option<Reading>,
+    remaining: VecDeque<FileEntry>,
+    open: Option<OpenSegment>,
     only: Option<AuditId>,
 }
 
-struct Reading {
-    segment: Listed,
+struct OpenSegment {
+    segment: FileEntry,
     path: PathBuf,
     file: BufReader<File>,
     offset: u64,
@@ -179,11 +180,11 @@ impl Iterator for Records<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let Some(reading) = &mut self.open else {
-                let segment = self.left.pop_front()?;
+                let segment = self.remaining.pop_front()?;
                 let path = self.store.place.path().join(&segment.name);
                 match File::open(&path) {
                     Ok(file) => {
-                        self.open = Some(Reading {
+                        self.open = Some(OpenSegment {
                             segment,
                             path,
                             file: BufReader::new(file),
@@ -192,7 +193,9 @@ impl Iterator for Records<'_> {
                     }
                     // The oldest segments may be removed while others are read.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(error) => return Some(Err(self.store.failed(SealError::at(&path)(error)))),
+                    Err(error) => {
+                        return Some(Err(self.store.store_error(SealError::at(&path)(error))));
+                    }
                 }
                 continue;
             };
@@ -206,13 +209,13 @@ impl Iterator for Records<'_> {
                 Ok(Some(frame)) => {
                     reading.offset = frame.next();
                     if self.only.is_none_or(|only| only == frame.audit) {
-                        return Some(self.store.opened(reading, frame));
+                        return Some(self.store.open_record(reading, frame));
                     }
                 }
                 Err(error) => {
-                    let fresh = reading.segment.age < FRESH;
+                    let is_fresh = reading.segment.age < FRESH_AGE;
                     self.open = None;
-                    if !fresh {
+                    if !is_fresh {
                         return Some(Err(error));
                     }
                 }
@@ -222,19 +225,19 @@ impl Iterator for Records<'_> {
 }
 
 impl Store {
-    fn failed(&self, error: SealError) -> StoreError {
-        error::at_store(super::EVIDENCE.of)(error)
+    fn store_error(&self, error: SealError) -> StoreError {
+        error::at_store(super::EVIDENCE.store_name)(error)
     }
 
     /// Returns all segments, oldest first.
-    fn segments(&self) -> Result<Vec<Listed>, StoreError> {
+    fn segments(&self) -> Result<Vec<FileEntry>, StoreError> {
         let mut files = self
             .place
-            .files(FILES)
-            .map_err(|error| self.failed(error))?;
+            .files(MAX_FILES)
+            .map_err(|error| self.store_error(error))?;
         files.retain(|file| {
             file.name
-                .strip_suffix(SEGMENT)
+                .strip_suffix(SEGMENT_SUFFIX)
                 .is_some_and(|id| Uuid::try_parse(id).is_ok())
         });
         // Their names contain the time (UUID version 7, RFC 9562).
@@ -242,8 +245,12 @@ impl Store {
         Ok(files)
     }
 
-    fn opened(&self, reading: &mut Reading, frame: Frame) -> Result<StoredMessage, StoreError> {
-        let io = |error| self.failed(SealError::at(&reading.path)(error));
+    fn open_record(
+        &self,
+        reading: &mut OpenSegment,
+        frame: Frame,
+    ) -> Result<StoredMessage, StoreError> {
+        let io = |error| self.store_error(SealError::at(&reading.path)(error));
         let mut sealed = Vec::new();
         reading
             .file
@@ -257,12 +264,12 @@ impl Store {
             .map_err(io)?;
         let keys = self
             .keys
-            .to_open(&sealed)
-            .map_err(|error| self.failed(error))?;
+            .keys_to_open(&sealed)
+            .map_err(|error| self.store_error(error))?;
         let name = frame::name(&reading.segment.name, frame.offset, frame.audit);
-        let wrong = |why| error::closed(reading.path.clone(), why, &keys, &self.keys);
+        let wrong = |why| error::sealed_error(reading.path.clone(), why, &keys, &self.keys);
         let text = seal::open(keys.all(), RECORD, &name, sealed).map_err(wrong)?;
-        StoredMessage::from_bytes(&text).ok_or(wrong(seal::Sealed::Damaged))
+        StoredMessage::from_bytes(&text).ok_or(wrong(seal::UnsealError::Damaged))
     }
 
     /// Appends a record to the open segment, or to a new one if none is open or the open one is too
@@ -271,65 +278,65 @@ impl Store {
     pub(super) fn append(
         &self,
         open: &mut Option<Segment>,
-        kept: &StoredMessage,
+        message: &StoredMessage,
     ) -> Result<usize, StoreError> {
-        let most = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
-        let mut gone = 0;
+        let limit = SEGMENT_BYTES.min(self.bytes / u64::from(SEGMENTS));
+        let mut removed = 0;
         let mut segment = match open.take() {
             // A segment is removed as a whole, so one that grows for too long would keep its
             // records beyond their maximum age.
             Some(segment)
-                if segment.length < most && segment.began.elapsed() < self.age / SEGMENTS =>
+                if segment.length < limit && segment.started.elapsed() < self.age / SEGMENTS =>
             {
                 segment
             }
             full => {
                 if let Some(full) = full {
-                    full.file
-                        .sync_data()
-                        .map_err(|error| self.failed(SealError::at(self.place.path())(error)))?;
+                    full.file.sync_data().map_err(|error| {
+                        self.store_error(SealError::at(self.place.path())(error))
+                    })?;
                 }
-                gone = self.forget_old(most)?;
-                let name = format!("{}{SEGMENT}", Uuid::now_v7().simple());
+                removed = self.forget_old(limit)?;
+                let name = format!("{}{SEGMENT_SUFFIX}", Uuid::now_v7().simple());
                 let file = self
                     .place
                     .begin(&name)
-                    .map_err(|error| self.failed(error))?;
+                    .map_err(|error| self.store_error(error))?;
                 Segment {
                     name,
                     file,
                     length: 0,
-                    began: Instant::now(),
+                    started: Instant::now(),
                 }
             }
         };
-        let spares = |keys: &Keys| self.check_key(keys);
+        let check = |keys: &Keys| self.check_key(keys);
         let keys = self
             .keys
-            .to_seal(|| Ok::<_, SealError>(()), spares)
-            .map_err(|error| self.failed(error))?;
+            .keys_to_seal(|| Ok::<_, SealError>(()), check)
+            .map_err(|error| self.store_error(error))?;
         let key = keys
-            .seals(self.keys.sources())
-            .map_err(|error| self.failed(error))?;
+            .sealing_key(self.keys.sources())
+            .map_err(|error| self.store_error(error))?;
         let path = self.place.path().join(&segment.name);
-        let io = |error| self.failed(SealError::at(&path)(error));
-        let text = kept
+        let io = |error| self.store_error(SealError::at(&path)(error));
+        let text = message
             .to_bytes()
             .ok_or_else(|| io(std::io::Error::other("it is too long")))?;
-        let name = frame::name(&segment.name, segment.length, kept.audit);
+        let name = frame::name(&segment.name, segment.length, message.audit);
         let sealed = seal::seal(key, RECORD, &name, text).map_err(io)?;
         let length =
             u32::try_from(sealed.len()).map_err(|_| io(std::io::Error::other("it is too long")))?;
         let bytes = [
             &length.to_be_bytes(),
-            kept.audit.0.as_bytes().as_slice(),
+            message.audit.0.as_bytes().as_slice(),
             &sealed,
         ]
         .concat();
         segment.file.write_all(&bytes).map_err(io)?;
         segment.length += bytes.len() as u64;
         *open = Some(segment);
-        Ok(gone)
+        Ok(removed)
     }
 
     /// Syncs the open segment to disk.
@@ -346,8 +353,8 @@ impl Store {
                 .read(&segment.name, HEAD_BYTES + seal::OVERHEAD_BYTES as u64)?
                 .unwrap_or_default();
             let sealed = start.get(HEAD_BYTES as usize..).unwrap_or_default();
-            if !sealed.is_empty() && !keys.fit(sealed) {
-                let at = self.keys.sources().first_named();
+            if !sealed.is_empty() && !keys.has_key_for(sealed) {
+                let at = self.keys.sources().describe_first();
                 let hint = "restore the key, or move the folder away";
                 return Err(SealError::Key(format!(
                     "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
@@ -363,7 +370,7 @@ impl Store {
     fn forget_old(&self, room: u64) -> Result<usize, StoreError> {
         let segments = self.segments()?;
         let mut bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
-        let mut gone = 0;
+        let mut removed = 0;
         for segment in segments {
             if segment.age < self.age && bytes + room <= self.bytes {
                 continue;
@@ -371,12 +378,12 @@ impl Store {
             if self
                 .place
                 .remove(&segment.name)
-                .map_err(|error| self.failed(error))?
+                .map_err(|error| self.store_error(error))?
             {
-                gone += 1;
+                removed += 1;
             }
             bytes -= segment.bytes;
         }
-        Ok(gone)
+        Ok(removed)
     }
 }

@@ -23,7 +23,7 @@ pub(super) const RECORD: Purpose = Purpose {
 /// Length of the fields before the sealed record.
 pub(super) const HEAD_BYTES: u64 = 20;
 /// Maximum length of a record, in bytes: longer than any message that is read.
-const LONGEST: u64 = (1 << 31) + (1 << 20);
+const MAX_RECORD_BYTES: u64 = (1 << 31) + (1 << 20);
 
 /// Returns the name that a record is sealed under. It binds the record to its segment, offset and
 /// id: it cannot be opened anywhere else.
@@ -50,7 +50,7 @@ impl Frame {
     /// # Errors
     /// The segment ends within the frame, or there is no valid frame at `offset`.
     pub(super) fn read(
-        from: &mut (impl Read + Seek),
+        source: &mut (impl Read + Seek),
         path: &Path,
         offset: u64,
         end: u64,
@@ -58,30 +58,31 @@ impl Frame {
         if offset >= end {
             return Ok(None);
         }
-        let torn = || StoreError::Torn {
+        let torn_error = || StoreError::Torn {
             file: path.to_owned(),
             offset,
         };
-        let failed = |error| super::error::at_store(super::EVIDENCE.of)(SealError::at(path)(error));
+        let io_error =
+            |error| super::error::at_store(super::EVIDENCE.store_name)(SealError::at(path)(error));
         let mut head = [0; HEAD_BYTES as usize];
-        from.seek(SeekFrom::Start(offset)).map_err(failed)?;
-        match from.read_exact(&mut head) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(torn()),
-            read => read.map_err(failed)?,
+        source.seek(SeekFrom::Start(offset)).map_err(io_error)?;
+        match source.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(torn_error()),
+            read => read.map_err(io_error)?,
         }
-        let (length, id) = head.split_first_chunk::<4>().ok_or_else(torn)?;
+        let (length, id) = head.split_first_chunk::<4>().ok_or_else(torn_error)?;
         let length = u64::from(u32::from_be_bytes(*length));
-        let audit = AuditId(Uuid::from_slice(id).map_err(|_| torn())?);
-        let fits = (OVERHEAD_BYTES as u64..=LONGEST).contains(&length)
+        let audit = AuditId(Uuid::from_slice(id).map_err(|_| torn_error())?);
+        let is_valid = (OVERHEAD_BYTES as u64..=MAX_RECORD_BYTES).contains(&length)
             && offset + HEAD_BYTES + length <= end;
-        if fits {
+        if is_valid {
             Ok(Some(Self {
                 audit,
                 offset,
                 length,
             }))
         } else {
-            Err(torn())
+            Err(torn_error())
         }
     }
 

@@ -21,17 +21,18 @@ use zeroize::Zeroizing;
 
 use super::error::{self, StoreError};
 use super::ledger::{Actor, QuarantineAction};
-use super::release::named;
+use super::release::parse_name;
 use super::stored_message::{MessageInfo, StoredMessage};
 use crate::config::QuarantineConfig;
 use crate::protocol::AuditId;
 use crate::seal::{
-    self, Keychain, Keys, Listed, OVERHEAD_BYTES, Purpose, SealError, Sealed, SealedFolder, Sources,
+    self, FileEntry, Keychain, Keys, OVERHEAD_BYTES, Purpose, SealError, SealedFolder, Sources,
+    UnsealError,
 };
 
 /// The purpose for which the information about a message is sealed; `MESSAGE` is that of the
 /// message.
-const ABOUT: Purpose = Purpose {
+const INFO: Purpose = Purpose {
     mark: *b"lgq",
     label: b"lychgate quarantine: key of what is known",
 };
@@ -40,18 +41,18 @@ const MESSAGE: Purpose = Purpose {
     label: b"lychgate quarantine: key of a message",
 };
 /// Suffix of the file name of an item.
-const ITEM: &str = ".item";
+const ITEM_SUFFIX: &str = ".item";
 /// Maximum length of the sealed information about a message, in bytes.
-const ABOUT_BYTES: u64 = 256 << 10;
+const MAX_INFO_BYTES: u64 = 256 << 10;
 /// Maximum number of messages of one upstream that are stored per minute. Without it, an upstream
 /// that sends nothing else would displace the messages of all others and delay all callers that
 /// wait for the disk.
 const PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Maximum number of files that are read from one folder; the limits do not allow more.
-const FILES: usize = 200_000;
+const MAX_FILES: usize = 200_000;
 /// Maximum length of a note or release, in bytes.
-const SMALL_BYTES: u64 = 1 << 20;
+const MAX_SMALL_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub struct Quarantine {
@@ -60,27 +61,27 @@ pub struct Quarantine {
     pub(super) delivered: SealedFolder,
     pub(super) notes: SealedFolder,
     keys: Keychain,
-    most: usize,
+    max_items: usize,
     bytes: u64,
     age: Duration,
     pub(super) release: Duration,
     /// Number of messages stored for each upstream in the current minute; locked while room is
     /// made.
-    keeping: Mutex<RecentIntake>,
+    intake: Mutex<RecentIntake>,
 }
 
 /// Number of messages of each upstream that were stored since a point in time.
 #[derive(Debug, Default)]
 struct RecentIntake {
     since: Option<Instant>,
-    kept: HashMap<String, u32>,
+    counts: HashMap<String, u32>,
 }
 
 /// The state of a message in quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is stored.
-    Kept,
+    Stored,
     /// It is released and waits for its agent.
     Released {
         /// When the release expires.
@@ -93,7 +94,7 @@ pub enum State {
 /// A message in quarantine as it appears in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    pub about: MessageInfo,
+    pub info: MessageInfo,
     pub state: State,
 }
 
@@ -116,7 +117,7 @@ impl Quarantine {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else {
             return Ok(None);
         };
-        let of = error::at_store(super::QUARANTINE.of);
+        let with_store = error::at_store(super::QUARANTINE.store_name);
         let [items, released, delivered, notes] =
             ["", "released", "delivered", "notes"].map(|name| {
                 SealedFolder::new(if name.is_empty() {
@@ -125,13 +126,14 @@ impl Quarantine {
                     folder.join(name)
                 })
             });
-        items.exists().map_err(&of)?;
-        let sources = Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&of)?;
-        sources.check().map_err(&of)?;
+        items.exists().map_err(&with_store)?;
+        let sources =
+            Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&with_store)?;
+        sources.check().map_err(&with_store)?;
         let keys = Keychain::new(sources);
-        let keeping = Mutex::default();
+        let intake = Mutex::default();
         let QuarantineConfig {
-            items: most,
+            items: max_items,
             bytes,
             age,
             release,
@@ -143,11 +145,11 @@ impl Quarantine {
             delivered,
             notes,
             keys,
-            most,
+            max_items,
             bytes,
             age,
             release,
-            keeping,
+            intake,
         }))
     }
 
@@ -161,31 +163,33 @@ impl Quarantine {
     /// # Errors
     /// The message is too long, its upstream has reached the limit per minute, or it cannot be
     /// written.
-    pub fn keep(&self, kept: &StoredMessage) -> Result<usize, StoreError> {
-        let about = kept
+    pub fn store(&self, stored: &StoredMessage) -> Result<usize, StoreError> {
+        let info = stored
             .info
             .to_json()
-            .ok_or_else(|| self.damaged(&item(kept.audit)))?;
-        let bytes = (4 + about.len() + kept.message.len() + 2 * OVERHEAD_BYTES) as u64;
+            .ok_or_else(|| self.damaged(&item_name(stored.audit)))?;
+        let bytes = (4 + info.len() + stored.message.len() + 2 * OVERHEAD_BYTES) as u64;
         if bytes > self.bytes {
             return Err(StoreError::TooLong {
                 bytes,
                 limit: self.bytes,
             });
         }
-        let mut lately = self.keeping.lock();
-        lately.count(&kept.upstream)?;
-        let gone = self.make_room(1, bytes)?;
-        let about = self.seal(ABOUT, &kept.audit.to_string(), about)?;
+        let mut intake = self.intake.lock();
+        intake.count(&stored.upstream)?;
+        let removed = self.make_room(1, bytes)?;
+        let sealed_info = self.seal(INFO, &stored.audit.to_string(), info)?;
         let message = self.seal(
             MESSAGE,
-            &kept.audit.to_string(),
-            Zeroizing::new(kept.message.to_vec()),
+            &stored.audit.to_string(),
+            Zeroizing::new(stored.message.to_vec()),
         )?;
-        let length = u32::try_from(about.len()).unwrap_or(u32::MAX);
-        let file = [&length.to_be_bytes(), &*about, &*message].concat();
-        self.items.write(&item(kept.audit), &file).map_err(failed)?;
-        Ok(gone)
+        let length = u32::try_from(sealed_info.len()).unwrap_or(u32::MAX);
+        let file = [&length.to_be_bytes(), &*sealed_info, &*message].concat();
+        self.items
+            .write(&item_name(stored.audit), &file)
+            .map_err(store_error)?;
+        Ok(removed)
     }
 
     /// Returns all messages, and the errors of those that cannot be opened.
@@ -195,27 +199,27 @@ impl Quarantine {
     pub fn list(&self) -> Result<Listing, StoreError> {
         let mut listing = Listing::default();
         let released = self.releases()?;
-        let delivered = self.delivered.files(FILES).map_err(failed)?;
+        let delivered = self.delivered.files(MAX_FILES).map_err(store_error)?;
         for file in self.files()?.iter().rev() {
-            let Some(audit) = id(&file.name) else {
+            let Some(audit) = item_id(&file.name) else {
                 continue;
             };
-            match self.about(audit) {
-                Ok(Some(about)) => {
-                    let waits = released
+            match self.info(audit) {
+                Ok(Some(info)) => {
+                    let pending = released
                         .iter()
                         .find(|release| release.audit == audit && !release.is_over());
-                    let was = delivered
+                    let was_delivered = delivered
                         .iter()
-                        .any(|file| named(&file.name).is_some_and(|(of, _)| of == audit));
-                    let state = match waits {
+                        .any(|file| parse_name(&file.name).is_some_and(|(of, _)| of == audit));
+                    let state = match pending {
                         Some(release) => State::Released {
                             until: release.until,
                         },
-                        None if was => State::Delivered,
-                        None => State::Kept,
+                        None if was_delivered => State::Delivered,
+                        None => State::Stored,
                     };
-                    listing.items.push(Item { about, state });
+                    listing.items.push(Item { info, state });
                 }
                 Ok(None) => {}
                 Err(error) => listing.faults.push(error),
@@ -232,7 +236,7 @@ impl Quarantine {
         Ok(self
             .files()?
             .iter()
-            .filter_map(|file| id(&file.name))
+            .filter_map(|file| item_id(&file.name))
             .collect())
     }
 
@@ -240,15 +244,15 @@ impl Quarantine {
     ///
     /// # Errors
     /// It cannot be read or opened.
-    pub fn about(&self, audit: AuditId) -> Result<Option<MessageInfo>, StoreError> {
+    pub fn info(&self, audit: AuditId) -> Result<Option<MessageInfo>, StoreError> {
         let Some(start) = self
             .items
-            .read(&item(audit), ABOUT_BYTES + 4)
-            .map_err(failed)?
+            .read(&item_name(audit), MAX_INFO_BYTES + 4)
+            .map_err(store_error)?
         else {
             return Ok(None);
         };
-        self.opened_about(audit, &start).map(Some)
+        self.open_info(audit, &start).map(Some)
     }
 
     /// Returns the message with this id, if it is stored.
@@ -256,21 +260,25 @@ impl Quarantine {
     /// # Errors
     /// It cannot be read or opened.
     pub fn get(&self, audit: AuditId) -> Result<Option<StoredMessage>, StoreError> {
-        let most = self.bytes.saturating_add(ABOUT_BYTES);
-        let Some(file) = self.items.read(&item(audit), most).map_err(failed)? else {
+        let most = self.bytes.saturating_add(MAX_INFO_BYTES);
+        let Some(file) = self
+            .items
+            .read(&item_name(audit), most)
+            .map_err(store_error)?
+        else {
             return Ok(None);
         };
-        let about = self.opened_about(audit, &file)?;
-        let (_, sealed) = parts(&file).ok_or_else(|| self.damaged(&item(audit)))?;
+        let info = self.open_info(audit, &file)?;
+        let (_, sealed) = split_item(&file).ok_or_else(|| self.damaged(&item_name(audit)))?;
         let text = self.open_sealed(
             &self.items,
-            &item(audit),
+            &item_name(audit),
             MESSAGE,
             &audit.to_string(),
             sealed.to_vec(),
         )?;
         Ok(Some(StoredMessage {
-            info: about,
+            info,
             message: Bytes::copy_from_slice(&text),
         }))
     }
@@ -280,11 +288,11 @@ impl Quarantine {
     /// # Errors
     /// It cannot be removed.
     pub fn delete(&self, audit: AuditId, by: Actor) -> Result<bool, StoreError> {
-        let about = self.about(audit).ok().flatten();
+        let info = self.info(audit).ok().flatten();
         if !self.forget(audit)? {
             return Ok(false);
         }
-        self.note(QuarantineAction::Deleted, audit, by, about.as_ref())?;
+        self.note(QuarantineAction::Deleted, audit, by, info.as_ref())?;
         Ok(true)
     }
 
@@ -294,7 +302,7 @@ impl Quarantine {
     /// # Errors
     /// The folder cannot be read, or a file cannot be removed.
     pub fn forget_old(&self) -> Result<usize, StoreError> {
-        let _keeping = self.keeping.lock();
+        let _keeping = self.intake.lock();
         self.make_room(0, 0)
     }
 
@@ -306,51 +314,51 @@ impl Quarantine {
             files.len(),
             files.iter().map(|file| file.bytes).sum::<u64>(),
         );
-        let mut gone = 0;
+        let mut removed = 0;
         for file in &files {
-            if file.age < self.age && count + more <= self.most && bytes + room <= self.bytes {
+            if file.age < self.age && count + more <= self.max_items && bytes + room <= self.bytes {
                 continue;
             }
-            if let Some(audit) = id(&file.name)
+            if let Some(audit) = item_id(&file.name)
                 && self.forget(audit)?
             {
-                gone += 1;
+                removed += 1;
             }
             (count, bytes) = (count - 1, bytes - file.bytes);
         }
-        Ok(gone)
+        Ok(removed)
     }
 
     /// Removes a message and its releases. Returns whether it existed.
     fn forget(&self, audit: AuditId) -> Result<bool, StoreError> {
         for place in [&self.released, &self.delivered] {
-            for file in place.files(FILES).map_err(failed)? {
-                if named(&file.name).is_some_and(|(of, _)| of == audit) {
-                    place.remove(&file.name).map_err(failed)?;
+            for file in place.files(MAX_FILES).map_err(store_error)? {
+                if parse_name(&file.name).is_some_and(|(of, _)| of == audit) {
+                    place.remove(&file.name).map_err(store_error)?;
                 }
             }
         }
-        self.items.remove(&item(audit)).map_err(failed)
+        self.items.remove(&item_name(audit)).map_err(store_error)
     }
 
     /// Returns the files of all messages, oldest first: their names contain the time (UUID version
     /// 7, RFC 9562).
-    fn files(&self) -> Result<Vec<Listed>, StoreError> {
-        let mut files = self.items.files(FILES).map_err(failed)?;
-        files.retain(|file| id(&file.name).is_some());
+    fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+        let mut files = self.items.files(MAX_FILES).map_err(store_error)?;
+        files.retain(|file| item_id(&file.name).is_some());
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
     }
 
-    fn opened_about(&self, audit: AuditId, file: &[u8]) -> Result<MessageInfo, StoreError> {
-        let name = item(audit);
-        let (about, _) = parts(file).ok_or_else(|| self.damaged(&name))?;
+    fn open_info(&self, audit: AuditId, file: &[u8]) -> Result<MessageInfo, StoreError> {
+        let name = item_name(audit);
+        let (sealed_info, _) = split_item(file).ok_or_else(|| self.damaged(&name))?;
         let text = self.open_sealed(
             &self.items,
             &name,
-            ABOUT,
+            INFO,
             &audit.to_string(),
-            about.to_vec(),
+            sealed_info.to_vec(),
         )?;
         serde_json::from_slice::<MessageInfo>(&text)
             .ok()
@@ -359,17 +367,21 @@ impl Quarantine {
     }
 
     /// Reads a note or a release; one that cannot be read is logged and ignored.
-    pub(super) fn small<T: DeserializeOwned>(
+    pub(super) fn read_small<T: DeserializeOwned>(
         &self,
         place: &SealedFolder,
         file: &str,
         purpose: Purpose,
     ) -> Option<T> {
-        let sealed = place.read(file, SMALL_BYTES).map_err(failed).transpose()?;
+        let sealed = place
+            .read(file, MAX_SMALL_BYTES)
+            .map_err(store_error)
+            .transpose()?;
         let opened = sealed.and_then(|sealed| self.open_sealed(place, file, purpose, file, sealed));
-        let read =
+        let result =
             opened.and_then(|text| serde_json::from_slice(&text).map_err(|_| self.damaged(file)));
-        read.map_err(|error| tracing::warn!(%error, "unreadable quarantine item ignored"))
+        result
+            .map_err(|error| tracing::warn!(%error, "unreadable quarantine item ignored"))
             .ok()
     }
 
@@ -381,8 +393,8 @@ impl Quarantine {
         name: &str,
         sealed: Vec<u8>,
     ) -> Result<Zeroizing<Vec<u8>>, StoreError> {
-        let keys = self.keys.to_open(&sealed).map_err(failed)?;
-        let wrong = |why| error::closed(place.path().join(file), why, &keys, &self.keys);
+        let keys = self.keys.keys_to_open(&sealed).map_err(store_error)?;
+        let wrong = |why| error::sealed_error(place.path().join(file), why, &keys, &self.keys);
         seal::open(keys.all(), purpose, name.as_bytes(), sealed).map_err(wrong)
     }
 
@@ -392,37 +404,37 @@ impl Quarantine {
         name: &str,
         text: Zeroizing<Vec<u8>>,
     ) -> Result<Vec<u8>, StoreError> {
-        self.items.create().map_err(failed)?;
-        let spares = |keys: &Keys| self.check_key(keys);
+        self.items.create().map_err(store_error)?;
+        let check = |keys: &Keys| self.check_key(keys);
         let keys = self
             .keys
-            .to_seal(|| Ok::<_, SealError>(()), spares)
-            .map_err(failed)?;
-        let key = keys.seals(self.keys.sources()).map_err(failed)?;
+            .keys_to_seal(|| Ok::<_, SealError>(()), check)
+            .map_err(store_error)?;
+        let key = keys.sealing_key(self.keys.sources()).map_err(store_error)?;
         seal::seal(key, purpose, name.as_bytes(), text)
-            .map_err(|error| failed(SealError::at(self.path())(error)))
+            .map_err(|error| store_error(SealError::at(self.path())(error)))
     }
 
     /// Checks that a new key would not replace a missing one that stored messages are sealed with.
     fn check_key(&self, keys: &Keys) -> Result<(), SealError> {
         for file in self
             .items
-            .files(FILES)?
+            .files(MAX_FILES)?
             .iter()
-            .filter(|file| id(&file.name).is_some())
+            .filter(|file| item_id(&file.name).is_some())
         {
             let start = self
                 .items
                 .read(&file.name, 4 + OVERHEAD_BYTES as u64)?
                 .unwrap_or_default();
-            if !keys.fit(start.get(4..).unwrap_or_default()) {
-                let at = self.keys.sources().first_named();
+            if !keys.has_key_for(start.get(4..).unwrap_or_default()) {
+                let at = self.keys.sources().describe_first();
                 let hint = "restore the key, or move the folder away";
-                let told = format!(
+                let message = format!(
                     "not found in {at}, but `{}` is encrypted\n  hint: {hint}",
                     file.name
                 );
-                return Err(SealError::Key(told));
+                return Err(SealError::Key(message));
             }
         }
         Ok(())
@@ -431,7 +443,7 @@ impl Quarantine {
     fn damaged(&self, file: &str) -> StoreError {
         StoreError::Sealed {
             file: self.path().join(file),
-            why: Sealed::Damaged,
+            why: UnsealError::Damaged,
         }
     }
 }
@@ -443,37 +455,39 @@ impl RecentIntake {
             // The map is bounded, since all upstreams are from the config.
             *self = Self {
                 since: Some(Instant::now()),
-                kept: HashMap::new(),
+                counts: HashMap::new(),
             };
         }
-        let kept = self.kept.entry(upstream.to_owned()).or_default();
-        if *kept >= PER_MINUTE {
+        let count = self.counts.entry(upstream.to_owned()).or_default();
+        if *count >= PER_MINUTE {
             return Err(StoreError::TooOften { limit: PER_MINUTE });
         }
-        *kept += 1;
+        *count += 1;
         Ok(())
     }
 }
 
-pub(super) fn failed(error: SealError) -> StoreError {
-    error::at_store(super::QUARANTINE.of)(error)
+pub(super) fn store_error(error: SealError) -> StoreError {
+    error::at_store(super::QUARANTINE.store_name)(error)
 }
 
-fn item(audit: AuditId) -> String {
-    format!("{audit}{ITEM}")
+fn item_name(audit: AuditId) -> String {
+    format!("{audit}{ITEM_SUFFIX}")
 }
 
-fn id(file: &str) -> Option<AuditId> {
-    Uuid::try_parse(file.strip_suffix(ITEM)?).ok().map(AuditId)
+fn item_id(file: &str) -> Option<AuditId> {
+    Uuid::try_parse(file.strip_suffix(ITEM_SUFFIX)?)
+        .ok()
+        .map(AuditId)
 }
 
 /// Returns the two sealed parts of an item's file.
-fn parts(file: &[u8]) -> Option<(&[u8], &[u8])> {
+fn split_item(file: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = file.split_first_chunk()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-pub(super) fn json<T: Serialize>(what: &T) -> Zeroizing<Vec<u8>> {
+pub(super) fn to_json<T: Serialize>(value: &T) -> Zeroizing<Vec<u8>> {
     // These types are plain data and always serialize.
-    Zeroizing::new(serde_json::to_vec(what).unwrap_or_default())
+    Zeroizing::new(serde_json::to_vec(value).unwrap_or_default())
 }

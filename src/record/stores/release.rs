@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::error::StoreError;
 use super::ledger::{Actor, LedgerEntry, NOTE, QuarantineAction};
-use super::quarantine::{Quarantine, failed, json};
+use super::quarantine::{Quarantine, store_error, to_json};
 use super::stored_message::{MessageInfo, StoredMessage, as_millis, as_uuid, at_millis, millis};
 use crate::protocol::AuditId;
-use crate::seal::{Listed, Purpose};
+use crate::seal::{FileEntry, Purpose};
 
 /// The purpose for which a release is sealed.
 pub(super) const RELEASE: Purpose = Purpose {
@@ -19,7 +19,7 @@ pub(super) const RELEASE: Purpose = Purpose {
 };
 
 /// Maximum number of notes or releases that are read at once.
-const LOOKED: usize = 1000;
+const MAX_READ: usize = 1000;
 
 /// A release that waits for its agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,11 +74,11 @@ impl Quarantine {
     /// The message cannot be opened, or the release cannot be written.
     pub fn release(&self, audit: AuditId, by: Actor) -> Result<Option<Release>, StoreError> {
         // The whole message is opened, so that a damaged one is not released.
-        let Some(kept) = self.get(audit)? else {
+        let Some(stored) = self.get(audit)? else {
             return Ok(None);
         };
         let now = SystemTime::now();
-        let release = Release::new(kept.info, by.clone(), now, now + self.release);
+        let release = Release::new(stored.info, by.clone(), now, now + self.release);
         let file = release.file();
         // The note is written first, so that there is a note for every release.
         self.note(QuarantineAction::Released, audit, by, Some(&release.about))?;
@@ -87,10 +87,10 @@ impl Quarantine {
             .iter()
             .filter(|earlier| earlier.audit == audit)
         {
-            self.released.remove(&earlier.file()).map_err(failed)?;
+            self.released.remove(&earlier.file()).map_err(store_error)?;
         }
-        let sealed = self.seal(RELEASE, &file, json(&release))?;
-        self.released.write(&file, &sealed).map_err(failed)?;
+        let sealed = self.seal(RELEASE, &file, to_json(&release))?;
+        self.released.write(&file, &sealed).map_err(store_error)?;
         Ok(Some(release))
     }
 
@@ -111,16 +111,16 @@ impl Quarantine {
         if release.is_over() {
             return Ok(None);
         }
-        let Some(kept) = self.get(release.audit)? else {
+        let Some(stored) = self.get(release.audit)? else {
             return Ok(None);
         };
-        self.delivered.create().map_err(failed)?;
+        self.delivered.create().map_err(store_error)?;
         let file = release.file();
-        let taken = self
+        let is_taken = self
             .released
-            .hand_over(&file, &self.delivered, &file)
-            .map_err(failed)?;
-        Ok(taken.then_some(kept))
+            .move_to(&file, &self.delivered, &file)
+            .map_err(store_error)?;
+        Ok(is_taken.then_some(stored))
     }
 
     /// Returns the releases that wait for their agents. Should be called periodically.
@@ -128,11 +128,12 @@ impl Quarantine {
     /// # Errors
     /// The folder cannot be read.
     pub fn releases(&self) -> Result<Vec<Release>, StoreError> {
-        let files = self.released.files(LOOKED).map_err(failed)?;
-        let read = |file: &Listed| self.small::<Release>(&self.released, &file.name, RELEASE);
+        let files = self.released.files(MAX_READ).map_err(store_error)?;
+        let read_release =
+            |file: &FileEntry| self.read_small::<Release>(&self.released, &file.name, RELEASE);
         Ok(files
             .iter()
-            .filter_map(read)
+            .filter_map(read_release)
             .filter(|release| release.about.audit == release.audit)
             .collect())
     }
@@ -145,7 +146,7 @@ impl Quarantine {
         if !release.is_over() {
             return Ok(false);
         }
-        self.released.remove(&release.file()).map_err(failed)
+        self.released.remove(&release.file()).map_err(store_error)
     }
 
     /// Returns the notes that are not yet in the audit log.
@@ -153,16 +154,16 @@ impl Quarantine {
     /// # Errors
     /// The folder cannot be read.
     pub fn notes(&self) -> Result<Vec<LedgerEntry>, StoreError> {
-        let mut files = self.notes.files(LOOKED).map_err(failed)?;
+        let mut files = self.notes.files(MAX_READ).map_err(store_error)?;
         files.sort_by(|a, b| a.name.cmp(&b.name));
-        let read = |file: &Listed| {
-            let note = self.small::<LedgerEntry>(&self.notes, &file.name, NOTE)?;
+        let read_note = |file: &FileEntry| {
+            let note = self.read_small::<LedgerEntry>(&self.notes, &file.name, NOTE)?;
             Some(LedgerEntry {
                 file: file.name.clone(),
                 ..note
             })
         };
-        Ok(files.iter().filter_map(read).collect())
+        Ok(files.iter().filter_map(read_note).collect())
     }
 
     /// Removes a note that is in the audit log.
@@ -170,7 +171,10 @@ impl Quarantine {
     /// # Errors
     /// It cannot be removed.
     pub fn remove_note(&self, note: &LedgerEntry) -> Result<(), StoreError> {
-        self.notes.remove(&note.file).map_err(failed).map(|_| ())
+        self.notes
+            .remove(&note.file)
+            .map_err(store_error)
+            .map(|_| ())
     }
 
     pub(super) fn note(
@@ -192,13 +196,13 @@ impl Quarantine {
             upstream,
             file: String::new(),
         };
-        let sealed = self.seal(NOTE, &file, json(&note))?;
-        self.notes.write(&file, &sealed).map_err(failed)
+        let sealed = self.seal(NOTE, &file, to_json(&note))?;
+        self.notes.write(&file, &sealed).map_err(store_error)
     }
 }
 
 /// Parses the name of a release's file into the id of the message and that of the release.
-pub(super) fn named(file: &str) -> Option<(AuditId, &str)> {
+pub(super) fn parse_name(file: &str) -> Option<(AuditId, &str)> {
     let (audit, id) = file.split_once('.')?;
     Some((AuditId(Uuid::try_parse(audit).ok()?), id))
 }

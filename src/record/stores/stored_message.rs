@@ -92,11 +92,11 @@ impl StoredMessage {
     /// Serializes it as bytes, to be sealed: the length of the information, the information as
     /// JSON, and the message.
     pub(super) fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let about = serde_json::to_vec(&self.info).ok()?;
-        let length = u32::try_from(about.len()).ok()?;
-        let mut out = Zeroizing::new(Vec::with_capacity(4 + about.len() + self.message.len()));
+        let info = serde_json::to_vec(&self.info).ok()?;
+        let length = u32::try_from(info.len()).ok()?;
+        let mut out = Zeroizing::new(Vec::with_capacity(4 + info.len() + self.message.len()));
         out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&about);
+        out.extend_from_slice(&info);
         out.extend_from_slice(&self.message);
         Some(out)
     }
@@ -104,9 +104,9 @@ impl StoredMessage {
     /// Parses the bytes that [`Self::to_bytes`] returns.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk()?;
-        let (about, message) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let (info, message) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
         Some(Self {
-            info: serde_json::from_slice(about).ok()?,
+            info: serde_json::from_slice(info).ok()?,
             message: Bytes::copy_from_slice(message),
         })
     }
@@ -134,15 +134,15 @@ pub(super) mod as_uuid {
 
     pub(in crate::record::stores) fn serialize<S: Serializer>(
         id: &AuditId,
-        to: S,
+        serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        to.collect_str(id)
+        serializer.collect_str(id)
     }
 
     pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(
-        from: D,
+        deserializer: D,
     ) -> Result<AuditId, D::Error> {
-        let text = String::deserialize(from)?;
+        let text = String::deserialize(deserializer)?;
         Uuid::try_parse(&text)
             .map(AuditId)
             .map_err(|_| de::Error::custom("no id"))
@@ -157,15 +157,15 @@ pub(super) mod as_millis {
 
     pub(in crate::record::stores) fn serialize<S: Serializer>(
         at: &SystemTime,
-        to: S,
+        serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(millis(*at))
+        serializer.serialize_u64(millis(*at))
     }
 
     pub(in crate::record::stores) fn deserialize<'d, D: Deserializer<'d>>(
-        from: D,
+        deserializer: D,
     ) -> Result<SystemTime, D::Error> {
-        u64::deserialize(from).map(at_millis)
+        u64::deserialize(deserializer).map(at_millis)
     }
 }
 
@@ -177,13 +177,15 @@ mod as_word {
 
     pub(super) fn serialize<S: Serializer>(
         direction: &Direction,
-        to: S,
+        serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        to.serialize_str(direction.name())
+        serializer.serialize_str(direction.name())
     }
 
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Direction, D::Error> {
-        let word = String::deserialize(from)?;
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Direction, D::Error> {
+        let word = String::deserialize(deserializer)?;
         Ok(if word == Direction::Outbound.name() {
             Direction::Outbound
         } else {

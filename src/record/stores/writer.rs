@@ -13,25 +13,25 @@ use super::evidence::Store;
 use super::stored_message::StoredMessage;
 
 /// Maximum number of queued messages.
-const QUEUE: usize = 4096;
+const MAX_QUEUED: usize = 4096;
 /// Maximum number of bytes of queued messages.
-const QUEUE_BYTES: u64 = 64 << 20;
+const MAX_QUEUED_BYTES: u64 = 64 << 20;
 
 /// Counters for the records of an evidence store.
 #[derive(Clone, Debug)]
 pub struct EvidenceCounts {
     /// Records written.
-    pub kept: IntCounter,
+    pub stored: IntCounter,
     /// Records dropped because the queue was full.
     pub dropped: IntCounter,
     /// Records that could not be written.
     pub failed: IntCounter,
     /// Segments removed because they were too old or to make room.
-    pub forgotten: IntCounter,
+    pub removed: IntCounter,
 }
 
 enum Job {
-    Keep(Box<StoredMessage>),
+    Write(Box<StoredMessage>),
     Flush(SyncSender<()>),
 }
 
@@ -39,51 +39,51 @@ enum Job {
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: SyncSender<Job>,
-    waiting: Arc<AtomicU64>,
+    queued_bytes: Arc<AtomicU64>,
     counts: Option<EvidenceCounts>,
 }
 
 impl Writer {
     pub(super) fn start(store: Arc<Store>, counts: Option<EvidenceCounts>) -> io::Result<Self> {
-        let (queue, work) = sync_channel(QUEUE);
-        let waiting = Arc::new(AtomicU64::new(0));
-        let left = waiting.clone();
-        let counted = counts.clone();
+        let (queue, work) = sync_channel(MAX_QUEUED);
+        let queued_bytes = Arc::new(AtomicU64::new(0));
+        let thread_queued = queued_bytes.clone();
+        let thread_counts = counts.clone();
         std::thread::Builder::new()
             .name("evidence".into())
-            .spawn(move || write(&store, &work, &left, counted.as_ref()))?;
+            .spawn(move || write(&store, &work, &thread_queued, thread_counts.as_ref()))?;
         Ok(Self {
             queue,
-            waiting,
+            queued_bytes,
             counts,
         })
     }
 
-    pub(super) fn offer(&self, kept: StoredMessage) {
-        let bytes = kept.message.len() as u64;
-        let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        let sent = waiting + bytes <= QUEUE_BYTES
-            && self.queue.try_send(Job::Keep(Box::new(kept))).is_ok();
-        if !sent {
-            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+    pub(super) fn offer(&self, message: StoredMessage) {
+        let bytes = message.message.len() as u64;
+        let queued = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let is_queued = queued + bytes <= MAX_QUEUED_BYTES
+            && self.queue.try_send(Job::Write(Box::new(message))).is_ok();
+        if !is_queued {
+            self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
             count(self.counts.as_ref().map(|counts| &counts.dropped), 1);
         }
     }
 
-    pub(super) fn flush(&self, within: Duration) {
-        let (done, heard) = sync_channel(1);
-        let began = std::time::Instant::now();
+    pub(super) fn flush(&self, timeout: Duration) {
+        let (done, receiver) = sync_channel(1);
+        let start = std::time::Instant::now();
         let mut work = Job::Flush(done);
-        while began.elapsed() < within {
+        while start.elapsed() < timeout {
             match self.queue.try_send(work) {
                 Ok(()) => {
-                    heard
-                        .recv_timeout(within.saturating_sub(began.elapsed()))
+                    receiver
+                        .recv_timeout(timeout.saturating_sub(start.elapsed()))
                         .unwrap_or_default();
                     return;
                 }
-                Err(TrySendError::Full(back)) => {
-                    work = back;
+                Err(TrySendError::Full(returned)) => {
+                    work = returned;
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(TrySendError::Disconnected(_)) => return,
@@ -95,14 +95,14 @@ impl Writer {
 fn write(
     store: &Store,
     work: &Receiver<Job>,
-    waiting: &AtomicU64,
+    queued_bytes: &AtomicU64,
     counts: Option<&EvidenceCounts>,
 ) {
     let mut segment = None;
-    let mut fails = false;
-    while let Ok(next) = work.recv() {
-        let kept = match next {
-            Job::Keep(kept) => kept,
+    let mut is_failing = false;
+    while let Ok(job) = work.recv() {
+        let message = match job {
+            Job::Write(kept) => kept,
             Job::Flush(done) => {
                 if let Err(error) = Store::sync(segment.as_ref()) {
                     tracing::error!(%error, "cannot write evidence");
@@ -111,19 +111,19 @@ fn write(
                 continue;
             }
         };
-        waiting.fetch_sub(kept.message.len() as u64, Ordering::Relaxed);
-        match store.append(&mut segment, &kept) {
-            Ok(gone) => {
-                count(counts.map(|counts| &counts.kept), 1);
-                count(counts.map(|counts| &counts.forgotten), gone as u64);
-                fails = false;
+        queued_bytes.fetch_sub(message.message.len() as u64, Ordering::Relaxed);
+        match store.append(&mut segment, &message) {
+            Ok(removed) => {
+                count(counts.map(|counts| &counts.stored), 1);
+                count(counts.map(|counts| &counts.removed), removed as u64);
+                is_failing = false;
             }
             Err(error) => {
                 count(counts.map(|counts| &counts.failed), 1);
-                if !fails {
+                if !is_failing {
                     tracing::error!(%error, "cannot store evidence");
                 }
-                fails = true;
+                is_failing = true;
             }
         }
     }

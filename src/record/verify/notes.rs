@@ -12,14 +12,14 @@ use crate::record::chain::files::{self, Lines, Piece};
 use crate::record::chain::{Head, Sha};
 
 /// Maximum number of untrusted keys that are reported.
-const STRANGERS: usize = 20;
+const MAX_UNTRUSTED_KEYS: usize = 20;
 
 /// The known digest of a line.
 #[derive(Clone, Copy)]
 pub(super) struct KnownDigest {
     pub(super) sha: Sha,
     /// Whether it is from a checkpoint that was kept elsewhere.
-    pub(super) anchor: bool,
+    pub(super) is_anchor: bool,
 }
 
 /// The known digests and files of a log.
@@ -30,45 +30,45 @@ pub(super) struct KnownDigests {
     /// The last line that retention removed, together with all before it.
     pub(super) removed: Head,
     /// Names of rotated files, by the number of their last line.
-    pub(super) aside: BTreeMap<u64, String>,
+    pub(super) rotated_files: BTreeMap<u64, String>,
     /// Whether there is no checkpoint file.
-    pub(super) absent: bool,
+    pub(super) is_missing: bool,
     /// Untrusted keys that were reported.
-    strangers: BTreeSet<String>,
+    untrusted_keys: BTreeSet<String>,
 }
 
 impl KnownDigests {
     /// Reads checkpoints and anchors, and reports what is wrong with the checkpoints themselves.
     pub(super) fn read(
         log: &Path,
-        against: &TrustAnchors,
+        trust_anchors: &TrustAnchors,
         report: &mut Report,
     ) -> io::Result<Self> {
-        let mut noted = Self::default();
-        let beside = files::checkpoints(log);
-        let name = beside
+        let mut digests = Self::default();
+        let path = files::checkpoints(log);
+        let name = path
             .file_name()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        match Lines::open(&beside) {
-            Ok(lines) => noted.read_checkpoints(lines, &name, against, report)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => noted.absent = true,
+        match Lines::open(&path) {
+            Ok(lines) => digests.read_checkpoints(lines, &name, trust_anchors, report)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => digests.is_missing = true,
             Err(error) => return Err(error),
         }
-        if noted.absent || report.checkpoints == 0 {
-            let what = match noted.absent {
+        if digests.is_missing || report.checkpoints == 0 {
+            let what = match digests.is_missing {
                 true => {
                     "the checkpoints of the log are missing (only a log on standard output has none)"
                 }
                 false => "the checkpoint file contains no checkpoint",
             };
-            report.flaw(Kind::Checkpoint, &name, None, None, what.to_owned());
+            report.add_flaw(Kind::Checkpoint, &name, None, None, what.to_owned());
         }
-        for file in &against.anchors {
-            noted.anchors(file, against, report)?;
+        for file in &trust_anchors.anchors {
+            digests.read_anchors(file, trust_anchors, report)?;
         }
-        Ok(noted)
+        Ok(digests)
     }
 
     /// Reads the checkpoints beside the log, which form a chain of their own.
@@ -76,38 +76,39 @@ impl KnownDigests {
         &mut self,
         mut lines: Lines,
         name: &str,
-        against: &TrustAnchors,
+        trust_anchors: &TrustAnchors,
         report: &mut Report,
     ) -> io::Result<()> {
         let mut last = Sha::default();
         let mut number = 0;
-        while let Some(read) = lines.next()? {
+        while let Some(piece) = lines.next()? {
             number += 1;
-            let line = match read {
+            let line = match piece {
                 Piece::Whole(line) | Piece::Torn(line) => line,
                 Piece::TooLong(_) => continue,
             };
             // An incomplete checkpoint proves nothing. Whether any other is missing shows in the
             // next one.
-            let Some(signed) = SignedCheckpoint::parse(&line) else {
+            let Some(signed_checkpoint) = SignedCheckpoint::parse(&line) else {
                 continue;
             };
             report.checkpoints += 1;
             let at = Some(number);
-            let seq = Some(signed.head.seq);
-            let trimmed = report.checkpoints == 1 && signed.note.why == Reason::Trimmed;
-            if trimmed {
-                last = signed.prev;
+            let seq = Some(signed_checkpoint.head.seq);
+            let is_trimmed =
+                report.checkpoints == 1 && signed_checkpoint.note.why == Reason::Trimmed;
+            if is_trimmed {
+                last = signed_checkpoint.prev;
             }
-            if signed.prev != last {
+            if signed_checkpoint.prev != last {
                 let what = if last == Sha::default() {
                     "checkpoints before this one are missing"
                 } else {
                     "the checkpoint before this one is missing or modified"
                 };
-                report.flaw(Kind::Checkpoint, name, at, seq, what.to_owned());
-            } else if last == Sha::default() && signed.note.why != Reason::New {
-                report.flaw(
+                report.add_flaw(Kind::Checkpoint, name, at, seq, what.to_owned());
+            } else if last == Sha::default() && signed_checkpoint.note.why != Reason::New {
+                report.add_flaw(
                     Kind::Checkpoint,
                     name,
                     at,
@@ -115,45 +116,45 @@ impl KnownDigests {
                     "checkpoints before this one are missing".to_owned(),
                 );
             }
-            if !trimmed {
+            if !is_trimmed {
                 last = digest(&line);
             }
-            if self.is_signed(&signed, (name, number), against, report) {
-                self.take(&signed, false);
+            if self.is_signed(&signed_checkpoint, (name, number), trust_anchors, report) {
+                self.add(&signed_checkpoint, false);
             }
         }
         Ok(())
     }
 
     /// Reads checkpoints that were kept elsewhere, in any order.
-    fn anchors(
+    fn read_anchors(
         &mut self,
         file: &Path,
-        against: &TrustAnchors,
+        trust_anchors: &TrustAnchors,
         report: &mut Report,
     ) -> io::Result<()> {
         let name = file.display().to_string();
-        let opened = Lines::open(file).map_err(|error| {
+        let result = Lines::open(file).map_err(|error| {
             io::Error::new(error.kind(), format!("the anchors `{name}`: {error}"))
         });
-        let mut lines = opened?;
+        let mut lines = result?;
         let mut number = 0;
-        let before = report.anchors;
-        while let Some(read) = lines.next()? {
+        let previous_count = report.anchors;
+        while let Some(piece) = lines.next()? {
             number += 1;
-            let line = match read {
+            let line = match piece {
                 Piece::Whole(line) | Piece::Torn(line) => line,
                 Piece::TooLong(_) => Vec::new(),
             };
             match SignedCheckpoint::parse(&line) {
-                Some(signed) => {
+                Some(signed_checkpoint) => {
                     report.anchors += 1;
-                    if self.is_signed(&signed, (&name, number), against, report) {
-                        self.take(&signed, true);
+                    if self.is_signed(&signed_checkpoint, (&name, number), trust_anchors, report) {
+                        self.add(&signed_checkpoint, true);
                     }
                 }
                 None if line.iter().all(u8::is_ascii_whitespace) => {}
-                None => report.flaw(
+                None => report.add_flaw(
                     Kind::Checkpoint,
                     &name,
                     Some(number),
@@ -162,7 +163,7 @@ impl KnownDigests {
                 ),
             }
         }
-        if report.anchors == before {
+        if report.anchors == previous_count {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!("the anchors `{name}` contain no checkpoint"),
@@ -174,60 +175,62 @@ impl KnownDigests {
     /// Reports whether a checkpoint counts. Without keys, all do.
     fn is_signed(
         &mut self,
-        signed: &SignedCheckpoint,
+        signed_checkpoint: &SignedCheckpoint,
         (name, number): (&str, u64),
-        against: &TrustAnchors,
+        trust_anchors: &TrustAnchors,
         report: &mut Report,
     ) -> bool {
-        let what = match signed.signed_by(&against.keys) {
-            _ if against.keys.is_empty() => return true,
+        let what = match signed_checkpoint.is_signed_by(&trust_anchors.keys) {
+            _ if trust_anchors.keys.is_empty() => return true,
             Some(true) => {
                 report.signed += 1;
                 return true;
             }
             Some(false) => "its signature is invalid: the checkpoint was modified".to_owned(),
             // A key is reported once, since it affects all checkpoints that it signed.
-            None if self.strangers.len() >= STRANGERS
-                || !self.strangers.insert(signed.note.key.clone()) =>
+            None if self.untrusted_keys.len() >= MAX_UNTRUSTED_KEYS
+                || !self
+                    .untrusted_keys
+                    .insert(signed_checkpoint.note.key.clone()) =>
             {
                 report.more_flaws += 1;
                 return false;
             }
             None => format!(
                 "it is signed with a key that is not trusted: `{}`",
-                signed.note.key.escape_debug()
+                signed_checkpoint.note.key.escape_debug()
             ),
         };
-        report.flaw(
+        report.add_flaw(
             Kind::Signature,
             name,
             Some(number),
-            Some(signed.head.seq),
+            Some(signed_checkpoint.head.seq),
             what,
         );
         false
     }
 
-    fn take(&mut self, signed: &SignedCheckpoint, anchor: bool) {
-        let head = signed.head;
-        let note = &signed.note;
+    fn add(&mut self, signed_checkpoint: &SignedCheckpoint, is_anchor: bool) {
+        let head = signed_checkpoint.head;
+        let note = &signed_checkpoint.note;
         match note.why {
             Reason::Removed | Reason::Trimmed if head.seq > self.removed.seq => self.removed = head,
             Reason::Rotated => {
-                self.aside.insert(head.seq, note.file.clone());
+                self.rotated_files.insert(head.seq, note.file.clone());
             }
             _ => {}
         }
         if head.seq > 0 {
             let voucher = self.lines.entry(head.seq).or_insert(KnownDigest {
                 sha: head.sha,
-                anchor,
+                is_anchor,
             });
             // If two differ, one is of another log; the anchor takes precedence.
-            if anchor {
+            if is_anchor {
                 *voucher = KnownDigest {
                     sha: head.sha,
-                    anchor,
+                    is_anchor,
                 };
             }
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{digest, first_seq, rotated_files};
-use crate::record::chain::files::put_aside_at;
+use crate::record::chain::files::rotation_time;
 use crate::record::chain::{Head, Link};
 
 /// A file that the log was rotated to, by the gate or by another program (logrotate). Ordered by
@@ -33,7 +33,7 @@ impl LogPart {
                 continue;
             };
             let first = first_seq(&path).ok().flatten().unwrap_or_default();
-            let until = match put_aside_at(log, &path) {
+            let until = match rotation_time(log, &path) {
                 Some(at) => at,
                 None => metadata.modified()?,
             };
@@ -52,11 +52,11 @@ pub struct Chain(Option<Head>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
     /// It follows that line, or there is no earlier line in the chain.
-    Well,
+    Linked,
     /// It has no number and digest, unlike the line before it: the gate did not write it.
-    Not,
+    Unlinked,
     /// Lines are missing before it, or one of the two was modified.
-    Badly,
+    Broken,
 }
 
 impl Chain {
@@ -64,20 +64,20 @@ impl Chain {
     pub fn next(&mut self, line: &[u8]) -> Continuity {
         let Some(link) = Link::parse(line) else {
             return if self.0.is_some() {
-                Continuity::Not
+                Continuity::Unlinked
             } else {
-                Continuity::Well
+                Continuity::Linked
             };
         };
-        let well = self.0.is_none_or(|last| last.leads_to(&link));
+        let is_linked = self.0.is_none_or(|last| last.leads_to(&link));
         self.0 = Some(Head {
             seq: link.seq,
             sha: digest(line),
         });
-        if well {
-            Continuity::Well
+        if is_linked {
+            Continuity::Linked
         } else {
-            Continuity::Badly
+            Continuity::Broken
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Maximum number of flaws that are reported individually; one proves tampering, more show its
 /// extent.
-const FLAWS: usize = 100;
+const MAX_FLAWS: usize = 100;
 
 /// The result of verifying a log.
 #[derive(Debug, Default, Serialize)]
@@ -104,7 +104,7 @@ impl Report {
         self.flaws.is_empty()
     }
 
-    pub(super) fn flaw(
+    pub(super) fn add_flaw(
         &mut self,
         kind: Kind,
         file: &str,
@@ -112,7 +112,7 @@ impl Report {
         seq: Option<u64>,
         what: String,
     ) {
-        if self.flaws.len() < FLAWS {
+        if self.flaws.len() < MAX_FLAWS {
             self.flaws.push(Flaw {
                 kind,
                 file: file.to_owned(),

@@ -7,21 +7,21 @@ use serde::Deserialize;
 
 use super::notes::KnownDigests;
 use super::report::{FileSummary, Kind, Report, TornLine};
-use super::{digest, unreadable};
+use super::{digest, is_unreadable};
 use crate::message::hex;
 use crate::record::chain::files::{Lines, Piece};
 use crate::record::chain::{Head, Link, is_torn};
 
 /// The state of verifying a log.
 pub(super) struct Walk {
-    noted: KnownDigests,
+    digests: KnownDigests,
     report: Report,
     /// The last line in the chain, and its place.
     last: Head,
-    at: Place,
-    started: bool,
+    last_place: Place,
+    has_started: bool,
     /// Lines outside of the chain since that line.
-    loose: Option<UnlinkedLine>,
+    unlinked: Option<UnlinkedLine>,
 }
 
 #[derive(Clone, Default)]
@@ -33,24 +33,24 @@ struct Place {
 /// Consecutive lines outside of the chain.
 struct UnlinkedLine {
     /// Place of the first line.
-    at: Place,
+    place: Place,
     /// Number of their bytes, including line feeds.
     bytes: u64,
     /// Whether the last one has no line feed.
-    open: bool,
+    is_open: bool,
     /// Place of the first line that cannot be an incompletely written one.
     foreign: Option<Place>,
 }
 
 impl Walk {
-    pub(super) fn new(noted: KnownDigests, report: Report) -> Self {
+    pub(super) fn new(digests: KnownDigests, report: Report) -> Self {
         Self {
-            noted,
+            digests,
             report,
             last: Head::default(),
-            at: Place::default(),
-            started: false,
-            loose: None,
+            last_place: Place::default(),
+            has_started: false,
+            unlinked: None,
         }
     }
 
@@ -62,16 +62,16 @@ impl Walk {
             .to_string_lossy()
             .into_owned();
         let mut number = 0;
-        let mut hang = 0;
+        let mut linked_lines = 0;
         let mut first = None;
         loop {
-            let read = match lines.next() {
+            let piece = match lines.next() {
                 Ok(Some(read)) => read,
                 Ok(None) => break,
-                Err(error) if unreadable(&error) => {
+                Err(error) if is_unreadable(&error) => {
                     let what = format!("cannot read the rest of the compressed file: {error}");
                     self.report
-                        .flaw(Kind::Unreadable, &name, Some(number + 1), None, what);
+                        .add_flaw(Kind::Unreadable, &name, Some(number + 1), None, what);
                     break;
                 }
                 Err(error) => return Err(error),
@@ -81,10 +81,10 @@ impl Walk {
                 file: name.clone(),
                 line: number,
             };
-            match read {
+            match piece {
                 Piece::Whole(line) => match Link::parse(&line) {
                     Some(link) => {
-                        hang += 1;
+                        linked_lines += 1;
                         first = first.or(Some(link.seq));
                         self.line(&line, link, place);
                     }
@@ -103,7 +103,7 @@ impl Walk {
         let last_seq = first.map(|_| self.last.seq);
         self.report.files.push(FileSummary {
             name,
-            lines: hang,
+            lines: linked_lines,
             first_seq: first,
             last_seq,
         });
@@ -112,18 +112,18 @@ impl Walk {
 
     /// Verifies a line with a link against the line before it and against its known digest.
     fn line(&mut self, line: &[u8], link: Link, place: Place) {
-        if let Some(loose) = self.loose.take() {
-            self.settle_torn(&loose, line);
+        if let Some(unlinked) = self.unlinked.take() {
+            self.settle_torn(&unlinked, line);
         }
-        if !self.started {
-            self.begin(&link, &place);
+        if !self.has_started {
+            self.verify_first(&link, &place);
         } else if !self.last.leads_to(&link) {
-            self.broken(&link, &place);
+            self.report_broken(&link, &place);
         }
         let sha = digest(line);
-        if let Some(voucher) = self.noted.lines.get(&link.seq) {
+        if let Some(voucher) = self.digests.lines.get(&link.seq) {
             if voucher.sha != sha {
-                let by = if voucher.anchor {
+                let by = if voucher.is_anchor {
                     "an anchor"
                 } else {
                     "a checkpoint"
@@ -132,7 +132,7 @@ impl Walk {
                     "line {} does not match {by}: the line, or the log up to it, was rewritten",
                     link.seq
                 );
-                self.report.flaw(
+                self.report.add_flaw(
                     Kind::Replaced,
                     &place.file,
                     Some(place.line),
@@ -143,9 +143,9 @@ impl Walk {
                 self.report.vouched_through = self.report.vouched_through.max(Some(link.seq));
             }
         }
-        self.started = true;
+        self.has_started = true;
         self.last = Head { seq: link.seq, sha };
-        self.at = place;
+        self.last_place = place;
         self.report.lines += 1;
         self.report.first_seq = self.report.first_seq.or(Some(link.seq));
     }
@@ -153,38 +153,38 @@ impl Walk {
     /// Adds a line outside of the chain: `open` if it has no line feed, `torn` if it may have been
     /// written incompletely.
     fn add_unlinked(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
-        let loose = self.loose.get_or_insert_with(|| UnlinkedLine {
-            at: place.clone(),
+        let unlinked = self.unlinked.get_or_insert_with(|| UnlinkedLine {
+            place: place.clone(),
             bytes: 0,
-            open,
+            is_open: open,
             foreign: None,
         });
-        loose.bytes += bytes;
-        loose.open = open;
-        if !torn && loose.foreign.is_none() {
-            loose.foreign = Some(place);
+        unlinked.bytes += bytes;
+        unlinked.is_open = open;
+        if !torn && unlinked.foreign.is_none() {
+            unlinked.foreign = Some(place);
         }
     }
 
     /// Reports lines outside of the chain: as torn if the line after them records them with their
     /// length, otherwise as foreign.
-    fn settle_torn(&mut self, loose: &UnlinkedLine, next: &[u8]) {
+    fn settle_torn(&mut self, unlinked: &UnlinkedLine, next: &[u8]) {
         #[derive(Deserialize)]
         struct ReopenedLog {
             torn_bytes: u64,
             how: String,
         }
-        let told = serde_json::from_slice::<ReopenedLog>(next)
+        let reopened = serde_json::from_slice::<ReopenedLog>(next)
             .ok()
             .filter(|told| matches!(&*told.how, "after_crash" | "after_cut"));
         // The last of them may have had no line feed when they were found.
-        let fits = |told: &ReopenedLog| {
-            loose.foreign.is_none()
-                && (told.torn_bytes == loose.bytes || told.torn_bytes + 1 == loose.bytes)
+        let matches_length = |told: &ReopenedLog| {
+            unlinked.foreign.is_none()
+                && (told.torn_bytes == unlinked.bytes || told.torn_bytes + 1 == unlinked.bytes)
         };
-        match told.filter(fits) {
+        match reopened.filter(matches_length) {
             Some(told) => {
-                let Place { file, line } = loose.at.clone();
+                let Place { file, line } = unlinked.place.clone();
                 self.report.torn.push(TornLine {
                     file,
                     line,
@@ -192,30 +192,31 @@ impl Walk {
                     closed: true,
                 });
             }
-            None => self.report_foreign(loose),
+            None => self.report_foreign(unlinked),
         }
     }
 
-    fn report_foreign(&mut self, loose: &UnlinkedLine) {
+    fn report_foreign(&mut self, unlinked: &UnlinkedLine) {
         let what = "not a line that the gate wrote: it was modified or inserted".to_owned();
-        let seq = self.started.then_some(self.last.seq + 1);
-        let at = loose.foreign.as_ref().unwrap_or(&loose.at);
+        let seq = self.has_started.then_some(self.last.seq + 1);
+        let at = unlinked.foreign.as_ref().unwrap_or(&unlinked.place);
         self.report
-            .flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
+            .add_flaw(Kind::Foreign, &at.file, Some(at.line), seq, what);
     }
 
     /// Verifies the first line: it begins the log, or follows the lines that retention removed.
-    fn begin(&mut self, link: &Link, place: &Place) {
-        let removed = self.noted.removed;
-        let fits = Head::default().leads_to(link) || removed.seq > 0 && removed.leads_to(link);
+    fn verify_first(&mut self, link: &Link, place: &Place) {
+        let removed = self.digests.removed;
+        let is_expected =
+            Head::default().leads_to(link) || removed.seq > 0 && removed.leads_to(link);
         // A file may be recorded as removed and still exist, if the gate was killed at that moment.
-        if fits || link.seq <= removed.seq {
+        if is_expected || link.seq <= removed.seq {
             self.report.removed_through = Some(link.seq - 1).filter(|through| *through > 0);
             return;
         }
         if link.seq == removed.seq + 1 {
             let what = format!("line {} was modified, or belongs to another log", link.seq);
-            self.report.flaw(
+            self.report.add_flaw(
                 Kind::Changed,
                 &place.file,
                 Some(place.line),
@@ -225,28 +226,28 @@ impl Walk {
             return;
         }
         self.report.removed_through = Some(removed.seq).filter(|through| *through > 0);
-        self.missing(removed.seq + 1, link.seq.saturating_sub(1), place);
+        self.report_missing(removed.seq + 1, link.seq.saturating_sub(1), place);
     }
 
     /// Reports a line that does not directly follow the one before it.
-    fn broken(&mut self, link: &Link, place: &Place) {
+    fn report_broken(&mut self, link: &Link, place: &Place) {
         let next = self.last.seq + 1;
         if link.seq > next {
-            self.missing(next, link.seq - 1, place);
+            self.report_missing(next, link.seq - 1, place);
         } else if link.seq == next {
-            let Place { file, line } = self.at.clone();
+            let Place { file, line } = self.last_place.clone();
             let what = format!(
                 "line {} was modified: line {next} contains another digest of it",
                 self.last.seq
             );
             self.report
-                .flaw(Kind::Changed, &file, Some(line), Some(self.last.seq), what);
+                .add_flaw(Kind::Changed, &file, Some(line), Some(self.last.seq), what);
         } else {
             let what = format!(
                 "line {} comes after line {}: it was moved or repeated",
                 link.seq, self.last.seq
             );
-            self.report.flaw(
+            self.report.add_flaw(
                 Kind::Foreign,
                 &place.file,
                 Some(place.line),
@@ -256,10 +257,10 @@ impl Walk {
         }
     }
 
-    fn missing(&mut self, from: u64, to: u64, place: &Place) {
+    fn report_missing(&mut self, from: u64, to: u64, place: &Place) {
         let names: Vec<&str> = self
-            .noted
-            .aside
+            .digests
+            .rotated_files
             .range(from..=to)
             .map(|(_, name)| name.as_str())
             .take(5)
@@ -285,42 +286,42 @@ impl Walk {
             )
         };
         self.report
-            .flaw(kind, &place.file, Some(place.line), Some(from), what);
+            .add_flaw(kind, &place.file, Some(place.line), Some(from), what);
     }
 
     /// Verifies the end of the log and returns the report.
-    pub(super) fn end(mut self, log: &Path) -> Report {
+    pub(super) fn finish(mut self, log: &Path) -> Report {
         let name = log
             .file_name()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        match self.loose.take() {
-            Some(loose) if loose.open && loose.foreign.is_none() => {
-                let Place { file, line } = loose.at;
+        match self.unlinked.take() {
+            Some(unlinked) if unlinked.is_open && unlinked.foreign.is_none() => {
+                let Place { file, line } = unlinked.place;
                 self.report.torn.push(TornLine {
                     file,
                     line,
-                    bytes: loose.bytes,
+                    bytes: unlinked.bytes,
                     closed: false,
                 });
             }
-            Some(loose) => self.report_foreign(&loose),
+            Some(unlinked) => self.report_foreign(&unlinked),
             None => {}
         }
-        let removed_all = !self.started && self.noted.removed.seq > 0;
+        let removed_all = !self.has_started && self.digests.removed.seq > 0;
         let through = if removed_all {
-            self.noted.removed.seq
+            self.digests.removed.seq
         } else {
             self.last.seq
         };
         if let Some((seq, voucher)) = self
-            .noted
+            .digests
             .lines
             .last_key_value()
             .filter(|(seq, _)| **seq > through)
         {
-            let by = if voucher.anchor {
+            let by = if voucher.is_anchor {
                 "an anchor"
             } else {
                 "a checkpoint"
@@ -328,16 +329,16 @@ impl Walk {
             let what = format!(
                 "the log ends with line {through}, but {by} covers line {seq}: the end was removed"
             );
-            let (file, line) = if self.started {
-                (self.at.file.clone(), Some(self.at.line))
+            let (file, line) = if self.has_started {
+                (self.last_place.file.clone(), Some(self.last_place.line))
             } else {
                 (name, None)
             };
             self.report
-                .flaw(Kind::CutOff, &file, line, Some(through + 1), what);
+                .add_flaw(Kind::CutOff, &file, line, Some(through + 1), what);
         }
-        self.report.last_seq = self.started.then_some(self.last.seq);
-        self.report.head = self.started.then(|| hex(&self.last.sha));
+        self.report.last_seq = self.has_started.then_some(self.last.seq);
+        self.report.head = self.has_started.then(|| hex(&self.last.sha));
         self.report
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::record::entry::member;
-use crate::text::visible;
+use crate::text::escape_invisible;
 
 use super::Entry;
 
@@ -30,11 +30,11 @@ pub struct RepeatedRefusal {
 
 /// Describes a line with the event `refused_again`, together with the earlier line that has the
 /// reason.
-pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
-    let text = |name: &str| entry.text(name).map(|text| visible(&text));
+pub fn describe_repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
+    let text = |name: &str| entry.text(name).map(|text| escape_invisible(&text));
     RepeatedRefusal {
         audit: text(member::audit::NAME).unwrap_or_default(),
-        event: visible(&entry.event()),
+        event: escape_invisible(&entry.event()),
         time: text(member::time::NAME).unwrap_or_default(),
         agent: text(member::agent::NAME).unwrap_or_default(),
         user: text(member::user::NAME),
@@ -44,14 +44,14 @@ pub fn repeated(entry: &Entry, earlier: Option<&Entry>) -> RepeatedRefusal {
         times: entry.get(member::times),
         earlier: earlier
             .and_then(|earlier| earlier.get(member::audit))
-            .map(|id| visible(&id)),
+            .map(|id| escape_invisible(&id)),
     }
 }
 
 /// Reports whether `line` is a judged call of the same tool by the same agent that the same rule
 /// refused.
 pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
-    let same = [
+    let same_members = [
         member::agent::NAME,
         member::user::NAME,
         member::upstream::NAME,
@@ -61,5 +61,7 @@ pub fn may_be_earlier(line: &Entry, entry: &Entry) -> bool {
     line.event() == "judged"
         && line.get(member::direction).as_deref() == Some("outbound")
         && line.get(member::verdict).as_deref() == Some("block")
-        && same.iter().all(|name| line.text(name) == entry.text(name))
+        && same_members
+            .iter()
+            .all(|name| line.text(name) == entry.text(name))
 }

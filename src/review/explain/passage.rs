@@ -10,19 +10,19 @@ use crate::rules::{Action, Find, Rule, RuleSet};
 use crate::review::Entry;
 use crate::review::rejudge::RecordedMessage;
 
-use super::matched;
+use super::matched_text;
 
 /// Maximum number of matches of one rule at one place for which suppressions are proposed.
-const MATCHES: usize = 8;
+const MAX_MATCHES: usize = 8;
 /// Maximum number of times that the message is judged to find the suppressions.
-const ROUNDS: usize = 24;
+const MAX_ROUNDS: usize = 24;
 /// Minimum length of a text, in bytes, by which a passage is recognized within another text.
-const RECOGNIZED_BYTES: usize = 8;
+const MIN_RECOGNIZED_BYTES: usize = 8;
 
 /// A match that has an effect, and the narrowest suppression that removes the effect.
 pub(super) struct Match {
     pub(super) finding: Finding,
-    way: SuppressionScope,
+    scope: SuppressionScope,
 }
 
 /// The scopes of a suppression, from narrow to wide. The message is judged with each one before the
@@ -48,7 +48,7 @@ impl SuppressionScope {
     ];
 
     fn next_wider(self) -> Option<Self> {
-        Self::ALL.into_iter().find(|way| *way > self)
+        Self::ALL.into_iter().find(|scope| *scope > self)
     }
 }
 
@@ -56,7 +56,7 @@ impl SuppressionScope {
 #[derive(Default)]
 pub(super) struct Proposals {
     pub(super) matches: Vec<Match>,
-    /// Matches that are not covered because their rule has more than [`MATCHES`] at the place.
+    /// Matches that are not covered because their rule has more than [`MAX_MATCHES`] at the place.
     pub(super) left_out: Vec<Finding>,
 }
 
@@ -65,60 +65,67 @@ impl Proposals {
     /// it again with them. A finding names only the first match of its rule in a text; further
     /// matches appear once that one is suppressed.
     pub(super) fn new(
-        rebuilt: &RecordedMessage,
+        message: &RecordedMessage,
         policy: &Policy,
         rules: &RuleSet,
         entry: &Entry,
-        blank: &Suppression,
+        template: &Suppression,
     ) -> Self {
-        let mut made = Self::default();
-        let mut hopeless: Vec<Finding> = Vec::new();
-        for _ in 0..ROUNDS {
-            let more = made.matches.iter().map(|one| one.suppression(entry, blank));
-            let left = rebuilt
-                .judge(&policy.suppressing(more), true)
+        let mut proposals = Self::default();
+        let mut unsuppressible: Vec<Finding> = Vec::new();
+        for _ in 0..MAX_ROUNDS {
+            let suppressions = proposals
+                .matches
+                .iter()
+                .map(|one| one.suppression(entry, template));
+            let remaining = message
+                .judge(&policy.with_suppressions(suppressions), true)
                 .inspection
                 .findings;
             let mut changed = false;
-            for finding in left {
+            for finding in remaining {
                 let Some(rule) = rules.rules().iter().find(|rule| rule.id == finding.rule) else {
                     continue;
                 };
                 if !is_suppressible(&finding)
-                    || hopeless.iter().any(|other| is_same(other, &finding))
+                    || unsuppressible.iter().any(|other| is_same(other, &finding))
                 {
                     continue;
                 }
                 let of_rule = |one: &&Match| {
                     (&one.finding.rule, &one.finding.at) == (&finding.rule, &finding.at)
                 };
-                let count = made.matches.iter().filter(of_rule).count();
-                match made
+                let count = proposals.matches.iter().filter(of_rule).count();
+                match proposals
                     .matches
                     .iter()
                     .position(|one| is_same(&one.finding, &finding))
                 {
                     Some(at) => {
                         changed = true;
-                        let one = made.matches.remove(at);
-                        match one.way.next_wider() {
-                            Some(way) => made.matches.insert(at, Match { way, ..one }),
-                            None => hopeless.push(one.finding),
+                        let matched = proposals.matches.remove(at);
+                        match matched.scope.next_wider() {
+                            Some(scope) => proposals.matches.insert(at, Match { scope, ..matched }),
+                            None => unsuppressible.push(matched.finding),
                         }
                     }
-                    None if count >= MATCHES => {
-                        if !made.left_out.iter().any(|other| is_same(other, &finding)) {
-                            made.left_out.push(finding);
+                    None if count >= MAX_MATCHES => {
+                        if !proposals
+                            .left_out
+                            .iter()
+                            .any(|other| is_same(other, &finding))
+                        {
+                            proposals.left_out.push(finding);
                         }
                     }
                     None => {
                         changed = true;
-                        let way = if has_digest(rule) {
+                        let scope = if has_digest(rule) {
                             SuppressionScope::Digest
                         } else {
                             SuppressionScope::Place
                         };
-                        made.matches.push(Match { finding, way });
+                        proposals.matches.push(Match { finding, scope });
                     }
                 }
             }
@@ -126,27 +133,31 @@ impl Proposals {
                 break;
             }
         }
-        made
+        proposals
     }
 }
 
 impl Match {
-    /// Returns the suppression of this match alone. `blank` provides the reason and the expiry
+    /// Returns the suppression of this match alone. `template` provides the reason and the expiry
     /// date.
-    fn suppression(&self, entry: &Entry, blank: &Suppression) -> Suppression {
-        let Self { finding, way } = self;
-        let tool = !matches!(
+    fn suppression(&self, entry: &Entry, template: &Suppression) -> Suppression {
+        let Self {
+            finding,
+            scope: way,
+        } = self;
+        let has_tool = !matches!(
             way,
             SuppressionScope::DigestAtAnyTool
                 | SuppressionScope::DigestAnywhere
                 | SuppressionScope::PlaceAtAnyTool
                 | SuppressionScope::Anywhere
         );
-        let place = !matches!(
+        let has_place = !matches!(
             way,
             SuppressionScope::DigestAnywhere | SuppressionScope::Anywhere
         );
-        let at = (place && finding.argument.is_none()).then(|| stars(&finding.at).into());
+        let at =
+            (has_place && finding.argument.is_none()).then(|| star_indices(&finding.at).into());
         let sha256 = (*way <= SuppressionScope::DigestAnywhere)
             .then(|| finding.evidence.sha256.as_str().into());
         Suppression {
@@ -154,44 +165,44 @@ impl Match {
             upstream: entry.get(member::upstream).map(|name| name.as_ref().into()),
             tool: entry
                 .get(member::tool)
-                .filter(|_| tool)
+                .filter(|_| has_tool)
                 .map(|name| name.as_ref().into()),
-            argument: finding.argument.clone().filter(|_| place),
+            argument: finding.argument.clone().filter(|_| has_place),
             at: at.into_iter().collect(),
             sha256: sha256.into_iter().collect(),
-            ..blank.clone()
+            ..template.clone()
         }
     }
 }
 
 /// Merges the suppressions of matches: those that differ only in rule, place and digest become one.
-pub(super) fn merged<'m>(
+pub(super) fn merge_suppressions<'m>(
     matches: impl IntoIterator<Item = &'m Match>,
     entry: &Entry,
-    blank: &Suppression,
+    template: &Suppression,
 ) -> Vec<Suppression> {
-    let mut made: Vec<Suppression> = Vec::new();
-    for one in matches {
-        let single = one.suppression(entry, blank);
-        let fits = |other: &&mut Suppression| {
+    let mut result: Vec<Suppression> = Vec::new();
+    for item in matches {
+        let single = item.suppression(entry, template);
+        let is_mergeable = |other: &&mut Suppression| {
             (&other.tool, &other.argument) == (&single.tool, &single.argument)
                 && other.at.is_empty() == single.at.is_empty()
                 && other.sha256.is_empty() == single.sha256.is_empty()
         };
-        match made.iter_mut().find(fits) {
+        match result.iter_mut().find(is_mergeable) {
             Some(other) => {
                 add(&mut other.rules, &single.rules);
                 add(&mut other.at, &single.at);
                 add(&mut other.sha256, &single.sha256);
             }
-            None => made.push(single),
+            None => result.push(single),
         }
     }
-    made
+    result
 }
 
-fn add(names: &mut Box<[Box<str>]>, more: &[Box<str>]) {
-    let new = more.iter().filter(|name| !names.contains(name));
+fn add(names: &mut Box<[Box<str>]>, additions: &[Box<str>]) {
+    let new = additions.iter().filter(|name| !names.contains(name));
     *names = names.iter().chain(new).cloned().collect();
 }
 
@@ -210,10 +221,10 @@ pub(super) fn overlap(one: &Finding, other: &Finding) -> bool {
         let b = span(b);
         return a.start < b.end && b.start < a.end || a == b;
     }
-    let a = matched(a);
-    let b = matched(b);
+    let a = matched_text(a);
+    let b = matched_text(b);
     let (longer, shorter) = if a.len() < b.len() { (b, a) } else { (a, b) };
-    longer == shorter || (shorter.len() >= RECOGNIZED_BYTES && longer.contains(shorter))
+    longer == shorter || (shorter.len() >= MIN_RECOGNIZED_BYTES && longer.contains(shorter))
 }
 
 /// Reports whether two findings are the same match.
@@ -237,7 +248,7 @@ fn has_digest(rule: &Rule) -> bool {
 }
 
 /// Returns the pointer with each number replaced by a star.
-fn stars(at: &str) -> String {
+fn star_indices(at: &str) -> String {
     let step = |step: &str| {
         if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
             "*".to_owned()

@@ -18,81 +18,82 @@ pub(super) struct Row<'f> {
     pub(super) reading: String,
     pub(super) recorded: bool,
     pub(super) further: bool,
-    pub(super) now: Option<&'f Finding>,
+    pub(super) current: Option<&'f Finding>,
 }
 
 /// Returns the recorded findings together with their new counterparts, then those that are only
 /// found now, then further matches of the same rules.
 pub(super) fn rows<'f>(
     entry: &Entry,
-    now: &'f [Finding],
+    current: &'f [Finding],
     proposals: &'f Proposals,
 ) -> Vec<Row<'f>> {
-    let mut used = vec![false; now.len()];
+    let mut used = vec![false; current.len()];
     let mut rows = Vec::new();
-    for found in entry.findings() {
-        let at = within_item(entry, &found.text(finding::at));
-        let is_it = |(n, finding): &(usize, &Finding)| {
+    for entry_finding in entry.findings() {
+        let at = within_item(entry, &entry_finding.text(finding::at));
+        let is_match = |(n, finding): &(usize, &Finding)| {
             !used.get(*n).copied().unwrap_or(true)
-                && finding.rule.as_str() == found.text(finding::rule)
+                && finding.rule.as_str() == entry_finding.text(finding::rule)
                 && finding.at == at
         };
-        let again = now.iter().enumerate().find(is_it);
-        if let Some(used) = again.and_then(|(n, _)| used.get_mut(n)) {
+        let counterpart = current.iter().enumerate().find(is_match);
+        if let Some(used) = counterpart.and_then(|(n, _)| used.get_mut(n)) {
             *used = true;
         }
         rows.push(Row {
-            id: found.text(finding::rule).into_owned(),
+            id: entry_finding.text(finding::rule).into_owned(),
             at,
-            action: found.text(finding::action).into_owned(),
-            reading: found.text(finding::reading).into_owned(),
+            action: entry_finding.text(finding::action).into_owned(),
+            reading: entry_finding.text(finding::reading).into_owned(),
             recorded: true,
             further: false,
-            now: again.map(|(_, finding)| finding),
+            current: counterpart.map(|(_, finding)| finding),
         });
     }
-    let of = |finding: &'f Finding, further: bool| Row {
+    let row_of = |finding: &'f Finding, further: bool| Row {
         id: finding.rule.as_str().to_owned(),
         at: finding.at.clone(),
         action: finding.action.name().to_owned(),
         reading: finding.reading.to_owned(),
         recorded: false,
         further,
-        now: Some(finding),
+        current: Some(finding),
     };
     rows.extend(
-        now.iter()
+        current
+            .iter()
             .zip(used)
             .filter(|(_, used)| !used)
-            .map(|(finding, _)| of(finding, false)),
+            .map(|(finding, _)| row_of(finding, false)),
     );
     let further = proposals.matches.iter().map(|one| &one.finding);
     rows.extend(
         further
-            .filter(|one| !now.iter().any(|other| is_same(one, other)))
-            .map(|one| of(one, true)),
+            .filter(|one| !current.iter().any(|other| is_same(one, other)))
+            .map(|one| row_of(one, true)),
     );
     rows
 }
 
 /// Groups the rows by passage. Both the rows of a passage and the passages are sorted with the
 /// strongest first.
-pub(super) fn by_passage(
+pub(super) fn group_by_passage(
     rows: Vec<Row<'_>>,
     severity: impl Fn(&str) -> Option<Severity>,
 ) -> Vec<Vec<Row<'_>>> {
     let mut passages: Vec<Vec<Row<'_>>> = Vec::new();
     for row in rows {
-        let touches = |passage: &Vec<Row<'_>>| {
+        let overlaps = |passage: &Vec<Row<'_>>| {
             passage.iter().any(|other| {
-                row.now
-                    .zip(other.now)
+                row.current
+                    .zip(other.current)
                     .is_some_and(|(one, other)| overlap(one, other))
             })
         };
-        let (mut joined, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(touches);
+        let (mut overlapping, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(overlaps);
         passages = others;
-        let mut passage: Vec<Row<'_>> = joined.drain(..).flatten().collect();
+        let mut passage: Vec<Row<'_>> = overlapping.drain(..).flatten().collect();
         passage.push(row);
         passages.push(passage);
     }

@@ -4,10 +4,10 @@ use std::time::SystemTime;
 
 use crate::config::Suppression;
 use crate::document::Day;
-use crate::text::{shows, visible};
+use crate::text::{escape_invisible, is_visible};
 
 /// How long a proposed suppression applies, in days.
-const DAYS: u64 = 90;
+const PROPOSAL_DAYS: u64 = 90;
 /// The placeholder for the reason in a proposal.
 const REASON: &str = "false alarm: name of the reviewer, and the reason";
 
@@ -21,21 +21,25 @@ pub(super) fn empty_suppression() -> Option<Suppression> {
         at: [].into(),
         sha256: [].into(),
         reason: REASON.into(),
-        until: Day::after(SystemTime::now(), DAYS)?,
+        until: Day::after(SystemTime::now(), PROPOSAL_DAYS)?,
         place: Default::default(),
     })
 }
 
-/// Describes what else passes with these suppressions of one passage. `lacks` indicates that the
-/// text is masked or truncated.
-pub(super) fn covers(tables: &[Suppression], more: bool, lacks: bool) -> String {
-    let mut out: Vec<String> = tables.iter().map(one).collect();
-    if more {
+/// Describes what else passes with these suppressions of one passage. `is_incomplete` means that
+/// the text is masked or truncated.
+pub(super) fn describe_coverage(
+    tables: &[Suppression],
+    has_more: bool,
+    is_incomplete: bool,
+) -> String {
+    let mut out: Vec<String> = tables.iter().map(describe_table).collect();
+    if has_more {
         out.push(
             "The rules match further passages here that these tables do not cover.".to_owned(),
         );
     }
-    if lacks {
+    if is_incomplete {
         out.push(
             "The digests are of the text in the log. Where it is masked or truncated, they do not match the original.".to_owned(),
         );
@@ -43,26 +47,26 @@ pub(super) fn covers(tables: &[Suppression], more: bool, lacks: bool) -> String 
     out.join(" ")
 }
 
-fn one(table: &Suppression) -> String {
+fn describe_table(table: &Suppression) -> String {
     let list = |what: &str, names: &[Box<str>]| {
         let names: Vec<String> = names
             .iter()
-            .map(|name| format!("`{}`", visible(name)))
+            .map(|name| format!("`{}`", escape_invisible(name)))
             .collect();
         (!names.is_empty()).then(|| format!("{what} {}", names.join(" or ")))
     };
     let single = |what: &str, name: &Option<Box<str>>| list(what, name.as_slice());
-    let narrower = [
+    let limits = [
         single("argument", &table.argument),
         list("place", &table.at),
         single("tool", &table.tool),
         single("upstream", &table.upstream),
     ];
-    let narrower: Vec<String> = narrower.into_iter().flatten().collect();
-    let place = if narrower.is_empty() {
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    let place = if limits.is_empty() {
         "anywhere".to_owned()
     } else {
-        format!("in {}", narrower.join(" of "))
+        format!("in {}", limits.join(" of "))
     };
     let rules = list("", &table.rules)
         .unwrap_or_default()
@@ -85,28 +89,32 @@ fn one(table: &Suppression) -> String {
 }
 
 /// Formats the suppressions as tables of the config.
-pub fn written(policy: &str, tables: &[Suppression]) -> String {
+pub fn format_tables(policy: &str, tables: &[Suppression]) -> String {
     tables
         .iter()
-        .map(|one| table(policy, one))
+        .map(|one| format_table(policy, one))
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-fn table(policy: &str, one: &Suppression) -> String {
-    let single = |name: &Option<Box<str>>| name.as_deref().map(quoted);
+fn format_table(policy: &str, suppression: &Suppression) -> String {
+    let single = |name: &Option<Box<str>>| name.as_deref().map(quote);
     let names = [
         (
-            if one.rules.len() > 1 { "rules" } else { "rule" },
-            list(&one.rules),
+            if suppression.rules.len() > 1 {
+                "rules"
+            } else {
+                "rule"
+            },
+            format_names(&suppression.rules),
         ),
-        ("upstream", single(&one.upstream)),
-        ("tool", single(&one.tool)),
-        ("argument", single(&one.argument)),
-        ("at", list(&one.at)),
-        ("sha256", list(&one.sha256)),
-        ("reason", Some(quoted(&one.reason))),
-        ("until", Some(one.until.written.to_string())),
+        ("upstream", single(&suppression.upstream)),
+        ("tool", single(&suppression.tool)),
+        ("argument", single(&suppression.argument)),
+        ("at", format_names(&suppression.at)),
+        ("sha256", format_names(&suppression.sha256)),
+        ("reason", Some(quote(&suppression.reason))),
+        ("until", Some(suppression.until.text.to_string())),
     ];
     let mut out = format!("[[policy.{policy}.suppress]]\n");
     for (key, value) in names
@@ -119,15 +127,15 @@ fn table(policy: &str, one: &Suppression) -> String {
 }
 
 /// Formats one name as a string and several as an array of strings.
-fn list(names: &[Box<str>]) -> Option<String> {
+fn format_names(names: &[Box<str>]) -> Option<String> {
     match names {
         [] => None,
-        [name] => Some(quoted(name)),
+        [name] => Some(quote(name)),
         names => Some(format!(
             "[{}]",
             names
                 .iter()
-                .map(|name| quoted(name))
+                .map(|name| quote(name))
                 .collect::<Vec<_>>()
                 .join(", ")
         )),
@@ -135,12 +143,12 @@ fn list(names: &[Box<str>]) -> Option<String> {
 }
 
 /// Formats a basic string of TOML 1.0 that contains no invisible characters.
-pub(in crate::review) fn quoted(text: &str) -> String {
+pub(in crate::review) fn quote(text: &str) -> String {
     let mut out = "\"".to_owned();
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if shows(c) => out.push(c),
+            c if is_visible(c) => out.push(c),
             c => out.push_str(&format!("\\U{:08X}", u32::from(c))),
         }
     }

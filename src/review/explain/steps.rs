@@ -9,18 +9,18 @@ use crate::detect::command::{Programs, Script};
 use crate::inspect::{Finding, Trace};
 use crate::record::Redactor;
 use crate::rules::{Find, RuleSet};
-use crate::text::{Reading, Text, cut, visible};
+use crate::text::{Reading, Text, cut, escape_invisible};
 
-use super::{is_private, matched};
+use super::{is_private, matched_text};
 
 /// Maximum length of the context that is shown on each side of a match, in bytes.
-const AROUND_BYTES: usize = 120;
+const CONTEXT_BYTES: usize = 120;
 /// Maximum length of a match that is shown, in bytes.
-const MATCH_BYTES: usize = 600;
+const MAX_MATCH_BYTES: usize = 600;
 /// Maximum length of a text in which earlier readings are searched, in bytes.
-const READ_BYTES: usize = 1 << 20;
+const MAX_READ_BYTES: usize = 1 << 20;
 /// Maximum length of the shape of a secret, in characters.
-const SHAPE_CHARS: usize = 48;
+const MAX_SHAPE_CHARS: usize = 48;
 
 /// The form of a text after one reading.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,17 +42,17 @@ pub struct Part {
 
 /// Returns the matched texts of all secrets; they must not be displayed.
 pub(super) fn secrets(rules: &RuleSet, findings: &[Finding]) -> Vec<String> {
-    let private = |finding: &&Finding| {
+    let is_secret = |finding: &&Finding| {
         rules.rules().iter().any(|rule| {
             rule.id == finding.rule && (is_private(rule) || matches!(*rule.find, Find::Secret(_)))
         })
     };
     let traces = findings
         .iter()
-        .filter(private)
+        .filter(is_secret)
         .filter_map(|finding| finding.trace.as_deref());
     traces
-        .map(|trace| matched(trace).to_owned())
+        .map(|trace| matched_text(trace).to_owned())
         .filter(|secret| !secret.is_empty())
         .collect()
 }
@@ -70,14 +70,14 @@ pub(super) fn steps(
         steps: Vec::new(),
         last: String::new(),
     };
-    let same = raw == Some(trace.text.as_str());
-    if let Some(raw) = raw.filter(|_| !same) {
+    let is_same = raw == Some(trace.text.as_str());
+    if let Some(raw) = raw.filter(|_| !is_same) {
         let at = raw
-            .find(matched(trace))
-            .map(|start| start..start + matched(trace).len());
+            .find(matched_text(trace))
+            .map(|start| start..start + matched_text(trace).len());
         out.add("as received", raw, at);
     }
-    let made = match (same, trace.hidden, finding.reading) {
+    let label = match (is_same, trace.hidden, finding.reading) {
         (true, ..) => "as received",
         (false, true, _) => "text that markup hides from a person",
         (false, false, "bare") => "without control characters, erased text kept",
@@ -90,11 +90,11 @@ pub(super) fn steps(
     };
     // A finding without a span of its own is for the whole text.
     out.add(
-        made,
+        label,
         &trace.text,
         trace.span.clone().or(Some(0..trace.text.len())),
     );
-    if trace.text.len() > READ_BYTES {
+    if trace.text.len() > MAX_READ_BYTES {
         return out.steps;
     }
     let text = Text::new(trace.text.as_str());
@@ -110,23 +110,23 @@ pub(super) fn steps(
         })
     };
     if readings().any(|reading| reading.path == finding.reading) {
-        let ways: Vec<&str> = finding.reading.split(" → ").collect();
-        for n in 1..=ways.len() {
-            let path = ways.get(..n).unwrap_or_default().join(" → ");
+        let names: Vec<&str> = finding.reading.split(" → ").collect();
+        for n in 1..=names.len() {
+            let path = names.get(..n).unwrap_or_default().join(" → ");
             if let Some(reading) = readings().find(|reading| reading.path == path) {
                 out.add(
-                    &format!("read as {}", ways.get(n - 1).unwrap_or(&"")),
+                    &format!("read as {}", names.get(n - 1).unwrap_or(&"")),
                     &reading.text,
                     None,
                 );
             }
         }
     } else if text.plain() != text.raw() {
-        let found = Text::new(matched(trace));
+        let match_text = Text::new(matched_text(trace));
         let at = text
             .plain()
-            .find(found.plain())
-            .map(|start| start..start + found.plain().len());
+            .find(match_text.plain())
+            .map(|start| start..start + match_text.plain().len());
         out.add(
             "visible text: look-alike forms folded, invisible characters removed",
             text.plain(),
@@ -134,7 +134,7 @@ pub(super) fn steps(
         );
     }
     if matches!(trace.read_as, ReadAs::Shell | ReadAs::Code(_)) {
-        let script = Script::new(&trace.text, trace.read_as).knowing(programs);
+        let script = Script::new(&trace.text, trace.read_as).with_programs(programs);
         let mut lines: Vec<String> = script.lines().take(20).collect();
         lines.dedup();
         out.add("commands that would run", &lines.join("\n"), None);
@@ -156,22 +156,22 @@ impl StepList<'_> {
         text.clone_into(&mut self.last);
         let span = span.filter(|span| text.get(span.clone()).is_some());
         let parts = match span {
-            None => vec![(cut(text, MATCH_BYTES), false)],
+            None => vec![(cut(text, MAX_MATCH_BYTES), false)],
             Some(span) => {
                 let start = tail(text.get(..span.start).unwrap_or_default());
-                let end = cut(text.get(span.end..).unwrap_or_default(), AROUND_BYTES);
-                let found = text.get(span).unwrap_or_default();
+                let end = cut(text.get(span.end..).unwrap_or_default(), CONTEXT_BYTES);
+                let match_text = text.get(span).unwrap_or_default();
                 vec![
                     (start, false),
-                    (cut(found, MATCH_BYTES), true),
+                    (cut(match_text, MAX_MATCH_BYTES), true),
                     (end, false),
                 ]
             }
         };
-        let shown: usize = parts.iter().map(|(part, _)| part.len()).sum();
-        let whole: String = parts.iter().map(|(part, _)| *part).collect();
-        let masked = self.masked(&whole);
-        let mut parts: Vec<Part> = if masked == whole {
+        let shown_bytes: usize = parts.iter().map(|(part, _)| part.len()).sum();
+        let joined: String = parts.iter().map(|(part, _)| *part).collect();
+        let masked_text = self.mask_secrets(&joined);
+        let mut parts: Vec<Part> = if masked_text == joined {
             let part = |(text, matched): (&str, bool)| Part {
                 text: lines(text),
                 matched,
@@ -183,11 +183,11 @@ impl StepList<'_> {
                 .collect()
         } else {
             vec![Part {
-                text: lines(&masked),
+                text: lines(&masked_text),
                 matched: false,
             }]
         };
-        if shown < text.len() {
+        if shown_bytes < text.len() {
             parts.push(Part {
                 text: format!(" … ({} bytes in total)", text.len()),
                 matched: false,
@@ -200,7 +200,7 @@ impl StepList<'_> {
     }
 
     /// Masks the secrets that were found and everything that looks like one.
-    fn masked(&self, text: &str) -> String {
+    fn mask_secrets(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in self.secrets {
             text = text.replace(secret.as_str(), "[redacted]");
@@ -213,17 +213,20 @@ impl StepList<'_> {
 
 /// Escapes a text line by line.
 fn lines(text: &str) -> String {
-    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(escape_invisible)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns the end of a text.
 fn tail(text: &str) -> &str {
-    text.get(text.ceil_char_boundary(text.len().saturating_sub(AROUND_BYTES))..)
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(CONTEXT_BYTES))..)
         .unwrap_or_default()
 }
 
 /// Describes the form of a secret without revealing any character of it: `Aaa-000`, and its length.
-pub(super) fn shape(secret: &str) -> String {
+pub(super) fn describe_shape(secret: &str) -> String {
     let class = |c: char| match c {
         c if c.is_numeric() => '0',
         c if c.is_uppercase() => 'A',
@@ -231,8 +234,8 @@ pub(super) fn shape(secret: &str) -> String {
         ' ' | '-' | '_' | '.' | '/' | '+' | '=' | ':' => c,
         _ => '?',
     };
-    let shape: String = secret.chars().take(SHAPE_CHARS).map(class).collect();
-    let more = if secret.chars().count() > SHAPE_CHARS {
+    let shape: String = secret.chars().take(MAX_SHAPE_CHARS).map(class).collect();
+    let more = if secret.chars().count() > MAX_SHAPE_CHARS {
         "…"
     } else {
         ""

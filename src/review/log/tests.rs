@@ -70,7 +70,7 @@ fn files_are_read_from_the_oldest_to_the_newest_packed_or_not() {
 fn a_bad_line_is_told_and_the_rest_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let long = format!("{{\"event\":\"{}\"}}\n", "x".repeat(LINE_BYTES));
+    let long = format!("{{\"event\":\"{}\"}}\n", "x".repeat(MAX_LINE_BYTES));
     let text = line(1) + "not json\n\n[1]\n{\"a\":1}\n" + &long + &line(2) + "{\"event\":\"torn";
     std::fs::write(&path, text).unwrap();
     let told = told(Log::open(&path).unwrap().entries());

@@ -50,7 +50,7 @@ impl<'t> Line<'t> {
     }
 
     /// Reports whether the lines indented below it are part of what it begins.
-    pub(super) fn opens(&self) -> bool {
+    pub(super) fn opens_block(&self) -> bool {
         let text = self.text.trim_end();
         let is_statement = |head: &str| {
             head.ends_with(')')
@@ -107,47 +107,47 @@ pub(super) struct Literal<'t> {
 
 /// The content of a line.
 #[derive(Default)]
-pub(super) struct ReadLine<'t> {
-    pub(super) found: Vec<Literal<'t>>,
+pub(super) struct LineContent<'t> {
+    pub(super) literals: Vec<Literal<'t>>,
     /// The end of the first name in it that denotes samples.
     pub(super) named_at: Option<usize>,
     pub(super) is_comment: bool,
     /// Whether it asserts the result of the preceding lines.
-    pub(super) asserts: bool,
+    pub(super) is_assertion: bool,
 }
 
 /// Reads the literals of consecutive lines.
 #[derive(Default)]
 pub(super) struct Literals {
     /// The mark that closes the open comment or text block.
-    open: Option<&'static str>,
+    closing_mark: Option<&'static str>,
 }
 
 impl Literals {
     /// Reports whether a comment or a text block is open.
     pub(super) fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.closing_mark.is_some()
     }
 
-    pub(super) fn read<'t>(&mut self, line: &Line<'t>) -> ReadLine<'t> {
-        let mut read = ReadLine::default();
+    pub(super) fn read<'t>(&mut self, line: &Line<'t>) -> LineContent<'t> {
+        let mut line_content = LineContent::default();
         let text = line.text;
         let mut at = 0;
-        if let Some(close) = self.open {
-            read.is_comment = true;
+        if let Some(close) = self.closing_mark {
+            line_content.is_comment = true;
             let Some(end) = text.find(close) else {
-                return read;
+                return line_content;
             };
-            self.open = None;
+            self.closing_mark = None;
             at = end + close.len();
         }
         if text.len() > LINE_BYTES {
-            return read;
+            return line_content;
         }
         let mut scan = Scan {
             line,
-            read,
-            code: at,
+            line_content,
+            searched_end: at,
             in_comment: false,
             unclosed: Vec::new(),
         };
@@ -155,16 +155,16 @@ impl Literals {
             at = match scan.step(at, rest) {
                 Step::To(next) => next,
                 Step::Open(close) => {
-                    self.open = Some(close);
+                    self.closing_mark = Some(close);
                     break;
                 }
             };
         }
-        scan.name(text.len());
-        scan.read.asserts = ASSERTIONS
+        scan.find_name(text.len());
+        scan.line_content.is_assertion = ASSERTIONS
             .iter()
             .any(|word| text.trim_start().starts_with(word));
-        scan.read
+        scan.line_content
     }
 }
 
@@ -178,9 +178,9 @@ enum Step {
 /// A line that is being read.
 struct Scan<'l, 't> {
     line: &'l Line<'t>,
-    read: ReadLine<'t>,
+    line_content: LineContent<'t>,
     /// The end of the code that has been searched for names.
-    code: usize,
+    searched_end: usize,
     in_comment: bool,
     /// Quotation marks that are not closed on this line.
     unclosed: Vec<char>,
@@ -198,24 +198,24 @@ impl<'t> Scan<'_, 't> {
         if !matches!(mark, '"' | '\'' | '`' | '/' | '#' | '<') {
             return next;
         }
-        let skipped = TRIPLE
+        let block_marks = TRIPLE
             .into_iter()
             .map(|mark| (mark, mark))
             .chain(BLOCK_COMMENTS);
         // In `src/*.rs`, it is part of a glob.
         let is_glob = before.ends_with(|c: char| c.is_alphanumeric() || c == '*');
-        let mut skipped = skipped.filter(|(open, _)| {
+        let mut opened_blocks = block_marks.filter(|(open, _)| {
             rest.starts_with(open) && !self.in_comment && !(*open == "/*" && is_glob)
         });
-        if let Some((open, close)) = skipped.next() {
-            self.name(at);
-            self.read.is_comment |= before.trim().is_empty();
+        if let Some((open, close)) = opened_blocks.next() {
+            self.find_name(at);
+            self.line_content.is_comment |= before.trim().is_empty();
             let inside = rest.get(open.len()..).unwrap_or_default();
             let Some(end) = inside.find(close) else {
                 return Step::Open(close);
             };
-            self.code = at + open.len() + end + close.len();
-            return Step::To(self.code);
+            self.searched_end = at + open.len() + end + close.len();
+            return Step::To(self.searched_end);
         }
         let starts_comment = rest.starts_with("//") && !before.ends_with(':')
             || mark == '#'
@@ -224,10 +224,10 @@ impl<'t> Scan<'_, 't> {
                     .get(1..)
                     .is_some_and(|rest| rest.starts_with([' ', '!']));
         if starts_comment && !self.in_comment {
-            self.name(at);
-            self.code = text.len();
+            self.find_name(at);
+            self.searched_end = text.len();
             self.in_comment = true;
-            self.read.is_comment |= before.trim().is_empty();
+            self.line_content.is_comment |= before.trim().is_empty();
             return next;
         }
         let is_prefix =
@@ -236,17 +236,20 @@ impl<'t> Scan<'_, 't> {
             .rsplit(|c: char| !c.is_alphanumeric())
             .next()
             .unwrap_or_default();
-        let opens = match mark {
+        let is_opening = match mark {
             '\'' => word.is_empty() || is_prefix(word),
             '/' => before.trim_end().ends_with(['(', ',', '=', ':', '[']) && !self.in_comment,
             '"' | '`' => true,
             _ => false,
         };
-        if !opens || self.unclosed.contains(&mark) || self.read.found.len() >= LITERALS {
+        if !is_opening
+            || self.unclosed.contains(&mark)
+            || self.line_content.literals.len() >= LITERALS
+        {
             return next;
         }
         let inside = rest.get(mark.len_utf8()..).unwrap_or_default();
-        let Some(length) = closing(inside, mark) else {
+        let Some(length) = literal_length(inside, mark) else {
             self.unclosed.push(mark);
             return next;
         };
@@ -259,17 +262,17 @@ impl<'t> Scan<'_, 't> {
         }
         let is_key = after.trim_start().starts_with(':') && !after.trim_start().starts_with("::");
         if !is_key {
-            self.name(at);
+            self.find_name(at);
             let head = before
                 .get(..before.len() - if is_prefix(word) { word.len() } else { 0 })
                 .unwrap_or(before);
-            let is_searched_for = asks(head) && searches(after);
+            let is_searched_for = precedes_condition(head) && is_search(after);
             let is_passed = follows_code(head) && precedes_code(after) && !is_shown(head);
             let is_value = !self.in_comment && (is_searched_for || is_passed);
             let begins_element =
                 head.trim().is_empty() || head.trim_end().ends_with(['[', '(', '{', ',']);
             let is_element = begins_element && after.trim_start().starts_with([',', ']', ')', '}']);
-            self.read.found.push(Literal {
+            self.line_content.literals.push(Literal {
                 span: self.line.start + start..self.line.start + end,
                 content,
                 is_regex: is_regex(content)
@@ -279,23 +282,28 @@ impl<'t> Scan<'_, 't> {
                 is_element: is_element && is_value,
                 is_searched_for,
             });
-            self.code = self.code.max(end + 1);
+            self.searched_end = self.searched_end.max(end + 1);
         }
         Step::To(end + 1)
     }
 
     /// Searches the code up to `end` for names.
-    fn name(&mut self, end: usize) {
-        if self.read.named_at.is_none() {
-            let code = self.line.text.get(self.code..end).unwrap_or_default();
-            self.read.named_at = names_samples(code).map(|at| self.line.start + self.code + at);
+    fn find_name(&mut self, end: usize) {
+        if self.line_content.named_at.is_none() {
+            let code = self
+                .line
+                .text
+                .get(self.searched_end..end)
+                .unwrap_or_default();
+            self.line_content.named_at =
+                names_samples(code).map(|at| self.line.start + self.searched_end + at);
         }
-        self.code = self.code.max(end);
+        self.searched_end = self.searched_end.max(end);
     }
 }
 
 /// Returns the length of a literal, up to its closing mark on the same line.
-fn closing(inside: &str, mark: char) -> Option<usize> {
+fn literal_length(inside: &str, mark: char) -> Option<usize> {
     let mut is_escaped = false;
     inside.char_indices().find_map(|(at, c)| {
         let closes = c == mark && !is_escaped;
@@ -335,13 +343,13 @@ fn precedes_code(after: &str) -> bool {
 }
 
 /// Reports whether code that ends here continues with a condition.
-fn asks(before: &str) -> bool {
+fn precedes_condition(before: &str) -> bool {
     let last = before.split_ascii_whitespace().next_back();
     last.is_none_or(|word| CONDITIONS.contains(&word) || word.ends_with(['(', '[', ',', '=']))
 }
 
 /// Reports whether code checks if a text contains the literal before this: `"…" in text`.
-fn searches(after: &str) -> bool {
+fn is_search(after: &str) -> bool {
     let Some(tail) = after
         .strip_prefix(" in ")
         .or_else(|| after.strip_prefix(" not in "))
@@ -369,11 +377,11 @@ fn is_shown(before: &str) -> bool {
     };
     let mut calls = before.split('(');
     let last = calls.next_back().unwrap_or_default();
-    let called = calls.any(|head| words(head.trim_end()).is_some_and(|name| is_output(&name)));
-    let statement = last
+    let is_argument = calls.any(|head| words(head.trim_end()).is_some_and(|name| is_output(&name)));
+    let is_statement = last
         .split_ascii_whitespace()
         .next_back()
         .is_some_and(|word| is_output(word) || word == "return");
     let first = before.split_ascii_whitespace().next().unwrap_or_default();
-    called || statement || is_output(first) || matches!(first, "return" | "yield")
+    is_argument || is_statement || is_output(first) || matches!(first, "return" | "yield")
 }

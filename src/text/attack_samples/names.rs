@@ -111,10 +111,10 @@ const REGEX_MARKS: [&str; 10] = [
 ];
 
 static NAMES: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| search(SAMPLE_NAMES.split_ascii_whitespace()));
-static TARGET: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| search(TARGETS));
+    LazyLock::new(|| build_matcher(SAMPLE_NAMES.split_ascii_whitespace()));
+static TARGET: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| build_matcher(TARGETS));
 
-fn search<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
+fn build_matcher<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .build(words)
@@ -124,7 +124,7 @@ fn search<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
 /// Returns the end of the first word in a piece of code that denotes samples. A word may be part of
 /// a name: `BAD_PHRASES`, `badPhrases`.
 pub(super) fn names_samples(code: &str) -> Option<usize> {
-    let begins = |at: usize| {
+    let begins_word = |at: usize| {
         let bytes = code.as_bytes();
         let before = at.checked_sub(1).and_then(|before| bytes.get(before));
         let is_capital = bytes.get(at).is_some_and(u8::is_ascii_uppercase);
@@ -136,7 +136,7 @@ pub(super) fn names_samples(code: &str) -> Option<usize> {
     let names = NAMES.as_ref()?;
     names
         .find_overlapping_iter(code)
-        .find(|word| begins(word.start()))
+        .find(|word| begins_word(word.start()))
         .map(|word| word.end())
 }
 
@@ -163,7 +163,7 @@ pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
             .as_ref()
             .is_none_or(|target| target.is_match(content))
     };
-    let acts = || match is_regex {
+    let has_action = || match is_regex {
         true => content.contains("://"),
         false if content.is_ascii() => names_target(content),
         false => names_target(content) || names_target(&content.nfkc().collect::<String>()),
@@ -176,24 +176,24 @@ pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
     };
     content.len() <= limit
         && !has_address(content)
-        && !acts()
+        && !has_action()
         && (is_regex || !has_identifier(content) && !is_encoded())
 }
 
 /// Reports whether a text names a tool or another part of a program, such as `delete_all`.
 fn has_identifier(content: &str) -> bool {
     content.as_bytes().windows(3).any(
-        |three| matches!(three, [a, b'_', b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()),
+        |window| matches!(window, [a, b'_', b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic()),
     )
 }
 
 /// Reports whether a text may contain an e-mail address.
 fn has_address(content: &str) -> bool {
     content.match_indices('@').any(|(at, _)| {
-        let before = content
+        let has_local_part = content
             .get(..at)
             .is_some_and(|head| head.ends_with(|c: char| c.is_alphanumeric()));
-        before
+        has_local_part
             && content
                 .get(at + 1..)
                 .is_some_and(|tail| tail.starts_with(|c: char| c.is_alphanumeric()))

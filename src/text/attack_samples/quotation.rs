@@ -37,15 +37,15 @@ const QUOTATIONS: usize = 32;
 const ENUMERATED: usize = 3;
 
 /// Returns the introduced and the enumerated quotations of a line.
-pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+pub(super) fn find_quotations(line: &Line<'_>) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
     let mut enumerated = Vec::new();
     let mut at = 0;
     for _ in 0..QUOTATIONS {
         let Some(rest) = line.text.get(at..) else {
             break;
         };
-        let Some((begin, inside, close)) = opening(rest) else {
+        let Some((begin, inside, close)) = find_opening(rest) else {
             break;
         };
         let Some(content) = rest
@@ -69,22 +69,22 @@ pub(super) fn quotations(line: &Line<'_>) -> Vec<Range<usize>> {
             || !is_quoted
             || !is_search_phrase(content)
         {
-            end_enumeration(&mut enumerated, &mut found);
+            end_enumeration(&mut enumerated, &mut spans);
         }
         if is_quoted && is_introduced(before) {
-            found.push(span);
+            spans.push(span);
         } else if is_quoted && is_search_phrase(content) {
             enumerated.push(span);
         }
         at += inside + content.len() + close.len_utf8();
     }
-    end_enumeration(&mut enumerated, &mut found);
-    found
+    end_enumeration(&mut enumerated, &mut spans);
+    spans
 }
 
 /// Returns the position of the first quotation mark of a text, the position where the quoted text
 /// begins, and the closing mark.
-fn opening(text: &str) -> Option<(usize, usize, char)> {
+fn find_opening(text: &str) -> Option<(usize, usize, char)> {
     let mut may_open = text
         .bytes()
         .enumerate()
@@ -96,9 +96,9 @@ fn opening(text: &str) -> Option<(usize, usize, char)> {
     })
 }
 
-fn end_enumeration(enumerated: &mut Vec<Range<usize>>, found: &mut Vec<Range<usize>>) {
+fn end_enumeration(enumerated: &mut Vec<Range<usize>>, spans: &mut Vec<Range<usize>>) {
     if enumerated.len() >= ENUMERATED {
-        found.append(enumerated);
+        spans.append(enumerated);
     }
     enumerated.clear();
 }
@@ -115,7 +115,7 @@ fn is_introduced(before: &str) -> bool {
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .collect();
-    let is_in = |list: &str, word: &str| list.split_ascii_whitespace().any(|known| known == word);
+    let is_in = |list: &str, word: &str| list.split_ascii_whitespace().any(|listed| listed == word);
     let introduces = match words.as_slice() {
         [.., second, last] => is_in(INTRODUCTIONS, last) || PAIRS.contains(&(second, last)),
         _ => false,

@@ -45,7 +45,7 @@ const VERDICT: [&str; 27] = [
 #[derive(Default)]
 pub(super) struct Table<'t> {
     /// The separator of the cells of its rows, if it is a table of samples.
-    rows: Option<char>,
+    separator: Option<char>,
     previous: Option<&'t str>,
 }
 
@@ -57,24 +57,24 @@ impl<'t> Table<'t> {
 
     /// Reports whether the cells of its rows are separated by commas.
     pub(super) fn has_commas(&self) -> bool {
-        self.rows == Some(',')
+        self.separator == Some(',')
     }
 
     /// Returns the cells of a row that are samples, or `None` for lines outside of tables of
     /// samples.
-    pub(super) fn cells(&mut self, line: &Line<'t>) -> Option<Vec<Range<usize>>> {
+    pub(super) fn sample_cells(&mut self, line: &Line<'t>) -> Option<Vec<Range<usize>>> {
         let text = line.text.trim();
         let previous = self.previous.replace(text);
-        if let Some(mark) = self.rows {
+        if let Some(mark) = self.separator {
             if text.contains(mark) {
-                return Some(cells(line, mark));
+                return Some(inert_cells(line, mark));
             }
-            self.rows = None;
+            self.separator = None;
         } else if is_rule(text) && previous.is_some_and(|header| is_header(header.split('|'))) {
-            self.rows = Some('|');
+            self.separator = Some('|');
             return Some(Vec::new());
-        } else if previous.is_none() && is_names(text) && is_header(text.split(',')) {
-            self.rows = Some(',');
+        } else if previous.is_none() && is_name_list(text) && is_header(text.split(',')) {
+            self.separator = Some(',');
             return Some(Vec::new());
         }
         None
@@ -91,7 +91,7 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// Reports whether a line is a list of column names.
-fn is_names(text: &str) -> bool {
+fn is_name_list(text: &str) -> bool {
     text.contains(',')
         && text.split(',').all(|name| {
             !name.is_empty()
@@ -105,11 +105,11 @@ fn is_names(text: &str) -> bool {
 fn is_header<'h>(columns: impl Iterator<Item = &'h str>) -> bool {
     let columns: Vec<String> = columns.map(str::to_ascii_lowercase).collect();
     let find = |words: &[&str]| -> Vec<usize> {
-        let named = columns
+        let matching = columns
             .iter()
             .enumerate()
             .filter(|(_, column)| words.iter().any(|word| column.contains(word)));
-        named.map(|(at, _)| at).collect()
+        matching.map(|(at, _)| at).collect()
     };
     let samples = find(&SAMPLE);
     let verdicts = find(&VERDICT);
@@ -119,16 +119,16 @@ fn is_header<'h>(columns: impl Iterator<Item = &'h str>) -> bool {
 }
 
 /// Returns the cells of a row that give a reader nothing to do.
-fn cells(line: &Line<'_>, mark: char) -> Vec<Range<usize>> {
+fn inert_cells(line: &Line<'_>, mark: char) -> Vec<Range<usize>> {
     let mut start = 0;
-    let mut found = Vec::new();
+    let mut ranges = Vec::new();
     for cell in line.text.split(mark) {
         let content = cell.trim().trim_matches('`');
         if !content.is_empty() && !content.contains('`') && is_inert(content, false) {
             let from = line.start + start;
-            found.push(from..from + cell.len());
+            ranges.push(from..from + cell.len());
         }
         start += cell.len() + mark.len_utf8();
     }
-    found
+    ranges
 }

@@ -108,7 +108,7 @@ fn what_may_be_unfolded_shows_in_text_of_another_kind_and_is_judged_as_hidden() 
             && open.visible.contains("folded words")
             && open.hidden.contains("folded words")
     );
-    let shut = Page::folded(text, &Facts::new(text)).unwrap();
+    let shut = Page::parse_folded(text, &Facts::new(text)).unwrap();
     assert!(
         !shut.visible.contains("folded words")
             && shut.visible.contains("More")
@@ -250,7 +250,10 @@ fn a_rendered_page_begins_with_its_title() {
         read.folded && read.hidden.contains("Guide"),
         "it is judged as hidden, too"
     );
-    assert_eq!(Page::folded(text, &Facts::new(text)).unwrap().visible, "x");
+    assert_eq!(
+        Page::parse_folded(text, &Facts::new(text)).unwrap().visible,
+        "x"
+    );
     let long = format!(
         "<html><head><title>{}</title></head>x</html>",
         "word ".repeat(50)
@@ -271,7 +274,7 @@ fn a_rendered_page_shows_what_may_be_unfolded_and_has_it_judged_as_hidden() {
     assert_eq!(open.visible, "More\n\nfolded words\nend");
     assert!(open.folded && open.hidden.contains("folded words"));
     assert_eq!(
-        Page::folded(text, &Facts::new(text)).unwrap().visible,
+        Page::parse_folded(text, &Facts::new(text)).unwrap().visible,
         "More\n\nend"
     );
     assert!(!rendered("<details><p hidden>SECRET</p></details>end").contains("SECRET"));

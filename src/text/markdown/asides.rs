@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use super::PART_BYTES;
-use crate::text::presentational_attrs::prose;
-use crate::text::{Facts, holds};
+use crate::text::presentational_attrs::is_prose;
+use crate::text::{Facts, contains};
 
 /// Commands in formulas that reserve space for the content of the following braces, but do not
 /// display it.
@@ -23,18 +23,18 @@ const FENCE_WORDS: usize = 5;
 
 /// Finds all of this content, except for words after fences.
 pub(super) fn find(text: &str, facts: &Facts, cuts: &mut Vec<(Range<usize>, &str)>) {
-    if facts.has(b'{') && facts.has(b'=') && holds(text, "=\"") {
-        attributes(text, cuts);
+    if facts.has(b'{') && facts.has(b'=') && contains(text, "=\"") {
+        find_attributes(text, cuts);
     }
     if facts.has(b'\\') {
-        phantoms(text, cuts);
+        find_phantoms(text, cuts);
     }
-    if facts.has(b'|') && (holds(text, "|-") || holds(text, "| -") || holds(text, "|:")) {
-        cells(text, cuts);
+    if facts.has(b'|') && (contains(text, "|-") || contains(text, "| -") || contains(text, "|:")) {
+        find_extra_cells(text, cuts);
     }
 }
 
-fn attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
+fn find_attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let inner = line.trim_end();
@@ -42,11 +42,11 @@ fn attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             && let Some(open) = inner.rfind('{')
         {
             let before = inner.get(..open).unwrap_or_default();
-            let held = inner.get(open..).unwrap_or_default();
-            let placed = before.starts_with('#')
+            let block = inner.get(open..).unwrap_or_default();
+            let is_attached = before.starts_with('#')
                 || before.ends_with([')', ']', '`'])
-                || held.starts_with("{:");
-            if placed && held.contains("=\"") && held.split('"').any(prose) {
+                || block.starts_with("{:");
+            if is_attached && block.contains("=\"") && block.split('"').any(is_prose) {
                 cuts.push((start + open..start + inner.len(), ""));
             }
         }
@@ -54,7 +54,7 @@ fn attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     }
 }
 
-fn phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
+fn find_phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     for name in PHANTOMS {
         for at in memchr::memmem::find_iter(text.as_bytes(), name) {
             let from = at + name.len() - usize::from(name.ends_with('{'));
@@ -62,9 +62,9 @@ fn phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             let lead = rest.find(['{', '\n']).unwrap_or(rest.len());
             let length = match name {
                 r"\begin{comment}" => rest.find(r"\end{comment}").unwrap_or(0),
-                _ => lead + braces(rest.get(lead..).unwrap_or_default()),
+                _ => lead + braces_length(rest.get(lead..).unwrap_or_default()),
             };
-            if text.get(from..from + length).is_some_and(prose) {
+            if text.get(from..from + length).is_some_and(is_prose) {
                 cuts.push((from..from + length, "{}"));
             }
         }
@@ -72,7 +72,7 @@ fn phantoms(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 }
 
 /// Returns the length of the braces that open here, with their content.
-fn braces(rest: &str) -> usize {
+fn braces_length(rest: &str) -> usize {
     let mut depth = 0_usize;
     for (at, b) in rest.bytes().enumerate() {
         match b {
@@ -88,7 +88,7 @@ fn braces(rest: &str) -> usize {
 }
 
 /// Finds cells of a row beyond those of the head.
-fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
+fn find_extra_cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut columns = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -103,14 +103,14 @@ fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
                 .all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'\t'))
         {
             columns = Some(
-                bars(row)
+                bar_positions(row)
                     .len()
                     .saturating_sub(usize::from(row.ends_with('|'))),
             );
         } else if let Some(columns) = columns
-            && let Some(last) = bars(row).get(columns)
-            && let Some(more) = row.get(*last + 1..)
-            && prose(more.trim_matches([' ', '|']))
+            && let Some(last) = bar_positions(row).get(columns)
+            && let Some(extra) = row.get(*last + 1..)
+            && is_prose(extra.trim_matches([' ', '|']))
         {
             cuts.push((at + last + 1..at + row.len(), ""));
         }
@@ -118,23 +118,23 @@ fn cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
 }
 
 /// Returns the positions of the bars that separate the cells of a row.
-fn bars(row: &str) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut code = false;
+fn bar_positions(row: &str) -> Vec<usize> {
+    let mut positions = Vec::new();
+    let mut in_code = false;
     let mut last = b' ';
     for (at, b) in row.bytes().enumerate() {
         match b {
-            b'`' => code = !code,
-            b'|' if last != b'\\' && !code => found.push(at),
+            b'`' => in_code = !in_code,
+            b'|' if last != b'\\' && !in_code => positions.push(at),
             _ => {}
         }
         last = b;
     }
-    found
+    positions
 }
 
 /// Finds the text after a fence other than a language and options.
-pub(super) fn fences(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
+pub(super) fn find_fence_text(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut start = 0;
     let mut open = false;
     for line in text.split_inclusive('\n') {
@@ -144,13 +144,13 @@ pub(super) fn fences(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             .take_while(|b| matches!(b, b'`' | b'~'))
             .count();
         if mark >= 3 {
-            let said = inner.get(mark..).unwrap_or_default();
-            let info = said.trim();
+            let rest = inner.get(mark..).unwrap_or_default();
+            let info = rest.trim();
             if std::mem::replace(&mut open, true) {
                 open = !info.is_empty();
-            } else if talks(info) {
+            } else if has_prose(info) {
                 let language = info.split_ascii_whitespace().next().map_or(0, str::len);
-                let from = start + line.len() - said.trim_start().len() + language;
+                let from = start + line.len() - rest.trim_start().len() + language;
                 cuts.push((from..start + line.trim_end().len(), ""));
             }
         }
@@ -158,11 +158,16 @@ pub(super) fn fences(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     }
 }
 
-fn talks(info: &str) -> bool {
-    let plain = |word: &&str| {
+fn has_prose(info: &str) -> bool {
+    let is_plain = |word: &&str| {
         word.bytes()
             .all(|b| b.is_ascii_alphabetic() || matches!(b, b',' | b'.' | b'\''))
     };
     !info.contains('`')
-        && info.split_ascii_whitespace().skip(1).filter(plain).count() >= FENCE_WORDS
+        && info
+            .split_ascii_whitespace()
+            .skip(1)
+            .filter(is_plain)
+            .count()
+            >= FENCE_WORDS
 }

@@ -17,16 +17,16 @@ pub(super) struct Definition {
 }
 
 /// Reads a definition from after its colon.
-pub(super) fn definition(text: &str, at: usize) -> Option<Definition> {
-    let start = space(text, at, 1);
-    let target = target(text, start)?;
-    let bare = line_end(text, target.end);
-    let title = Some(space(text, target.end, 1))
+pub(super) fn read_definition(text: &str, at: usize) -> Option<Definition> {
+    let start = skip_space(text, at, 1);
+    let target = find_target(text, start)?;
+    let bare_end = line_end(text, target.end);
+    let title = Some(skip_space(text, target.end, 1))
         .filter(|from| *from > target.end)
-        .and_then(|from| quoted(text, from));
+        .and_then(|from| find_quoted(text, from));
     match title.as_ref().and_then(|title| line_end(text, title.end)) {
         Some(end) => Some(Definition { target, title, end }),
-        None => bare.map(|end| Definition {
+        None => bare_end.map(|end| Definition {
             target,
             title: None,
             end,
@@ -35,12 +35,12 @@ pub(super) fn definition(text: &str, at: usize) -> Option<Definition> {
 }
 
 /// Returns the title of a link whose parenthesis opened before `at`.
-pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
-    let start = space(text, at, 1);
-    let target = target(text, start).unwrap_or(start..start);
-    let from = space(text, target.end, 1);
-    let title = quoted(text, from).filter(|_| from > target.end)?;
-    let close = space(text, title.end, 1);
+pub(super) fn find_title(text: &str, at: usize) -> Option<Range<usize>> {
+    let start = skip_space(text, at, 1);
+    let target = find_target(text, start).unwrap_or(start..start);
+    let from = skip_space(text, target.end, 1);
+    let title = find_quoted(text, from).filter(|_| from > target.end)?;
+    let close = skip_space(text, title.end, 1);
     text.get(close..)
         .is_some_and(|rest| rest.starts_with(')'))
         .then_some(target.end..title.end)
@@ -48,9 +48,9 @@ pub(super) fn title(text: &str, at: usize) -> Option<Range<usize>> {
 
 /// Skips white space with at most `lines` line ends. In block quotes, lines continue with their
 /// `>`.
-fn space(text: &str, at: usize, lines: usize) -> usize {
+fn skip_space(text: &str, at: usize, lines: usize) -> usize {
     let mut end = at;
-    let mut seen = 0;
+    let mut line_ends = 0;
     for b in text
         .as_bytes()
         .get(at..)
@@ -60,8 +60,8 @@ fn space(text: &str, at: usize, lines: usize) -> usize {
     {
         match b {
             b' ' | b'\t' | b'\r' => {}
-            b'\n' if seen < lines => seen += 1,
-            b'>' if seen > 0 => {}
+            b'\n' if line_ends < lines => line_ends += 1,
+            b'>' if line_ends > 0 => {}
             _ => break,
         }
         end += 1;
@@ -69,7 +69,7 @@ fn space(text: &str, at: usize, lines: usize) -> usize {
     end
 }
 
-fn target(text: &str, at: usize) -> Option<Range<usize>> {
+fn find_target(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(at..)?;
     if rest.first() == Some(&b'<') {
         let end = rest
@@ -97,7 +97,7 @@ fn target(text: &str, at: usize) -> Option<Range<usize>> {
 
 /// Returns the range of the quotes or brackets that open at `at`, including them; `None` if an
 /// empty line comes before their end.
-fn quoted(text: &str, at: usize) -> Option<Range<usize>> {
+fn find_quoted(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(at..)?;
     let close = match rest.first()? {
         b'(' => b')',

@@ -75,7 +75,7 @@ pub(super) const TELLING: [&str; 58] = [
 /// Length of the shortest of them, in letters.
 pub(super) const TELLING_LETTERS: usize = 5;
 /// Minimum number of telling words in the same cipher.
-const TOLD: usize = 2;
+const MIN_TELLING_WORDS: usize = 2;
 /// Minimum number of common words in the deciphered text.
 const WORDS: usize = 3;
 
@@ -111,39 +111,39 @@ fn differences(letters: impl Iterator<Item = u8>) -> u64 {
     let mut last = None;
     letters.fold(0xcbf2_9ce4_8422_2325, |hash, letter| {
         match last.replace(letter) {
-            Some(last) => (hash ^ u64::from(apart(last, letter))).wrapping_mul(0x100_0000_01b3),
+            Some(last) => (hash ^ u64::from(distance(last, letter))).wrapping_mul(0x100_0000_01b3),
             None => hash,
         }
     })
 }
 
-pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
-    let told = telling_words(text.as_bytes(), &tokens.telling);
-    if told.len() < TOLD {
+pub(super) fn find(text: &str, tokens: &Tokens, decoded_parts: &mut Vec<DecodedPart>) {
+    let telling = telling_words(text.as_bytes(), &tokens.telling);
+    if telling.len() < MIN_TELLING_WORDS {
         return;
     }
-    let mut ciphers: Vec<(AlphabetOrder, u8)> = told.iter().map(|(cipher, _)| *cipher).collect();
+    let mut ciphers: Vec<(AlphabetOrder, u8)> = telling.iter().map(|(cipher, _)| *cipher).collect();
     ciphers.sort_by_key(|(order, shift)| (*order as u8, *shift));
     ciphers.dedup();
     for cipher in ciphers {
-        let places: Vec<Range<usize>> = told
+        let places: Vec<Range<usize>> = telling
             .iter()
             .filter(|(other, _)| *other == cipher)
             .map(|(_, place)| place.clone())
             .collect();
-        if places.len() < TOLD {
+        if places.len() < MIN_TELLING_WORDS {
             continue;
         }
-        for span in regions::around(text, places) {
+        for span in regions::enclosing(text, places) {
             let Some(region) = text.get(span.clone()) else {
                 continue;
             };
             for (name, text) in decipher(region, cipher) {
-                let words = vocabulary::words_in(&text);
+                let words = vocabulary::count_words(&text);
                 if words >= WORDS {
-                    found.push(DecodedPart {
+                    decoded_parts.push(DecodedPart {
                         name,
-                        way: Suspicion::Odd,
+                        suspicion: Suspicion::Odd,
                         span: span.clone(),
                         text,
                         words,
@@ -165,19 +165,17 @@ static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
             let Some([a, b, c, d]) = letters.first_chunk().copied() else {
                 continue;
             };
-            let differences = [apart(a, b), apart(b, c), apart(c, d)];
+            let differences = [distance(a, b), distance(b, c), distance(c, d)];
             // Mirrored letters have the same distance in the opposite direction.
-            for [first, second, third] in [differences, differences.map(|apart| (26 - apart) % 26)]
-            {
+            for [first, second, third] in [differences, differences.map(|step| (26 - step) % 26)] {
                 // A shift past the end of the alphabet makes a difference smaller by 26.
                 for wraps in 0..8 {
-                    let low = |apart: u8, nth: u8| {
-                        usize::from(apart.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f)
+                    let low_bits = |step: u8, nth: u8| {
+                        usize::from(step.wrapping_sub(26 * (wraps >> nth & 1)) & 0x1f)
                     };
-                    let place = bits.get_mut(low(first, 0) << 5 | low(second, 1));
-                    place
-                        .into_iter()
-                        .for_each(|bits: &mut u32| *bits |= 1 << low(third, 2));
+                    let slot = bits.get_mut(low_bits(first, 0) << 5 | low_bits(second, 1));
+                    slot.into_iter()
+                        .for_each(|bits: &mut u32| *bits |= 1 << low_bits(third, 2));
                 }
             }
         }
@@ -187,31 +185,31 @@ static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
 type StartBits = [u32; 1 << 10];
 
 /// Returns how far `b` comes after `a` in the alphabet, cyclically.
-fn apart(a: u8, b: u8) -> u8 {
-    let apart = b.wrapping_sub(a);
+fn distance(a: u8, b: u8) -> u8 {
+    let difference = b.wrapping_sub(a);
     if b >= a {
-        apart
+        difference
     } else {
-        apart.wrapping_add(26)
+        difference.wrapping_add(26)
     }
 }
 
 /// Returns a function that reports whether letters are a telling word in some cipher.
-pub(super) fn teller() -> impl Fn(&[u8]) -> bool {
+pub(super) fn telling_matcher() -> impl Fn(&[u8]) -> bool {
     let beginnings: &StartBits = &BEGINNINGS;
     move |letters| {
         let Some(start) = letters.first_chunk::<4>() else {
             return false;
         };
         let [a, b, c, d] = start.map(|letter| letter & 0x1f);
-        let low = |a: u8, b: u8| usize::from(b.wrapping_sub(a) & 0x1f);
-        let bits = beginnings.get(low(a, b) << 5 | low(b, c));
-        bits.is_some_and(|bits| bits >> low(c, d) & 1 == 1) && cipher_of(letters).is_some()
+        let low_bits = |a: u8, b: u8| usize::from(b.wrapping_sub(a) & 0x1f);
+        let bits = beginnings.get(low_bits(a, b) << 5 | low_bits(b, c));
+        bits.is_some_and(|bits| bits >> low_bits(c, d) & 1 == 1) && find_cipher(letters).is_some()
     }
 }
 
 /// Returns the cipher in which letters are a telling word. A telling word in plain text is in none.
-fn cipher_of(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
+fn find_cipher(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
     let letters = || letters.iter().map(|b| (b | 0x20) - b'a');
     let (order, first) = TABLE.get(&differences(letters()))?;
     let shift = (letters().next()? + 26 - first) % 26;
@@ -220,12 +218,13 @@ fn cipher_of(letters: &[u8]) -> Option<(AlphabetOrder, u8)> {
 
 /// Returns the telling words, each with the cipher that it is written in.
 fn telling_words(bytes: &[u8], words: &[Range<usize>]) -> Vec<((AlphabetOrder, u8), Range<usize>)> {
-    let told = |word: &Range<usize>| Some((cipher_of(bytes.get(word.clone())?)?, word.clone()));
-    words.iter().filter_map(told).collect()
+    let with_cipher =
+        |word: &Range<usize>| Some((find_cipher(bytes.get(word.clone())?)?, word.clone()));
+    words.iter().filter_map(with_cipher).collect()
 }
 
 fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static str, String)> {
-    let moved = |c: char| {
+    let shift_letter = |c: char| {
         let base = match c {
             'a'..='z' => b'a',
             'A'..='Z' => b'A',
@@ -241,16 +240,18 @@ fn decipher(text: &str, (order, shift): (AlphabetOrder, u8)) -> Vec<(&'static st
         )
     };
     match order {
-        AlphabetOrder::Forward if shift == 13 => vec![("rot13", text.chars().map(moved).collect())],
-        AlphabetOrder::Forward => vec![("caesar", text.chars().map(moved).collect())],
-        AlphabetOrder::Mirrored => vec![("atbash", text.chars().map(moved).collect())],
+        AlphabetOrder::Forward if shift == 13 => {
+            vec![("rot13", text.chars().map(shift_letter).collect())]
+        }
+        AlphabetOrder::Forward => vec![("caesar", text.chars().map(shift_letter).collect())],
+        AlphabetOrder::Mirrored => vec![("atbash", text.chars().map(shift_letter).collect())],
         // Reversed as a whole, or word by word.
         AlphabetOrder::Backward => vec![
-            ("reversed", text.chars().rev().map(moved).collect()),
+            ("reversed", text.chars().rev().map(shift_letter).collect()),
             (
                 "reversed",
                 text.split(' ')
-                    .map(|word| word.chars().rev().map(moved).collect::<String>())
+                    .map(|word| word.chars().rev().map(shift_letter).collect::<String>())
                     .collect::<Vec<_>>()
                     .join(" "),
             ),
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn telling_words_are_told_in_every_cipher() {
-        let tells = teller();
+        let tells = telling_matcher();
         let caught = |word: &str| tells(word.as_bytes());
         for word in TELLING {
             let mirrored: String = word
@@ -281,7 +282,7 @@ mod tests {
             for written in all.flat_map(|written| [written.to_uppercase(), written]) {
                 assert_eq!(
                     caught(&written),
-                    cipher_of(written.as_bytes()).is_some(),
+                    find_cipher(written.as_bytes()).is_some(),
                     "{written}"
                 );
                 assert!(

@@ -24,18 +24,18 @@ const SEPARATORS: [u8; 4] = [b'|', b'\t', b';', b','];
 
 /// Returns the columns of `text`, one after the other; `None` if no column may address a reader.
 pub(super) fn read(text: &str, facts: &Facts) -> Option<MappedText> {
-    let mut made = MappedText::default();
+    let mut output = MappedText::default();
     if facts.has(b'\n') && facts.has_any(&SEPARATORS) {
-        tables(text, facts, &mut made);
+        find_tables(text, facts, &mut output);
     }
     if facts.has(b':') {
-        members(text, &mut made);
+        find_members(text, &mut output);
     }
-    (!made.text.is_empty()).then_some(made)
+    (!output.text.is_empty()).then_some(output)
 }
 
 /// Adds a column, if it addresses a reader.
-fn add(text: &str, cells: &[Range<usize>], made: &mut MappedText) {
+fn add_column(text: &str, cells: &[Range<usize>], output: &mut MappedText) {
     if cells.len() < CELLS {
         return;
     }
@@ -46,13 +46,13 @@ fn add(text: &str, cells: &[Range<usize>], made: &mut MappedText) {
         }
         column.copy(text, cell.clone());
     }
-    if !steering_words::spots(&column.text).is_empty() {
-        made.append(&column, 0..column.text.len());
+    if !steering_words::find_spots(&column.text).is_empty() {
+        output.append(&column, 0..column.text.len());
     }
 }
 
 /// Finds tables: consecutive lines that have the same number of the same separator.
-fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
+fn find_tables(text: &str, facts: &Facts, output: &mut MappedText) {
     let separators: Vec<u8> = SEPARATORS
         .into_iter()
         .filter(|sign| facts.has(*sign))
@@ -66,11 +66,10 @@ fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
         else {
             continue;
         };
-        let belongs = |line: &str| self::count(line, separator) == Some(count) || is_rule(line);
+        let is_row = |line: &str| self::count(line, separator) == Some(count) || is_rule(line);
         let mut table = first;
         let mut rows = 1;
-        while let Some(next) = lines.next_if(|next| text.get((*next).clone()).is_some_and(belongs))
-        {
+        while let Some(next) = lines.next_if(|next| text.get((*next).clone()).is_some_and(is_row)) {
             table.end = next.end;
             rows += 1;
         }
@@ -79,14 +78,16 @@ fn tables(text: &str, facts: &Facts, made: &mut MappedText) {
         }
         let mut columns = vec![Vec::new(); (count + 1).min(COLUMNS)];
         for line in self::lines(text.get(table.clone()).unwrap_or_default()) {
-            row(
+            split_row(
                 text,
                 &(table.start + line.start..table.start + line.end),
                 separator,
                 &mut columns,
             );
         }
-        columns.iter().for_each(|cells| add(text, cells, made));
+        columns
+            .iter()
+            .for_each(|cells| add_column(text, cells, output));
     }
 }
 
@@ -121,28 +122,28 @@ fn is_rule(line: &str) -> bool {
             .all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'+'))
 }
 
-fn row(text: &str, line: &Range<usize>, separator: u8, columns: &mut [Vec<Range<usize>>]) {
-    let said = text.get(line.clone()).unwrap_or_default();
+fn split_row(text: &str, line: &Range<usize>, separator: u8, columns: &mut [Vec<Range<usize>>]) {
+    let line_text = text.get(line.clone()).unwrap_or_default();
     let mut at = line.start;
-    for (cell, column) in said.split(char::from(separator)).zip(columns) {
+    for (cell, column) in line_text.split(char::from(separator)).zip(columns) {
         let span = at..at + cell.len();
         at = span.end + 1;
-        column.extend(trimmed(text, span));
+        column.extend(trim_cell(text, span));
     }
 }
 
 /// Returns a cell without blanks and quotation marks around it, if it contains words and is short.
-fn trimmed(text: &str, span: Range<usize>) -> Option<Range<usize>> {
+fn trim_cell(text: &str, span: Range<usize>) -> Option<Range<usize>> {
     let cell = text.get(span.clone())?;
-    let left = cell.trim_start_matches([' ', '"', '\'', '`', '\t']);
-    let start = span.end - left.len();
-    let inner = left.trim_end_matches([' ', '"', '\'', '`', '\t']);
-    let short = inner.len() <= CELL_BYTES && inner.contains(|c: char| c.is_alphabetic());
-    short.then_some(start..start + inner.len())
+    let rest = cell.trim_start_matches([' ', '"', '\'', '`', '\t']);
+    let start = span.end - rest.len();
+    let inner = rest.trim_end_matches([' ', '"', '\'', '`', '\t']);
+    let is_short = inner.len() <= CELL_BYTES && inner.contains(|c: char| c.is_alphabetic());
+    is_short.then_some(start..start + inner.len())
 }
 
 /// Finds members: `"name": "value"` in JSON, `name: value` on lines.
-fn members(text: &str, made: &mut MappedText) {
+fn find_members(text: &str, output: &mut MappedText) {
     let mut columns: BTreeMap<&str, Vec<Range<usize>>> = BTreeMap::new();
     for at in memchr::memchr_iter(b':', text.as_bytes()) {
         if !matches!(text.as_bytes().get(at + 1), Some(b' ' | b'"')) {
@@ -150,15 +151,16 @@ fn members(text: &str, made: &mut MappedText) {
         }
         let before = text.get(..at).unwrap_or_default();
         let quoted = before.strip_suffix('"');
-        let name = name(quoted.unwrap_or(before));
-        let opens = before.len() - usize::from(quoted.is_some()) - name.len();
-        let lead = before.get(..opens).unwrap_or_default();
-        let stands = if quoted.is_some() {
+        let name = trailing_name(quoted.unwrap_or(before));
+        let name_start = before.len() - usize::from(quoted.is_some()) - name.len();
+        let lead = before.get(..name_start).unwrap_or_default();
+        let is_member = if quoted.is_some() {
             lead.ends_with('"')
         } else {
             starts_line(lead)
         };
-        if name.is_empty() || !stands || columns.len() >= COLUMNS && !columns.contains_key(name) {
+        if name.is_empty() || !is_member || columns.len() >= COLUMNS && !columns.contains_key(name)
+        {
             continue;
         }
         let rest = text.get(at + 1..).unwrap_or_default();
@@ -180,12 +182,14 @@ fn members(text: &str, made: &mut MappedText) {
         let ends_text = value.len() <= CELL_BYTES && quoted.is_none();
         if let Some(cell) = end
             .or(ends_text.then_some(text.len()))
-            .and_then(|end| trimmed(text, start..end))
+            .and_then(|end| trim_cell(text, start..end))
         {
             columns.entry(name).or_default().push(cell);
         }
     }
-    columns.values().for_each(|cells| add(text, cells, made));
+    columns
+        .values()
+        .for_each(|cells| add_column(text, cells, output));
 }
 
 /// Reports whether only blanks and the mark of a list item separate this place from the last line
@@ -201,13 +205,13 @@ fn starts_line(lead: &str) -> bool {
 }
 
 /// Returns the name that a text ends with.
-fn name(before: &str) -> &str {
-    let of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+fn trailing_name(before: &str) -> &str {
+    let is_name_byte = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let length = before
         .bytes()
         .rev()
         .take(NAME_BYTES)
-        .take_while(of_name)
+        .take_while(is_name_byte)
         .count();
     before.get(before.len() - length..).unwrap_or_default()
 }

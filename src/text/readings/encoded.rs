@@ -23,7 +23,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 static BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 static BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
+pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
     for span in facts
         .code_runs()
         .iter()
@@ -32,30 +32,30 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         let Some(run) = text.get(span.clone()) else {
             continue;
         };
-        let kept = run.get(..DECODED_BYTES).unwrap_or(run);
-        let others = [("hex", hex(kept)), ("base32", base32(kept))];
+        let prefix = run.get(..DECODED_BYTES).unwrap_or(run);
+        let others = [("hex", hex(prefix)), ("base32", base32(prefix))];
         let others = others
             .into_iter()
-            .filter_map(|(name, bytes)| Some((name, prose(bytes?)?)));
-        for (name, text) in packed::base64(kept.as_bytes()).into_iter().chain(others) {
-            found.push(DecodedPart {
+            .filter_map(|(name, bytes)| Some((name, readable_text(bytes?)?)));
+        for (name, text) in packed::base64(prefix.as_bytes()).into_iter().chain(others) {
+            decoded_parts.push(DecodedPart {
                 name,
-                way: Suspicion::Usual,
+                suspicion: Suspicion::Usual,
                 span: span.clone(),
                 text,
                 words: 0,
             });
         }
     }
-    spaced(text, found);
+    find_spaced(text, decoded_parts);
     for span in runs(text.as_bytes(), MORSE_BYTES, |b| {
         matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')
     }) {
         if let Some(text) = text.get(span.clone()).and_then(morse) {
-            let words = vocabulary::words_in(&text);
-            found.push(DecodedPart {
+            let words = vocabulary::count_words(&text);
+            decoded_parts.push(DecodedPart {
                 name: "morse",
-                way: Suspicion::Odd,
+                suspicion: Suspicion::Odd,
                 span,
                 text,
                 words,
@@ -64,12 +64,12 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     }
     if facts.has(b'<')
         && facts.has(b'~')
-        && let Some((span, inner)) = between(text, "<~", "~>")
-        && let Some(text) = ascii85(inner).and_then(prose)
+        && let Some((span, inner)) = find_between(text, "<~", "~>")
+        && let Some(text) = ascii85(inner).and_then(readable_text)
     {
-        found.push(DecodedPart {
+        decoded_parts.push(DecodedPart {
             name: "ascii85",
-            way: Suspicion::Usual,
+            suspicion: Suspicion::Usual,
             span,
             text,
             words: 0,
@@ -78,7 +78,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
 }
 
 /// Returns bytes as text, if people could read it.
-pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
+pub(super) fn readable_text(bytes: Vec<u8>) -> Option<String> {
     if let Some(text) = utf16(&bytes) {
         return Some(text);
     }
@@ -93,16 +93,16 @@ pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
         String::from_utf8(bytes).map_err(|_| ())
     });
     let text = text.ok()?;
-    let odd = text
+    let control_count = text
         .chars()
         .filter(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{1b}'))
         .count();
-    (odd == 0 && text.len() >= 8).then_some(text)
+    (control_count == 0 && text.len() >= 8).then_some(text)
 }
 
 /// Decodes UTF-16 of either byte order, recognized by its byte order mark or by its zeros.
 fn utf16(bytes: &[u8]) -> Option<String> {
-    let zeros = |parity: usize| {
+    let count_zeros = |parity: usize| {
         bytes
             .iter()
             .skip(parity)
@@ -110,13 +110,15 @@ fn utf16(bytes: &[u8]) -> Option<String> {
             .filter(|b| **b == 0)
             .count()
     };
-    let least = bytes.len() * 2 / 5;
-    let big = bytes.starts_with(&[0xFE, 0xFF]) || zeros(0) >= least;
-    if bytes.len() < 16 || !big && zeros(1) < least && !bytes.starts_with(&[0xFF, 0xFE]) {
+    let min_zeros = bytes.len() * 2 / 5;
+    let is_big_endian = bytes.starts_with(&[0xFE, 0xFF]) || count_zeros(0) >= min_zeros;
+    if bytes.len() < 16
+        || !is_big_endian && count_zeros(1) < min_zeros && !bytes.starts_with(&[0xFF, 0xFE])
+    {
         return None;
     }
     let unit = |pair: [u8; 2]| {
-        if big {
+        if is_big_endian {
             u16::from_be_bytes(pair)
         } else {
             u16::from_le_bytes(pair)
@@ -126,13 +128,13 @@ fn utf16(bytes: &[u8]) -> Option<String> {
         .chunks_exact(2)
         .filter_map(|pair| Some(unit([*pair.first()?, *pair.get(1)?])));
     let text: String = char::decode_utf16(units).collect::<Result<_, _>>().ok()?;
-    let odd = text.chars().any(|c| c.is_control() && !c.is_whitespace());
-    (!odd).then(|| text.trim_start_matches('\u{feff}').to_owned())
+    let has_control = text.chars().any(|c| c.is_control() && !c.is_whitespace());
+    (!has_control).then(|| text.trim_start_matches('\u{feff}').to_owned())
 }
 
 pub(super) fn base64(run: &[u8]) -> Option<Vec<u8>> {
-    let mixed = run.iter().any(u8::is_ascii_lowercase) && run.iter().any(u8::is_ascii_uppercase);
-    if !mixed {
+    let is_mixed = run.iter().any(u8::is_ascii_lowercase) && run.iter().any(u8::is_ascii_uppercase);
+    if !is_mixed {
         return None;
     }
     base64_bytes(run)
@@ -142,22 +144,22 @@ pub(super) fn base64(run: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn base64_bytes(run: &[u8]) -> Option<Vec<u8>> {
     // A run that is cut off at its end, or joined to a word before it by a slash, still contains
     // most of its text.
-    let whole = run
+    let trimmed = run
         .get(..run.len() - usize::from(run.len() % 4 == 1))
         .unwrap_or(run);
-    if memchr::memchr2(b'-', b'_', whole).is_some() {
-        BASE64_URL.decode(whole).ok()
+    if memchr::memchr2(b'-', b'_', trimmed).is_some() {
+        BASE64_URL.decode(trimmed).ok()
     } else {
-        BASE64.decode(whole).ok()
+        BASE64.decode(trimmed).ok()
     }
 }
 
 fn hex(run: &str) -> Option<Vec<u8>> {
     let digits = run.strip_prefix("0x").unwrap_or(run).as_bytes();
-    digits.chunks_exact(2).map(pair).collect()
+    digits.chunks_exact(2).map(parse_hex_pair).collect()
 }
 
-fn pair(pair: &[u8]) -> Option<u8> {
+fn parse_hex_pair(pair: &[u8]) -> Option<u8> {
     let digit = |b: Option<&u8>| char::from(*b?).to_digit(16);
     u8::try_from(digit(pair.first())? * 16 + digit(pair.get(1))?).ok()
 }
@@ -167,7 +169,7 @@ type ReadByte = fn(&str) -> Option<u8>;
 
 /// Finds bytes written as separate numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`,
 /// `01001001 01100111`.
-fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
+fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
     let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
     for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
         let Some(run) = text.get(span.clone()) else {
@@ -177,17 +179,17 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
             .split([' ', ':', ',', '-'])
             .filter(|piece| !piece.is_empty())
             .collect();
-        let ways: [(_, ReadByte); 3] =
+        let notations: [(_, ReadByte); 3] =
             [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
-        for (name, read) in ways {
+        for (name, read) in notations {
             let decoded: Vec<u8> = pieces.iter().filter_map(|piece| read(piece)).collect();
             if decoded.len() + 2 >= pieces.len()
                 && decoded.len() >= PACKED_BYTES / 2
-                && let Some(text) = prose(decoded)
+                && let Some(text) = readable_text(decoded)
             {
-                found.push(DecodedPart {
+                decoded_parts.push(DecodedPart {
                     name,
-                    way: Suspicion::Usual,
+                    suspicion: Suspicion::Usual,
                     span: span.clone(),
                     text,
                     words: 0,
@@ -200,7 +202,7 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
 fn hex_byte(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("0x").unwrap_or(piece);
     (digits.len() == 2)
-        .then(|| pair(digits.as_bytes()))
+        .then(|| parse_hex_pair(digits.as_bytes()))
         .flatten()
 }
 
@@ -239,7 +241,7 @@ fn base32(run: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, &'t str)> {
+fn find_between<'t>(text: &'t str, open: &str, close: &str) -> Option<(Range<usize>, &'t str)> {
     let start = memchr::memmem::find(text.as_bytes(), open.as_bytes())?;
     let inner = text.get(start + open.len()..)?;
     let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes())?;
@@ -263,11 +265,11 @@ pub(super) fn ascii85(inner: &str) -> Option<Vec<u8>> {
             _ => return None,
         }
     }
-    quads(&digits)
+    decode_quads(&digits)
 }
 
 /// Converts digits of base 85 to bytes, five digits to four bytes. The last group may be short.
-pub(super) fn quads(digits: &[u32]) -> Option<Vec<u8>> {
+pub(super) fn decode_quads(digits: &[u32]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len() * 4 / 5);
     for group in digits.chunks(5).filter(|group| group.len() > 1) {
         let missing = 5 - group.len();
@@ -335,5 +337,5 @@ fn morse(run: &str) -> Option<String> {
         }));
         out.push(' ');
     }
-    (vocabulary::words_in(&out) >= MORSE_WORDS).then_some(out)
+    (vocabulary::count_words(&out) >= MORSE_WORDS).then_some(out)
 }

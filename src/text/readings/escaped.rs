@@ -12,16 +12,18 @@ const WORDS: usize = 3;
 const ESCAPES: usize = 3;
 
 /// Reads an escape at the start of a text. Returns its length and the code that it stands for.
-type DecodedEscape = fn(&[u8]) -> Option<(usize, u32)>;
+type ReadEscape = fn(&[u8]) -> Option<(usize, u32)>;
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
-    let ways: [(u8, &'static str, DecodedEscape, bool); 4] = [
-        (b'%', "percent", percent, true),
-        (b'&', "html", entity, true),
-        (b'\\', "backslash", backslash, false),
-        (b'=', "quoted-printable", quoted, true),
+pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
+    let notations: [(u8, &'static str, ReadEscape, bool); 4] = [
+        (b'%', "percent", read_percent, true),
+        (b'&', "html", read_entity, true),
+        (b'\\', "backslash", read_backslash, false),
+        (b'=', "quoted-printable", read_quoted, true),
     ];
-    for (mark, name, read, flags) in ways.into_iter().filter(|(mark, ..)| facts.has(*mark)) {
+    for (mark, name, read, can_disguise) in
+        notations.into_iter().filter(|(mark, ..)| facts.has(*mark))
+    {
         let bytes = text.as_bytes();
         let mut places: Vec<Range<usize>> = Vec::new();
         for at in memchr::memchr_iter(mark, bytes) {
@@ -32,18 +34,18 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         if places.len() < ESCAPES {
             continue;
         }
-        for span in regions::around(text, places) {
+        for span in regions::enclosing(text, places) {
             let Some(region) = text.get(span.clone()) else {
                 continue;
             };
             let (decoded, letters) = decode(region, mark, read);
-            let words = vocabulary::words_in(&letters);
-            let disguise = flags
+            let words = vocabulary::count_words(&letters);
+            let is_disguise = can_disguise
                 && words >= WORDS
                 && letters.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS;
-            found.push(DecodedPart {
+            decoded_parts.push(DecodedPart {
                 name,
-                way: if disguise {
+                suspicion: if is_disguise {
                     Suspicion::Disguise
                 } else {
                     Suspicion::Usual
@@ -58,7 +60,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
 
 /// Returns the text with its escapes decoded, and the plain letters that were escaped, with blanks
 /// in place of other text between them.
-fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
+fn decode(text: &str, mark: u8, read: ReadEscape) -> (String, String) {
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -100,25 +102,25 @@ fn decode(text: &str, mark: u8, read: DecodedEscape) -> (String, String) {
     (String::from_utf8_lossy(&out).into_owned(), letters)
 }
 
-fn hex(bytes: &[u8]) -> Option<u32> {
+fn parse_hex(bytes: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(bytes).ok()?;
     text.bytes()
         .all(|b| b.is_ascii_hexdigit())
         .then(|| u32::from_str_radix(text, 16).ok())?
 }
 
-fn percent(text: &[u8]) -> Option<(usize, u32)> {
-    Some((3, hex(text.get(1..3)?)?))
+fn read_percent(text: &[u8]) -> Option<(usize, u32)> {
+    Some((3, parse_hex(text.get(1..3)?)?))
 }
 
-fn quoted(text: &[u8]) -> Option<(usize, u32)> {
+fn read_quoted(text: &[u8]) -> Option<(usize, u32)> {
     if text.get(1) == Some(&b'\n') {
         return Some((2, u32::from(b' ')));
     }
-    Some((3, hex(text.get(1..3)?)?))
+    Some((3, parse_hex(text.get(1..3)?)?))
 }
 
-fn entity(text: &[u8]) -> Option<(usize, u32)> {
+fn read_entity(text: &[u8]) -> Option<(usize, u32)> {
     let body = text.strip_prefix(b"&#")?;
     let (radix, body, skipped) = match body.first()? {
         b'x' | b'X' => (16, body.get(1..)?, 3),
@@ -134,17 +136,17 @@ fn entity(text: &[u8]) -> Option<(usize, u32)> {
     Some((skipped + digits + closed, code))
 }
 
-fn backslash(text: &[u8]) -> Option<(usize, u32)> {
+fn read_backslash(text: &[u8]) -> Option<(usize, u32)> {
     // Backslashes may be escaped again, as in JSON text within a string.
     let slashes = text.iter().take(4).take_while(|b| **b == b'\\').count();
     let body = text.get(slashes..)?;
     let (length, code) = match body {
         [b'u', b'{', rest @ ..] => {
             let end = rest.iter().take(7).position(|b| *b == b'}')?;
-            (end + 3, hex(rest.get(..end)?)?)
+            (end + 3, parse_hex(rest.get(..end)?)?)
         }
-        [b'u', rest @ ..] => (5, hex(rest.get(..4)?)?),
-        [b'x', rest @ ..] => (3, hex(rest.get(..2)?)?),
+        [b'u', rest @ ..] => (5, parse_hex(rest.get(..4)?)?),
+        [b'x', rest @ ..] => (3, parse_hex(rest.get(..2)?)?),
         [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => (
             3,
             u32::from(a - b'0') * 64 + u32::from(b - b'0') * 8 + u32::from(c - b'0'),

@@ -64,7 +64,7 @@ const ALIKE_UPPER: [&str; 12] = [
 ];
 
 /// Returns the letter that a borrowed letter looks like.
-pub fn alike(c: char) -> Option<char> {
+pub fn look_alike(c: char) -> Option<char> {
     if c.is_ascii() {
         return None;
     }
@@ -94,7 +94,7 @@ static BORROWED: LazyLock<QuickMap<char, char>> = LazyLock::new(|| {
     borrowed
 });
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
+pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
     if facts.is_ascii() {
         return;
     }
@@ -103,7 +103,7 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
     let mut stacked = Vec::new();
     let mut at = 0;
     // A word of ASCII letters is neither mixed nor accented.
-    while let Some(wide) = first_wide(text, at) {
+    while let Some(wide) = find_non_ascii(text, at) {
         let before = text.as_bytes().get(at..wide).unwrap_or_default();
         let ascii = before
             .iter()
@@ -119,29 +119,29 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         let mut end = text.len();
         at = end;
         for (nth, c) in text.get(wide..).unwrap_or_default().char_indices() {
-            let here = wide + nth..wide + nth + c.len_utf8();
+            let char_span = wide + nth..wide + nth + c.len_utf8();
             if c.is_ascii_alphabetic() {
                 word.ascii += 1;
             } else if is_eastern(c) {
                 word.foreign += 1;
             } else if is_alphabetic(c) || matches!(u32::from(c), 0x1F150..=0x1F1FF) {
                 match c {
-                    '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => accented.push(here),
-                    c if alike(c).is_some() => {
+                    '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => accented.push(char_span),
+                    c if look_alike(c).is_some() => {
                         word.borrowed += 1;
-                        word.capitals += usize::from(small_capital(c));
+                        word.capitals += usize::from(is_small_capital(c));
                     }
                     _ => word.foreign += 1,
                 }
             } else if !c.is_ascii() && is_combining_mark(c) {
                 if mark_before {
-                    stacked.push(here.clone());
+                    stacked.push(char_span.clone());
                 }
-                accented.push(here);
+                accented.push(char_span);
                 mark_before = true;
                 continue;
             } else {
-                (end, at) = (here.start, here.end);
+                (end, at) = (char_span.start, char_span.end);
                 break;
             }
             mark_before = false;
@@ -151,64 +151,65 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         }
     }
     if mixed.len() >= MIXED_WORDS {
-        for span in regions::around(text, mixed.iter().cloned()) {
+        for span in regions::enclosing(text, mixed.iter().cloned()) {
             let Some(region) = text.get(span.clone()) else {
                 continue;
             };
-            let here = mixed
+            let words_within = mixed
                 .iter()
                 .filter(|word| word.start >= span.start && word.end <= span.end);
-            let known = here
+            let known_words = words_within
                 .filter_map(|word| text.get(word.clone()))
-                .filter(|word| vocabulary::words_in(&folded(word)) > 0)
+                .filter(|word| vocabulary::count_words(&fold_letters(word)) > 0)
                 .count();
-            let way = if known >= DISGUISED_WORDS {
+            let suspicion = if known_words >= DISGUISED_WORDS {
                 Suspicion::Disguise
             } else {
                 Suspicion::Usual
             };
-            found.push(DecodedPart {
+            decoded_parts.push(DecodedPart {
                 name: "look-alikes",
-                way,
+                suspicion,
                 span,
-                text: folded(region),
-                words: known,
+                text: fold_letters(region),
+                words: known_words,
             });
         }
     }
     if accented.len() >= ACCENTS {
-        for span in regions::around(text, accented) {
+        for span in regions::enclosing(text, accented) {
             let Some(region) = text.get(span.clone()) else {
                 continue;
             };
-            let bare = without_marks(region);
-            let parts = |c: char| !c.is_alphabetic() && (c.is_ascii() || !is_combining_mark(c));
-            let words = region.split(parts).filter(|word| !word.is_ascii());
+            let unaccented = strip_marks(region);
+            let is_boundary =
+                |c: char| !c.is_alphabetic() && (c.is_ascii() || !is_combining_mark(c));
+            let words = region.split(is_boundary).filter(|word| !word.is_ascii());
             let mut english = 0;
-            let mut other = 0;
+            let mut non_english = 0;
             for word in words {
-                let known = if vocabulary::words_in(&self::without_marks(word)) > 0 {
+                let count = if vocabulary::count_words(&self::strip_marks(word)) > 0 {
                     &mut english
                 } else {
-                    &mut other
+                    &mut non_english
                 };
-                *known += 1;
+                *count += 1;
             }
-            let heaps = stacked
+            let is_stacked = stacked
                 .iter()
                 .filter(|mark| mark.start >= span.start && mark.end <= span.end)
                 .count()
                 >= STACKED;
-            let way = match english {
-                3.. if heaps => Suspicion::Disguise,
-                ACCENTED_WORDS.. if other < english => Suspicion::Odd,
+            let suspicion = match english {
+                3.. if is_stacked => Suspicion::Disguise,
+                ACCENTED_WORDS.. if non_english < english => Suspicion::Odd,
                 _ => Suspicion::Usual,
             };
-            found.push(DecodedPart {
+            decoded_parts.push(DecodedPart {
                 name: "accents",
-                way,
+                suspicion,
                 span,
-                text: bare,
+                text: unaccented,
                 words: english,
             });
         }
@@ -222,7 +223,7 @@ const fn is_eastern(c: char) -> bool {
 }
 
 /// Returns the position of the first non-ASCII character from a position on.
-fn first_wide(text: &str, from: usize) -> Option<usize> {
+fn find_non_ascii(text: &str, from: usize) -> Option<usize> {
     let rest = text.as_bytes().get(from..)?;
     let ascii: usize = rest
         .chunks(BLOCK)
@@ -257,19 +258,19 @@ impl Word {
     }
 }
 
-fn small_capital(c: char) -> bool {
+fn is_small_capital(c: char) -> bool {
     matches!(u32::from(c), 0x250..=0x2AF | 0x1D00..=0x1D2B | 0x1DD | 0xA730 | 0xA731 | 0x1F150..=0x1F1FF)
 }
 
-fn folded(text: &str) -> String {
-    text.chars().map(|c| alike(c).unwrap_or(c)).collect()
+fn fold_letters(text: &str) -> String {
+    text.chars().map(|c| look_alike(c).unwrap_or(c)).collect()
 }
 
 /// Returns a text without marks, whether precomposed or combining.
-fn without_marks(text: &str) -> String {
+fn strip_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    while let Some(wide) = first_wide(text, at) {
+    while let Some(wide) = find_non_ascii(text, at) {
         out.push_str(text.get(at..wide).unwrap_or_default());
         // Normalization does not extend across ASCII characters.
         let rest = text.get(wide..).unwrap_or_default();
@@ -301,7 +302,7 @@ mod tests {
             eastern.clone().count() > 30_000
                 && eastern
                     .clone()
-                    .all(|c| c.is_alphabetic() && alike(c).is_none())
+                    .all(|c| c.is_alphabetic() && look_alike(c).is_none())
         );
     }
 
@@ -316,10 +317,10 @@ mod tests {
             &format!("{plain}über{plain}ﬁ 漢字 Ångström{plain}"),
         ] {
             let simple: String = text.nfd().filter(|c| !is_combining_mark(*c)).collect();
-            assert_eq!(without_marks(text), simple, "{text:?}");
+            assert_eq!(strip_marks(text), simple, "{text:?}");
             for from in 0..=text.len() {
                 let wide = (from..text.len()).find(|at| !text.as_bytes()[*at].is_ascii());
-                assert_eq!(first_wide(text, from), wide, "{from} {text:?}");
+                assert_eq!(find_non_ascii(text, from), wide, "{from} {text:?}");
             }
         }
         // Look-alikes at either end of a word of ASCII letters, at the ends of the text and next to

@@ -36,13 +36,13 @@ pub(super) enum Kind {
 pub(super) struct Gap {
     pub(super) kind: Kind,
     /// The last character that ends a sentence or a clause, if white space follows it.
-    pub(super) ends: Option<u8>,
+    pub(super) clause_end: Option<u8>,
 }
 
 /// A word, and the gap before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    pub(super) before: Gap,
+    pub(super) gap: Gap,
     pub(super) span: Range<usize>,
 }
 
@@ -67,13 +67,16 @@ impl Iterator for Words<'_> {
     type Item = Word;
 
     fn next(&mut self) -> Option<Word> {
-        let (start, before) = gap(self.bytes, self.at, self.end);
+        let (start, gap) = read_gap(self.bytes, self.at, self.end);
         let mut at = start;
         while at < self.end {
-            match of_word(self.bytes, at) {
+            match word_char_length(self.bytes, at) {
                 0 => {
-                    let apostrophe = apostrophe(self.bytes, at);
-                    if apostrophe == 0 || at == start || of_word(self.bytes, at + apostrophe) == 0 {
+                    let apostrophe = apostrophe_length(self.bytes, at);
+                    if apostrophe == 0
+                        || at == start
+                        || word_char_length(self.bytes, at + apostrophe) == 0
+                    {
                         break;
                     }
                     at += apostrophe;
@@ -83,22 +86,22 @@ impl Iterator for Words<'_> {
         }
         self.at = at;
         (at > start).then(|| Word {
-            before,
+            gap,
             span: start..at.min(self.end),
         })
     }
 }
 
 /// Returns the number of bytes at `at` that belong to a word character, or 0 if there is none.
-fn of_word(bytes: &[u8], at: usize) -> usize {
+fn word_char_length(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at) {
         Some(b) if b.is_ascii_alphanumeric() => 1,
-        Some(b) if !b.is_ascii() && punctuation(bytes, at) == 0 => 1,
+        Some(b) if !b.is_ascii() && punctuation_length(bytes, at) == 0 => 1,
         _ => 0,
     }
 }
 
-fn apostrophe(bytes: &[u8], at: usize) -> usize {
+fn apostrophe_length(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..).unwrap_or_default() {
         [b'\'', ..] => 1,
         [0xe2, 0x80, 0x99, ..] => 3,
@@ -108,7 +111,7 @@ fn apostrophe(bytes: &[u8], at: usize) -> usize {
 
 /// Returns the length of punctuation beyond ASCII: dashes, quotation marks, bullets, ellipses;
 /// guillemets; CJK punctuation.
-fn punctuation(bytes: &[u8], at: usize) -> usize {
+fn punctuation_length(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at..).unwrap_or_default() {
         [0xe2, 0x80, 0x90..=0xaf, ..]
         | [0xe3, 0x80, 0x80..=0x91, ..]
@@ -119,10 +122,10 @@ fn punctuation(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Returns where the gap that begins at `start` ends, and its kind.
-fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
+fn read_gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
     let (mut lines, mut blank, mut mark, mut emphasis, mut joiner) =
         (0_usize, false, false, false, false);
-    let mut ends = None;
+    let mut clause_end = None;
     let mut at = start;
     while at < end {
         let Some(b) = bytes.get(at) else { break };
@@ -132,8 +135,8 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
             b'\n' => lines += 1,
             b' ' | b'\t' | b'\r' => blank = true,
             b'.' | b',' | b';' | b':' | b'!' | b'?' | b')' => {
-                if closes(bytes, at + 1) {
-                    ends = Some(*b).filter(|b| *b != b')').or(ends);
+                if ends_clause(bytes, at + 1) {
+                    clause_end = Some(*b).filter(|b| *b != b')').or(clause_end);
                 } else {
                     joiner = true;
                     mark |= *b == b')';
@@ -143,21 +146,21 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
                 if !next.is_some_and(u8::is_ascii_whitespace) && !blank && lines == 0 =>
             {
                 joiner = true;
-                length = entity(bytes, at).unwrap_or(1);
+                length = entity_length(bytes, at).unwrap_or(1);
                 mark |= length > 1;
             }
             b'<' => {
-                let tag = tag(bytes, at);
+                let tag = tag_length(bytes, at);
                 emphasis |= tag.is_some();
                 mark |= tag.is_none();
                 length = tag.unwrap_or(1);
             }
             b']' => {
                 mark = true;
-                length = target(bytes, at).unwrap_or(1);
+                length = target_length(bytes, at).unwrap_or(1);
             }
             b'"' => {
-                let name = member_name(bytes, at);
+                let name = member_name_length(bytes, at);
                 emphasis |= name.is_none();
                 mark |= name.is_some();
                 length = name.unwrap_or(1);
@@ -167,7 +170,7 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
                 mark = true;
                 length = 1 + usize::from(matches!(next, Some(b'n' | b't' | b'r')));
             }
-            b'0'..=b'9' => match number(bytes, at) {
+            b'0'..=b'9' => match number_length(bytes, at) {
                 Some(digits)
                     if at == start && start == 0 || mark || emphasis || joiner || lines > 0 =>
                 {
@@ -179,7 +182,7 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
             b if b.is_ascii_alphabetic() => break,
             b if b.is_ascii() => mark = true,
             _ => {
-                length = punctuation(bytes, at);
+                length = punctuation_length(bytes, at);
                 if length == 0 {
                     break;
                 }
@@ -188,8 +191,8 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
         }
         at += length;
     }
-    let white = blank || lines > 0;
-    let kind = if mark || white && (emphasis || joiner && ends.is_some()) {
+    let has_space = blank || lines > 0;
+    let kind = if mark || has_space && (emphasis || joiner && clause_end.is_some()) {
         if lines > 0 { Kind::Line } else { Kind::Mark }
     } else if joiner && emphasis {
         Kind::Mark
@@ -197,10 +200,10 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
         Kind::Inline
     } else if lines > 1 {
         Kind::Paragraph
-    } else if ends.is_some() {
+    } else if clause_end.is_some() {
         Kind::Sentence
     } else if joiner {
-        match (white, lines) {
+        match (has_space, lines) {
             (false, _) => Kind::Joiner,
             (true, 0) => Kind::Mark,
             (true, _) => Kind::Line,
@@ -208,30 +211,30 @@ fn gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
     } else {
         Kind::Blank
     };
-    (at.min(end), Gap { kind, ends })
+    (at.min(end), Gap { kind, clause_end })
 }
 
 /// Reports whether white space follows, directly or after marks that close a quotation or emphasis.
-fn closes(bytes: &[u8], at: usize) -> bool {
-    let closing = |b: &u8| matches!(b, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b')');
+fn ends_clause(bytes: &[u8], at: usize) -> bool {
+    let is_closing = |b: &u8| matches!(b, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b')');
     let mut rest = bytes.get(at..).unwrap_or_default().iter().take(5);
-    rest.find(|b| !closing(b))
+    rest.find(|b| !is_closing(b))
         .is_none_or(u8::is_ascii_whitespace)
 }
 
 /// Returns the length of a tag.
-pub(super) fn tag(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn tag_length(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
-    let name = body
+    let is_named = body
         .first()
         .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!'));
-    let end =
-        name.then(|| memchr::memchr3(b'>', b'<', b'\n', body.get(..PART_BYTES).unwrap_or(body)))??;
+    let end = is_named
+        .then(|| memchr::memchr3(b'>', b'<', b'\n', body.get(..PART_BYTES).unwrap_or(body)))??;
     (body.get(end) == Some(&b'>')).then_some(end + 2)
 }
 
 /// Returns the length of what follows the words of a link: `](target)`, `][label]`.
-fn target(bytes: &[u8], at: usize) -> Option<usize> {
+fn target_length(bytes: &[u8], at: usize) -> Option<usize> {
     let close = match bytes.get(at + 1)? {
         b'(' => b')',
         b'[' => b']',
@@ -246,7 +249,7 @@ fn target(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the length of the name of a JSON member with its colon: `"name": `.
-fn member_name(bytes: &[u8], at: usize) -> Option<usize> {
+fn member_name_length(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at + 1..)?;
     let end = body
         .iter()
@@ -263,7 +266,7 @@ fn member_name(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the length of a named character reference: `&nbsp;`.
-fn entity(bytes: &[u8], at: usize) -> Option<usize> {
+fn entity_length(bytes: &[u8], at: usize) -> Option<usize> {
     let body = bytes.get(at..)?.strip_prefix(b"&")?;
     let end = body
         .iter()
@@ -274,7 +277,7 @@ fn entity(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Returns the number of digits that are not a word: a line number, a time. A mark or a line end
 /// follows them.
-fn number(bytes: &[u8], at: usize) -> Option<usize> {
+fn number_length(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     let digits = rest
         .iter()
@@ -287,9 +290,8 @@ fn number(bytes: &[u8], at: usize) -> Option<usize> {
         .take(PART_BYTES)
         .take_while(|b| matches!(b, b' ' | b'\t' | b'\r'))
         .count();
-    let follows = rest.get(digits + blanks);
-    follows
-        .is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric())
+    let next = rest.get(digits + blanks);
+    next.is_none_or(|b| b.is_ascii() && !b.is_ascii_alphanumeric())
         .then_some(digits)
 }
 
@@ -301,7 +303,7 @@ mod tests {
     fn kinds(text: &str) -> Vec<Kind> {
         Words::new(text, 0..text.len())
             .skip(1)
-            .map(|word| word.before.kind)
+            .map(|word| word.gap.kind)
             .collect()
     }
 

@@ -10,7 +10,7 @@ const MARKS: u8 = 2;
 
 /// Returns the blocks of a text that contain several marks, with those around them. Costs little
 /// more than a look at each byte.
-pub(super) fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn find_marked(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut marked: Vec<Range<usize>> = Vec::new();
     let mut before = MarkedBlock {
         block: blocks::first(&[]),
@@ -34,19 +34,19 @@ pub(super) fn marked(bytes: &[u8]) -> Vec<Range<usize>> {
 /// are as close together as the ends of clauses of one word.
 fn is_prose(first: &MarkedBlock, second: &MarkedBlock) -> bool {
     let Some(ends) = first
-        .clauses()
-        .zip(second.clauses())
+        .clause_ends()
+        .zip(second.clause_ends())
         .map(|(first, second)| first | second << BLOCK)
     else {
         return false;
     };
     // Keep the ends that have another one at most 32 bytes before them.
-    let close = |ends: u128| {
+    let keep_close = |ends: u128| {
         ends & [1, 2, 4, 8, 16]
             .into_iter()
             .fold(ends << 1, |behind, by| behind | behind << by)
     };
-    close(close(ends)) == 0
+    keep_close(keep_close(ends)) == 0
 }
 
 /// A block, with its number of marks and of capitals after small letters.
@@ -71,7 +71,7 @@ impl MarkedBlock {
 
     /// Returns where clauses end with a mark followed by white space, or `None` if there are other
     /// marks.
-    fn clauses(&self) -> Option<u128> {
+    fn clause_ends(&self) -> Option<u128> {
         if self.marks == 0 && !blocks::any(&self.block, is_rare) {
             return Some(0);
         }
@@ -103,8 +103,8 @@ fn is_rare(b: u8) -> bool {
 /// Reports whether a byte is rare in sentences: any sign other than an apostrophe or a closing
 /// bracket. Dashes, quotation marks and bullets beyond ASCII all begin with the same byte.
 fn is_mark(b: u8) -> bool {
-    let printable = b.wrapping_sub(b'!') < 94;
-    printable & !b.is_ascii_alphanumeric() & (b != b'\'') & (b != b')') | (b == 0xe2)
+    let is_printable = b.wrapping_sub(b'!') < 94;
+    is_printable & !b.is_ascii_alphanumeric() & (b != b'\'') & (b != b')') | (b == 0xe2)
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     fn prose_with_commas_is_not_marked() {
         let prose = "A kettle that isn't full heats faster, as one would expect of it. Rinse the filter every second week with vinegar. ";
         // For a mark at the end of a block, the block does not contain what follows.
-        let bytes: usize = marked(prose.repeat(40).as_bytes())
+        let bytes: usize = find_marked(prose.repeat(40).as_bytes())
             .iter()
             .map(Range::len)
             .sum();
@@ -131,7 +131,7 @@ mod tests {
             "a), b), ",
         ] {
             let text = format!("{}{marks}{prose}", prose.repeat(4));
-            assert!(!marked(text.as_bytes()).is_empty(), "{marks}");
+            assert!(!find_marked(text.as_bytes()).is_empty(), "{marks}");
         }
     }
 
@@ -153,14 +153,14 @@ mod tests {
                 let expected = (0..blocks.len())
                     .filter(|nth| many(*nth))
                     .flat_map(|nth| nth.saturating_sub(2)..nth + 2);
-                let found = marked(text.as_bytes())
+                let found = find_marked(text.as_bytes())
                     .into_iter()
                     .flat_map(|part| part.start / BLOCK..part.end / BLOCK);
                 let expected: std::collections::BTreeSet<usize> = expected.collect();
                 assert!(expected.is_subset(&found.collect()), "{step} {sign}");
                 assert_eq!(
                     expected.is_empty(),
-                    marked(text.as_bytes()).is_empty(),
+                    find_marked(text.as_bytes()).is_empty(),
                     "{step} {sign}"
                 );
             }

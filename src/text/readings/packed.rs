@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::encoded::{self, prose};
+use super::encoded::{self, readable_text};
 use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, radix, regions};
 use crate::text::blocks::{self, BLOCK};
 
@@ -37,39 +37,40 @@ const AFTER_BYTES: usize = 12;
 /// Minimum number of letters packed by UTF-7 in a text that is decoded.
 const UTF7_LETTERS: usize = 6;
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
+pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
     let mut add = |name, span: Range<usize>, text| {
-        found.push(DecodedPart {
+        decoded_parts.push(DecodedPart {
             name,
-            way: Suspicion::Usual,
+            suspicion: Suspicion::Usual,
             span,
             text,
             words: 0,
         })
     };
-    let dense = dense(text.as_bytes());
-    let in_lines = dense
+    let dense = find_dense(text.as_bytes());
+    let uuencoded = dense
         .iter()
         .find_map(|part| radix::uuencoded(text, part.clone()));
     for span in dense
         .into_iter()
-        .flat_map(|part| scattered(text.as_bytes(), part))
+        .flat_map(|part| find_scattered(text.as_bytes(), part))
     {
         let stretch = text.as_bytes().get(span.clone()).unwrap_or_default();
         let count = |of_kind: fn(&u8) -> bool| stretch.iter().filter(|byte| of_kind(byte)).count();
         if count(u8::is_ascii_uppercase) * LETTERS_PER_CAPITAL < count(u8::is_ascii_alphanumeric) {
             continue;
         }
-        let (letters, starts) = letters(stretch);
+        let (letters, starts) = extract_letters(stretch);
         // There may be words directly before it, or after it.
         let runs = starts.into_iter().filter_map(|start| letters.get(start..));
         let packed = runs.enumerate().find_map(|(nth, run)| {
-            let may = nth == 0
+            let may_decode = nth == 0
                 || run
                     .get(..PROBE_LETTERS)
                     .or(Some(run))
                     .is_some_and(begins_as_text);
-            may.then(|| base64(run.get(..DECODED_BYTES).unwrap_or(run)))
+            may_decode
+                .then(|| base64(run.get(..DECODED_BYTES).unwrap_or(run)))
                 .flatten()
         });
         if let Some((name, text)) = packed {
@@ -77,32 +78,32 @@ pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
         }
     }
     if facts.has(b'+') {
-        utf7(text)
+        decode_utf7(text)
             .into_iter()
             .for_each(|(span, text)| add("utf-7", span, text));
     }
-    let of_digits = radix::base85(text)
+    let other_bases = radix::base85(text)
         .into_iter()
         .chain(radix::base58(text, facts))
-        .chain(in_lines);
-    of_digits.for_each(|(name, span, text)| add(name, span, text));
+        .chain(uuencoded);
+    other_bases.for_each(|(name, span, text)| add(name, span, text));
 }
 
 /// Returns the base64 letters of a stretch, and which of them are the first after another
 /// character: at most [`STARTS`].
-fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
+fn extract_letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
     let mut letters = Vec::with_capacity(stretch.len());
     let mut starts = Vec::with_capacity(STARTS);
-    let mut before = false;
+    let mut after_letter = false;
     for byte in stretch {
-        let is_letter = of_base64(*byte);
+        let is_letter = is_base64(*byte);
         if is_letter {
-            if !before && starts.len() < STARTS {
+            if !after_letter && starts.len() < STARTS {
                 starts.push(letters.len());
             }
             letters.push(*byte);
         }
-        before = is_letter;
+        after_letter = is_letter;
     }
     (letters, starts)
 }
@@ -110,39 +111,39 @@ fn letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
 /// Reports whether the first letters of a run are text, directly or in rot13.
 fn begins_as_text(letters: &[u8]) -> bool {
     // UTF-16 text of this many letters has a zero among its first bytes.
-    let may = |first: Option<First>| {
+    let is_possible = |first: Option<FirstBytes>| {
         letters.len() < PROBE_LETTERS
             || first.is_none_or(|first| first.has_zero() || first.may_be_text())
     };
-    let is_text = |letters: &[u8]| encoded::base64(letters).and_then(prose).is_some();
-    may(First::decode(letters)) && is_text(letters)
-        || may(First::turned(letters)) && is_text(&turned(letters))
+    let is_text = |letters: &[u8]| encoded::base64(letters).and_then(readable_text).is_some();
+    is_possible(FirstBytes::decode(letters)) && is_text(letters)
+        || is_possible(FirstBytes::decode_rot13(letters)) && is_text(&to_rot13(letters))
 }
 
 /// The first bytes that a run decodes to.
-struct First([u8; FIRST_LETTERS / 4 * 3]);
+struct FirstBytes([u8; FIRST_LETTERS / 4 * 3]);
 
-impl First {
+impl FirstBytes {
     fn decode(run: &[u8]) -> Option<Self> {
-        Self::decoded(*run.first_chunk()?)
+        Self::decode_letters(*run.first_chunk()?)
     }
 
     /// Decodes the start of a run in rot13.
-    fn turned(run: &[u8]) -> Option<Self> {
-        Self::decoded(
+    fn decode_rot13(run: &[u8]) -> Option<Self> {
+        Self::decode_letters(
             run.first_chunk::<FIRST_LETTERS>()?
                 .map(|letter| rot13(&letter)),
         )
     }
 
     /// Decodes the start of a reversed run.
-    fn reversed(run: &[u8]) -> Option<Self> {
+    fn decode_reversed(run: &[u8]) -> Option<Self> {
         let mut letters = *run.last_chunk()?;
         letters.reverse();
-        Self::decoded(letters)
+        Self::decode_letters(letters)
     }
 
-    fn decoded(letters: [u8; FIRST_LETTERS]) -> Option<Self> {
+    fn decode_letters(letters: [u8; FIRST_LETTERS]) -> Option<Self> {
         let mut bytes = [0; FIRST_LETTERS / 4 * 3];
         for (three, four) in bytes
             .as_chunks_mut::<3>()
@@ -168,10 +169,10 @@ impl First {
         if self.0.starts_with(&[0xFE, 0xFF]) || self.0.starts_with(&[0xFF, 0xFE]) {
             return true;
         }
-        let valid = std::str::from_utf8(&self.0)
+        let is_valid = std::str::from_utf8(&self.0)
             .err()
             .is_none_or(|error| error.error_len().is_none());
-        valid
+        is_valid
             && !self
                 .0
                 .iter()
@@ -185,7 +186,7 @@ impl First {
 
 /// The value of each byte as a base64 letter.
 const VALUES: [u8; 256] =
-    radix::digits(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+    radix::digit_values(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 /// The kind of each byte.
 const KINDS: [Kind; 256] = kinds();
 
@@ -222,7 +223,7 @@ const fn kinds() -> [Kind; 256] {
 /// Returns the value of a base64 letter.
 #[inline]
 fn sextet(letter: u8) -> Option<u8> {
-    radix::digit(&VALUES, letter)
+    radix::digit_value(&VALUES, letter)
 }
 
 /// Decodes a run of base64: directly, reversed, or in rot13.
@@ -234,32 +235,35 @@ pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
             if valid > AFTER_BYTES && bytes.len() - valid <= AFTER_BYTES {
                 bytes.truncate(valid);
             }
-            prose(bytes)
+            readable_text(bytes)
         })
     };
-    let may = |first: Option<First>, zero: u8| {
+    let is_possible = |first: Option<FirstBytes>, zero: u8| {
         run.len() < LONG_LETTERS
             || first.is_none_or(|first| first.may_be_text())
             || memchr::memchr_iter(zero, run).count() * LETTERS_PER_ZERO >= run.len()
     };
-    let forward = may(First::decode(run), b'A').then(|| decode(run)).flatten();
+    let forward = is_possible(FirstBytes::decode(run), b'A')
+        .then(|| decode(run))
+        .flatten();
     let backward = || {
-        let may = may(First::reversed(run), b'A');
-        may.then(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>()))
+        let possible = is_possible(FirstBytes::decode_reversed(run), b'A');
+        possible
+            .then(|| decode(&run.iter().rev().copied().collect::<Vec<u8>>()))
             .flatten()
     };
-    let turned = || {
-        may(First::turned(run), b'N')
-            .then(|| decode(&turned(run)))
+    let rotated = || {
+        is_possible(FirstBytes::decode_rot13(run), b'N')
+            .then(|| decode(&to_rot13(run)))
             .flatten()
     };
     forward
         .map(|text| ("base64", text))
         .or_else(|| backward().map(|text| ("base64-reversed", text)))
-        .or_else(|| turned().map(|text| ("base64-rot13", text)))
+        .or_else(|| rotated().map(|text| ("base64-rot13", text)))
 }
 
-fn turned(run: &[u8]) -> Vec<u8> {
+fn to_rot13(run: &[u8]) -> Vec<u8> {
     run.iter().map(rot13).collect()
 }
 
@@ -272,13 +276,13 @@ const fn rot13(byte: &u8) -> u8 {
 }
 
 #[inline]
-fn of_base64(byte: u8) -> bool {
+fn is_base64(byte: u8) -> bool {
     sextet(byte).is_some()
 }
 
 /// Returns the blocks of a text that contain as many capitals and digits as base64 does, with those
 /// around them.
-fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
+fn find_dense(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut dense: Vec<Range<usize>> = Vec::new();
     for (nth, block) in blocks::all(bytes).enumerate() {
         if blocks::count(&block, |byte| {
@@ -297,15 +301,15 @@ fn dense(bytes: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// Returns stretches of base64 letters with a few other characters between them.
-fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
+fn find_scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let (mut start, mut end, mut letters, mut gaps, mut plain) =
         (part.start, part.start, 0_usize, 0_usize, 0_usize);
     let mut last = Kind::Other;
-    let within = bytes
+    let part_bytes = bytes
         .get(part.start..part.end.min(bytes.len()))
         .unwrap_or_default();
-    for (at, byte) in (part.start..).zip(within) {
+    for (at, byte) in (part.start..).zip(part_bytes) {
         let kind = KINDS
             .get(usize::from(*byte))
             .copied()
@@ -313,8 +317,8 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
         if kind == Kind::Other {
             continue;
         }
-        let hump = kind == Kind::Digit || kind == Kind::Capital && last == Kind::Small;
-        plain = if hump { 0 } else { plain + 1 };
+        let is_hump = kind == Kind::Digit || kind == Kind::Capital && last == Kind::Small;
+        plain = if is_hump { 0 } else { plain + 1 };
         if at - end > BETWEEN || plain > WORD_LETTERS {
             if letters >= SCATTERED && gaps > 0 {
                 stretches.push(start..end);
@@ -336,21 +340,21 @@ fn scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
 }
 
 /// Returns the lines of a text that contain letters in UTF-7, decoded.
-fn utf7(text: &str) -> Vec<(Range<usize>, String)> {
-    let places: Vec<(Range<usize>, String)> = shifts(text.as_bytes());
-    let packed: usize = places.iter().map(|(place, _)| place.len() / 3).sum();
-    if packed < UTF7_LETTERS {
+fn decode_utf7(text: &str) -> Vec<(Range<usize>, String)> {
+    let places: Vec<(Range<usize>, String)> = find_shifts(text.as_bytes());
+    let packed_letters: usize = places.iter().map(|(place, _)| place.len() / 3).sum();
+    if packed_letters < UTF7_LETTERS {
         return Vec::new();
     }
     let mut places = places.iter().peekable();
-    let spans = regions::around(text, places.clone().map(|(place, _)| place.clone()));
+    let spans = regions::enclosing(text, places.clone().map(|(place, _)| place.clone()));
     let decoded = spans.into_iter().map(|span| {
         let mut out = String::new();
         let mut at = span.start;
-        while let Some((place, said)) = places.next_if(|(place, _)| place.start < span.end) {
+        while let Some((place, content)) = places.next_if(|(place, _)| place.start < span.end) {
             if place.start >= at && place.end <= span.end {
                 out.push_str(text.get(at..place.start).unwrap_or_default());
-                out.push_str(said);
+                out.push_str(content);
                 at = place.end;
             }
         }
@@ -363,7 +367,7 @@ fn utf7(text: &str) -> Vec<(Range<usize>, String)> {
 /// Returns the parts of a text that are base64 of UTF-7, with their decoded text. A run of letters
 /// is decoded from at most [`STARTS`] of the plus signs in it, because each attempt reads the rest
 /// of it.
-fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
+fn find_shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
     let mut shifts = Vec::new();
     let mut run_end = 0;
     let mut tries = 0;
@@ -371,18 +375,18 @@ fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
     while let Some(plus) = bytes
         .get(at..)
         .and_then(|rest| memchr::memchr(b'+', rest))
-        .map(|found| at + found)
+        .map(|offset| at + offset)
     {
         let rest = bytes.get(plus..).unwrap_or_default();
         if plus >= run_end {
-            run_end = plus + 1 + rest.iter().skip(1).take_while(|b| of_base64(**b)).count();
+            run_end = plus + 1 + rest.iter().skip(1).take_while(|b| is_base64(**b)).count();
             tries = 0;
         }
         tries += 1;
-        match shifted(rest) {
-            Some((length, said)) => {
+        match decode_shift(rest) {
+            Some((length, content)) => {
                 at = plus + length;
-                shifts.push((plus..at, said));
+                shifts.push((plus..at, content));
             }
             None if tries < STARTS => at = plus + 1,
             None => at = run_end,
@@ -393,12 +397,12 @@ fn shifts(bytes: &[u8]) -> Vec<(Range<usize>, String)> {
 
 /// Decodes a base64 part of UTF-7, including its `+` and `-`. Returns its length and its text, if
 /// most of that is ASCII.
-fn shifted(text: &[u8]) -> Option<(usize, String)> {
+fn decode_shift(text: &[u8]) -> Option<(usize, String)> {
     let letters = text
         .iter()
         .skip(1)
         .take(DECODED_BYTES)
-        .take_while(|b| of_base64(**b))
+        .take_while(|b| is_base64(**b))
         .count();
     if letters < 3 {
         return None;
@@ -407,13 +411,14 @@ fn shifted(text: &[u8]) -> Option<(usize, String)> {
     let units = bytes
         .chunks_exact(2)
         .filter_map(|pair| Some(u16::from_be_bytes([*pair.first()?, *pair.get(1)?])));
-    let said: String = char::decode_utf16(units).collect::<Result<_, _>>().ok()?;
-    let plain = said
+    let decoded: String = char::decode_utf16(units).collect::<Result<_, _>>().ok()?;
+    let ascii_count = decoded
         .chars()
         .filter(|c| matches!(c, ' '..='~' | '\n' | '\t'))
         .count();
-    let closed = usize::from(text.get(letters + 1) == Some(&b'-'));
-    (plain > 0 && plain * 2 > said.chars().count()).then_some((letters + 1 + closed, said))
+    let closing = usize::from(text.get(letters + 1) == Some(&b'-'));
+    (ascii_count > 0 && ascii_count * 2 > decoded.chars().count())
+        .then_some((letters + 1 + closing, decoded))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::encoded::{self, prose};
+use super::encoded::{self, readable_text};
 use super::{DECODED_BYTES, Facts};
 use crate::text::facts::runs;
 
@@ -20,16 +20,17 @@ const BASE58_BYTES: std::ops::RangeInclusive<usize> = 45..=1024;
 const BASE58_RUNS: usize = 8;
 
 /// Without the `z` for five zeros, which are not text.
-const ADOBE: [u8; 256] = digits(
+const ADOBE: [u8; 256] = digit_values(
     b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
 );
-const GIT: [u8; 256] = digits(
+const GIT: [u8; 256] = digit_values(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
 );
-const Z85: [u8; 256] = digits(
+const Z85: [u8; 256] = digit_values(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
 );
-const BASE58: [u8; 256] = digits(b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
+const BASE58: [u8; 256] =
+    digit_values(b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
 /// Marks a byte that is not a digit.
 const NONE: u8 = u8::MAX;
 
@@ -39,7 +40,7 @@ const NONE: u8 = u8::MAX;
     clippy::cast_possible_truncation,
     reason = "done by the compiler, which would say so"
 )]
-pub(super) const fn digits(alphabet: &[u8]) -> [u8; 256] {
+pub(super) const fn digit_values(alphabet: &[u8]) -> [u8; 256] {
     let mut values = [NONE; 256];
     let mut digit = 0;
     while digit < alphabet.len() {
@@ -51,18 +52,18 @@ pub(super) const fn digits(alphabet: &[u8]) -> [u8; 256] {
 
 /// Returns the value of a byte, if it is a digit.
 #[inline]
-pub(super) fn digit(values: &[u8; 256], byte: u8) -> Option<u8> {
+pub(super) fn digit_value(values: &[u8; 256], byte: u8) -> Option<u8> {
     values
         .get(usize::from(byte))
         .copied()
         .filter(|value| *value != NONE)
 }
 
-type Decoded = (&'static str, Range<usize>, String);
+type DecodedSpan = (&'static str, Range<usize>, String);
 
 /// Returns the tokens that are text in ascii85 or base85.
-pub(super) fn base85(text: &str) -> Vec<Decoded> {
-    let mut found = Vec::new();
+pub(super) fn base85(text: &str) -> Vec<DecodedSpan> {
+    let mut results = Vec::new();
     for span in runs(text.as_bytes(), BASE85_BYTES, |b| b.is_ascii_graphic()) {
         let Range { start, .. } = span;
         let token = text.get(span).unwrap_or_default();
@@ -78,27 +79,27 @@ pub(super) fn base85(text: &str) -> Vec<Decoded> {
                 .is_some_and(|first| may_be_text(values, first))
         };
         let adobe = || begins_as_text(&ADOBE).then(|| encoded::ascii85(token))?;
-        let other = |values: &[u8; 256]| {
+        let decode_digits = |values: &[u8; 256]| {
             let decode = || {
                 let digits: Option<Vec<u32>> = token
                     .bytes()
-                    .map(|byte| digit(values, byte).map(u32::from))
+                    .map(|byte| digit_value(values, byte).map(u32::from))
                     .collect();
-                encoded::quads(&digits?)
+                encoded::decode_quads(&digits?)
             };
             begins_as_text(values).then(decode)?
         };
-        let ways = [
+        let attempts = [
             ("ascii85", adobe()),
-            ("base85", other(&GIT)),
-            ("z85", other(&Z85)),
+            ("base85", decode_digits(&GIT)),
+            ("z85", decode_digits(&Z85)),
         ];
-        let read = ways
+        let decoded = attempts
             .into_iter()
-            .find_map(|(name, bytes)| Some((name, prose(bytes?)?)));
-        found.extend(read.map(|(name, text)| (name, start..start + token.len(), text)));
+            .find_map(|(name, bytes)| Some((name, readable_text(bytes?)?)));
+        results.extend(decoded.map(|(name, text)| (name, start..start + token.len(), text)));
     }
-    found
+    results
 }
 
 /// Reports whether letters are digits of base 85 that contain no control characters.
@@ -107,7 +108,7 @@ fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
         let quad = group.iter().try_fold(0_u32, |sum, letter| {
             Some(
                 sum.wrapping_mul(85)
-                    .wrapping_add(u32::from(digit(values, *letter)?)),
+                    .wrapping_add(u32::from(digit_value(values, *letter)?)),
             )
         });
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
@@ -116,22 +117,22 @@ fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
 }
 
 /// Returns the runs of letters and digits that are text in base58.
-pub(super) fn base58(text: &str, facts: &Facts) -> Vec<Decoded> {
+pub(super) fn base58(text: &str, facts: &Facts) -> Vec<DecodedSpan> {
     let runs = facts
         .code_runs()
         .iter()
         .filter_map(|run| Some((run.clone(), text.get(run.clone())?)));
-    let fits = |(_, run): &(Range<usize>, &str)| {
+    let is_base58 = |(_, run): &(Range<usize>, &str)| {
         BASE58_BYTES.contains(&run.len())
-            && run.bytes().all(|byte| digit(&BASE58, byte).is_some())
+            && run.bytes().all(|byte| digit_value(&BASE58, byte).is_some())
             && run.bytes().any(|byte| byte.is_ascii_uppercase())
             && run.bytes().any(|byte| byte.is_ascii_lowercase())
             && run.bytes().any(|byte| byte.is_ascii_digit())
     };
     let decoded = runs
-        .filter(fits)
+        .filter(is_base58)
         .take(BASE58_RUNS)
-        .filter_map(|(span, run)| Some(("base58", span, prose(bytes58(run)?)?)));
+        .filter_map(|(span, run)| Some(("base58", span, readable_text(bytes58(run)?)?)));
     decoded.collect()
 }
 
@@ -140,7 +141,7 @@ fn bytes58(run: &str) -> Option<Vec<u8>> {
     // Four bytes per limb, the lowest first.
     let mut limbs: Vec<u32> = Vec::new();
     for byte in run.bytes() {
-        let mut carry = u64::from(digit(&BASE58, byte)?);
+        let mut carry = u64::from(digit_value(&BASE58, byte)?);
         for limb in &mut limbs {
             carry += u64::from(*limb) * 58;
             *limb = u32::try_from(carry & 0xFFFF_FFFF).unwrap_or(0);
@@ -160,7 +161,7 @@ fn bytes58(run: &str) -> Option<Vec<u8>> {
 }
 
 /// Decodes a uuencoded file in a part of a text.
-pub(super) fn uuencoded(text: &str, part: Range<usize>) -> Option<Decoded> {
+pub(super) fn uuencoded(text: &str, part: Range<usize>) -> Option<DecodedSpan> {
     let bytes = text.as_bytes().get(part.start..part.end.min(text.len()))?;
     let begin = part.start + memchr::memmem::find(bytes, b"begin ")?;
     let rest = text.get(begin..)?;
@@ -189,19 +190,20 @@ pub(super) fn uuencoded(text: &str, part: Range<usize>) -> Option<Decoded> {
         let (Some(digits), true) = (digits, bytes.len() < DECODED_BYTES) else {
             break;
         };
-        let quad = |four: &[u8]| {
-            four.iter()
+        let quad = |group: &[u8]| {
+            group
+                .iter()
                 .chain([0; 3].iter())
                 .take(4)
                 .fold(0u32, |sum, six| sum << 6 | u32::from(*six))
         };
         let decoded = digits
             .chunks(4)
-            .flat_map(|four| quad(four).to_be_bytes().into_iter().skip(1));
+            .flat_map(|group| quad(group).to_be_bytes().into_iter().skip(1));
         bytes.extend(decoded.take(usize::from(length)));
         end += line.len();
     }
-    Some(("uuencode", begin..end, prose(bytes)?))
+    Some(("uuencode", begin..end, readable_text(bytes)?))
 }
 
 fn sextet(byte: u8) -> Option<u8> {

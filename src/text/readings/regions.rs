@@ -11,7 +11,7 @@ const REGION_BYTES: usize = 4 << 10;
 
 /// Returns the lines that contain `places`, which are in order. Places close to each other share a
 /// region.
-pub(super) fn around(
+pub(super) fn enclosing(
     text: &str,
     places: impl IntoIterator<Item = Range<usize>>,
 ) -> Vec<Range<usize>> {
@@ -22,7 +22,7 @@ pub(super) fn around(
         {
             continue;
         }
-        let line = line(text, &place);
+        let line = line_around(text, &place);
         match regions.last_mut() {
             Some(last)
                 if line.start <= last.end + GAP_BYTES && line.end - last.start <= REGION_BYTES =>
@@ -39,7 +39,7 @@ pub(super) fn around(
     regions
 }
 
-fn line(text: &str, place: &Range<usize>) -> Range<usize> {
+fn line_around(text: &str, place: &Range<usize>) -> Range<usize> {
     let low = text.floor_char_boundary(place.start.saturating_sub(REACH_BYTES));
     let high = text.floor_char_boundary(place.end.saturating_add(REACH_BYTES).min(text.len()));
     let before = text.get(low..place.start).unwrap_or_default();

@@ -13,7 +13,7 @@ use super::{DecodedPart, Facts, Suspicion, cipher, regions, vocabulary};
 use crate::text::quick::{QuickMap, QuickSet};
 
 /// Minimum number of telling words in a region that is read: one alone is a typing error.
-const TOLD: usize = 2;
+const MIN_TELLING_WORDS: usize = 2;
 /// Minimum number of spelling-alphabet words in a text that is read as letters.
 const SPELLING_WORDS: usize = 6;
 /// Maximum length of a word that is unscrambled, in letters.
@@ -35,7 +35,7 @@ const SPELLING: [&str; 29] = [
 /// The first and the last letter of a word, followed by its other letters in alphabetical order.
 type Signature = [u8; LONGEST];
 
-static TOLD_BY: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| {
+static TELLING_BY_SIGNATURE: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| {
     cipher::TELLING
         .into_iter()
         .filter_map(|word| Some((signature(word.as_bytes())?, word)))
@@ -43,12 +43,13 @@ static TOLD_BY: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| {
 });
 static TELLING: LazyLock<QuickSet<&'static str>> =
     LazyLock::new(|| cipher::TELLING.into_iter().collect());
-static WORDS_BY: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| {
+static WORDS_BY_SIGNATURE: LazyLock<QuickMap<Signature, &'static str>> = LazyLock::new(|| {
     vocabulary::all()
         .filter_map(|word| Some((signature(word.as_bytes())?, word)))
         .collect()
 });
-static SPELLED: LazyLock<QuickSet<&'static str>> = LazyLock::new(|| SPELLING.into_iter().collect());
+static SPELLING_SET: LazyLock<QuickSet<&'static str>> =
+    LazyLock::new(|| SPELLING.into_iter().collect());
 
 /// One bit for each combination of length, first and last letter of telling words and of
 /// spelling-alphabet words: most words of a text are ruled out here.
@@ -61,7 +62,7 @@ static OUTLINES: LazyLock<Box<[[u64; 11]; LONGEST + 1]>> = LazyLock::new(|| {
         let bit = outline(first, last);
         let bits = outlines
             .get_mut(word.len())
-            .and_then(|of_length| of_length.get_mut(bit / 64));
+            .and_then(|row| row.get_mut(bit / 64));
         bits.into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
     }
     outlines
@@ -77,9 +78,7 @@ fn outline(first: u8, last: u8) -> usize {
 /// [`OUTLINES`].
 fn is_outlined(length: usize, first: u8, last: u8) -> bool {
     let bit = outline(first, last);
-    let bits = OUTLINES
-        .get(length)
-        .and_then(|of_length| of_length.get(bit / 64));
+    let bits = OUTLINES.get(length).and_then(|row| row.get(bit / 64));
     bits.is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
 }
 
@@ -101,36 +100,36 @@ fn signature(letters: &[u8]) -> Option<Signature> {
 }
 
 /// Returns the telling word that has these letters with the inner ones in another order.
-fn scrambled(letters: &str) -> Option<&'static str> {
-    TOLD_BY
+fn unscramble(letters: &str) -> Option<&'static str> {
+    TELLING_BY_SIGNATURE
         .get(&signature(letters.as_bytes())?)
         .copied()
         .filter(|word| !word.eq_ignore_ascii_case(letters))
 }
 
-fn spells(letters: &str) -> bool {
-    SPELLED.contains(&*lower(letters))
+fn is_spelling_word(letters: &str) -> bool {
+    SPELLING_SET.contains(&*to_lower(letters))
 }
 
 /// Returns the possible originals of a word in Pig Latin: its beginning is before the `ay` at the
 /// end, or a `w` or `y` is.
-fn from_pig_latin(letters: &str) -> impl Iterator<Item = String> {
+fn pig_latin_originals(letters: &str) -> impl Iterator<Item = String> {
     let low = letters.to_ascii_lowercase();
     let stem = low
         .strip_suffix("ay")
         .filter(|stem| stem.len() >= 2)
         .map(str::to_owned);
     stem.into_iter().flat_map(|stem| {
-        let turned = |by: usize| {
+        let rotate = |by: usize| {
             let (rest, start) = stem.split_at_checked(stem.len().checked_sub(by)?)?;
             Some(format!("{start}{rest}"))
         };
         let whole = stem.strip_suffix(['w', 'y']).map(str::to_owned);
-        (1..=4).filter_map(turned).chain(whole).collect::<Vec<_>>()
+        (1..=4).filter_map(rotate).chain(whole).collect::<Vec<_>>()
     })
 }
 
-fn lower(letters: &str) -> Cow<'_, str> {
+fn to_lower(letters: &str) -> Cow<'_, str> {
     if letters.bytes().any(|b| b.is_ascii_uppercase()) {
         letters.to_ascii_lowercase().into()
     } else {
@@ -139,18 +138,18 @@ fn lower(letters: &str) -> Cow<'_, str> {
 }
 
 /// Reports whether letters are a respelled telling word, or a word of the spelling alphabet.
-pub(super) fn tells(letters: &[u8]) -> bool {
+pub(super) fn reveals_respelling(letters: &[u8]) -> bool {
     let [first, .., last] = letters else {
         return false;
     };
-    let outlined = is_outlined(letters.len(), *first, *last);
-    let ay = letters
+    let matches_outline = is_outlined(letters.len(), *first, *last);
+    let ends_in_ay = letters
         .last_chunk::<2>()
         .is_some_and(|end| end.eq_ignore_ascii_case(b"ay"));
-    (outlined || ay)
+    (matches_outline || ends_in_ay)
         && std::str::from_utf8(letters).is_ok_and(|letters| {
-            outlined && (scrambled(letters).is_some() || spells(letters))
-                || ay && is_pig_latin(letters)
+            matches_outline && (unscramble(letters).is_some() || is_spelling_word(letters))
+                || ends_in_ay && is_pig_latin(letters)
         })
 }
 
@@ -159,93 +158,111 @@ fn is_pig_latin(letters: &str) -> bool {
     let Some((stem, _)) = letters.as_bytes().split_last_chunk::<2>() else {
         return false;
     };
-    let ends = |by: usize| {
+    let outer_letters = |by: usize| {
         let (rest, start) = stem.split_at_checked(stem.len().checked_sub(by)?)?;
         Some((*start.first()?, *rest.last()?))
     };
-    let turned = (1..=4)
-        .filter_map(ends)
+    let is_rotated = (1..=4)
+        .filter_map(outer_letters)
         .any(|(first, last)| is_outlined(stem.len(), first, last));
-    let whole =
+    let is_suffixed =
         || matches!(stem, [first, .., last, _] if is_outlined(stem.len() - 1, *first, *last));
-    (turned || whole()) && from_pig_latin(letters).any(|word| TELLING.contains(&*word))
+    (is_rotated || is_suffixed())
+        && pig_latin_originals(letters).any(|word| TELLING.contains(&*word))
 }
 
-pub(super) fn find(text: &str, facts: &Facts, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
-    let of = |is: fn(&str) -> bool| -> Vec<Range<usize>> {
+pub(super) fn find(
+    text: &str,
+    facts: &Facts,
+    tokens: &Tokens,
+    decoded_parts: &mut Vec<DecodedPart>,
+) {
+    let select = |predicate: fn(&str) -> bool| -> Vec<Range<usize>> {
         tokens
             .telling
             .iter()
-            .filter(|span| text.get((*span).clone()).is_some_and(is))
+            .filter(|span| text.get((*span).clone()).is_some_and(predicate))
             .cloned()
             .collect()
     };
-    let unscrambled = |word: &str| {
-        let common = signature(word.as_bytes()).and_then(|signature| WORDS_BY.get(&signature));
+    let unscramble_word = |word: &str| {
+        let common =
+            signature(word.as_bytes()).and_then(|signature| WORDS_BY_SIGNATURE.get(&signature));
         common
-            .filter(|_| !vocabulary::is_word(&lower(word)))
+            .filter(|_| !vocabulary::is_word(&to_lower(word)))
             .map(|word| (*word).to_owned())
     };
     let from_pig_latin = |word: &str| {
-        let mut ways = from_pig_latin(word);
-        let first = ways.next()?;
+        let mut originals = pig_latin_originals(word);
+        let first = originals.next()?;
         Some(if vocabulary::is_word(&first) {
             first
         } else {
-            ways.find(|way| vocabulary::is_word(way)).unwrap_or(first)
+            originals
+                .find(|way| vocabulary::is_word(way))
+                .unwrap_or(first)
         })
     };
-    rewritten(
+    rewrite(
         "scrambled",
         text,
-        of(|word| scrambled(word).is_some()),
-        unscrambled,
-        found,
+        select(|word| unscramble(word).is_some()),
+        unscramble_word,
+        decoded_parts,
     );
-    rewritten("pig latin", text, of(is_pig_latin), from_pig_latin, found);
-    let spelling = of(spells);
+    rewrite(
+        "pig latin",
+        text,
+        select(is_pig_latin),
+        from_pig_latin,
+        decoded_parts,
+    );
+    let spelling = select(is_spelling_word);
     if spelling.len() >= SPELLING_WORDS {
-        spelling_alphabet(text, spelling, found);
+        read_spelling_alphabet(text, spelling, decoded_parts);
     }
     if facts.has(b'-') || facts.has(b'_') {
-        let words = cut(text);
+        let words = find_cut_words(text);
         if words.iter().any(|(_, word)| TELLING.contains(&**word)) {
-            replaced("cut", Suspicion::Usual, text, words, 1, found);
+            replace_words("cut", Suspicion::Usual, text, words, 1, decoded_parts);
         }
     }
 }
 
 /// Reads the regions around telling words, replacing each word that has another reading.
-fn rewritten(
+fn rewrite(
     name: &'static str,
     text: &str,
-    told: Vec<Range<usize>>,
+    telling: Vec<Range<usize>>,
     read: impl Fn(&str) -> Option<String>,
-    found: &mut Vec<DecodedPart>,
+    decoded_parts: &mut Vec<DecodedPart>,
 ) {
-    if told.len() < TOLD {
+    if telling.len() < MIN_TELLING_WORDS {
         return;
     }
-    for span in regions::around(text, told.iter().cloned()) {
-        let here = told
+    for span in regions::enclosing(text, telling.iter().cloned()) {
+        let count = telling
             .iter()
             .filter(|word| word.start >= span.start && word.end <= span.end)
             .count();
-        let Some(region) = text.get(span.clone()).filter(|_| here >= TOLD) else {
+        let Some(region) = text
+            .get(span.clone())
+            .filter(|_| count >= MIN_TELLING_WORDS)
+        else {
             continue;
         };
         let mut out = String::with_capacity(region.len());
         let mut words = 0;
         for piece in region.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
             let letters = piece.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-            let read = read(letters);
-            words += usize::from(read.is_some());
-            out.push_str(read.as_deref().unwrap_or(letters));
+            let reading = read(letters);
+            words += usize::from(reading.is_some());
+            out.push_str(reading.as_deref().unwrap_or(letters));
             out.push_str(piece.get(letters.len()..).unwrap_or_default());
         }
-        found.push(DecodedPart {
+        decoded_parts.push(DecodedPart {
             name,
-            way: Suspicion::Odd,
+            suspicion: Suspicion::Odd,
             span,
             text: out,
             words,
@@ -255,17 +272,22 @@ fn rewritten(
 
 /// Reads letters from consecutive words of the spelling alphabet on a line, separated by a blank or
 /// a hyphen.
-fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<DecodedPart>) {
-    let letters = |piece: &str| spells(piece.trim_end_matches(|c: char| !c.is_ascii_alphabetic()));
+fn read_spelling_alphabet(
+    text: &str,
+    telling: Vec<Range<usize>>,
+    decoded_parts: &mut Vec<DecodedPart>,
+) {
+    let is_spelling =
+        |piece: &str| is_spelling_word(piece.trim_end_matches(|c: char| !c.is_ascii_alphabetic()));
     // A comma or a full stop ends a word.
-    let ends = |piece: &str| piece.ends_with(|c: char| !c.is_ascii_alphabetic());
-    for span in regions::around(text, told) {
+    let ends_word = |piece: &str| piece.ends_with(|c: char| !c.is_ascii_alphabetic());
+    for span in regions::enclosing(text, telling) {
         let region = text.get(span.clone()).unwrap_or_default();
         let mut out = Vec::new();
         let mut spelled = 0;
         for line in region.lines() {
             let pieces: Vec<&str> = line.split([' ', '-']).collect();
-            for word in pieces.chunk_by(|a, b| letters(a) && !ends(a) && letters(b)) {
+            for word in pieces.chunk_by(|a, b| is_spelling(a) && !ends_word(a) && is_spelling(b)) {
                 if word.len() > 1 {
                     spelled += word.len();
                     out.push(
@@ -280,11 +302,11 @@ fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<Decode
             }
         }
         let out = out.join(" ");
-        let words = vocabulary::words_in(&out);
+        let words = vocabulary::count_words(&out);
         if spelled >= SPELLING_WORDS && words >= WORDS {
-            found.push(DecodedPart {
+            decoded_parts.push(DecodedPart {
                 name: "spelling alphabet",
-                way: Suspicion::Odd,
+                suspicion: Suspicion::Odd,
                 span,
                 text: out,
                 words,
@@ -295,9 +317,9 @@ fn spelling_alphabet(text: &str, told: Vec<Range<usize>>, found: &mut Vec<Decode
 
 /// Returns the common words that a hyphen or an underscore cuts into two parts that are not both
 /// words.
-fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
+fn find_cut_words(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
     let bytes = text.as_bytes();
-    let letter = |b: &&u8| b.is_ascii_alphabetic();
+    let is_letter = |b: &&u8| b.is_ascii_alphabetic();
     let mut words: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     for at in memchr::memchr2_iter(b'-', b'_', bytes) {
         let before = bytes
@@ -306,14 +328,14 @@ fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
             .iter()
             .rev()
             .take(LONGEST)
-            .take_while(letter)
+            .take_while(is_letter)
             .count();
         let after = bytes
             .get(at + 1..)
             .unwrap_or_default()
             .iter()
             .take(LONGEST)
-            .take_while(letter)
+            .take_while(is_letter)
             .count();
         if before < PART || after < PART || !(CUT..=LONGEST).contains(&(before + after)) {
             continue;
@@ -321,12 +343,12 @@ fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
         let span = at - before..at + 1 + after;
         let Some((left, right)) = text
             .get(span.clone())
-            .and_then(|both| both.split_once(['-', '_']))
+            .and_then(|whole| whole.split_once(['-', '_']))
         else {
             continue;
         };
-        let left = lower(left);
-        let right = lower(right);
+        let left = to_lower(left);
+        let right = to_lower(right);
         let word = format!("{left}{right}");
         if vocabulary::is_word(&word)
             && !(vocabulary::is_word(&left) && vocabulary::is_word(&right))
@@ -339,36 +361,36 @@ fn cut(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
 
 /// Reads the regions around `words`, replacing each of them by its reading, if a region contains at
 /// least `least` of them.
-pub(super) fn replaced(
+pub(super) fn replace_words(
     name: &'static str,
-    way: Suspicion,
+    suspicion: Suspicion,
     text: &str,
     words: Vec<(Range<usize>, Cow<'static, str>)>,
     least: usize,
-    found: &mut Vec<DecodedPart>,
+    decoded_parts: &mut Vec<DecodedPart>,
 ) {
     let places: Vec<Range<usize>> = words.iter().map(|(span, _)| span.clone()).collect();
     let mut words = words.into_iter().peekable();
-    for span in regions::around(text, places) {
+    for span in regions::enclosing(text, places) {
         let mut out = String::new();
         let mut at = span.start;
-        let mut here = 0;
-        while let Some((word, read)) = words.next_if(|(word, _)| word.start < span.end) {
+        let mut replaced_count = 0;
+        while let Some((word, reading)) = words.next_if(|(word, _)| word.start < span.end) {
             if word.start >= at && word.end <= span.end {
                 out.push_str(text.get(at..word.start).unwrap_or_default());
-                out.push_str(&read);
+                out.push_str(&reading);
                 at = word.end;
-                here += 1;
+                replaced_count += 1;
             }
         }
         out.push_str(text.get(at..span.end).unwrap_or_default());
-        if here >= least {
-            found.push(DecodedPart {
+        if replaced_count >= least {
+            decoded_parts.push(DecodedPart {
                 name,
-                way,
+                suspicion,
                 span,
                 text: out,
-                words: here,
+                words: replaced_count,
             });
         }
     }
@@ -386,9 +408,9 @@ mod tests {
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
-        let ciphers = cipher::teller();
+        let ciphers = cipher::telling_matcher();
         let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| {
-            ciphers(letters) || tells(letters)
+            ciphers(letters) || reveals_respelling(letters)
         });
         find(text, &Facts::new(text), &tokens, &mut found);
         found

@@ -20,8 +20,8 @@ pub(in crate::text) struct SourceMap {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stretch {
-    at: usize,
-    from: usize,
+    text_start: usize,
+    source_start: usize,
     bytes: usize,
 }
 
@@ -31,15 +31,18 @@ impl MappedText {
         let Some(part) = source.get(range.clone()).filter(|part| !part.is_empty()) else {
             return;
         };
-        let at = self.text.len();
+        let text_start = self.text.len();
         self.text.push_str(part);
         match self.map.stretches.last_mut() {
-            Some(last) if last.at + last.bytes == at && last.from + last.bytes == range.start => {
+            Some(last)
+                if last.text_start + last.bytes == text_start
+                    && last.source_start + last.bytes == range.start =>
+            {
                 last.bytes += part.len()
             }
             _ => self.map.stretches.push(Stretch {
-                at,
-                from: range.start,
+                text_start,
+                source_start: range.start,
                 bytes: part.len(),
             }),
         }
@@ -65,20 +68,20 @@ impl MappedText {
         let first = other
             .map
             .stretches
-            .partition_point(|stretch| stretch.at + stretch.bytes <= part.start);
+            .partition_point(|stretch| stretch.text_start + stretch.bytes <= part.start);
         for stretch in other
             .map
             .stretches
             .iter()
             .skip(first)
-            .take_while(|stretch| stretch.at < part.end)
+            .take_while(|stretch| stretch.text_start < part.end)
         {
-            let start = stretch.at.max(part.start);
-            let end = (stretch.at + stretch.bytes).min(part.end);
-            let from = stretch.from + (start - stretch.at);
+            let start = stretch.text_start.max(part.start);
+            let end = (stretch.text_start + stretch.bytes).min(part.end);
+            let source_start = stretch.source_start + (start - stretch.text_start);
             self.map.stretches.push(Stretch {
-                at: base + (start - part.start),
-                from,
+                text_start: base + (start - part.start),
+                source_start,
                 bytes: end - start,
             });
         }
@@ -89,34 +92,35 @@ impl SourceMap {
     /// Returns the range of the source for a range of the text. `None` if it is within one stretch,
     /// which other readings contain as well, or extends across a seam.
     pub(in crate::text) fn locate(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        let (first, last) = self.around(range)?;
+        let (first, last) = self.end_stretches(range)?;
         let seam = self.seams.partition_point(|seam| *seam <= range.start);
-        let joined = self.seams.get(seam).is_none_or(|seam| *seam >= range.end);
-        (first.at < last.at && joined).then(|| Self::between(first, last, range))
+        let is_joined = self.seams.get(seam).is_none_or(|seam| *seam >= range.end);
+        (first.text_start < last.text_start && is_joined)
+            .then(|| Self::source_range(first, last, range))
     }
 
     /// Returns the range of the source for a range of the text, including everything left out of
     /// it.
     pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        let (first, last) = self.around(range)?;
-        Some(Self::between(first, last, range))
+        let (first, last) = self.end_stretches(range)?;
+        Some(Self::source_range(first, last, range))
     }
 
     /// Returns the first and the last stretch of a range.
-    fn around(&self, range: &Range<usize>) -> Option<(&Stretch, &Stretch)> {
+    fn end_stretches(&self, range: &Range<usize>) -> Option<(&Stretch, &Stretch)> {
         let first = self
             .stretches
-            .partition_point(|stretch| stretch.at + stretch.bytes <= range.start);
+            .partition_point(|stretch| stretch.text_start + stretch.bytes <= range.start);
         let after = self
             .stretches
-            .partition_point(|stretch| stretch.at < range.end);
+            .partition_point(|stretch| stretch.text_start < range.end);
         let stretches = self.stretches.get(first..after)?;
         stretches.first().zip(stretches.last())
     }
 
-    fn between(first: &Stretch, last: &Stretch, range: &Range<usize>) -> Range<usize> {
-        let start = first.from + range.start.saturating_sub(first.at);
-        let end = last.from + (range.end - last.at).min(last.bytes);
+    fn source_range(first: &Stretch, last: &Stretch, range: &Range<usize>) -> Range<usize> {
+        let start = first.source_start + range.start.saturating_sub(first.text_start);
+        let end = last.source_start + (range.end - last.text_start).min(last.bytes);
         start.min(end)..end.max(start)
     }
 }

@@ -24,32 +24,32 @@ const JOINED_WORDS: usize = 5;
 /// Maximum length of a stretch that is split into words, in bytes.
 const SPLIT_BYTES: usize = 2 << 10;
 
-pub(super) fn find(text: &str, tokens: &Tokens, found: &mut Vec<DecodedPart>) {
-    if tokens.alone >= ALONE {
-        spaced(text, found);
+pub(super) fn find(text: &str, tokens: &Tokens, decoded_parts: &mut Vec<DecodedPart>) {
+    if tokens.single_letters >= ALONE {
+        find_spaced(text, decoded_parts);
     }
-    leet(text, &tokens.mixed, found);
-    joined(text, &tokens.long, found);
+    find_leet(text, &tokens.mixed, decoded_parts);
+    find_joined(text, &tokens.long, decoded_parts);
 }
 
 /// Finds spaced-out words: `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
-fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
+fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    let mut done = 0;
+    let mut stretch_end = 0;
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         if !alternates(window) {
             at += 6;
             continue;
         }
-        let span = stretch(bytes, at, done);
-        done = span.end;
-        at = done.max(at + 6);
+        let span = find_stretch(bytes, at, stretch_end);
+        stretch_end = span.end;
+        at = stretch_end.max(at + 6);
         let Some(run) = text.get(span.clone()) else {
             continue;
         };
-        let Some((joined, letters)) = together(run) else {
+        let Some((joined, letters)) = join_letters(run) else {
             continue;
         };
         if letters >= cipher::TELLING_LETTERS && respelled::is_telling(&joined.to_ascii_lowercase())
@@ -66,11 +66,11 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
                 vocabulary::split(&text.to_ascii_lowercase()).0
             };
             let plain = unleet(&text);
-            let words = vocabulary::words_in(&plain).max(vocabulary::words_in(&text));
+            let words = vocabulary::count_words(&plain).max(vocabulary::count_words(&text));
             if words >= SPELT_WORDS {
-                found.push(DecodedPart {
+                decoded_parts.push(DecodedPart {
                     name: "spaced",
-                    way: Suspicion::Odd,
+                    suspicion: Suspicion::Odd,
                     span,
                     text,
                     words,
@@ -78,21 +78,23 @@ fn spaced(text: &str, found: &mut Vec<DecodedPart>) {
             }
         }
     }
-    respelled::replaced("spaced", Suspicion::Odd, text, telling, 1, found);
+    respelled::replace_words("spaced", Suspicion::Odd, text, telling, 1, decoded_parts);
 }
 
 /// Reports whether every other one of eight bytes is the same separator of letters.
 fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
-    let apart = |letters: [u8; 3], sign: u8| {
-        parts(sign)
+    let is_spaced = |letters: [u8; 3], sign: u8| {
+        is_separator(sign)
             && letters.iter().all(u8::is_ascii_graphic)
             && letters.iter().filter(|b| b.is_ascii_alphanumeric()).count() >= 2
     };
-    b == d && apart([a, c, e], b) || c == e && apart([b, d, f], c) || d == f && apart([c, e, g], d)
+    b == d && is_spaced([a, c, e], b)
+        || c == e && is_spaced([b, d, f], c)
+        || d == f && is_spaced([c, e, g], d)
 }
 
 /// Reports whether a character separates letters that are written apart.
-fn parts(b: u8) -> bool {
+fn is_separator(b: u8) -> bool {
     matches!(
         b,
         b' ' | b'\t' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+'
@@ -100,30 +102,30 @@ fn parts(b: u8) -> bool {
 }
 
 /// Returns the stretch of single letters around `at`, not before `from`.
-fn stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
-    let single = |at: usize| {
-        let apart = |b: Option<&u8>| b.is_none_or(|b| parts(*b) || *b == b'\n');
+fn find_stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
+    let is_single = |at: usize| {
+        let is_apart = |b: Option<&u8>| b.is_none_or(|b| is_separator(*b) || *b == b'\n');
         bytes.get(at).is_some_and(|b| {
-            parts(*b)
+            is_separator(*b)
                 || (b.is_ascii_graphic()
-                    && apart(at.checked_sub(1).and_then(|at| bytes.get(at)))
-                    && apart(bytes.get(at + 1)))
+                    && is_apart(at.checked_sub(1).and_then(|at| bytes.get(at)))
+                    && is_apart(bytes.get(at + 1)))
         })
     };
     let start = (from..=at)
         .rev()
-        .take_while(|at| single(*at))
+        .take_while(|at| is_single(*at))
         .last()
         .unwrap_or(at);
     let end = (at..bytes.len())
-        .take_while(|at| single(*at))
+        .take_while(|at| is_single(*at))
         .last()
         .map_or(at, |last| last + 1);
     start..end.max(start)
 }
 
 /// Returns the joined letters and their number. Wider gaps separate words.
-fn together(run: &str) -> Option<(String, usize)> {
+fn join_letters(run: &str) -> Option<(String, usize)> {
     let bytes = run.as_bytes();
     // The sign between letters is the most frequent one.
     let sign = [
@@ -143,7 +145,7 @@ fn together(run: &str) -> Option<(String, usize)> {
             out.push(' ');
         }
         gap = 0;
-        letters += usize::from(!parts(*b));
+        letters += usize::from(!is_separator(*b));
         out.push(char::from(*b));
     }
     Some((out, letters))
@@ -151,61 +153,61 @@ fn together(run: &str) -> Option<(String, usize)> {
 
 /// Finds words with digits for letters: `1gn0r3 4ll pr3v10u5`, also if the words are split at other
 /// places: `1gn0 r34l lpr3 v10u`.
-fn leet(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
-    let (mut words, mut cut): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
+fn find_leet(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<DecodedPart>) {
+    let (mut words, mut mixed_tokens): (Vec<Range<usize>>, Vec<Range<usize>>) = Default::default();
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     for span in tokens {
         let Some(token) = text.get(span.clone()) else {
             continue;
         };
-        if !mixes(token) {
+        if !is_mixed(token) {
             continue;
         }
-        if let Some(word) = reads_as(token) {
+        if let Some(word) = read_word(token) {
             words.push(span.clone());
             telling.extend(respelled::is_telling(&word).then(|| (span.clone(), word.into())));
         }
-        cut.push(span.clone());
+        mixed_tokens.push(span.clone());
     }
     if words.len() >= LEET_WORDS {
-        for span in regions::around(text, words.iter().cloned()) {
-            let here = count_within(&words, &span);
-            let Some(region) = text.get(span.clone()).filter(|_| here >= LEET_WORDS) else {
+        for span in regions::enclosing(text, words.iter().cloned()) {
+            let within = count_within(&words, &span);
+            let Some(region) = text.get(span.clone()).filter(|_| within >= LEET_WORDS) else {
                 continue;
             };
-            found.push(DecodedPart {
+            decoded_parts.push(DecodedPart {
                 name: "leet",
-                way: Suspicion::Odd,
+                suspicion: Suspicion::Odd,
                 span,
                 text: unleet(region),
-                words: here,
+                words: within,
             });
         }
     }
     if words.len() < LEET_WORDS && !telling.is_empty() {
-        respelled::replaced("leet", Suspicion::Usual, text, telling, 1, found);
+        respelled::replace_words("leet", Suspicion::Usual, text, telling, 1, decoded_parts);
     }
-    if cut.len() >= CUT_UP {
-        for span in regions::around(text, cut.iter().cloned()) {
-            let here = count_within(&cut, &span);
+    if mixed_tokens.len() >= CUT_UP {
+        for span in regions::enclosing(text, mixed_tokens.iter().cloned()) {
+            let within = count_within(&mixed_tokens, &span);
             let Some(region) = text
                 .get(span.clone())
-                .filter(|region| here >= CUT_UP && region.len() <= SPLIT_BYTES)
+                .filter(|region| within >= CUT_UP && region.len() <= SPLIT_BYTES)
             else {
                 continue;
             };
-            for line in region.split('\n').filter(|line| cut_up(line)) {
+            for line in region.split('\n').filter(|line| is_cut_up(line)) {
                 let letters: String = line
                     .bytes()
                     .filter(u8::is_ascii_alphanumeric)
                     .map(|byte| char::from(as_letter(byte).unwrap_or(byte).to_ascii_lowercase()))
                     .collect();
                 let (text, covered) = vocabulary::split(&letters);
-                let words = vocabulary::words_in(&text);
+                let words = vocabulary::count_words(&text);
                 if covered * 2 >= letters.len() && words >= JOINED_WORDS {
-                    found.push(DecodedPart {
+                    decoded_parts.push(DecodedPart {
                         name: "leet",
-                        way: Suspicion::Odd,
+                        suspicion: Suspicion::Odd,
                         span: span.clone(),
                         text,
                         words,
@@ -225,17 +227,17 @@ fn count_within(tokens: &[Range<usize>], part: &Range<usize>) -> usize {
 }
 
 /// Reports whether most of a line is mixed letters and digits.
-fn cut_up(line: &str) -> bool {
-    let mixed = tokens(line)
-        .filter(|span| line.get(span.clone()).is_some_and(mixes))
+fn is_cut_up(line: &str) -> bool {
+    let mixed = find_tokens(line)
+        .filter(|span| line.get(span.clone()).is_some_and(is_mixed))
         .count();
     mixed >= CUT_UP && mixed * 2 >= line.split_whitespace().count()
 }
 
 /// Returns the tokens that contain a digit or a sign that can stand for a letter.
-fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn find_tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
-    let of_token = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'@' | b'$' | b'!' | b'|');
+    let is_token_byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'@' | b'$' | b'!' | b'|');
     let mut at = 0;
     std::iter::from_fn(move || {
         let digit = at
@@ -248,13 +250,13 @@ fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
             .unwrap_or_default()
             .iter()
             .rev()
-            .take_while(|b| of_token(**b))
+            .take_while(|b| is_token_byte(**b))
             .count();
         let after = bytes
             .get(digit..)
             .unwrap_or_default()
             .iter()
-            .take_while(|b| of_token(**b))
+            .take_while(|b| is_token_byte(**b))
             .count();
         at = digit + after;
         Some(digit - before..at)
@@ -264,7 +266,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// Maximum length of a token that is read as a word, in bytes.
 const TOKEN_BYTES: usize = 16;
 
-fn mixes(token: &str) -> bool {
+fn is_mixed(token: &str) -> bool {
     if !token.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         return false;
     }
@@ -295,30 +297,32 @@ const fn as_letter(byte: u8) -> Option<u8> {
 
 /// Returns the word that a token with digits for letters reads as. Logs contain thousands of such
 /// tokens, so they are looked up without a copy.
-fn reads_as(token: &str) -> Option<String> {
+fn read_word(token: &str) -> Option<String> {
     let token = trim_marks(token).bytes();
-    let mut room = [0; TOKEN_BYTES];
-    let letters = room.get_mut(..token.len())?;
+    let mut buffer = [0; TOKEN_BYTES];
+    let letters = buffer.get_mut(..token.len())?;
     letters
         .iter_mut()
         .zip(token)
         .for_each(|(to, byte)| *to = as_letter(byte).unwrap_or(byte).to_ascii_lowercase());
-    let word = vocabulary::reads_as(std::str::from_utf8(letters).ok()?)?;
+    let word = vocabulary::read_word(std::str::from_utf8(letters).ok()?)?;
     (word.len() >= 3).then(|| word.into_owned())
 }
 
 fn unleet(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for span in tokens(text) {
+    for span in find_tokens(text) {
         out.push_str(text.get(at..span.start).unwrap_or_default());
         let token = text.get(span.clone()).unwrap_or_default();
-        match reads_as(token) {
+        match read_word(token) {
             Some(word) => out.push_str(&word),
-            None if mixes(token) => out.extend(token.bytes().map(|byte| match as_letter(byte) {
-                Some(b'1') => 'i',
-                letter => char::from(letter.unwrap_or(byte)),
-            })),
+            None if is_mixed(token) => {
+                out.extend(token.bytes().map(|byte| match as_letter(byte) {
+                    Some(b'1') => 'i',
+                    letter => char::from(letter.unwrap_or(byte)),
+                }))
+            }
             None => out.push_str(token),
         }
         at = span.end;
@@ -328,15 +332,15 @@ fn unleet(text: &str) -> String {
 }
 
 /// Finds joined words: `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
-fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
-    let runs = |token: &Range<usize>| {
+fn find_joined(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<DecodedPart>) {
+    let find_runs = |token: &Range<usize>| {
         let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
         let runs = runs(bytes, JOINED, |b| b.is_ascii_alphanumeric());
         runs.into_iter()
             .map(|run| token.start + run.start..token.start + run.end)
             .collect::<Vec<_>>()
     };
-    for span in tokens.iter().flat_map(runs) {
+    for span in tokens.iter().flat_map(find_runs) {
         let Some(run) = text
             .get(span.clone())
             .filter(|run| run.len() <= SPLIT_BYTES)
@@ -348,23 +352,23 @@ fn joined(text: &str, tokens: &[Range<usize>], found: &mut Vec<DecodedPart>) {
             continue;
         }
         let lower = run.to_ascii_lowercase();
-        let enough = |covered: usize| covered * 10 >= run.len() * 6;
-        if !enough(vocabulary::most_covered(&lower)) {
+        let is_enough = |covered: usize| covered * 10 >= run.len() * 6;
+        if !is_enough(vocabulary::max_covered(&lower)) {
             continue;
         }
         let capitals = run.bytes().filter(u8::is_ascii_uppercase).count();
         let (text, covered) = vocabulary::split(&lower);
-        let words = vocabulary::words_in(&text);
-        if enough(covered) && words >= JOINED_WORDS {
+        let words = vocabulary::count_words(&text);
+        if is_enough(covered) && words >= JOINED_WORDS {
             // Names in programs are also joined, but with capitals.
-            let way = if capitals > 1 {
+            let suspicion = if capitals > 1 {
                 Suspicion::Usual
             } else {
                 Suspicion::Odd
             };
-            found.push(DecodedPart {
+            decoded_parts.push(DecodedPart {
                 name: "joined",
-                way,
+                suspicion,
                 span,
                 text,
                 words,

@@ -67,8 +67,8 @@ type Lengths = [u32; PLACES];
 /// Returns the index in [`LENGTHS`] of words with these letters, in either case. Other bytes share
 /// the indexes of letters.
 fn place(first: u8, second: u8, last: u8) -> usize {
-    let low = |byte: u8| (byte & 0x1f) as usize;
-    (low(first) << 5 | low(second)) ^ low(last) << 3
+    let low_bits = |byte: u8| (byte & 0x1f) as usize;
+    (low_bits(first) << 5 | low_bits(second)) ^ low_bits(last) << 3
 }
 
 /// Returns the points of a word.
@@ -78,11 +78,11 @@ fn points(word: &[u8]) -> u8 {
         [first, ..] if !first.is_ascii() => ADDRESSING_POINTS,
         [_] => 0,
         _ if word.len() > WORD_BYTES => 0,
-        _ => looked_up(word),
+        _ => look_up(word),
     }
 }
 
-fn looked_up(word: &[u8]) -> u8 {
+fn look_up(word: &[u8]) -> u8 {
     let mut lower = [0; WORD_BYTES];
     lower
         .iter_mut()
@@ -125,16 +125,16 @@ impl RecentWords {
                 start: span.start,
             };
         }
-        let near = || {
+        let recent = || {
             self.words
                 .iter()
                 .filter(|word| word.points > 0 && word.nth + REACH > nth)
         };
-        let sum: u8 = near().map(|word| word.points).sum();
-        if sum < POINTS || near().all(|word| word.points <= WEAK_POINTS) {
+        let sum: u8 = recent().map(|word| word.points).sum();
+        if sum < POINTS || recent().all(|word| word.points <= WEAK_POINTS) {
             return;
         }
-        let first = near().map(|word| word.start).min().unwrap_or(span.start);
+        let first = recent().map(|word| word.start).min().unwrap_or(span.start);
         match self.spots.last_mut() {
             Some(last) if first <= last.end => last.end = span.end,
             _ => self.spots.push(first..span.end),
@@ -145,31 +145,31 @@ impl RecentWords {
 /// Returns where words that address a reader are close together: ranges from the first to the last
 /// of them, in order. Words are also read across marks within them, and split where a capital
 /// follows a small letter.
-pub(super) fn spots(text: &str) -> Vec<Range<usize>> {
-    spots_in(text, 0..text.len())
+pub(super) fn find_spots(text: &str) -> Vec<Range<usize>> {
+    find_spots_in(text, 0..text.len())
 }
 
-/// Like [`spots`], for a part of a text.
-pub(super) fn spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
+/// Like [`find_spots`], for a part of a text.
+pub(super) fn find_spots_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
     let lengths: &Lengths = &LENGTHS;
     let mut words = Words {
         bytes,
-        latest: RecentWords::default(),
+        recent: RecentWords::default(),
         last: 0..0,
         pieces: Vec::new(),
     };
     let mut at = part.start;
     while let Some(rest) = bytes.get(at..end).filter(|rest| !rest.is_empty()) {
-        let pieces = Pieces::new(rest, |sign| gaps::tag(bytes, at + sign));
+        let pieces = Pieces::new(rest, |sign| gaps::tag_length(bytes, at + sign));
         if pieces.next == 0 {
-            let length = piece(rest);
+            let length = piece_length(rest);
             words.add(at..at + length, true);
             at += length;
             continue;
         }
-        words.take(at, &pieces, lengths);
+        words.add_block(at, &pieces, lengths);
         at += pieces.next;
     }
     words.finish(end)
@@ -198,7 +198,7 @@ impl Pieces {
             byte.is_ascii_alphanumeric() | !byte.is_ascii()
         });
         let mut humps = 0;
-        if humped(&block) {
+        if has_hump(&block) {
             let capitals = blocks::mask(&block, |byte| byte.is_ascii_uppercase());
             humps = capitals & blocks::mask(&block, |byte| byte.is_ascii_lowercase()) << 1;
         }
@@ -254,7 +254,7 @@ impl Pieces {
 /// [`RecentWords`].
 struct Words<'t> {
     bytes: &'t [u8],
-    latest: RecentWords,
+    recent: RecentWords,
     last: Range<usize>,
     /// The pieces of a word that has several, including the last.
     pieces: Vec<Range<usize>>,
@@ -263,7 +263,7 @@ struct Words<'t> {
 impl<'t> Words<'t> {
     /// Adds the pieces of a block that begins at `at`.
     #[inline]
-    fn take(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
+    fn add_block(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
         let spans = blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends));
         let piece = |start: u32, end: u32| at + start as usize..at + end as usize;
         let Some(first) = spans.clone().next().map(|(start, end)| piece(start, end)) else {
@@ -278,21 +278,21 @@ impl<'t> Words<'t> {
             }
             return;
         }
-        self.go_on(&first);
-        let before = self.latest.nth;
+        self.continue_word(&first);
+        let words_before = self.recent.nth;
         for (nth, (start, end)) in spans.enumerate() {
             if pieces.may_score(start, end - start, lengths) {
-                self.latest.nth = before + nth + 1;
+                self.recent.nth = words_before + nth + 1;
                 self.score(piece(start, end));
             }
         }
-        self.latest.nth = before + pieces.starts.count_ones() as usize;
+        self.recent.nth = words_before + pieces.starts.count_ones() as usize;
         self.last = piece(pieces.starts.ilog2(), pieces.ends.ilog2());
     }
 
     fn add(&mut self, piece: Range<usize>, may_score: bool) {
-        self.go_on(&piece);
-        self.latest.nth += 1;
+        self.continue_word(&piece);
+        self.recent.nth += 1;
         if may_score {
             self.score(piece.clone());
         }
@@ -302,16 +302,16 @@ impl<'t> Words<'t> {
     /// Records the points of a piece.
     fn score(&mut self, piece: Range<usize>) {
         let points = points(self.bytes.get(piece.clone()).unwrap_or_default());
-        self.latest.score(points, piece);
+        self.recent.score(points, piece);
     }
 
     /// Ends the last word, or makes the following piece a part of it.
-    fn go_on(&mut self, piece: &Range<usize>) {
+    fn continue_word(&mut self, piece: &Range<usize>) {
         if self.last.is_empty() {
             return;
         }
         match self.word_end(piece.start) {
-            Some(end) => self.end(end),
+            Some(end) => self.end_word(end),
             None if self.pieces.is_empty() => {
                 self.pieces.extend([self.last.clone(), piece.clone()])
             }
@@ -329,7 +329,7 @@ impl<'t> Words<'t> {
         while at < until {
             let length = match self.bytes.get(at) {
                 Some(byte) if is_mark(*byte) => Some(1),
-                Some(b'<') => gaps::tag(self.bytes, at),
+                Some(b'<') => gaps::tag_length(self.bytes, at),
                 _ => None,
             };
             let Some(length) = length else {
@@ -341,12 +341,12 @@ impl<'t> Words<'t> {
     }
 
     /// Ends a word, which counts as a whole if it has several pieces.
-    fn end(&mut self, end: usize) {
+    fn end_word(&mut self, end: usize) {
         if let Some(first) = self.pieces.first() {
             let first = first.start;
             let points = self.points();
-            self.latest.nth += 1;
-            self.latest.score(points, first..end);
+            self.recent.nth += 1;
+            self.recent.score(points, first..end);
             self.pieces.clear();
         }
     }
@@ -362,14 +362,14 @@ impl<'t> Words<'t> {
 
     /// Returns the spots of a text that ends here.
     fn finish(mut self, end: usize) -> Vec<Range<usize>> {
-        self.end(self.word_end(end).unwrap_or(end));
-        self.latest.spots
+        self.end_word(self.word_end(end).unwrap_or(end));
+        self.recent.spots
     }
 }
 
 /// Reports whether a capital follows a small letter in a block.
 #[inline]
-fn humped(block: &Block) -> bool {
+fn has_hump(block: &Block) -> bool {
     let pairs = block.iter().zip(blocks::followers(block));
     pairs.fold(false, |any, (a, b)| {
         any | a.is_ascii_lowercase() & b.is_ascii_uppercase()
@@ -383,14 +383,14 @@ const fn is_mark(byte: u8) -> bool {
 
 /// Returns the length of the piece of a word at the start of `rest`: letters, split where a capital
 /// follows a small letter.
-fn piece(rest: &[u8]) -> usize {
-    let letters = |b: u8| b.is_ascii_alphanumeric() || !b.is_ascii();
+fn piece_length(rest: &[u8]) -> usize {
+    let is_letter = |b: u8| b.is_ascii_alphanumeric() || !b.is_ascii();
     let mut before = b' ';
     let length = rest.iter().take_while(|b| {
-        let goes_on = letters(**b) && !(b.is_ascii_uppercase() && before.is_ascii_lowercase())
+        let continues = is_letter(**b) && !(b.is_ascii_uppercase() && before.is_ascii_lowercase())
             || **b == b'\'' && before != b' ';
         before = **b;
-        goes_on
+        continues
     });
     length.count()
 }

@@ -19,61 +19,61 @@ const STARRED_WORDS: usize = 3;
 /// Maximum length of a word with stars that is looked up, in bytes.
 const STARRED_BYTES: usize = 16;
 
-pub(super) fn find(text: &str, facts: &Facts, found: &mut Vec<DecodedPart>) {
+pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
     // `o`, `n` and `i` in rot47, which occur in every sentence.
     if facts.has(b'@') && facts.has(b'?') && facts.has(b':') {
-        rot47(text, found);
+        find_rot47(text, decoded_parts);
     }
     if facts.has(b'*') {
-        starred(text, found);
+        find_starred(text, decoded_parts);
     }
     if !facts.is_ascii() {
-        braille(text, found);
+        find_braille(text, decoded_parts);
     }
 }
 
 /// Decodes rot47: the visible ASCII characters are shifted by half their number, so that letters
 /// become digits, signs and capitals.
-fn rot47(text: &str, found: &mut Vec<DecodedPart>) {
-    let of_small_letter = |byte: u8| byte.wrapping_sub(b'2') <= b'K' - b'2';
+fn find_rot47(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
+    let is_small_letter = |byte: u8| byte.wrapping_sub(b'2') <= b'K' - b'2';
     let dense = blocks::all(text.as_bytes())
         .enumerate()
-        .filter(|(_, block)| blocks::count(block, of_small_letter) >= ROT47_SIGNS);
+        .filter(|(_, block)| blocks::count(block, is_small_letter) >= ROT47_SIGNS);
     let places: Vec<Range<usize>> = dense
         .map(|(nth, _)| {
             let floor = |at: usize| text.floor_char_boundary(at);
             floor(nth * BLOCK)..floor((nth + 1) * BLOCK)
         })
         .collect();
-    for span in regions::around(text, places) {
+    for span in regions::enclosing(text, places) {
         let region = text.get(span.clone()).unwrap_or_default();
-        let moved = |c: char| match c {
+        let shift_char = |c: char| match c {
             '!'..='O' => char::from_u32(u32::from(c) + 47).unwrap_or(c),
             'P'..='~' => char::from_u32(u32::from(c) - 47).unwrap_or(c),
             _ => c,
         };
-        add(
+        add_decoded(
             "rot47",
             Suspicion::Odd,
             span,
-            region.chars().map(moved).collect(),
-            found,
+            region.chars().map(shift_char).collect(),
+            decoded_parts,
         );
     }
 }
 
-fn add(
+fn add_decoded(
     name: &'static str,
-    way: Suspicion,
+    suspicion: Suspicion,
     span: Range<usize>,
     text: String,
-    found: &mut Vec<DecodedPart>,
+    decoded_parts: &mut Vec<DecodedPart>,
 ) {
-    let words = vocabulary::words_in(&text);
+    let words = vocabulary::count_words(&text);
     if words >= WORDS {
-        found.push(DecodedPart {
+        decoded_parts.push(DecodedPart {
             name,
-            way,
+            suspicion,
             span,
             text,
             words,
@@ -90,14 +90,14 @@ const BRAILLE: &[u8; 64] = b" a,b'k;l cif/msp e:h o!r djg ntq\0   -u?v     x    
 /// The first two bytes of six-dot patterns in UTF-8.
 const BRAILLE_LEAD: [u8; 2] = [0xe2, 0xa0];
 
-fn braille(text: &str, found: &mut Vec<DecodedPart>) {
+fn find_braille(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
     let places: Vec<Range<usize>> = memchr::memmem::find_iter(text.as_bytes(), &BRAILLE_LEAD)
         .map(|at| at..(at + 3).min(text.len()))
         .collect();
     if places.len() < BRAILLE_LETTERS {
         return;
     }
-    for span in regions::around(text, places) {
+    for span in regions::enclosing(text, places) {
         let region = text.get(span.clone()).unwrap_or_default();
         let read = |c: char| {
             let dots = u32::from(c)
@@ -107,7 +107,13 @@ fn braille(text: &str, found: &mut Vec<DecodedPart>) {
                 .map_or(c, |letter| char::from(*letter))
         };
         let letters = region.chars().map(read).filter(|c| *c != MARK);
-        add("braille", Suspicion::Odd, span, letters.collect(), found);
+        add_decoded(
+            "braille",
+            Suspicion::Odd,
+            span,
+            letters.collect(),
+            decoded_parts,
+        );
     }
 }
 
@@ -115,12 +121,12 @@ fn braille(text: &str, found: &mut Vec<DecodedPart>) {
 static STARRED: LazyLock<QuickMap<String, Vec<&'static str>>> = LazyLock::new(|| {
     let mut starred: QuickMap<String, Vec<&'static str>> = QuickMap::default();
     for word in vocabulary::all().filter(|word| word.len() >= 3) {
-        starred.entry(without_vowels(word)).or_default().push(word);
+        starred.entry(star_vowels(word)).or_default().push(word);
     }
     starred
 });
 
-fn without_vowels(word: &str) -> String {
+fn star_vowels(word: &str) -> String {
     word.chars()
         .map(|c| {
             if matches!(c, 'a' | 'e' | 'i' | 'o' | 'u') {
@@ -133,55 +139,62 @@ fn without_vowels(word: &str) -> String {
 }
 
 /// Finds words with stars for vowels: `Ign*re all pr*v***s instr*ct**ns`.
-fn starred(text: &str, found: &mut Vec<DecodedPart>) {
+fn find_starred(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
     let bytes = text.as_bytes();
-    let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
-    let of_word = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b'*';
+    let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
+    let is_word_byte = |byte: &&u8| byte.is_ascii_alphabetic() || **byte == b'*';
     let mut words: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
-    let mut done = 0;
+    let mut end = 0;
     for star in memchr::memchr_iter(b'*', bytes) {
-        if star < done || star == 0 || !letter(star - 1) {
+        if star < end || star == 0 || !is_letter(star - 1) {
             continue;
         }
         let before = bytes
-            .get(done..star)
+            .get(end..star)
             .unwrap_or_default()
             .iter()
             .rev()
             .take(STARRED_BYTES)
-            .take_while(of_word)
+            .take_while(is_word_byte)
             .count();
         let after = bytes
             .get(star..)
             .unwrap_or_default()
             .iter()
             .take(STARRED_BYTES)
-            .take_while(of_word)
+            .take_while(is_word_byte)
             .count();
         let span = star - before..star + after;
-        done = span.end;
+        end = span.end;
         words.extend(
             starred_word(text.get(span.clone()).unwrap_or_default())
                 .map(|word| (span, word.into())),
         );
     }
     if words.len() >= STARRED_WORDS {
-        respelled::replaced("starred", Suspicion::Odd, text, words, STARRED_WORDS, found);
+        respelled::replace_words(
+            "starred",
+            Suspicion::Odd,
+            text,
+            words,
+            STARRED_WORDS,
+            decoded_parts,
+        );
     }
 }
 
 /// Returns the first common word that letters with stars for vowels may be.
 fn starred_word(token: &str) -> Option<&'static str> {
     let low = token.to_ascii_lowercase();
-    let fits = |word: &&&str| {
+    let matches_stars = |word: &&&str| {
         word.bytes()
             .zip(low.bytes())
             .all(|(letter, sign)| sign == b'*' || sign == letter)
     };
     STARRED
-        .get(&without_vowels(&low))?
+        .get(&star_vowels(&low))?
         .iter()
-        .find(fits)
+        .find(matches_stars)
         .copied()
 }
 

@@ -4,7 +4,7 @@ fn says(text: &str) -> Vec<(&'static str, String, Suspicion)> {
     read(text, &Facts::new(text))
         .all
         .into_iter()
-        .map(|reading| (reading.path, reading.text, reading.way))
+        .map(|reading| (reading.path, reading.text, reading.suspicion))
         .collect()
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Tokens {
     /// Tokens as long as several words.
     pub(super) long: Vec<Range<usize>>,
     /// Approximate number of single letters that follow another one.
-    pub(super) alone: usize,
+    pub(super) single_letters: usize,
 }
 
 impl Tokens {
@@ -29,11 +29,11 @@ impl Tokens {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
         let mut before = None;
-        each(bytes, telling, |token, letters| {
+        for_each_token(bytes, telling, |token, letters| {
             let length = token.len();
             if length == 1 {
                 // With a sign between them, and perhaps one in place of a letter.
-                tokens.alone += usize::from(
+                tokens.single_letters += usize::from(
                     before
                         .replace(token.start)
                         .is_some_and(|before| token.start - before <= 4),
@@ -50,13 +50,13 @@ impl Tokens {
             match letters {
                 Letters::All => return add(token),
                 Letters::None => {
-                    tokens.alone += bars(bytes.get(token).unwrap_or_default());
+                    tokens.single_letters += count_bars(bytes.get(token).unwrap_or_default());
                     return;
                 }
                 Letters::Some => {}
             }
             let mut from = token.start;
-            let mut mixed = false;
+            let mut is_mixed = false;
             for (byte, at) in bytes
                 .get(token.clone())
                 .unwrap_or_default()
@@ -66,12 +66,12 @@ impl Tokens {
                 if !byte.is_ascii_alphabetic() {
                     add(from..at);
                     from = at + 1;
-                    mixed |= byte.is_ascii_digit() || matches!(byte, b'@' | b'$');
+                    is_mixed |= byte.is_ascii_digit() || matches!(byte, b'@' | b'$');
                 }
             }
             add(from..token.end);
-            tokens.alone += bars(bytes.get(token.clone()).unwrap_or_default());
-            if mixed {
+            tokens.single_letters += count_bars(bytes.get(token.clone()).unwrap_or_default());
+            if is_mixed {
                 tokens.mixed.push(token);
             }
         });
@@ -80,7 +80,7 @@ impl Tokens {
 }
 
 /// Returns the number of bars in a token: they separate letters, too.
-fn bars(token: &[u8]) -> usize {
+fn count_bars(token: &[u8]) -> usize {
     token.iter().filter(|byte| **byte == b'|').count()
 }
 
@@ -106,16 +106,16 @@ impl Letters {
 /// Passes on every run of letters, digits and marks that can stand for letters, and which of it are
 /// letters. Words of several letters, but fewer than `least`, are left out.
 #[inline]
-fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters)) {
+fn for_each_token(bytes: &[u8], least: usize, mut visit: impl FnMut(Range<usize>, Letters)) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let block = blocks::first(rest);
         let letters = blocks::mask(&block, |byte| byte.is_ascii_alphabetic());
-        let mut any = letters;
+        let mut token_bits = letters;
         if blocks::any(&block, is_other) {
-            any |= blocks::mask(&block, is_other);
+            token_bits |= blocks::mask(&block, is_other);
         }
-        let open = any.leading_ones() as usize;
+        let open = token_bits.leading_ones() as usize;
         if open == BLOCK {
             let length = rest
                 .iter()
@@ -126,22 +126,22 @@ fn each(bytes: &[u8], least: usize, mut tell: impl FnMut(Range<usize>, Letters))
                 .take(length)
                 .filter(|byte| byte.is_ascii_alphabetic())
                 .count();
-            tell(at..at + length, Letters::new(letters, length));
+            visit(at..at + length, Letters::new(letters, length));
             at += length;
             continue;
         }
         // A token that does not end in this block is read from its start with the next block.
-        any &= u64::MAX >> open;
-        let mut starts = any & !(any << 1);
-        if letters & any == any {
-            let long = (1..least).fold(any, |long, nth| long & any >> nth);
-            starts &= long | !(any >> 1);
+        token_bits &= u64::MAX >> open;
+        let mut starts = token_bits & !(token_bits << 1);
+        if letters & token_bits == token_bits {
+            let long = (1..least).fold(token_bits, |long, nth| long & token_bits >> nth);
+            starts &= long | !(token_bits >> 1);
         }
         for start in blocks::bits(starts) {
-            let length = (any >> start).trailing_ones();
+            let length = (token_bits >> start).trailing_ones();
             let token = blocks::below(length) << start;
             let (start, end) = (at + start as usize, at + (start + length) as usize);
-            tell(start..end, Letters::new(letters & token, token));
+            visit(start..end, Letters::new(letters & token, token));
         }
         at += BLOCK - open;
     }
@@ -176,7 +176,7 @@ mod tests {
                     continue;
                 };
                 let mut found = Vec::new();
-                each(text.as_bytes(), 4, |token, letters| {
+                for_each_token(text.as_bytes(), 4, |token, letters| {
                     found.push((text[token].to_owned(), letters))
                 });
                 let of_token =

@@ -33,32 +33,32 @@ const PART_BYTES: usize = 32 << 10;
 
 /// Returns the marked parts of `text` without their marks; `None` if no part may address a reader.
 pub(super) fn read(text: &str) -> Option<MappedText> {
-    let mut made = MappedText::default();
-    let marked = marks::marked(text.as_bytes())
+    let mut output = MappedText::default();
+    let marked = marks::find_marked(text.as_bytes())
         .into_iter()
         .map(|part| text.floor_char_boundary(part.start)..text.floor_char_boundary(part.end));
-    let spots = marked.flat_map(|part| steering_words::spots_in(text, part));
-    for part in joined(spots.map(|spot| widened(text, spot))) {
-        for part in joined(places(text, part)) {
+    let spots = marked.flat_map(|part| steering_words::find_spots_in(text, part));
+    for part in join_ranges(spots.map(|spot| widen(text, spot))) {
+        for part in join_ranges(find_places(text, part)) {
             let unmarked = unmark(text, part);
-            let spots = steering_words::spots(&unmarked.text)
+            let spots = steering_words::find_spots(&unmarked.text)
                 .into_iter()
-                .map(|spot| widened(&unmarked.text, spot));
-            joined(spots)
+                .map(|spot| widen(&unmarked.text, spot));
+            join_ranges(spots)
                 .into_iter()
-                .for_each(|part| made.append(&unmarked, part));
+                .for_each(|part| output.append(&unmarked, part));
         }
     }
-    (!made.text.is_empty()).then_some(made)
+    (!output.text.is_empty()).then_some(output)
 }
 
-fn widened(text: &str, part: Range<usize>) -> Range<usize> {
+fn widen(text: &str, part: Range<usize>) -> Range<usize> {
     let start = text.floor_char_boundary(part.start.saturating_sub(AROUND_BYTES));
     start..text.floor_char_boundary(part.end.saturating_add(AROUND_BYTES))
 }
 
 /// Joins ranges that touch, up to a maximum length. The ranges are in the order of their starts.
-fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+fn join_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
@@ -81,20 +81,20 @@ fn joined(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 
 /// Returns the places in a part of a text at which marks are close together, in the order of their
 /// starts.
-fn places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
+fn find_places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let mut places = Vec::new();
-    let mut run = Run::default();
+    let mut run = RecentMarks::default();
     for (nth, word) in Words::new(text, part).enumerate() {
-        let start = run.marked_since(nth, &word);
+        let start = run.marked_start(nth, &word);
         let name = || {
             text.get(word.span.clone())
-                .is_some_and(|word| humps(word) >= JOINERS)
+                .is_some_and(|word| count_humps(word) >= JOINERS)
                 .then_some(word.span.start)
         };
         places.extend(
             start
                 .or_else(name)
-                .map(|start| widened(text, start..word.span.end)),
+                .map(|start| widen(text, start..word.span.end)),
         );
     }
     places
@@ -102,7 +102,7 @@ fn places(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
 
 /// The marks found so far.
 #[derive(Default)]
-struct Run {
+struct RecentMarks {
     /// The word after the latest mark, and where the word before that mark begins.
     mark: Option<(usize, usize)>,
     /// The same for the latest mark with a line end.
@@ -114,38 +114,37 @@ struct Run {
     word: usize,
 }
 
-impl Run {
+impl RecentMarks {
     /// Returns where the words begin that belong together with this one because of their marks, if
     /// this word completes such a place.
-    fn marked_since(&mut self, nth: usize, word: &Word) -> Option<usize> {
-        let before = std::mem::replace(&mut self.word, word.span.start);
+    fn marked_start(&mut self, nth: usize, word: &Word) -> Option<usize> {
+        let previous = std::mem::replace(&mut self.word, word.span.start);
         if nth == 0 {
             (self.joiners.1, self.clauses.1) = (word.span.start, word.span.start);
             return None;
         }
-        let kind = word.before.kind;
+        let kind = word.gap.kind;
         self.joiners = if kind == Kind::Joiner {
             (self.joiners.0 + 1, self.joiners.1)
         } else {
             (0, word.span.start)
         };
-        let clause = matches!(kind, Kind::Sentence | Kind::Mark | Kind::Line);
-        self.clauses = if clause {
+        let ends_clause = matches!(kind, Kind::Sentence | Kind::Mark | Kind::Line);
+        self.clauses = if ends_clause {
             (self.clauses.0 + 1, self.clauses.1)
         } else {
             (0, word.span.start)
         };
-        let close = |latest: Option<(usize, usize)>, apart: usize| {
+        let start_if_close = |latest: Option<(usize, usize)>, max_distance: usize| {
             latest
-                .filter(|(at, _)| nth - at <= apart)
+                .filter(|(at, _)| nth - at <= max_distance)
                 .map(|(_, start)| start)
         };
         let pair = match kind {
-            Kind::Inline => Some(before),
-            Kind::Mark => close(self.mark, WORDS_APART),
-            Kind::Line => {
-                close(self.line, LINE_WORDS_APART).or_else(|| close(self.mark, WORDS_APART))
-            }
+            Kind::Inline => Some(previous),
+            Kind::Mark => start_if_close(self.mark, WORDS_APART),
+            Kind::Line => start_if_close(self.line, LINE_WORDS_APART)
+                .or_else(|| start_if_close(self.mark, WORDS_APART)),
             Kind::Paragraph => {
                 (self.mark, self.line) = (None, None);
                 None
@@ -153,10 +152,10 @@ impl Run {
             Kind::Blank | Kind::Sentence | Kind::Joiner => None,
         };
         if matches!(kind, Kind::Mark | Kind::Line) {
-            self.mark = Some((nth, before));
+            self.mark = Some((nth, previous));
         }
         if kind == Kind::Line {
-            self.line = Some((nth, before));
+            self.line = Some((nth, previous));
         }
         let joined = (self.joiners.0 >= JOINERS).then_some(self.joiners.1);
         let clauses = (self.clauses.0 >= CLAUSES).then_some(self.clauses.1);
@@ -165,7 +164,7 @@ impl Run {
 }
 
 /// Returns how often a capital follows a small letter.
-fn humps(word: &str) -> usize {
+fn count_humps(word: &str) -> usize {
     word.as_bytes()
         .windows(2)
         .filter(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()))
@@ -175,68 +174,68 @@ fn humps(word: &str) -> usize {
 /// Returns a part of a text with blanks in place of marks.
 fn unmark(text: &str, part: Range<usize>) -> MappedText {
     let words: Vec<Word> = Words::new(text, part.clone()).collect();
-    let mut made = MappedText::default();
+    let mut output = MappedText::default();
     let mut at = part.start;
     let mut from = 0;
     while let Some(first) = words.get(from) {
         // Words that belong to one name, or are one word with marks in it.
-        let same = |kind: Kind| {
+        let count_same = |kind: Kind| {
             words
                 .iter()
                 .skip(from + 1)
-                .take_while(|word| word.before.kind == kind)
+                .take_while(|word| word.gap.kind == kind)
                 .count()
         };
-        let joiners = same(Kind::Joiner);
-        let inline = same(Kind::Inline);
-        gap(
+        let joiners = count_same(Kind::Joiner);
+        let inline = count_same(Kind::Inline);
+        copy_gap(
             text,
             at..first.span.start,
-            &first.before,
+            &first.gap,
             is_clause(&words, from),
-            &mut made,
+            &mut output,
         );
         let chain = words
             .get(from..=from + joiners.max(inline))
             .unwrap_or_default();
         if inline > 0 {
-            with_emphasis(text, chain, &mut made);
+            add_emphasized(text, chain, &mut output);
         } else {
-            name(text, chain, &mut made);
+            add_name(text, chain, &mut output);
         }
         at = chain.last().map_or(first.span.end, |last| last.span.end);
         from += chain.len().max(1);
     }
-    made.copy(text, at..part.end);
-    made
+    output.copy(text, at..part.end);
+    output
 }
 
 /// Reports whether a word is one of several clauses of one word each.
 fn is_clause(words: &[Word], nth: usize) -> bool {
-    let parts = |word: &&Word| word.before.ends.is_some();
+    let has_ending = |word: &&Word| word.gap.clause_end.is_some();
     let after = words
         .iter()
         .skip(nth)
-        .take_while(parts)
+        .take_while(has_ending)
         .take(CLAUSES)
         .count();
     let before = words
         .iter()
         .take(nth)
         .rev()
-        .take_while(parts)
+        .take_while(has_ending)
         .take(CLAUSES)
         .count();
     after > 0 && after + before >= CLAUSES
 }
 
-fn gap(text: &str, span: Range<usize>, gap: &Gap, clause: bool, made: &mut MappedText) {
+fn copy_gap(text: &str, span: Range<usize>, gap: &Gap, in_clauses: bool, output: &mut MappedText) {
     match gap.kind {
         Kind::Inline => {}
-        Kind::Blank | Kind::Paragraph | Kind::Joiner => made.copy(text, span),
-        Kind::Sentence if !clause => made.copy(text, span),
-        Kind::Sentence => made.insert(" "),
-        Kind::Mark | Kind::Line => made.insert(match gap.ends.filter(|_| !clause) {
+        Kind::Blank | Kind::Paragraph | Kind::Joiner => output.copy(text, span),
+        Kind::Sentence if !in_clauses => output.copy(text, span),
+        Kind::Sentence => output.insert(" "),
+        Kind::Mark | Kind::Line => output.insert(match gap.clause_end.filter(|_| !in_clauses) {
             Some(b'.') => ". ",
             Some(b'!') => "! ",
             Some(b'?') => "? ",
@@ -248,89 +247,92 @@ fn gap(text: &str, span: Range<usize>, gap: &Gap, clause: bool, made: &mut Mappe
 }
 
 /// Adds a word with marks in it, or words with marks between them.
-fn with_emphasis(text: &str, chain: &[Word], made: &mut MappedText) {
+fn add_emphasized(text: &str, chain: &[Word], output: &mut MappedText) {
     let letters = |word: &Word| {
         text.get(word.span.clone())
             .unwrap_or_default()
             .to_lowercase()
     };
     let pieces: Vec<String> = chain.iter().map(letters).collect();
-    let known = pieces
+    let known_count = pieces
         .iter()
         .filter(|piece| vocabulary::is_word(piece))
         .count();
-    let one = vocabulary::is_word(&pieces.concat()) || known * 2 < pieces.len();
+    let is_one_word = vocabulary::is_word(&pieces.concat()) || known_count * 2 < pieces.len();
     for (nth, word) in chain.iter().enumerate() {
-        if nth > 0 && !one {
-            made.insert(" ");
+        if nth > 0 && !is_one_word {
+            output.insert(" ");
         }
-        made.copy(text, word.span.clone());
+        output.copy(text, word.span.clone());
     }
 }
 
 /// Adds a name whose parts are joined by signs or by capitals. Signs that occur in it only once or
 /// twice join parts of a single word.
-fn name(text: &str, chain: &[Word], made: &mut MappedText) {
+fn add_name(text: &str, chain: &[Word], output: &mut MappedText) {
     if let [word] = chain {
-        return with_humps(text, word.span.clone(), made);
+        return add_humped(text, word.span.clone(), output);
     }
-    let whole = chain
+    let range = chain
         .first()
         .zip(chain.last())
         .map_or(0..0, |(first, last)| first.span.start..last.span.end);
-    let source = text.get(whole).unwrap_or_default();
-    let compound = source.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-');
-    let least = match () {
+    let source = text.get(range).unwrap_or_default();
+    let is_compound = source.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-');
+    let min_signs = match () {
         () if source.contains('@') || source.contains("://") => ADDRESS_JOINERS,
-        () if compound => HYPHENS,
+        () if is_compound => HYPHENS,
         () => JOINERS,
     };
-    let many = |sign: char| {
+    let is_frequent = |sign: char| {
         source
             .bytes()
             .filter(|byte| char::from(*byte) == sign)
             .count()
-            >= least
+            >= min_signs
     };
     let signs = [
         '_', '-', '.', '/', '+', '=', ',', ';', ':', '&', '%', '#', '!', '?',
     ];
-    let parting: Vec<char> = if chain.len() > JOINERS {
-        signs.into_iter().filter(|sign| many(*sign)).collect()
+    let separators: Vec<char> = if chain.len() > JOINERS {
+        signs
+            .into_iter()
+            .filter(|sign| is_frequent(*sign))
+            .collect()
     } else {
         Vec::new()
     };
-    let mixed = parting.is_empty() && least == JOINERS && chain.len() > JOINERS;
+    let is_mixed = separators.is_empty() && min_signs == JOINERS && chain.len() > JOINERS;
     let mut at = chain.first().map_or(0, |first| first.span.start);
     for (nth, word) in chain.iter().enumerate() {
         let between = at..word.span.start;
-        let parts = mixed
+        let is_separate = is_mixed
             || text
                 .get(between.clone())
-                .is_some_and(|gap| gap.contains(|sign| parting.contains(&sign)));
-        if nth > 0 && parts {
-            made.insert(" ");
+                .is_some_and(|gap| gap.contains(|sign| separators.contains(&sign)));
+        if nth > 0 && is_separate {
+            output.insert(" ");
         } else {
-            made.copy(text, between);
+            output.copy(text, between);
         }
-        with_humps(text, word.span.clone(), made);
+        add_humped(text, word.span.clone(), output);
         at = word.span.end;
     }
 }
 
-fn with_humps(text: &str, span: Range<usize>, made: &mut MappedText) {
+fn add_humped(text: &str, span: Range<usize>, output: &mut MappedText) {
     let word = text.get(span.clone()).unwrap_or_default();
     let mut at = span.start;
-    if humps(word) >= JOINERS {
+    if count_humps(word) >= JOINERS {
         for (nth, pair) in word.as_bytes().windows(2).enumerate() {
             if matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()) {
-                made.copy(text, at..span.start + nth + 1);
-                made.insert(" ");
+                output.copy(text, at..span.start + nth + 1);
+                output.insert(" ");
                 at = span.start + nth + 1;
             }
         }
     }
-    made.copy(text, at..span.end);
+    output.copy(text, at..span.end);
 }
 
 #[cfg(test)]
@@ -393,7 +395,7 @@ mod tests {
             "Plain words. ".repeat(100)
         );
         let part = text.len() - 32..text.len();
-        let places = places(&text, part.clone());
+        let places = find_places(&text, part.clone());
         assert!(!places.is_empty());
         assert!(
             places

@@ -24,14 +24,14 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
 static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::new(all()));
 
 /// Returns how many words of a text are common ones of three letters or more.
-pub(super) fn words_in(text: &str) -> usize {
+pub(super) fn count_words(text: &str) -> usize {
     let words = text
         .split(|c: char| !c.is_alphabetic())
         .filter(|word| word.len() >= 3 && word.len() <= LONGEST);
-    let low = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase());
+    let is_lower = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase());
     words
         .filter(|word| {
-            if low(word) {
+            if is_lower(word) {
                 WORDS.contains(*word)
             } else {
                 WORDS.contains(&*word.to_lowercase())
@@ -46,15 +46,15 @@ pub(super) fn is_word(letters: &str) -> bool {
 }
 
 /// Returns the common word that lower-case letters read as. A `1` stands for an `i` or an `l`.
-pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
+pub(super) fn read_word(letters: &str) -> Option<Cow<'_, str>> {
     if WORDS.contains(letters) {
         return Some(letters.into());
     }
-    let open = letters.bytes().filter(|b| *b == b'1').count();
-    if open == 0 || open > UNSURE {
+    let ambiguous = letters.bytes().filter(|b| *b == b'1').count();
+    if ambiguous == 0 || ambiguous > UNSURE {
         return None;
     }
-    (0..1u32 << open).find_map(|choice| {
+    (0..1u32 << ambiguous).find_map(|choice| {
         let mut nth = 0;
         let word: String = letters
             .chars()
@@ -76,7 +76,7 @@ pub(super) fn reads_as(letters: &str) -> Option<Cow<'_, str>> {
 
 /// Returns the maximum number of letters that words of four letters or more can cover in letters
 /// that run together: a bound on the result of [`split`], at a fraction of its cost.
-pub(super) fn most_covered(letters: &str) -> usize {
+pub(super) fn max_covered(letters: &str) -> usize {
     let longest = |begin: &[u8]| {
         let mut paths = Paths::new(&TREE);
         if begin.iter().all(|letter| paths.follow(*letter)) {
@@ -134,7 +134,12 @@ pub(super) fn split(letters: &str) -> (String, usize) {
             out.push(' ');
         }
         let piece = letters.get(range).unwrap_or_default();
-        out.push_str(reads_as(piece).as_deref().filter(|_| word).unwrap_or(piece));
+        out.push_str(
+            read_word(piece)
+                .as_deref()
+                .filter(|_| word)
+                .unwrap_or(piece),
+        );
         after_word = word;
     }
     (out, covered)

@@ -19,11 +19,11 @@ struct Node {
 impl Tree {
     /// Creates a tree of words in the letters from a to z. Other words are left out.
     pub(super) fn new<'w>(words: impl Iterator<Item = &'w str>) -> Self {
-        let mut made = Self(vec![Node::default()]);
+        let mut tree = Self(vec![Node::default()]);
         words
             .filter(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
-            .for_each(|word| made.add(word));
-        made
+            .for_each(|word| tree.add(word));
+        tree
     }
 
     fn add(&mut self, word: &str) {
@@ -38,10 +38,10 @@ impl Tree {
                 return;
             };
             if *link == 0 {
-                let Ok(added) = u16::try_from(new) else {
+                let Ok(child) = u16::try_from(new) else {
                     return;
                 };
-                *link = added;
+                *link = child;
                 self.0.push(Node::default());
             }
             at = usize::from(self.next(at, letter));
@@ -96,13 +96,13 @@ impl<'t> Paths<'t> {
             _ => &[letter],
         };
         self.unsure += usize::from(letter == b'1');
-        let before = self.nodes;
+        let previous = self.nodes;
         let mut count = 0;
-        for node in before.iter().take(self.count) {
+        for node in previous.iter().take(self.count) {
             for letter in letters {
                 let next = self.tree.next(usize::from(*node), *letter);
-                if let Some(place) = self.nodes.get_mut(count).filter(|_| next != 0) {
-                    *place = next;
+                if let Some(slot) = self.nodes.get_mut(count).filter(|_| next != 0) {
+                    *slot = next;
                     count += 1;
                 }
             }
@@ -113,18 +113,18 @@ impl<'t> Paths<'t> {
 
     /// Reports whether the letters so far are a word.
     pub(super) fn is_word(&self) -> bool {
-        self.reached().any(|node| node.is_word)
+        self.reached_nodes().any(|node| node.is_word)
     }
 
     /// Returns the length of the longest word that begins with the letters so far.
     pub(super) fn longest(&self) -> usize {
-        self.reached()
+        self.reached_nodes()
             .map(|node| node.longest)
             .max()
             .unwrap_or_default()
     }
 
-    fn reached(&self) -> impl Iterator<Item = &Node> {
+    fn reached_nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes
             .iter()
             .take(self.count)

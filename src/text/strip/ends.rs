@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use super::Reader;
-use crate::text::element::{Kind, Mark, OpenElement, formats, hash, is_special, kind, of_head};
-use crate::text::presentational_attrs::look;
+use crate::text::element::{
+    Kind, Mark, OpenElement, hash, is_formatting, is_head_content, is_special, kind,
+};
+use crate::text::presentational_attrs::initial_style;
 
 /// Maximum length of the name of an element whose content is not displayed, in bytes.
 const NAME_BYTES: usize = 16;
@@ -26,10 +28,10 @@ pub(super) fn last_ends(text: &str) -> HashMap<u64, usize> {
 
 impl Reader {
     /// Opens elements that a page omits, if styles may refer to them.
-    pub(super) fn begin(&mut self, name: &str) {
-        let body = !of_head(name) && name != "body";
-        for (implied, wanted) in [("html", name != "html"), ("body", body)] {
-            if wanted && self.sheet.has_rules() && self.tree.place(implied).is_none() {
+    pub(super) fn open_omitted(&mut self, name: &str) {
+        let implies_body = !is_head_content(name) && name != "body";
+        for (implied, is_needed) in [("html", name != "html"), ("body", implies_body)] {
+            if is_needed && self.sheet.has_rules() && self.tree.position(implied).is_none() {
                 self.imply(implied);
             }
         }
@@ -37,14 +39,14 @@ impl Reader {
 
     fn imply(&mut self, name: &str) {
         let mut state = self.tree.state();
-        let look = self.sheet.open(
+        let style = self.sheet.open_element(
             self.tree.depth(),
             (name, "", ""),
             &[],
             "",
-            look(name, false, ""),
+            initial_style(name, false, ""),
         );
-        state.seen = look.within(&state.seen);
+        state.style = style.resolve_within(&state.style);
         let name = hash(name);
         let kind = Kind::Block;
         self.tree.push(
@@ -54,7 +56,7 @@ impl Reader {
                 state,
                 mark: Mark::None,
                 formatting: None,
-                marker: false,
+                is_marker: false,
             },
             true,
         );
@@ -84,35 +86,37 @@ impl Reader {
             );
         if state.foreign
             && leaves_svg
-            && let Some(at) = [self.tree.place("svg"), self.tree.place("math")]
+            && let Some(at) = [self.tree.position("svg"), self.tree.position("math")]
                 .into_iter()
                 .flatten()
                 .max()
         {
             self.close(at, false);
         }
-        if !of_head(name)
-            && let Some(head) = self.tree.place("head")
-            && !self.tree.bounded(head)
+        if !is_head_content(name)
+            && let Some(head) = self.tree.position("head")
+            && !self.tree.is_bounded(head)
         {
             self.close(head, false);
         }
         let at = match name {
             "li" => self
                 .tree
-                .implied(&["li"], &["ul", "ol", "td", "th", "table"]),
+                .implied_end(&["li"], &["ul", "ol", "td", "th", "table"]),
             "dt" | "dd" => self
                 .tree
-                .implied(&["dt", "dd"], &["dl", "td", "th", "table"]),
+                .implied_end(&["dt", "dd"], &["dl", "td", "th", "table"]),
             "td" | "th" => self
                 .tree
-                .implied(&["td", "th", "caption"], &["tr", "table"]),
-            "tr" | "tbody" | "thead" | "tfoot" => self.tree.implied(&["tr", "caption"], &["table"]),
-            "option" | "optgroup" => self.tree.implied(&["option"], &["select", "datalist"]),
+                .implied_end(&["td", "th", "caption"], &["tr", "table"]),
+            "tr" | "tbody" | "thead" | "tfoot" => {
+                self.tree.implied_end(&["tr", "caption"], &["table"])
+            }
+            "option" | "optgroup" => self.tree.implied_end(&["option"], &["select", "datalist"]),
             "a" => self
                 .tree
-                .place("a")
-                .filter(|at| !self.tree.bounded(*at) && !self.tree.holds_blocks(*at)),
+                .position("a")
+                .filter(|at| !self.tree.is_bounded(*at) && !self.tree.contains_blocks(*at)),
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self
                 .tree
                 .last()
@@ -147,25 +151,28 @@ impl Reader {
                     | "tfoot"
                     | "legend"
             )
-            && let Some(at) = self.tree.place("p")
-            && !self.tree.bounded(at)
-            && self.tree.place("button").is_none_or(|button| button < at)
+            && let Some(at) = self.tree.position("p")
+            && !self.tree.is_bounded(at)
+            && self
+                .tree
+                .position("button")
+                .is_none_or(|button| button < at)
         {
             self.close(at, false);
         }
     }
 
-    pub(super) fn end(&mut self, name: &str) {
-        let Some(at) = self.tree.place(name) else {
+    pub(super) fn handle_end_tag(&mut self, name: &str) {
+        let Some(at) = self.tree.position(name) else {
             if matches!(name, "p" | "br") {
-                self.lines.end(1);
+                self.lines.end_line(1);
             }
-            if formats(name) {
-                self.tree.stop(name);
+            if is_formatting(name) {
+                self.tree.stop_formatting(name);
             }
             return;
         };
-        let of_table = matches!(
+        let is_table_part = matches!(
             name,
             "table"
                 | "tbody"
@@ -182,13 +189,13 @@ impl Reader {
                 | "head"
         );
         // Content after the end of the body belongs to the body.
-        let stays = matches!(name, "body" | "html")
-            || (!of_table && self.tree.bounded(at))
-            || (!of_table
-                && !formats(name)
+        let stays_open = matches!(name, "body" | "html")
+            || (!is_table_part && self.tree.is_bounded(at))
+            || (!is_table_part
+                && !is_formatting(name)
                 && !is_special(name, kind(name, false))
-                && self.tree.holds_blocks(at));
-        if stays {
+                && self.tree.contains_blocks(at));
+        if stays_open {
             return;
         }
         self.close(at, true);
@@ -197,11 +204,11 @@ impl Reader {
     pub(super) fn close(&mut self, from: usize, ended: bool) {
         for open in self.tree.close(from, ended) {
             self.finish_mark(open.mark);
-            if open.kind == Kind::Block && !open.state.seen.hides() {
+            if open.kind == Kind::Block && !open.state.style.hides_text() {
                 if open.name == hash("li") || open.name == hash("h1") {
                     self.lines.drop_lead();
                 }
-                self.lines.end(1);
+                self.lines.end_line(1);
             }
         }
     }

@@ -7,9 +7,10 @@ const INDENTS: usize = 6;
 
 impl Reader {
     /// Opens a list.
-    pub(super) fn list_starts(&mut self, ordered: bool) {
+    pub(super) fn open_list(&mut self, ordered: bool) {
         self.drop_closed_lists();
-        self.lines.end(if self.lists.is_empty() { 2 } else { 1 });
+        self.lines
+            .end_line(if self.lists.is_empty() { 2 } else { 1 });
         let before = self
             .tag
             .number

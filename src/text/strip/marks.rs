@@ -30,19 +30,19 @@ const BELOW: [char; 15] = [
 impl Reader {
     /// Returns how a visible element of a page is marked, and records in `state` what is not marked
     /// again within it.
-    pub(super) fn mark(&mut self, name: &str, state: &mut State) -> Mark {
+    pub(super) fn begin_mark(&mut self, name: &str, state: &mut State) -> Mark {
         if self.verbatim {
             return Mark::None;
         }
         let outer = self.tree.state();
         match name {
             "pre" | "listing" | "xmp" if !outer.pre => {
-                (state.code, self.language) = (true, language(&self.tag.classes));
+                (state.code, self.language) = (true, find_language(&self.tag.classes));
                 Mark::Fence(self.lines.point())
             }
             "code" if outer.pre => {
                 if self.language.is_empty() {
-                    self.language = language(&self.tag.classes);
+                    self.language = find_language(&self.tag.classes);
                 }
                 Mark::None
             }
@@ -57,11 +57,11 @@ impl Reader {
             "sub" | "sup" if !state.code => Mark::Script(self.lines.point(), name == "sup"),
             "ul" | "ol" if self.lists.len() == 1 => Mark::List,
             "table" => {
-                self.table_starts();
+                self.open_table();
                 Mark::Table
             }
-            "tr" if !state.pre => self.row_starts(),
-            "td" | "th" => self.cell_starts(name == "th"),
+            "tr" if !state.pre => self.open_row(),
+            "td" | "th" => self.open_cell(name == "th"),
             _ => Mark::None,
         }
     }
@@ -72,10 +72,10 @@ impl Reader {
             Mark::None => {}
             Mark::Link => {
                 if let Some(target) = self.links.pop() {
-                    self.lines.mark(&target);
+                    self.lines.add_mark(&target);
                 }
             }
-            Mark::Fence(since) => self.fence(since),
+            Mark::Fence(since) => self.write_fence(since),
             Mark::Code(since) => self.replace_line(since, |code| {
                 let ticks = "`".repeat(longest_run(code) + 1);
                 let pad = if code.starts_with('`') || code.ends_with('`') {
@@ -86,11 +86,11 @@ impl Reader {
                 Some([&ticks, pad, code, pad, &ticks].concat())
             }),
             Mark::Struck(since) => self.replace_line(since, |text| Some(format!("~~{text}~~"))),
-            Mark::Script(since, above) => self.replace_line(since, |text| script(text, above)),
-            Mark::List => self.lines.end(2),
-            Mark::Table => self.table_ends(),
-            Mark::Row => self.row_ends(),
-            Mark::Cell => self.cell_ends(),
+            Mark::Script(since, above) => self.replace_line(since, |text| to_script(text, above)),
+            Mark::List => self.lines.end_line(2),
+            Mark::Table => self.close_table(),
+            Mark::Row => self.close_row(),
+            Mark::Cell => self.close_cell(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Reader {
         }
     }
 
-    fn fence(&mut self, since: Point) {
+    fn write_fence(&mut self, since: Point) {
         let code = self
             .lines
             .written_since(since)
@@ -116,47 +116,47 @@ impl Reader {
             self.lines.replace_since(since, &fenced);
         }
         self.language.clear();
-        self.lines.end(2);
+        self.lines.end_line(2);
     }
 
     /// Writes the title of a page as its first line. A person sees it at most at the edge of the
     /// window, so it is also judged as hidden.
-    pub(super) fn title(&mut self, title: &str) {
-        let of_head = self
+    pub(super) fn write_title(&mut self, title: &str) {
+        let is_in_head = self
             .tree
             .parent()
             .is_none_or(|parent| [hash("head"), hash("html")].contains(&parent.name));
-        let of_page = of_head && self.lines.len() == 0;
+        let is_page_title = is_in_head && self.lines.len() == 0;
         let title = title.trim();
-        if self.verbatim || !of_page || title.is_empty() || title.len() > TITLE_BYTES {
+        if self.verbatim || !is_page_title || title.is_empty() || title.len() > TITLE_BYTES {
             return;
         }
         self.folded = true;
         if self.unfold {
-            self.lines.mark("Title: ");
-            self.lines.text(title, false);
-            self.lines.end(2);
+            self.lines.add_mark("Title: ");
+            self.lines.add_text(title, false);
+            self.lines.end_line(2);
         }
     }
 }
 
 /// Returns the language named by the classes of code: `language-rust`, `lang-js`.
-fn language(classes: &str) -> String {
+fn find_language(classes: &str) -> String {
     let mut classes = classes.split_ascii_whitespace();
-    let named = classes.find_map(|class| {
+    let language_name = classes.find_map(|class| {
         class
             .strip_prefix("language-")
             .or_else(|| class.strip_prefix("lang-"))
     });
-    let of_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'#' | b'-' | b'_');
-    named
-        .filter(|name| name.len() <= LANGUAGE_BYTES && name.bytes().all(of_name))
+    let is_name_byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'#' | b'-' | b'_');
+    language_name
+        .filter(|name| name.len() <= LANGUAGE_BYTES && name.bytes().all(is_name_byte))
         .unwrap_or_default()
         .to_owned()
 }
 
 /// Returns a text as superscript or subscript, or `None` if it stays unchanged.
-fn script(text: &str, above: bool) -> Option<String> {
+fn to_script(text: &str, above: bool) -> Option<String> {
     // A footnote that is a link already has a mark.
     if text.len() > SCRIPT_BYTES
         || text.contains(['[', '`', '~', '^'])
@@ -170,7 +170,7 @@ fn script(text: &str, above: bool) -> Option<String> {
         SIGNS
             .iter()
             .zip(forms)
-            .find_map(|(known, form)| (*known == sign).then_some(*form))
+            .find_map(|(plain, form)| (*plain == sign).then_some(*form))
     };
     let mark = if above { '^' } else { '~' };
     Some(

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// use, one byte long, so that every other byte keeps its position.
 const MASKS: [(char, char); 2] = [('<', '\u{1}'), ('&', '\u{2}')];
 /// Masks the code in a text; returns `None` if there is nothing to mask.
-pub(super) fn put_on(text: &str, code: &[Range<usize>]) -> Option<String> {
+pub(super) fn apply(text: &str, code: &[Range<usize>]) -> Option<String> {
     if code.is_empty() || MASKS.iter().any(|(_, mask)| text.contains(*mask)) {
         return None;
     }
@@ -28,7 +28,7 @@ pub(super) fn put_on(text: &str, code: &[Range<usize>]) -> Option<String> {
 }
 
 /// Removes the masks.
-pub(super) fn take_off(text: &mut String) {
+pub(super) fn remove(text: &mut String) {
     for (c, mask) in MASKS {
         *text = text.replace(mask, c.encode_utf8(&mut [0; 4]));
     }

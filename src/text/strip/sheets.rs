@@ -2,7 +2,7 @@
 
 use crate::text::element::Tag;
 use crate::text::style::Sheet;
-use crate::text::tokens::{Event, Mode, run};
+use crate::text::tokens::{Event, Mode, read_events};
 
 /// Reads the style sheets of a page, wherever they are in it.
 pub(super) fn add_all(text: &str, fragment: bool, sheet: &mut Sheet) {
@@ -11,15 +11,15 @@ pub(super) fn add_all(text: &str, fragment: bool, sheet: &mut Sheet) {
     let mut css: Option<String> = None;
     // Style sheets in templates have no effect.
     let mut templates = 0_usize;
-    run(text, &mode, |event| match event {
-        Event::OpenStartTag(name) => tag.open(name),
+    read_events(text, &mode, |event| match event {
+        Event::OpenStartTag(name) => tag.reset(name),
         Event::AttributeName(name) => {
             tag.attribute.clear();
             tag.attribute.push_str(name);
         }
-        Event::AttributeValue(value) => tag.sheet_attribute(value),
+        Event::AttributeValue(value) => tag.store_sheet_attribute(value),
         Event::CloseStartTag(_) => {
-            mode.content_of(&tag.name);
+            mode.set_content_of(&tag.name);
             match tag.name.as_str() {
                 "template" => templates += 1,
                 "style" if templates == 0 => css = Some(String::new()),

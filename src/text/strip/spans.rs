@@ -23,8 +23,8 @@ const MORE_BYTES: usize = 256;
 /// A cell, with the columns and rows that it spans.
 pub(super) struct Cell {
     pub(super) text: String,
-    pub(super) across: usize,
-    pub(super) down: usize,
+    pub(super) column_span: usize,
+    pub(super) row_span: usize,
 }
 
 /// A table within the limits.
@@ -33,11 +33,11 @@ pub(super) struct Grid {
     rows: Vec<Vec<Cell>>,
     cells: usize,
     /// For each column, the number of further rows that the cells above extend into.
-    hanging: [usize; COLUMNS],
-    spans: bool,
+    remaining_rows: [usize; COLUMNS],
+    has_spans: bool,
     /// Number of rows with cells, and of header rows among them.
-    written: usize,
-    heads: usize,
+    row_count: usize,
+    header_count: usize,
 }
 
 impl Grid {
@@ -47,52 +47,57 @@ impl Grid {
         let mut column = 0;
         for cell in &row {
             column += self
-                .hanging
+                .remaining_rows
                 .iter()
                 .skip(column)
                 .take_while(|rows| **rows > 0)
                 .count();
-            let fits = (1..=SPAN).contains(&cell.across) && (1..=SPAN).contains(&cell.down);
-            if !fits || cell.text.len() > CELL_BYTES || cell.text.contains(['|', BLANK]) {
+            let is_within_limits =
+                (1..=SPAN).contains(&cell.column_span) && (1..=SPAN).contains(&cell.row_span);
+            if !is_within_limits || cell.text.len() > CELL_BYTES || cell.text.contains(['|', BLANK])
+            {
                 return false;
             }
-            let Some(under) = self.hanging.get_mut(column..column + cell.across) else {
+            let Some(covered) = self
+                .remaining_rows
+                .get_mut(column..column + cell.column_span)
+            else {
                 return false;
             };
-            if under.iter().any(|rows| *rows > 0) {
+            if covered.iter().any(|rows| *rows > 0) {
                 return false;
             }
-            under.fill(cell.down);
-            column += cell.across;
-            self.spans |= cell.across > 1 || cell.down > 1;
+            covered.fill(cell.row_span);
+            column += cell.column_span;
+            self.has_spans |= cell.column_span > 1 || cell.row_span > 1;
         }
-        self.hanging
+        self.remaining_rows
             .iter_mut()
             .for_each(|rows| *rows = rows.saturating_sub(1));
         if !row.is_empty() {
-            self.heads += usize::from(head && self.heads == self.written);
-            self.written += 1;
+            self.header_count += usize::from(head && self.header_count == self.row_count);
+            self.row_count += 1;
         }
         self.rows.push(row);
         self.cells <= CELLS
     }
 
     /// Returns the table that replaces its plain rows of `bytes` bytes, if it has spans and enough
-    /// of the page's cells are left after `spent`.
-    pub(super) fn lay_out(&self, bytes: usize, spent: &mut usize) -> Option<String> {
-        if !self.spans || *spent + self.cells + TABLE_CELLS > CELLS {
+    /// of the page's cells are left after `used_cells`.
+    pub(super) fn lay_out(&self, bytes: usize, used_cells: &mut usize) -> Option<String> {
+        if !self.has_spans || *used_cells + self.cells + TABLE_CELLS > CELLS {
             return None;
         }
-        *spent += self.cells + TABLE_CELLS;
+        *used_cells += self.cells + TABLE_CELLS;
         let config = html2text::config::plain();
         let markup = self.markup();
         // A panic in a third-party crate costs only the layout.
-        let drawn = catch_unwind(AssertUnwindSafe(|| {
+        let rendered = catch_unwind(AssertUnwindSafe(|| {
             config.string_from_read(markup.as_bytes(), WIDTH).ok()
         }))
         .ok()
         .flatten()?;
-        let table = self.rows_of(&drawn);
+        let table = self.to_markdown(&rendered);
         // The result must contain the text of the page, in its order, as that is what is judged and
         // shown.
         let mut rest = table.as_str();
@@ -106,7 +111,12 @@ impl Grid {
         let mut markup = String::from("<table>");
         for row in &self.rows {
             markup.push_str("<tr>");
-            for Cell { text, across, down } in row {
+            for Cell {
+                text,
+                column_span: across,
+                row_span: down,
+            } in row
+            {
                 let text = text
                     .replace('&', "&amp;")
                     .replace('<', "&lt;")
@@ -123,15 +133,15 @@ impl Grid {
 
     /// Converts the output of html2text to Markdown, which the readings of tables understand: drops
     /// the borders except for the one under the header.
-    fn rows_of(&self, drawn: &str) -> String {
-        let mut table = String::with_capacity(drawn.len());
+    fn to_markdown(&self, rendered: &str) -> String {
+        let mut table = String::with_capacity(rendered.len());
         let mut rows = 0;
-        let mut heads = self.heads;
-        for line in drawn.lines() {
-            let border = line
+        let mut header_rows = self.header_count;
+        for line in rendered.lines() {
+            let is_border = line
                 .chars()
                 .all(|c| matches!(c, ' ' | '\u{2500}'..='\u{257f}'));
-            if border && (heads == 0 || rows != heads) {
+            if is_border && (header_rows == 0 || rows != header_rows) {
                 continue;
             }
             if !table.is_empty() {
@@ -145,8 +155,8 @@ impl Grid {
                 c => c,
             }));
             table.push('|');
-            if border {
-                heads = 0;
+            if is_border {
+                header_rows = 0;
             } else {
                 rows += 1;
             }

@@ -18,7 +18,7 @@ const ROW_BYTES: usize = 1000;
 pub(super) struct Table {
     rows: usize,
     /// Number of rows that were written as Markdown rows.
-    written: usize,
+    markdown_rows: usize,
     /// Its cells, as long as they may be laid out together.
     grid: Option<Grid>,
     /// Where its first row begins and its last row ended.
@@ -35,21 +35,25 @@ pub(super) struct Row {
     /// Number of cells that are headers of a column or a row.
     headers: usize,
     /// Whether the row is in the head of its table.
-    head: bool,
+    in_head: bool,
     /// Whether the row contains more than text.
-    layout: bool,
+    has_layout: bool,
 }
 
 impl Row {
     fn is_header(&self) -> bool {
-        self.head || self.headers == self.cells.len()
+        self.in_head || self.headers == self.cells.len()
     }
 
     /// Returns the lines of a cell.
-    fn parts<'w>(&self, cell: &Range<usize>, written: &'w str) -> impl Iterator<Item = &'w str> {
+    fn cell_lines<'w>(
+        &self,
+        cell: &Range<usize>,
+        row_text: &'w str,
+    ) -> impl Iterator<Item = &'w str> {
         let range =
             cell.start.saturating_sub(self.start.at)..cell.end.saturating_sub(self.start.at);
-        written
+        row_text
             .get(range)
             .unwrap_or_default()
             .split('\n')
@@ -58,18 +62,25 @@ impl Row {
     }
 
     /// Returns the table with this row added, if it is within the limits.
-    fn add_to(&self, mut grid: Grid, written: &str) -> Option<Grid> {
+    fn add_to(&self, mut grid: Grid, row_text: &str) -> Option<Grid> {
         let cells = self.cells.iter().zip(&self.spans);
         let cells = cells.map(|(cell, &(across, down))| {
-            let text = self.parts(cell, written).collect::<Vec<_>>().join(" ");
-            Cell { text, across, down }
+            let text = self
+                .cell_lines(cell, row_text)
+                .collect::<Vec<_>>()
+                .join(" ");
+            Cell {
+                text,
+                column_span: across,
+                row_span: down,
+            }
         });
         grid.add(cells.collect(), self.is_header()).then_some(grid)
     }
 }
 
 impl Reader {
-    pub(super) fn table_starts(&mut self) {
+    pub(super) fn open_table(&mut self) {
         let grid = self.tables.is_empty().then(Grid::default);
         self.tables.push(Table {
             grid,
@@ -77,7 +88,7 @@ impl Reader {
         });
     }
 
-    pub(super) fn table_ends(&mut self) {
+    pub(super) fn close_table(&mut self) {
         if let Some(Table {
             grid: Some(grid),
             start: Some(start),
@@ -85,21 +96,22 @@ impl Reader {
             ..
         }) = self.tables.pop()
             && end == self.lines.len()
-            && let Some(table) = grid.lay_out(end.saturating_sub(start.at), &mut self.laid_out)
+            && let Some(table) =
+                grid.lay_out(end.saturating_sub(start.at), &mut self.laid_out_cells)
         {
             self.lines.replace_since(start, &table);
         }
-        self.lines.end(2);
+        self.lines.end_line(2);
     }
 
-    pub(super) fn row_starts(&mut self) -> Mark {
+    pub(super) fn open_row(&mut self) -> Mark {
         let Some(table) = self.tables.last_mut() else {
             return Mark::None;
         };
-        let head = self
+        let in_head = self
             .tree
-            .place("thead")
-            .is_some_and(|head| self.tree.place("table").is_none_or(|table| head > table));
+            .position("thead")
+            .is_some_and(|head| self.tree.position("table").is_none_or(|table| head > table));
         let start = self.lines.point();
         if table.start.is_none() {
             table.start = Some(start);
@@ -112,16 +124,16 @@ impl Reader {
             cells: Vec::new(),
             spans: Vec::new(),
             headers: 0,
-            head,
-            layout: false,
+            in_head,
+            has_layout: false,
         });
         Mark::Row
     }
 
-    pub(super) fn cell_starts(&mut self, header: bool) -> Mark {
-        self.lines.cell();
+    pub(super) fn open_cell(&mut self, header: bool) -> Mark {
+        self.lines.add_cell();
         let start = self.lines.point().at;
-        match self.rows.last_mut().filter(|row| !row.layout) {
+        match self.rows.last_mut().filter(|row| !row.has_layout) {
             Some(row) => {
                 row.headers += usize::from(header);
                 row.cells.push(start..start);
@@ -132,7 +144,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn cell_ends(&mut self) {
+    pub(super) fn close_cell(&mut self) {
         let end = self.lines.len();
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.cells.last_mut()) {
             cell.end = end.max(cell.start);
@@ -142,33 +154,33 @@ impl Reader {
     /// Records that a row contains more than text.
     pub(super) fn lay_out_row(&mut self) {
         if let Some(row) = self.rows.last_mut() {
-            row.layout = true;
+            row.has_layout = true;
         }
     }
 
-    pub(super) fn row_ends(&mut self) {
+    pub(super) fn close_row(&mut self) {
         let Some((row, table)) = self.rows.pop().zip(self.tables.last_mut()) else {
             return;
         };
         table.rows += 1;
-        let written = self.lines.written_since(row.start);
-        let long = written.len() > ROW_BYTES && self.lines.ended_since(row.start);
+        let row_text = self.lines.written_since(row.start);
+        let is_long = row_text.len() > ROW_BYTES && self.lines.ended_since(row.start);
         table.grid = table
             .grid
             .take()
-            .filter(|_| !row.layout && !long)
-            .and_then(|grid| row.add_to(grid, written));
+            .filter(|_| !row.has_layout && !is_long)
+            .and_then(|grid| row.add_to(grid, row_text));
         table.end = self.lines.len();
         // A single cell between the rows of a table serves as a heading, or contains a part of the
         // page.
-        let cells = if table.written > 0 { 1 } else { 2 };
-        if row.layout || long || written.is_empty() || row.cells.len() < cells {
+        let min_cells = if table.markdown_rows > 0 { 1 } else { 2 };
+        if row.has_layout || is_long || row_text.is_empty() || row.cells.len() < min_cells {
             return;
         }
-        let mut line = String::with_capacity(written.len() + 4 * row.cells.len());
+        let mut line = String::with_capacity(row_text.len() + 4 * row.cells.len());
         for cell in &row.cells {
             line.push_str("| ");
-            for part in row.parts(cell, written) {
+            for part in row.cell_lines(cell, row_text) {
                 line.push_str(&part.replace('|', "\\|"));
                 line.push(' ');
             }
@@ -179,7 +191,7 @@ impl Reader {
             line.push_str(&"| --- ".repeat(row.cells.len()));
             line.push('|');
         }
-        table.written += 1;
+        table.markdown_rows += 1;
         self.lines.replace_since(row.start, &line);
         table.end = self.lines.len();
     }

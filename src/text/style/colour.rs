@@ -23,17 +23,17 @@ impl Colour {
     pub(crate) const CLEAR: Self = Self([0.0; 4]);
 
     /// Reports whether letters of this colour cannot be distinguished from the background.
-    pub(crate) fn melts_into(self, ground: Self) -> bool {
-        let [r, g, b, _] = self.over(ground).0;
-        let [r2, g2, b2, _] = ground.0;
+    pub(crate) fn is_indistinguishable_from(self, background: Self) -> bool {
+        let [r, g, b, _] = self.paint_over(background).0;
+        let [r2, g2, b2, _] = background.0;
         [(r, r2), (g, g2), (b, b2)]
             .iter()
             .all(|(x, y)| (x - y).abs() <= NEAR)
     }
 
     /// Returns this colour painted over another.
-    pub(crate) fn over(self, ground: Self) -> Self {
-        let ([r, g, b, a], [r2, g2, b2, a2]) = (self.0, ground.0);
+    pub(crate) fn paint_over(self, background: Self) -> Self {
+        let ([r, g, b, a], [r2, g2, b2, a2]) = (self.0, background.0);
         let mix = |x: f32, y: f32| x * a + y * (1.0 - a);
         Self([mix(r, r2), mix(g, g2), mix(b, b2), a + a2 * (1.0 - a)])
     }
@@ -48,7 +48,7 @@ impl Colour {
         0.3 * r + 0.59 * g + 0.11 * b
     }
 
-    fn hex(value: u32) -> Self {
+    fn from_hex(value: u32) -> Self {
         let part = |shift: u32| ((value >> shift) & 0xFF) as f32 / 255.0;
         Self([part(16), part(8), part(0), 1.0])
     }
@@ -57,7 +57,7 @@ impl Colour {
 /// The colour that a value specifies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Paint {
-    Is(Colour),
+    Known(Colour),
     /// The colour of the letters.
     Current,
     Inherit,
@@ -67,39 +67,41 @@ pub(crate) enum Paint {
 
 /// Reads a colour, which is already in lower case. Returns `None` if it is not one: browsers ignore
 /// such a declaration.
-pub(crate) fn paint(value: &str) -> Option<Paint> {
+pub(crate) fn read_paint(value: &str) -> Option<Paint> {
     read(value.trim(), DEPTH)
 }
 
 fn read(value: &str, depth: usize) -> Option<Paint> {
     if let Some(digits) = value.strip_prefix('#') {
-        return hex(digits).map(Paint::Is);
+        return parse_hex(digits).map(Paint::Known);
     }
     if let Some((name, inner)) = value.split_once('(') {
-        return function(
+        return read_function(
             name,
             inner.strip_suffix(')').unwrap_or(inner),
             depth.checked_sub(1)?,
         );
     }
-    let is = |hex| Some(Paint::Is(Colour::hex(hex)));
+    let to_paint = |hex| Some(Paint::Known(Colour::from_hex(hex)));
     match value {
         "currentcolor" => Some(Paint::Current),
         "inherit" | "unset" | "revert" | "revert-layer" => Some(Paint::Inherit),
-        "transparent" => Some(Paint::Is(Colour::CLEAR)),
+        "transparent" => Some(Paint::Known(Colour::CLEAR)),
         "initial" | "canvastext" | "fieldtext" | "buttontext" | "windowtext" | "text"
-        | "marktext" => is(0),
-        "canvas" | "field" | "window" | "background" | "menu" | "infobackground" => is(0xff_ffff),
-        "buttonface" | "threedface" => is(0xef_efef),
-        "linktext" => is(0x00_00ee),
+        | "marktext" => to_paint(0),
+        "canvas" | "field" | "window" | "background" | "menu" | "infobackground" => {
+            to_paint(0xff_ffff)
+        }
+        "buttonface" | "threedface" => to_paint(0xef_efef),
+        "linktext" => to_paint(0x00_00ee),
         _ => NAMES
             .binary_search_by_key(&value, |(name, _)| name)
             .ok()
-            .and_then(|at| is(NAMES.get(at)?.1)),
+            .and_then(|at| to_paint(NAMES.get(at)?.1)),
     }
 }
 
-fn hex(digits: &str) -> Option<Colour> {
+fn parse_hex(digits: &str) -> Option<Colour> {
     let parts: Vec<u32> = digits
         .chars()
         .take(9)
@@ -115,15 +117,15 @@ fn hex(digits: &str) -> Option<Colour> {
     }
 }
 
-fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
+fn read_function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
     if name == "light-dark" {
         return read(list(inner, ',').first()?, depth);
     }
     if name == "color-mix" {
-        return mix(inner, depth);
+        return read_mix(inner, depth);
     }
     if let Some(relative) = inner.strip_prefix("from ") {
-        return relative_to(name, relative, depth);
+        return read_relative(name, relative, depth);
     }
     let (space, inner) = if name == "color" {
         inner.split_once(' ')?
@@ -138,7 +140,7 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
                 n,
                 UNITS
                     .iter()
-                    .find(|known| **known == unit)
+                    .find(|allowed| **allowed == unit)
                     .copied()
                     .unwrap_or(""),
             )
@@ -159,38 +161,49 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
         .first()
         .map_or(1.0, |part| share(part, 1.0))
         .clamp(0.0, 1.0);
-    let unit = |n: f32| n.clamp(0.0, 1.0);
+    let clamp_unit = |n: f32| n.clamp(0.0, 1.0);
     let rgb = match name {
-        "rgb" | "rgba" => [a, b, c].map(|part| unit(share(part, 255.0))),
-        "hsl" | "hsla" => hsl(turn(a), unit(b.0 / 100.0), unit(c.0 / 100.0)),
+        "rgb" | "rgba" => [a, b, c].map(|part| clamp_unit(share(part, 255.0))),
+        "hsl" | "hsla" => hsl(
+            to_turns(a),
+            clamp_unit(b.0 / 100.0),
+            clamp_unit(c.0 / 100.0),
+        ),
         "hwb" => {
-            let white = unit(b.0 / 100.0);
-            let black = unit(c.0 / 100.0);
+            let white = clamp_unit(b.0 / 100.0);
+            let black = clamp_unit(c.0 / 100.0);
             if white + black >= 1.0 {
                 [white / (white + black); 3]
             } else {
-                hsl(turn(a), 1.0, 0.5).map(|n| n * (1.0 - white - black) + white)
+                hsl(to_turns(a), 1.0, 0.5).map(|n| n * (1.0 - white - black) + white)
             }
         }
         "oklab" | "oklch" | "lab" | "lch" => {
-            let ok = name.starts_with("ok");
-            let light = share(a, if ok { 1.0 } else { 100.0 });
-            let whole = |part: &(f32, &str), most: f32| {
+            let is_oklab = name.starts_with("ok");
+            let light = share(a, if is_oklab { 1.0 } else { 100.0 });
+            let scale_percent = |part: &(f32, &str), maximum: f32| {
                 if part.1 == "%" {
-                    part.0 / 100.0 * most
+                    part.0 / 100.0 * maximum
                 } else {
                     part.0
                 }
             };
-            let (most, scale) = if ok { (0.4, 1.0) } else { (125.0, 0.0032) };
+            let (maximum, scale) = if is_oklab {
+                (0.4, 1.0)
+            } else {
+                (125.0, 0.0032)
+            };
             let (x, y) = if name.ends_with("lch") {
-                let chroma = whole(b, most) * scale;
-                let angle = turn(c) * std::f32::consts::TAU;
+                let chroma = scale_percent(b, maximum) * scale;
+                let angle = to_turns(c) * std::f32::consts::TAU;
                 (chroma * angle.cos(), chroma * angle.sin())
             } else {
-                (whole(b, most) * scale, whole(c, most) * scale)
+                (
+                    scale_percent(b, maximum) * scale,
+                    scale_percent(c, maximum) * scale,
+                )
             };
-            oklab(if ok { light } else { lightness(light) }, x, y)
+            oklab(if is_oklab { light } else { lightness(light) }, x, y)
         }
         "color" if space.starts_with("xyz") => {
             let [x, y, z] = [a, b, c].map(|part| share(part, 1.0));
@@ -199,28 +212,28 @@ fn function(name: &str, inner: &str, depth: usize) -> Option<Paint> {
                 -0.969_24 * x + 1.875_97 * y + 0.041_56 * z,
                 0.055_63 * x - 0.203_98 * y + 1.056_97 * z,
             ]
-            .map(|n| gamma(unit(n)))
+            .map(|n| gamma(clamp_unit(n)))
         }
         "color" => {
-            let linear = space.ends_with("-linear");
+            let is_linear = space.ends_with("-linear");
             [a, b, c].map(|part| {
-                if linear {
-                    gamma(unit(share(part, 1.0)))
+                if is_linear {
+                    gamma(clamp_unit(share(part, 1.0)))
                 } else {
-                    unit(share(part, 1.0))
+                    clamp_unit(share(part, 1.0))
                 }
             })
         }
         _ => return Some(Paint::Unknown),
     };
     let [r, g, b] = rgb;
-    Some(Paint::Is(Colour([r, g, b, alpha])))
+    Some(Paint::Known(Colour([r, g, b, alpha])))
 }
 
 /// Returns a colour made from the channels of another (CSS Color 5, 4).
-fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
+fn read_relative(name: &str, relative: &str, depth: usize) -> Option<Paint> {
     let (origin, rest) = relative.trim().split_at(words(relative).first()?.len());
-    let Some(Paint::Is(Colour([r, g, b, alpha]))) = read(origin, depth) else {
+    let Some(Paint::Known(Colour([r, g, b, alpha]))) = read(origin, depth) else {
         return Some(Paint::Unknown);
     };
     let (hue, saturation, light) = to_hsl([r, g, b]);
@@ -250,28 +263,28 @@ fn relative_to(name: &str, relative: &str, depth: usize) -> Option<Paint> {
         ],
         _ => return Some(Paint::Unknown),
     };
-    let mut put = String::new();
+    let mut resolved = String::new();
     let mut rest = rest;
     while let Some(c) = rest.chars().next() {
         let word = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let taken = word.max(c.len_utf8());
-        let piece = rest.get(..taken).unwrap_or_default();
+        let piece_length = word.max(c.len_utf8());
+        let piece = rest.get(..piece_length).unwrap_or_default();
         match channels.iter().find(|(channel, _)| *channel == piece) {
-            Some((_, value)) => put.push_str(&value.to_string()),
-            None if piece == "alpha" => put.push_str(&alpha.to_string()),
-            None => put.push_str(piece),
+            Some((_, value)) => resolved.push_str(&value.to_string()),
+            None if piece == "alpha" => resolved.push_str(&alpha.to_string()),
+            None => resolved.push_str(piece),
         }
-        rest = rest.get(taken..).unwrap_or_default();
+        rest = rest.get(piece_length..).unwrap_or_default();
     }
-    function(name, put.trim(), depth.checked_sub(1)?)
+    read_function(name, resolved.trim(), depth.checked_sub(1)?)
 }
 
-fn mix(inner: &str, depth: usize) -> Option<Paint> {
+fn read_mix(inner: &str, depth: usize) -> Option<Paint> {
     let parts = list(inner, ',');
     let [_, first, second] = parts.as_slice() else {
         return Some(Paint::Unknown);
     };
-    let one = |part: &str| {
+    let read_part = |part: &str| {
         let mut share = None;
         let mut colour = None;
         for word in words(part) {
@@ -282,12 +295,12 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
         }
         (colour, share)
     };
-    let (x, y) = match (one(first), one(second)) {
+    let (x, y) = match (read_part(first), read_part(second)) {
         // Nothing is left of an unknown colour with a share of zero.
         ((_, Some(0.0)), (Some(known), _)) | ((Some(known), _), (_, Some(0.0))) => {
             return Some(known);
         }
-        ((Some(Paint::Is(x)), p), (Some(Paint::Is(y)), q)) => ((x, p), (y, q)),
+        ((Some(Paint::Known(x)), p), (Some(Paint::Known(y)), q)) => ((x, p), (y, q)),
         _ => return Some(Paint::Unknown),
     };
     let ((x, p), (y, q)) = (x, y);
@@ -300,17 +313,17 @@ fn mix(inner: &str, depth: usize) -> Option<Paint> {
         p
     };
     let ([r, g, b, _], [r2, g2, b2, _]) = (x.0, y.0);
-    let mixed = |m: f32, n: f32| m * share + n * (1.0 - share);
-    Some(Paint::Is(Colour([
-        mixed(r, r2),
-        mixed(g, g2),
-        mixed(b, b2),
+    let mix_channel = |m: f32, n: f32| m * share + n * (1.0 - share);
+    Some(Paint::Known(Colour([
+        mix_channel(r, r2),
+        mix_channel(g, g2),
+        mix_channel(b, b2),
         alpha,
     ])))
 }
 
 /// Returns an angle as a fraction of a full turn.
-fn turn((n, unit): &(f32, &str)) -> f32 {
+fn to_turns((n, unit): &(f32, &str)) -> f32 {
     let turns = match *unit {
         "turn" => *n,
         "rad" => n / std::f32::consts::TAU,
@@ -365,11 +378,12 @@ mod tests {
     use super::*;
 
     fn melts(letters: &str, ground: &str) -> bool {
-        let (Some(Paint::Is(letters)), Some(Paint::Is(ground))) = (paint(letters), paint(ground))
+        let (Some(Paint::Known(letters)), Some(Paint::Known(ground))) =
+            (read_paint(letters), read_paint(ground))
         else {
             panic!("{letters} on {ground}")
         };
-        letters.melts_into(ground)
+        letters.is_indistinguishable_from(ground)
     }
 
     #[test]
@@ -423,8 +437,8 @@ mod tests {
             assert!(!melts(seen, "white"), "{seen}");
         }
         assert!(melts("oklch(0.628 0.2577 29.23)", "red") && melts("hsl(240 100% 50%)", "blue"));
-        assert_eq!(paint("bold"), None);
-        assert_eq!(paint("#12"), None);
+        assert_eq!(read_paint("bold"), None);
+        assert_eq!(read_paint("#12"), None);
     }
 
     #[test]

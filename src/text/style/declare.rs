@@ -1,9 +1,9 @@
 //! Declarations that affect visibility, and their values.
 
-use super::colour::{Paint, paint};
+use super::colour::{Paint, read_paint};
 use super::hides;
-use super::scan::{decode, until};
-use super::shorthand::{font_size, line_height, shorthand};
+use super::scan::{decode, find_end};
+use super::shorthand::{read_font_size, read_line_height, read_shorthand};
 use super::value::{Length, length, number, words};
 
 /// The effect of one declaration, as far as it matters for visibility.
@@ -18,13 +18,13 @@ pub(crate) enum Declaration {
     Zoom(f32),
     LineHeight(Length),
     /// A property that can hide the element by itself, and whether its value does.
-    Vanish(HidingProperty, bool),
+    Hide(HidingProperty, bool),
     Colour(Paint),
     /// The fill colour of the letters; with `None`, the text colour applies.
     Fill(Option<Paint>),
     /// The outline of the letters; `None` if there is none.
     Stroke(Option<Paint>),
-    Ground(Paint),
+    Background(Paint),
     /// A background image: `None` if there is none, otherwise its colour, if it is a plain one.
     Image(Option<Paint>),
     /// Whether the background is clipped to the letters.
@@ -41,17 +41,17 @@ pub(crate) enum Declaration {
     /// Whether the box keeps its size regardless of its content.
     Contained(bool),
     /// The padding at the top.
-    Pad(Length),
+    PaddingTop(Length),
     /// Whether padding is part of the size.
     BorderBox(bool),
     /// How much of the size `transform` (if the flag is set) or `scale` leaves.
-    Grow(bool, f32),
+    Scale(bool, f32),
     /// Whether the back is turned to the front.
     Turned(bool),
     /// Whether the back is invisible.
-    OneSided(bool),
+    BackfaceHidden(bool),
     /// Width and height of the area that it shows, in its own units.
-    View(f32, f32),
+    ViewBox(f32, f32),
     /// Words of its animation declarations.
     Animation(Box<str>),
     Size(Measure, Option<Length>),
@@ -62,7 +62,7 @@ pub(crate) enum Declaration {
     /// A custom property.
     Custom(Box<str>, Box<str>),
     /// A declaration whose value depends on custom properties.
-    Late(Box<str>, Box<str>),
+    Unresolved(Box<str>, Box<str>),
 }
 
 /// Properties that hide by themselves.
@@ -126,7 +126,7 @@ pub(crate) struct Block {
 /// Maximum length of a value that is read, in bytes.
 const VALUE_BYTES: usize = 4096;
 /// Maximum number of declarations of a block that count.
-const MOST: usize = 4000;
+const MAX_DECLARATIONS: usize = 4000;
 
 impl Block {
     /// Reads the content of a `style` attribute.
@@ -134,7 +134,7 @@ impl Block {
         let mut block = Self::default();
         let mut rest = text;
         while !rest.is_empty() {
-            let end = until(rest, b";").map_or(rest.len(), |(at, _)| at);
+            let end = find_end(rest, b";").map_or(rest.len(), |(at, _)| at);
             block.add(rest.get(..end).unwrap_or_default());
             rest = rest.get(end + 1..).unwrap_or_default();
         }
@@ -143,7 +143,7 @@ impl Block {
 
     /// Adds one declaration.
     pub(super) fn add(&mut self, text: &str) {
-        let Some((at, _)) = until(text, b":") else {
+        let Some((at, _)) = find_end(text, b":") else {
             return;
         };
         let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else {
@@ -157,13 +157,13 @@ impl Block {
         {
             (important, value) = (true, before.trim_end().to_owned());
         }
-        let to = if important {
+        let declarations = if important {
             &mut self.important
         } else {
             &mut self.normal
         };
-        if to.len() < MOST {
-            declare(name.trim(), value.trim(), to);
+        if declarations.len() < MAX_DECLARATIONS {
+            read_declaration(name.trim(), value.trim(), declarations);
         }
     }
 
@@ -175,7 +175,7 @@ impl Block {
 /// Reports whether browsers support a property, as far as this is known here.
 pub(super) fn is_known_property(name: &str) -> bool {
     name.starts_with("--")
-        || KNOWN.binary_search(&name).is_ok()
+        || PROPERTIES.binary_search(&name).is_ok()
         || matches!(
             name,
             "gap"
@@ -189,31 +189,31 @@ pub(super) fn is_known_property(name: &str) -> bool {
 
 /// Reads a declaration, which is in lower case, and adds its effects: none if it is invalid or does
 /// not matter here.
-pub(super) fn declare(name: &str, value: &str, to: &mut Vec<Declaration>) {
+pub(super) fn read_declaration(name: &str, value: &str, declarations: &mut Vec<Declaration>) {
     if let Some(custom) = name.strip_prefix("--") {
-        to.push(Declaration::Custom(custom.into(), value.into()));
+        declarations.push(Declaration::Custom(custom.into(), value.into()));
         return;
     }
-    if KNOWN.binary_search(&name).is_err() {
+    if PROPERTIES.binary_search(&name).is_err() {
         return;
     }
     if value.len() > VALUE_BYTES {
         return;
     }
     if value.contains("var(") {
-        to.push(Declaration::Late(name.into(), value.into()));
+        declarations.push(Declaration::Unresolved(name.into(), value.into()));
         return;
     }
-    let before = to.len();
-    shorthand(name, value, to);
-    if to.len() == before {
-        to.extend(single(name, value));
+    let before = declarations.len();
+    read_shorthand(name, value, declarations);
+    if declarations.len() == before {
+        declarations.extend(read_single(name, value));
     }
 }
 
 /// Properties that are read, sorted. All others cost no more than a look at their names.
 #[rustfmt::skip]
-const KNOWN: [&str; 104] = [
+const PROPERTIES: [&str; 104] = [
     "-ms-transform", "-webkit-animation", "-webkit-animation-fill-mode", "-webkit-animation-name",
     "-webkit-backface-visibility", "-webkit-background-clip", "-webkit-clip-path", "-webkit-filter", "-webkit-mask",
     "-webkit-mask-image", "-webkit-mask-size", "-webkit-text-fill-color", "-webkit-text-security", "-webkit-transform",
@@ -231,20 +231,22 @@ const KNOWN: [&str; 104] = [
     "translate", "viewbox", "visibility", "width", "word-spacing", "z-index", "zoom",
 ];
 
-fn single(name: &str, value: &str) -> Option<Declaration> {
+fn read_single(name: &str, value: &str) -> Option<Declaration> {
     use Declaration as D;
-    let vanish = |way, hides| Some(D::Vanish(way, hides));
-    let read = length(value);
-    let general = matches!(value, "initial" | "unset" | "revert" | "revert-layer");
-    let shift =
-        |side| (read.is_some() || general || value == "auto").then_some(D::Shift(side, read));
-    let margin = |side| Some(D::Margin(side, read.unwrap_or_default()));
-    let measure = |what| Some(D::Size(what, read));
+    let hide = |property, hides| Some(D::Hide(property, hides));
+    let parsed_length = length(value);
+    let is_reset = matches!(value, "initial" | "unset" | "revert" | "revert-layer");
+    let shift = |side| {
+        (parsed_length.is_some() || is_reset || value == "auto")
+            .then_some(D::Shift(side, parsed_length))
+    };
+    let margin = |side| Some(D::Margin(side, parsed_length.unwrap_or_default()));
+    let measure = |dimension| Some(D::Size(dimension, parsed_length));
     match name {
         "display" if value == "inherit" => None,
         "display" => words(value)
             .iter()
-            .all(|word| hides::displays(word))
+            .all(|word| hides::is_display_value(word))
             .then_some(D::Display(
                 value == "none" || value.starts_with("table-column"),
             )),
@@ -254,29 +256,31 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
             "inherit" | "unset" | "revert" => Some(D::Visibility(None)),
             _ => None,
         },
-        "content-visibility" => vanish(HidingProperty::Content, value == "hidden"),
-        "opacity" | "fill-opacity" if general => Some(D::Opacity(1.0)),
-        "opacity" | "fill-opacity" => hides::share(value).map(|n| D::Opacity(n.clamp(0.0, 1.0))),
-        "filter" | "-webkit-filter" => vanish(HidingProperty::Filter, hides::filter(value)),
-        "font-size" => font_size(value).map(D::FontSize),
-        "font-size-adjust" => vanish(
+        "content-visibility" => hide(HidingProperty::Content, value == "hidden"),
+        "opacity" | "fill-opacity" if is_reset => Some(D::Opacity(1.0)),
+        "opacity" | "fill-opacity" => {
+            hides::read_fraction(value).map(|n| D::Opacity(n.clamp(0.0, 1.0)))
+        }
+        "filter" | "-webkit-filter" => hide(HidingProperty::Filter, hides::filter(value)),
+        "font-size" => read_font_size(value).map(D::FontSize),
+        "font-size-adjust" => hide(
             HidingProperty::FontAdjust,
             words(value)
                 .last()
                 .and_then(|n| number(n))
                 .is_some_and(|(n, _)| n < 0.05),
         ),
-        "color" => paint(value).map(D::Colour),
+        "color" => read_paint(value).map(D::Colour),
         "-webkit-text-fill-color" => {
-            paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint)))
+            read_paint(value).map(|paint| D::Fill((paint != Paint::Current).then_some(paint)))
         }
-        "fill" if value == "none" => Some(D::Fill(Some(Paint::Is(super::Colour::CLEAR)))),
-        "fill" => Some(D::Fill(Some(paint(value).unwrap_or(Paint::Unknown)))),
+        "fill" if value == "none" => Some(D::Fill(Some(Paint::Known(super::Colour::CLEAR)))),
+        "fill" => Some(D::Fill(Some(read_paint(value).unwrap_or(Paint::Unknown)))),
         "stroke" if value == "none" => Some(D::Stroke(None)),
-        "stroke" => Some(D::Stroke(Some(paint(value).unwrap_or(Paint::Unknown)))),
-        "background-color" => paint(value).map(D::Ground),
+        "stroke" => Some(D::Stroke(Some(read_paint(value).unwrap_or(Paint::Unknown)))),
+        "background-color" => read_paint(value).map(D::Background),
         "background-image" => Some(D::Image(
-            (value != "none" && !general).then(|| hides::gradient(value)),
+            (value != "none" && !is_reset).then(|| hides::gradient(value)),
         )),
         "background-clip" | "-webkit-background-clip" => {
             Some(D::ClipText(words(value).contains(&"text")))
@@ -306,16 +310,16 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
             };
             Some(D::Translate(at(0), at(1)))
         }
-        "scale" => vanish(HidingProperty::Scale, false),
-        "rotate" => vanish(HidingProperty::Rotate, hides::rotate(value)),
-        "clip" => vanish(HidingProperty::Clip, hides::clip(value)),
+        "scale" => hide(HidingProperty::Scale, false),
+        "rotate" => hide(HidingProperty::Rotate, hides::rotate(value)),
+        "clip" => hide(HidingProperty::Clip, hides::clip(value)),
         "clip-path" | "-webkit-clip-path" => {
-            vanish(HidingProperty::ClipPath, hides::clip_path(value))
+            hide(HidingProperty::ClipPath, hides::clip_path(value))
         }
         "mask" | "mask-image" | "-webkit-mask" | "-webkit-mask-image" => {
-            vanish(HidingProperty::Mask, hides::mask(value))
+            hide(HidingProperty::Mask, hides::mask(value))
         }
-        "mask-size" | "-webkit-mask-size" => vanish(
+        "mask-size" | "-webkit-mask-size" => hide(
             HidingProperty::MaskSize,
             words(value)
                 .iter()
@@ -336,9 +340,9 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
         "height" | "block-size" => measure(Measure::Height),
         "max-width" | "max-inline-size" => measure(Measure::MaxWidth),
         "max-height" | "max-block-size" => measure(Measure::MaxHeight),
-        "grid-template-rows" => Some(D::Size(Measure::Rows, track(value))),
-        "grid-template-columns" => Some(D::Size(Measure::Columns, track(value))),
-        "padding-top" => read.map(D::Pad),
+        "grid-template-rows" => Some(D::Size(Measure::Rows, first_track(value))),
+        "grid-template-columns" => Some(D::Size(Measure::Columns, first_track(value))),
+        "padding-top" => parsed_length.map(D::PaddingTop),
         "box-sizing" => Some(D::BorderBox(value == "border-box")),
         "viewbox" => {
             let numbers: Vec<f32> = value
@@ -347,29 +351,29 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
                 .map(|(n, _)| n)
                 .collect();
             if let [_, _, width, height] = *numbers.as_slice() {
-                Some(D::View(width, height))
+                Some(D::ViewBox(width, height))
             } else {
                 None
             }
         }
-        "textlength" => vanish(
+        "textlength" => hide(
             HidingProperty::Spacing,
-            read.is_some_and(|length| length.px(16.0, 300.0) <= 3.0),
+            parsed_length.is_some_and(|length| length.px(16.0, 300.0) <= 3.0),
         ),
         "backface-visibility" | "-webkit-backface-visibility" => {
-            Some(D::OneSided(value == "hidden"))
+            Some(D::BackfaceHidden(value == "hidden"))
         }
         // An image in place of the content of the element.
-        "content" => vanish(HidingProperty::Replaced, value.contains("url(")),
-        "font-family" => vanish(HidingProperty::Font, value.contains("blank")),
+        "content" => hide(HidingProperty::Replaced, value.contains("url(")),
+        "font-family" => hide(HidingProperty::Font, value.contains("blank")),
         _ if name.starts_with("animation-")
             || name.starts_with("-webkit-animation")
             || name == "animation" =>
         {
             Some(D::Animation(value.into()))
         }
-        "line-height" => line_height(value).map(D::LineHeight),
-        "zoom" => hides::share(value).map(|n| D::Zoom(n.clamp(0.0, 100.0))),
+        "line-height" => read_line_height(value).map(D::LineHeight),
+        "zoom" => hides::read_fraction(value).map(|n| D::Zoom(n.clamp(0.0, 100.0))),
         "z-index" => Some(D::ZIndex(value.parse().unwrap_or(0))),
         "mix-blend-mode" => Some(D::Blend(match value {
             "screen" | "lighten" | "color-dodge" | "plus-lighter" => Blend::Lighter,
@@ -378,9 +382,9 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
             _ => Blend::Normal,
         })),
         "all" => Some(D::All),
-        "letter-spacing" | "word-spacing" => vanish(
+        "letter-spacing" | "word-spacing" => hide(
             HidingProperty::Spacing,
-            read.is_some_and(|gap| {
+            parsed_length.is_some_and(|gap| {
                 gap.px(16.0, 16.0)
                     <= if name == "word-spacing" {
                         -100.0
@@ -390,13 +394,13 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
             }),
         ),
         "-webkit-text-security" | "text-security" => {
-            vanish(HidingProperty::Security, value != "none")
+            hide(HidingProperty::Security, value != "none")
         }
         "contain" => {
             let parts = words(value);
             let size = parts.contains(&"strict") || parts.contains(&"size");
             if size && (parts.contains(&"strict") || parts.contains(&"paint")) {
-                vanish(HidingProperty::Contain, true)
+                hide(HidingProperty::Contain, true)
             } else {
                 Some(D::Contained(size))
             }
@@ -411,7 +415,7 @@ fn single(name: &str, value: &str) -> Option<Declaration> {
 }
 
 /// Returns the size of the first track of a grid, if it is a length or zero.
-fn track(value: &str) -> Option<Length> {
+fn first_track(value: &str) -> Option<Length> {
     let first = words(value).first().copied()?;
     if first == "0fr" {
         Some(Length::default())

@@ -1,13 +1,13 @@
 //! Whether the value of a property hides an element by itself.
 
-use super::colour::{Colour, Paint, paint};
+use super::colour::{Colour, Paint, read_paint};
 use super::value::{Length, functions, length, list, number, words};
 
 /// Position at which an image covers nothing, in pixels.
 const FAR_OFF: f32 = -1000.0;
 
 /// Reports whether a word is a value of `display`: a declaration with any other is ignored.
-pub(super) fn displays(word: &str) -> bool {
+pub(super) fn is_display_value(word: &str) -> bool {
     matches!(
         word,
         "none"
@@ -33,7 +33,7 @@ pub(super) fn displays(word: &str) -> bool {
 }
 
 /// Reads a number or a percentage, which may have to be calculated.
-pub(super) fn share(value: &str) -> Option<f32> {
+pub(super) fn read_fraction(value: &str) -> Option<f32> {
     match number(value.trim()) {
         Some((n, "%")) => Some(n / 100.0),
         Some((n, "")) => Some(n),
@@ -43,17 +43,17 @@ pub(super) fn share(value: &str) -> Option<f32> {
 
 /// Reports whether a `filter` leaves nothing of the element, or nothing distinguishable.
 pub(super) fn filter(value: &str) -> bool {
-    let mut white = false;
+    let mut is_white = false;
     functions(value).into_iter().any(|(name, inner)| {
-        let share = || share(inner);
+        let share = || read_fraction(inner);
         match name {
             "opacity" => share().is_some_and(|n| n <= 0.1),
-            "brightness" if !white => {
-                white = share().is_some_and(|n| n <= 0.02);
+            "brightness" if !is_white => {
+                is_white = share().is_some_and(|n| n <= 0.02);
                 false
             }
             // Letters become white, on the page's own background.
-            "invert" => white && share().is_none_or(|n| n >= 0.98),
+            "invert" => is_white && share().is_none_or(|n| n >= 0.98),
             "contrast" => share().is_some_and(|n| n <= 0.03),
             "blur" => length(inner).is_some_and(|radius| radius.px(16.0, 0.0) >= 8.0),
             _ => false,
@@ -71,26 +71,30 @@ pub(super) fn transform(value: &str) -> bool {
         } else {
             words(inner)
         };
-        let near = |at: usize| {
+        let is_near_zero = |at: usize| {
             parts
                 .get(at)
-                .and_then(|n| share(n))
+                .and_then(|n| read_fraction(n))
                 .is_some_and(|n| n.abs() < 0.05)
         };
         match name {
             "scale" | "scale3d" => scale(parts.get(..parts.len().min(2)).unwrap_or_default()),
-            "scalex" | "scaley" => near(0),
-            "matrix" => (near(0) && near(1)) || (near(2) && near(3)),
-            "matrix3d" => (near(0) && near(1)) || (near(4) && near(5)),
-            "rotatex" | "rotatey" => edge_on(inner),
+            "scalex" | "scaley" => is_near_zero(0),
+            "matrix" => {
+                (is_near_zero(0) && is_near_zero(1)) || (is_near_zero(2) && is_near_zero(3))
+            }
+            "matrix3d" => {
+                (is_near_zero(0) && is_near_zero(1)) || (is_near_zero(4) && is_near_zero(5))
+            }
+            "rotatex" | "rotatey" => is_edge_on(inner),
             "rotate3d" => {
                 parts
                     .get(2)
                     .and_then(|z| number(z))
                     .is_some_and(|(z, _)| z == 0.0)
-                    && parts.get(3).is_some_and(|turn| edge_on(turn))
+                    && parts.get(3).is_some_and(|turn| is_edge_on(turn))
             }
-            "skew" | "skewx" | "skewy" => parts.iter().any(|part| edge_on(part)),
+            "skew" | "skewx" | "skewy" => parts.iter().any(|part| is_edge_on(part)),
             "perspective" => {
                 depth = length(inner).map_or(depth, |depth| depth.px(16.0, 0.0));
                 false
@@ -112,17 +116,18 @@ pub(super) fn rotate(value: &str) -> bool {
         .filter(|(_, unit)| unit.is_empty())
         .map(|n| n.0)
         .collect();
-    let tilted = matches!(numbers.as_slice(), [x, y, z] if *z == 0.0 && (*x != 0.0 || *y != 0.0));
-    (tilted || parts.contains(&"x") || parts.contains(&"y"))
+    let is_tilted =
+        matches!(numbers.as_slice(), [x, y, z] if *z == 0.0 && (*x != 0.0 || *y != 0.0));
+    (is_tilted || parts.contains(&"x") || parts.contains(&"y"))
         && parts
             .iter()
-            .any(|part| number(part).is_some() && edge_on(part))
+            .any(|part| number(part).is_some() && is_edge_on(part))
 }
 
 /// Reports whether a `transform` turns the back to the front.
 pub(super) fn is_turned_away(value: &str) -> bool {
     functions(value).into_iter().any(|(name, inner)| {
-        let degrees = degrees(inner.rsplit(',').next().unwrap_or_default())
+        let degrees = read_degrees(inner.rsplit(',').next().unwrap_or_default())
             .map(|turn| turn.rem_euclid(360.0));
         matches!(name, "rotatex" | "rotatey" | "rotate3d")
             && degrees.is_some_and(|turn| turn > 90.0 && turn < 270.0)
@@ -130,11 +135,11 @@ pub(super) fn is_turned_away(value: &str) -> bool {
 }
 
 /// Reports whether an angle is a right angle, or nearly one.
-fn edge_on(angle: &str) -> bool {
-    degrees(angle).is_some_and(|degrees| (degrees.rem_euclid(180.0) - 90.0).abs() < 1.0)
+fn is_edge_on(angle: &str) -> bool {
+    read_degrees(angle).is_some_and(|degrees| (degrees.rem_euclid(180.0) - 90.0).abs() < 1.0)
 }
 
-fn degrees(angle: &str) -> Option<f32> {
+fn read_degrees(angle: &str) -> Option<f32> {
     let (n, unit) = number(angle.trim())?;
     Some(match unit {
         "turn" => n * 360.0,
@@ -149,7 +154,7 @@ pub(super) fn scale_factor(value: &str) -> f32 {
     functions(value)
         .into_iter()
         .filter(|(name, _)| matches!(*name, "scale" | "scale3d" | "scalex" | "scaley"))
-        .filter_map(|(_, inner)| share(inner.split(',').next().unwrap_or_default()))
+        .filter_map(|(_, inner)| read_fraction(inner.split(',').next().unwrap_or_default()))
         .fold(1.0, |left, by| left * by.abs())
 }
 
@@ -158,7 +163,7 @@ pub(super) fn scale(parts: &[&str]) -> bool {
     parts
         .iter()
         .take(2)
-        .any(|part| share(part).is_some_and(|n| n.abs() < 0.05))
+        .any(|part| read_fraction(part).is_some_and(|n| n.abs() < 0.05))
 }
 
 /// Reports whether a `clip` is a rectangle without area.
@@ -172,7 +177,7 @@ pub(super) fn clip(value: &str) -> bool {
         .filter(|part| !part.is_empty())
         .map(|part| length(part).map(|side| side.px(16.0, 0.0)))
         .collect();
-    let none =
+    let has_no_extent =
         |from: Option<Option<f32>>, to: Option<Option<f32>>| match (from.flatten(), to.flatten()) {
             (from, Some(to)) => to - from.unwrap_or(0.0) <= 2.0,
             // If the first edge is far out, `auto` leaves nothing either.
@@ -180,7 +185,7 @@ pub(super) fn clip(value: &str) -> bool {
             (None, None) => false,
         };
     let at = |n: usize| sides.get(n).copied();
-    none(at(0), at(2)) || none(at(3), at(1))
+    has_no_extent(at(0), at(2)) || has_no_extent(at(3), at(1))
 }
 
 /// Reports whether a `clip-path` is a shape without area.
@@ -223,24 +228,24 @@ pub(super) fn clip_path(value: &str) -> bool {
                     || at(1).zip(at(3)).is_some_and(|(to, from)| to - from <= 1.0)
             }
             "xywh" => {
-                let beyond = |from: usize, size: usize| {
+                let lies_beyond = |from: usize, size: usize| {
                     at(from)
                         .zip(at(size))
                         .is_some_and(|(from, size)| from + size <= 1.0)
                 };
                 at(2).is_some_and(|n| n <= 1.0)
                     || at(3).is_some_and(|n| n <= 1.0)
-                    || beyond(0, 2)
-                    || beyond(1, 3)
+                    || lies_beyond(0, 2)
+                    || lies_beyond(1, 3)
             }
-            "polygon" => flat(inner, WHOLE) && flat(inner, 10.0 * WHOLE),
+            "polygon" => is_flat(inner, WHOLE) && is_flat(inner, 10.0 * WHOLE),
             // A path that never leaves its first point, or begins and stays outside.
             "path" | "shape" => {
-                let outside = inner
+                let is_outside = inner
                     .trim_start_matches(['"', '\'', 'm', ' ', '+'])
                     .starts_with('-')
                     && !inner.contains(['l', 'c', 'q', 'a', 's', 't']);
-                outside || !inner.bytes().any(|b| b.is_ascii_digit() && b != b'0')
+                is_outside || !inner.bytes().any(|b| b.is_ascii_digit() && b != b'0')
             }
             _ => false,
         }
@@ -248,15 +253,15 @@ pub(super) fn clip_path(value: &str) -> bool {
 }
 
 /// Reports whether a polygon encloses nothing of a box of a given size.
-fn flat(inner: &str, whole: f32) -> bool {
+fn is_flat(inner: &str, whole: f32) -> bool {
     let mut points = Vec::new();
     for point in list(inner, ',') {
-        let read: Vec<f32> = words(point)
+        let coordinates: Vec<f32> = words(point)
             .iter()
             .filter_map(|part| length(part))
             .map(|part| part.px(16.0, whole))
             .collect();
-        match read.as_slice() {
+        match coordinates.as_slice() {
             [x, y] => points.push((*x, *y)),
             _ if matches!(point, "nonzero" | "evenodd") => {}
             _ => return false,
@@ -282,13 +287,13 @@ pub(super) fn mask(value: &str) -> bool {
     if value.contains("url(") && !value.contains("url(#") {
         return true;
     }
-    let far = |part: &str| length(part).is_some_and(|at| at.px(16.0, 0.0) <= FAR_OFF);
+    let is_far = |part: &str| length(part).is_some_and(|at| at.px(16.0, 0.0) <= FAR_OFF);
     let size = value.split_once('/').map_or("", |(_, size)| size);
     if words(size)
         .iter()
         .take(2)
         .any(|part| length(part).is_some_and(|n| n.px(16.0, 1000.0) < 1.0))
-        || words(value).into_iter().any(far)
+        || words(value).into_iter().any(is_far)
     {
         return true;
     }
@@ -296,44 +301,44 @@ pub(super) fn mask(value: &str) -> bool {
         .into_iter()
         .find(|(name, _)| name.ends_with("image-set"))
         .map_or(value, |(_, inner)| inner);
-    let stops = stops(inner);
+    let stops = find_stops(inner);
     !stops.is_empty()
         && stops
             .iter()
-            .all(|stop| matches!(stop, Paint::Is(colour) if colour.alpha() < 0.1))
+            .all(|stop| matches!(stop, Paint::Known(colour) if colour.alpha() < 0.1))
 }
 
 /// Returns an image behind the letters as a plain colour, if it is one.
 pub(super) fn gradient(value: &str) -> Paint {
-    let stops = stops(value);
+    let stops = find_stops(value);
     match stops.as_slice() {
-        [Paint::Is(first), rest @ ..]
+        [Paint::Known(first), rest @ ..]
             if rest
                 .iter()
-                .all(|stop| matches!(stop, Paint::Is(colour) if near(*first, *colour))) =>
+                .all(|stop| matches!(stop, Paint::Known(colour) if is_near(*first, *colour))) =>
         {
-            Paint::Is(*first)
+            Paint::Known(*first)
         }
         _ => Paint::Unknown,
     }
 }
 
-fn near(a: Colour, b: Colour) -> bool {
+fn is_near(a: Colour, b: Colour) -> bool {
     a.0.iter().zip(b.0).all(|(x, y)| (x - y).abs() < 0.05)
 }
 
 /// Returns the colours of all gradients in a value; empty if there is another image as well.
-fn stops(value: &str) -> Vec<Paint> {
-    let mut found = Vec::new();
+fn find_stops(value: &str) -> Vec<Paint> {
+    let mut colours = Vec::new();
     for (name, inner) in list(value, ',').into_iter().flat_map(functions) {
         if !name.ends_with("gradient") {
             return Vec::new();
         }
-        found.extend(
+        colours.extend(
             list(inner, ',')
                 .into_iter()
-                .filter_map(|part| words(part).iter().find_map(|word| paint(word))),
+                .filter_map(|part| words(part).iter().find_map(|word| read_paint(word))),
         );
     }
-    found
+    colours
 }

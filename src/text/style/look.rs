@@ -7,23 +7,23 @@ use super::value::{Length, SCREEN};
 /// The style of an element by itself; `None` for properties that were not set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnStyle {
-    pub(crate) gone: bool,
+    pub(crate) hidden: bool,
     pub(crate) colour: Option<Paint>,
-    pub(crate) ground: Option<Paint>,
-    none: bool,
+    pub(crate) background: Option<Paint>,
+    display_none: bool,
     /// One bit for each [`super::declare::HidingProperty`].
-    vanish: u16,
+    hiding_bits: u16,
     visibility: Option<Option<bool>>,
     opacity: Option<f32>,
-    font: Option<Length>,
+    font_size: Option<Length>,
     zoom: Option<f32>,
-    line: Option<Length>,
+    line_height: Option<Length>,
     fill: Option<Option<Paint>>,
     stroke: Option<Option<Paint>>,
     image: Option<Option<Paint>>,
     clip_text: bool,
     dark: Option<bool>,
-    placed: bool,
+    is_positioned: bool,
     fixed: bool,
     /// Left, top, right, bottom.
     shift: [Option<Length>; 4],
@@ -33,13 +33,13 @@ pub(crate) struct OwnStyle {
     overflow: bool,
     cuts: bool,
     contained: bool,
-    pad: Length,
+    padding_top: Length,
     border_box: bool,
     /// The factors of `transform` and of `scale`.
-    grow: [Option<f32>; 2],
+    scales: [Option<f32>; 2],
     turned: bool,
-    one_sided: bool,
-    view: Option<(f32, f32)>,
+    backface_hidden: bool,
+    view_box: Option<(f32, f32)>,
     pub(super) animation: Option<Box<str>>,
     /// Width, height, maximum width and height, rows, columns.
     size: [Option<Length>; 6],
@@ -50,16 +50,16 @@ pub(crate) struct OwnStyle {
 /// The style that an element passes on to its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InheritedStyle {
-    pub(crate) gone: bool,
+    pub(crate) hidden: bool,
     pub(crate) colour: Option<Colour>,
-    pub(crate) ground: Colour,
+    pub(crate) background: Colour,
     /// Whether the background may be painted by something that is not known here.
-    pub(crate) unsure: bool,
+    pub(crate) uncertain_background: bool,
     /// Whether the text colour was set, rather than left to something that is not known here.
-    pub(crate) told: bool,
+    pub(crate) sets_colour: bool,
     invisible: bool,
-    font: f32,
-    line: f32,
+    font_size: f32,
+    line_height: f32,
     opacity: f32,
     x: f32,
     y: f32,
@@ -69,7 +69,7 @@ pub(crate) struct InheritedStyle {
     /// How much of the size is left.
     scale: f32,
     /// How far to the right and down content is still visible, in pixels.
-    room: (f32, f32),
+    visible_area: (f32, f32),
 }
 
 /// Maximum font size at which a person cannot read letters, in pixels.
@@ -88,142 +88,152 @@ const BOX: (f32, f32) = (400.0, 200.0);
 impl InheritedStyle {
     /// The style of a page before any declaration.
     pub(crate) const START: Self = Self {
-        gone: false,
+        hidden: false,
         colour: Some(Colour::BLACK),
-        ground: Colour::WHITE,
-        unsure: false,
-        told: false,
+        background: Colour::WHITE,
+        uncertain_background: false,
+        sets_colour: false,
         invisible: false,
-        font: 16.0,
-        line: f32::MAX,
+        font_size: 16.0,
+        line_height: f32::MAX,
         opacity: 1.0,
         x: 0.0,
         y: 0.0,
         fill: None,
         stroke: None,
         scale: 1.0,
-        room: (f32::MAX, f32::MAX),
+        visible_area: (f32::MAX, f32::MAX),
     };
 
     /// Reports whether a person does not see text with this style.
-    pub(crate) fn hides(&self) -> bool {
-        self.gone
+    pub(crate) fn hides_text(&self) -> bool {
+        self.hidden
             || self.invisible
-            || self.font <= TINY
-            || self.font * self.scale <= TINY
+            || self.font_size <= TINY
+            || self.font_size * self.scale <= TINY
             || self.opacity <= FAINT
             || self.x <= FAR
             || self.x >= FAR_RIGHT
             || self.y <= FAR
-            || (!self.unsure && self.melts())
+            || (!self.uncertain_background && self.blends_in())
     }
 
     /// Reports whether that depends on something that is not known here.
-    pub(crate) fn doubtful(&self) -> bool {
-        self.unsure && self.told && self.melts()
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.uncertain_background && self.sets_colour && self.blends_in()
     }
 
-    fn melts(&self) -> bool {
+    fn blends_in(&self) -> bool {
         let letters = self.fill.unwrap_or(self.colour);
-        let melt =
-            |colour: Option<Colour>| colour.is_some_and(|colour| colour.melts_into(self.ground));
-        melt(letters) && self.stroke.is_none_or(melt)
+        let blends = |colour: Option<Colour>| {
+            colour.is_some_and(|colour| colour.is_indistinguishable_from(self.background))
+        };
+        blends(letters) && self.stroke.is_none_or(blends)
     }
 }
 
 impl OwnStyle {
     /// Applies a declaration. If it is not certain to apply, it counts only if it can hide
     /// something.
-    pub(super) fn apply(&mut self, declared: &Declaration, sure: bool) {
+    pub(super) fn apply(&mut self, declaration: &Declaration, is_certain: bool) {
         use Declaration as D;
-        if !sure && !hides(declared) {
+        if !is_certain && !can_hide(declaration) {
             return;
         }
-        match *declared {
-            D::Display(none) => self.none = none,
+        match *declaration {
+            D::Display(none) => self.display_none = none,
             D::Visibility(hidden) => self.visibility = Some(hidden),
             D::Opacity(share) => self.opacity = Some(share),
-            D::FontSize(size) => self.font = Some(size),
+            D::FontSize(size) => self.font_size = Some(size),
             D::Zoom(by) => self.zoom = Some(by),
-            D::LineHeight(height) => self.line = Some(height),
-            D::Vanish(way, true) => self.vanish |= 1 << way as u16,
-            D::Vanish(way, false) => self.vanish &= !(1 << way as u16),
+            D::LineHeight(height) => self.line_height = Some(height),
+            D::Hide(property, true) => self.hiding_bits |= 1 << property as u16,
+            D::Hide(property, false) => self.hiding_bits &= !(1 << property as u16),
             D::Colour(paint) => self.colour = Some(paint),
             D::Fill(paint) => self.fill = Some(paint),
             D::Stroke(stroke) => self.stroke = Some(stroke),
-            D::Ground(paint) => self.ground = Some(paint),
+            D::Background(paint) => self.background = Some(paint),
             D::Image(image) => self.image = Some(image),
             D::ClipText(clip) => self.clip_text = clip,
             D::Scheme(dark) => self.dark = Some(dark),
-            D::Position(placed, fixed) => (self.placed, self.fixed) = (placed, fixed),
-            D::Shift(side, length) => put(&mut self.shift, side as usize, length),
-            D::Margin(side, length) => put(&mut self.margin, side as usize, length),
+            D::Position(placed, fixed) => (self.is_positioned, self.fixed) = (placed, fixed),
+            D::Shift(side, length) => set_at(&mut self.shift, side as usize, length),
+            D::Margin(side, length) => set_at(&mut self.margin, side as usize, length),
             D::Indent(length) => self.indent = length,
             D::Translate(x, y) => self.translate = (x, y),
             D::Overflow(clips, cuts) => (self.overflow, self.cuts) = (clips, cuts),
             D::Contained(contained) => self.contained = contained,
-            D::Pad(top) => self.pad = top,
+            D::PaddingTop(top) => self.padding_top = top,
             D::BorderBox(border) => self.border_box = border,
-            D::Grow(transform, by) => put(&mut self.grow, usize::from(!transform), Some(by)),
+            D::Scale(transform, by) => set_at(&mut self.scales, usize::from(!transform), Some(by)),
             D::Turned(turned) => self.turned = turned,
-            D::OneSided(one_sided) => self.one_sided = one_sided,
-            D::View(width, height) => self.view = Some((width, height)),
+            D::BackfaceHidden(one_sided) => self.backface_hidden = one_sided,
+            D::ViewBox(width, height) => self.view_box = Some((width, height)),
             D::Animation(ref words) => {
                 let before = self.animation.take().unwrap_or_default();
                 self.animation = Some(format!("{before} {words}").into());
             }
-            D::Size(measure, length) => put(&mut self.size, measure as usize, length),
+            D::Size(measure, length) => set_at(&mut self.size, measure as usize, length),
             D::ZIndex(index) => self.behind = index < 0,
             D::Blend(blend) => self.blend = blend,
             D::All => {
                 *self = Self {
-                    gone: self.gone,
+                    hidden: self.hidden,
                     colour: self.colour.map(|_| Paint::Inherit),
                     ..Self::default()
                 }
             }
-            D::Custom(..) | D::Late(..) => {}
+            D::Custom(..) | D::Unresolved(..) => {}
         }
     }
 
     /// Applies declarations that all others override.
-    pub(crate) fn hint(&mut self, declarations: &str) {
+    pub(crate) fn apply_hint(&mut self, declarations: &str) {
         Block::read(declarations)
             .normal
             .iter()
-            .for_each(|declared| self.apply(declared, true));
+            .for_each(|declaration| self.apply(declaration, true));
     }
 
     /// Returns the style of an element with this look within another.
-    pub(crate) fn within(&self, parent: &InheritedStyle) -> InheritedStyle {
-        let mut seen = *parent;
-        seen.font = self
-            .font
-            .map_or(parent.font, |size| size.px(parent.font, parent.font))
-            * self.zoom.unwrap_or(1.0);
-        seen.line = self
-            .line
-            .map_or(parent.line, |line| line.px(seen.font, seen.font));
-        seen.invisible = self.visibility.unwrap_or(None).unwrap_or(parent.invisible);
-        seen.opacity = parent.opacity * self.opacity.unwrap_or(1.0);
-        self.paint(&mut seen, parent);
-        let cramped = self.overflow
+    pub(crate) fn resolve_within(&self, parent: &InheritedStyle) -> InheritedStyle {
+        let mut style = *parent;
+        style.font_size = self.font_size.map_or(parent.font_size, |size| {
+            size.px(parent.font_size, parent.font_size)
+        }) * self.zoom.unwrap_or(1.0);
+        style.line_height = self.line_height.map_or(parent.line_height, |line| {
+            line.px(style.font_size, style.font_size)
+        });
+        style.invisible = self.visibility.unwrap_or(None).unwrap_or(parent.invisible);
+        style.opacity = parent.opacity * self.opacity.unwrap_or(1.0);
+        self.apply_colours(&mut style, parent);
+        let is_cramped = self.overflow
             && (self.contained
-                || self.is_flat(seen.font)
-                || seen.line <= FLAT
-                || self.indent.px(seen.font, 1000.0) >= 900.0);
-        let letters = seen.fill.unwrap_or(seen.colour).map_or(0.5, Colour::light);
-        let blended = match self.blend {
+                || self.is_flat(style.font_size)
+                || style.line_height <= FLAT
+                || self.indent.px(style.font_size, 1000.0) >= 900.0);
+        let letters = style
+            .fill
+            .unwrap_or(style.colour)
+            .map_or(0.5, Colour::light);
+        let is_blended = match self.blend {
             Blend::Normal => false,
-            Blend::Lighter => letters < 0.2 || (parent.ground.light() > 0.9 && !parent.unsure),
-            Blend::Darker => letters > 0.9 || (parent.ground.light() < 0.1 && !parent.unsure),
+            Blend::Lighter => {
+                letters < 0.2 || (parent.background.light() > 0.9 && !parent.uncertain_background)
+            }
+            Blend::Darker => {
+                letters > 0.9 || (parent.background.light() < 0.1 && !parent.uncertain_background)
+            }
             Blend::Difference => letters < 0.1,
         };
-        let away = self.gone || self.none || self.vanish != 0 || (self.turned && self.one_sided);
-        seen.gone |= away || cramped || blended || (self.behind && self.placed);
-        seen.scale *= self.grow.iter().flatten().product::<f32>();
-        self.place(&mut seen);
-        seen
+        let is_away = self.hidden
+            || self.display_none
+            || self.hiding_bits != 0
+            || (self.turned && self.backface_hidden);
+        style.hidden |= is_away || is_cramped || is_blended || (self.behind && self.is_positioned);
+        style.scale *= self.scales.iter().flatten().product::<f32>();
+        self.apply_position(&mut style);
+        style
     }
 
     fn is_flat(&self, font: f32) -> bool {
@@ -233,184 +243,192 @@ impl OwnStyle {
             .any(|length| length.px(font, 300.0) <= FLAT)
     }
 
-    fn paint(&self, seen: &mut InheritedStyle, parent: &InheritedStyle) {
-        if let Some(dark) = self.dark.filter(|_| !parent.told) {
+    fn apply_colours(&self, style: &mut InheritedStyle, parent: &InheritedStyle) {
+        if let Some(dark) = self.dark.filter(|_| !parent.sets_colour) {
             // The screen itself follows the colour scheme.
-            (seen.ground, seen.colour) = if dark {
+            (style.background, style.colour) = if dark {
                 (Colour([0.07, 0.07, 0.07, 1.0]), Some(Colour::WHITE))
             } else {
-                (parent.ground, parent.colour)
+                (parent.background, parent.colour)
             };
         }
         match self.colour {
-            Some(Paint::Is(colour)) => (seen.colour, seen.told) = (Some(colour), true),
-            Some(Paint::Unknown) => seen.colour = None,
+            Some(Paint::Known(colour)) => (style.colour, style.sets_colour) = (Some(colour), true),
+            Some(Paint::Unknown) => style.colour = None,
             Some(Paint::Current | Paint::Inherit) | None => {}
         }
-        let own = seen.colour;
+        let own_colour = style.colour;
         let resolve = |paint: Paint, inherited: Option<Colour>| match paint {
-            Paint::Is(colour) => Some(colour),
-            Paint::Current => own,
+            Paint::Known(colour) => Some(colour),
+            Paint::Current => own_colour,
             Paint::Inherit => inherited,
             Paint::Unknown => None,
         };
         if let Some(fill) = self.fill {
-            seen.fill = fill.map(|paint| resolve(paint, parent.fill.unwrap_or(parent.colour)));
-            seen.told |= fill.is_some();
+            style.fill = fill.map(|paint| resolve(paint, parent.fill.unwrap_or(parent.colour)));
+            style.sets_colour |= fill.is_some();
         }
         if let Some(stroke) = self.stroke {
-            seen.stroke = stroke
+            style.stroke = stroke
                 .map(|paint| resolve(paint, None))
                 .filter(|stroke| stroke.is_none_or(|line| line.alpha() > 0.1));
         }
-        let ground = match self.ground {
-            Some(Paint::Inherit) => Some(Some(parent.ground)),
+        let ground = match self.background {
+            Some(Paint::Inherit) => Some(Some(parent.background)),
             Some(paint) => Some(resolve(paint, None)),
             None => None,
         };
         let image = self.image.flatten().map(|paint| resolve(paint, None));
         if self.clip_text {
             // The letters show what would be behind them.
-            let through = seen
+            let is_transparent = style
                 .fill
-                .unwrap_or(seen.colour)
+                .unwrap_or(style.colour)
                 .is_some_and(|colour| colour.alpha() < 0.1);
-            if through {
-                seen.fill = Some(image.or(ground).unwrap_or(Some(Colour::CLEAR)));
+            if is_transparent {
+                style.fill = Some(image.or(ground).unwrap_or(Some(Colour::CLEAR)));
             }
             return;
         }
         match ground {
             Some(Some(colour)) if colour.alpha() > 0.02 => {
-                seen.ground = colour.over(parent.ground);
-                seen.unsure = parent.unsure && colour.alpha() < 0.9;
+                style.background = colour.paint_over(parent.background);
+                style.uncertain_background = parent.uncertain_background && colour.alpha() < 0.9;
             }
-            Some(None) => seen.unsure = true,
+            Some(None) => style.uncertain_background = true,
             Some(Some(_)) | None => {}
         }
         match image {
             Some(Some(colour)) => {
-                (seen.ground, seen.unsure) = (
-                    colour.over(seen.ground),
-                    seen.unsure && colour.alpha() < 0.9,
+                (style.background, style.uncertain_background) = (
+                    colour.paint_over(style.background),
+                    style.uncertain_background && colour.alpha() < 0.9,
                 )
             }
             // Behind an image that does not load is the colour that is specified with it.
             Some(None) => {
-                seen.unsure |= !matches!(ground, Some(Some(colour)) if colour.alpha() > 0.9)
+                style.uncertain_background |=
+                    !matches!(ground, Some(Some(colour)) if colour.alpha() > 0.9)
             }
             None => {}
         }
     }
 
-    fn place(&self, seen: &mut InheritedStyle) {
-        let em = seen.font;
+    fn apply_position(&self, style: &mut InheritedStyle) {
+        let em = style.font_size;
         let (width, height) = SCREEN;
         if self.fixed {
-            (seen.x, seen.y) = (0.0, 0.0);
-            seen.room = (width, height);
+            (style.x, style.y) = (0.0, 0.0);
+            style.visible_area = (width, height);
         }
-        let [left, top, right, bottom] = self.shift.map(|side| side.filter(|_| self.placed));
+        let [left, top, right, bottom] = self.shift.map(|side| side.filter(|_| self.is_positioned));
         let outward = |far: f32, whole: f32| if far >= whole { -far } else { 0.0 };
         match (left, right) {
-            (Some(left), _) => seen.x += left.px(em, width),
+            (Some(left), _) => style.x += left.px(em, width),
             (None, Some(right)) => {
                 let far = right.px(em, width);
-                seen.gone |= far <= FAR;
-                seen.x += outward(far, width);
+                style.hidden |= far <= FAR;
+                style.x += outward(far, width);
             }
             (None, None) => {}
         }
         match (top, bottom) {
             (Some(top), _) => {
                 let far = top.px(em, height);
-                seen.gone |= self.fixed && far >= 2.0 * height;
+                style.hidden |= self.fixed && far >= 2.0 * height;
                 // Further down only means further to scroll.
-                seen.y += far.min(height);
+                style.y += far.min(height);
             }
             (None, Some(bottom)) => {
                 let far = bottom.px(em, height);
-                seen.gone |= far <= FAR;
-                seen.y += outward(far, 2.0 * height);
+                style.hidden |= far <= FAR;
+                style.y += outward(far, 2.0 * height);
             }
             (None, None) => {}
         }
         let [margin_left, margin_top, ..] = self.margin;
         let (x, y) = self.translate;
-        let own = |measure: Measure, whole: f32, otherwise: f32| {
+        let own_size = |measure: Measure, whole: f32, otherwise: f32| {
             self.size
                 .get(measure as usize)
                 .copied()
                 .flatten()
                 .map_or(otherwise, |size| size.px(em, whole))
         };
-        seen.x += margin_left.px(em, width)
+        style.x += margin_left.px(em, width)
             + self.indent.px(em, width)
-            + x.px(em, own(Measure::Width, width, BOX.0));
-        seen.y += margin_top.px(em, height).min(height)
-            + y.px(em, own(Measure::Height, height, BOX.1)).min(height);
-        seen.gone |= y.px(em, 0.0) >= 5.0 * height;
-        let within = |room: f32, screen: f32| if room < f32::MAX { room } else { screen };
-        let wide = within(seen.room.0, width);
-        let high = within(seen.room.1, height);
-        let reach = |side: Option<Length>, whole: f32| side.map_or(0.0, |side| side.px(em, whole));
-        self.shut_in(
-            seen,
-            reach(left, wide) + margin_left.px(em, wide) + x.px(em, own(Measure::Width, wide, 0.0)),
-            reach(top, high) + margin_top.px(em, high) + y.px(em, own(Measure::Height, high, 0.0)),
+            + x.px(em, own_size(Measure::Width, width, BOX.0));
+        style.y += margin_top.px(em, height).min(height)
+            + y.px(em, own_size(Measure::Height, height, BOX.1))
+                .min(height);
+        style.hidden |= y.px(em, 0.0) >= 5.0 * height;
+        let or_screen = |room: f32, screen: f32| if room < f32::MAX { room } else { screen };
+        let available_width = or_screen(style.visible_area.0, width);
+        let available_height = or_screen(style.visible_area.1, height);
+        let resolve =
+            |side: Option<Length>, whole: f32| side.map_or(0.0, |side| side.px(em, whole));
+        self.clip_to_box(
+            style,
+            resolve(left, available_width)
+                + margin_left.px(em, available_width)
+                + x.px(em, own_size(Measure::Width, available_width, 0.0)),
+            resolve(top, available_height)
+                + margin_top.px(em, available_height)
+                + y.px(em, own_size(Measure::Height, available_height, 0.0)),
         );
         // Likewise from below and from the right.
-        seen.gone |=
-            self.fixed && (reach(bottom, height) >= height || reach(right, width) >= width);
+        style.hidden |=
+            self.fixed && (resolve(bottom, height) >= height || resolve(right, width) >= width);
     }
 
     /// Hides what is outside a box that cuts it off. `x` and `y` are the offsets of the element in
     /// its parent's box.
-    fn shut_in(&self, seen: &mut InheritedStyle, x: f32, y: f32) {
-        let em = seen.font;
-        let own = |measures: [Measure; 2], whole: f32| {
+    fn clip_to_box(&self, style: &mut InheritedStyle, x: f32, y: f32) {
+        let em = style.font_size;
+        let own_size = |measures: [Measure; 2], whole: f32| {
             measures
                 .iter()
                 .filter_map(|measure| self.size.get(*measure as usize).copied().flatten())
                 .map(|size| size.px(em, whole))
                 .reduce(f32::min)
         };
-        seen.gone |= x >= seen.room.0 || y >= seen.room.1;
-        if seen.room.0 < f32::MAX {
-            seen.room.0 -= x;
+        style.hidden |= x >= style.visible_area.0 || y >= style.visible_area.1;
+        if style.visible_area.0 < f32::MAX {
+            style.visible_area.0 -= x;
         }
-        if seen.room.1 < f32::MAX {
-            seen.room.1 -= y;
+        if style.visible_area.1 < f32::MAX {
+            style.visible_area.1 -= y;
         }
-        if self.grow != [None; 2] || self.fixed {
-            seen.room = (f32::MAX, f32::MAX);
+        if self.scales != [None; 2] || self.fixed {
+            style.visible_area = (f32::MAX, f32::MAX);
         }
-        if let Some((width, height)) = self.view {
-            seen.gone |= width <= 0.0 || height <= 0.0;
+        if let Some((width, height)) = self.view_box {
+            style.hidden |= width <= 0.0 || height <= 0.0;
             // Letters may be positioned to end at the edge.
-            seen.room = (1.25 * width, 1.25 * height);
+            style.visible_area = (1.25 * width, 1.25 * height);
         } else if self.cuts {
-            let width = own([Measure::Width, Measure::MaxWidth], SCREEN.0);
-            let height = own([Measure::Height, Measure::MaxHeight], SCREEN.1);
-            seen.room = (
-                seen.room.0.min(width.unwrap_or(f32::MAX)),
-                seen.room.1.min(height.unwrap_or(f32::MAX)),
+            let width = own_size([Measure::Width, Measure::MaxWidth], SCREEN.0);
+            let height = own_size([Measure::Height, Measure::MaxHeight], SCREEN.1);
+            style.visible_area = (
+                style.visible_area.0.min(width.unwrap_or(f32::MAX)),
+                style.visible_area.1.min(height.unwrap_or(f32::MAX)),
             );
-            seen.gone |= self.border_box && (self.pad.px(em, SCREEN.0) >= seen.room.1);
+            style.hidden |=
+                self.border_box && (self.padding_top.px(em, SCREEN.0) >= style.visible_area.1);
         }
     }
 }
 
-fn put<T>(places: &mut [T], at: usize, value: T) {
-    if let Some(place) = places.get_mut(at) {
-        *place = value;
+fn set_at<T>(slots: &mut [T], at: usize, value: T) {
+    if let Some(slot) = slots.get_mut(at) {
+        *slot = value;
     }
 }
 
 /// Reports whether a declaration can hide something.
-pub(super) fn hides(declared: &Declaration) -> bool {
-    match *declared {
-        Declaration::Display(hides) | Declaration::Vanish(_, hides) => hides,
+pub(super) fn can_hide(declaration: &Declaration) -> bool {
+    match *declaration {
+        Declaration::Display(hides) | Declaration::Hide(_, hides) => hides,
         Declaration::Visibility(hides) => hides == Some(true),
         Declaration::Opacity(share) => share <= FAINT,
         Declaration::FontSize(size) => size.px(16.0, 16.0) <= TINY,
@@ -423,8 +441,8 @@ pub(super) fn hides(declared: &Declaration) -> bool {
         Declaration::Position(..)
         | Declaration::Overflow(true, _)
         | Declaration::Contained(true) => true,
-        Declaration::Turned(hides) | Declaration::OneSided(hides) => hides,
-        Declaration::Grow(_, by) => by <= 0.1,
+        Declaration::Turned(hides) | Declaration::BackfaceHidden(hides) => hides,
+        Declaration::Scale(_, by) => by <= 0.1,
         Declaration::Size(_, Some(length)) => length.px(16.0, 300.0) <= FLAT,
         _ => false,
     }

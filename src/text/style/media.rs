@@ -3,40 +3,40 @@
 use super::value::{SCREEN, length, list};
 
 /// Reports whether a list of queries holds, or `None` if that is not known.
-pub(super) fn holds(queries: &str) -> Option<bool> {
-    let mut unknown = false;
+pub(super) fn evaluate(queries: &str) -> Option<bool> {
+    let mut has_unknown = false;
     for query in list(queries, ',') {
-        match one(query) {
+        match evaluate_query(query) {
             Some(true) => return Some(true),
             Some(false) => {}
-            None => unknown = true,
+            None => has_unknown = true,
         }
     }
-    (!unknown).then_some(false)
+    (!has_unknown).then_some(false)
 }
 
-fn one(query: &str) -> Option<bool> {
-    let (not, query) = query
+fn evaluate_query(query: &str) -> Option<bool> {
+    let (is_negated, query) = query
         .strip_prefix("not ")
         .map_or((false, query), |rest| (true, rest.trim()));
     if query.contains(" or ") || query.contains("not ") {
         return None;
     }
-    let mut all = Some(true);
+    let mut result = Some(true);
     for part in query.split(" and ") {
-        match feature(part.trim().trim_start_matches("only ").trim()) {
+        match evaluate_feature(part.trim().trim_start_matches("only ").trim()) {
             Some(true) => {}
             Some(false) => {
-                all = Some(false);
+                result = Some(false);
                 break;
             }
-            None => all = None,
+            None => result = None,
         }
     }
-    all.map(|all| all != not)
+    result.map(|all| all != is_negated)
 }
 
-fn feature(part: &str) -> Option<bool> {
+fn evaluate_feature(part: &str) -> Option<bool> {
     let inner = part.trim_start_matches('(').trim_end_matches(')').trim();
     let px = |value: &str| length(value).map(|length| length.px(16.0, 0.0));
     let (width, height) = SCREEN;
@@ -60,24 +60,32 @@ fn feature(part: &str) -> Option<bool> {
             _ => None,
         };
     }
-    for (mark, less) in [("<=", true), (">=", false), ("<", true), (">", false)] {
+    for (mark, is_upper) in [("<=", true), (">=", false), ("<", true), (">", false)] {
         if let Some((left, right)) = inner.split_once(mark) {
             let left = left.trim();
             let right = right.trim();
-            let of = |name: &str| {
+            let dimension = |name: &str| {
                 if name == "width" {
                     Some(width)
                 } else {
                     (name == "height").then_some(height)
                 }
             };
-            return match (of(left), of(right)) {
-                (Some(ours), _) => {
-                    px(right).map(|given| if less { ours <= given } else { ours >= given })
-                }
-                (_, Some(ours)) => {
-                    px(left).map(|given| if less { given <= ours } else { given >= ours })
-                }
+            return match (dimension(left), dimension(right)) {
+                (Some(actual), _) => px(right).map(|limit| {
+                    if is_upper {
+                        actual <= limit
+                    } else {
+                        actual >= limit
+                    }
+                }),
+                (_, Some(actual)) => px(left).map(|limit| {
+                    if is_upper {
+                        limit <= actual
+                    } else {
+                        limit >= actual
+                    }
+                }),
                 _ => None,
             };
         }
@@ -92,7 +100,7 @@ fn feature(part: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::holds;
+    use super::evaluate;
 
     #[test]
     fn queries_are_asked_of_a_screen() {
@@ -107,7 +115,7 @@ mod tests {
             ("(prefers-color-scheme: dark)", Some(false)),
             ("(unheard-of: 1)", None),
         ] {
-            assert_eq!(holds(query), answer, "{query}");
+            assert_eq!(evaluate(query), answer, "{query}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Finds the first of `ends` in `text` outside of strings, brackets and comments. Returns its
 /// position and which one it is. Nested braces are not searched, unless `{` is one of them.
-pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
+pub(super) fn find_end(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut depth = 0_usize;
@@ -12,8 +12,8 @@ pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
         }
         at += match b {
             b'\\' => 2,
-            b'/' if bytes.get(at + 1) == Some(&b'*') => comment(text, at),
-            b'"' | b'\'' => string(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => comment_length(text, at),
+            b'"' | b'\'' => string_length(bytes, at),
             b'(' | b'[' | b'{' => {
                 depth += 1;
                 1
@@ -29,14 +29,14 @@ pub(super) fn until(text: &str, ends: &[u8]) -> Option<(usize, u8)> {
 }
 
 /// Returns the length of the comment that starts at `at`.
-fn comment(text: &str, at: usize) -> usize {
+fn comment_length(text: &str, at: usize) -> usize {
     text.get(at + 2..)
         .and_then(|rest| rest.find("*/"))
         .map_or(text.len() - at, |end| end + 4)
 }
 
 /// Returns the length of the string that starts at `at`. A line end also ends it.
-fn string(bytes: &[u8], at: usize) -> usize {
+fn string_length(bytes: &[u8], at: usize) -> usize {
     let quote = bytes.get(at);
     let mut end = at + 1;
     while let Some(b) = bytes.get(end) {
@@ -55,7 +55,7 @@ fn string(bytes: &[u8], at: usize) -> usize {
 /// escapes decoded (CSS Syntax 3, 4.3.7). The text must already be split into pieces.
 pub(super) fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut custom = false;
+    let mut is_custom = false;
     let mut chars = text.chars().peekable();
     let mut quote = None;
     while let Some(c) = chars.next() {
@@ -97,9 +97,9 @@ pub(super) fn decode(text: &str) -> String {
                 if quote == Some(c) {
                     quote = None;
                 }
-                let named = c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-                custom = named && (custom || (c == '-' && out.ends_with('-')));
-                out.push(if custom { c } else { c.to_ascii_lowercase() });
+                let is_name_char = c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+                is_custom = is_name_char && (is_custom || (c == '-' && out.ends_with('-')));
+                out.push(if is_custom { c } else { c.to_ascii_lowercase() });
             }
         }
     }

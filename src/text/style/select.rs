@@ -20,7 +20,7 @@ struct Element {
     classes: Range<usize>,
     attributes: Range<usize>,
     /// Its position among the children of its parent, from 1.
-    place: usize,
+    position: usize,
     children: usize,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn number(&self, name: &str) -> u64 {
+    pub(super) fn hash_name(&self, name: &str) -> u64 {
         self.key.hash_one(name)
     }
 
@@ -48,21 +48,21 @@ impl Tree {
     ) {
         let class_start = self.classes.len();
         for class in classes.split_ascii_whitespace() {
-            let number = self.number(&class.to_lowercase());
+            let number = self.hash_name(&class.to_lowercase());
             self.classes.push(number);
         }
         let attribute_start = self.attributes.len();
         self.attributes.extend_from_slice(attributes);
-        let place = self.stack.last_mut().map_or(1, |parent| {
+        let position = self.stack.last_mut().map_or(1, |parent| {
             parent.children += 1;
             parent.children
         });
         self.stack.push(Element {
-            name: self.number(name),
-            id: (!id.is_empty()).then(|| self.number(&id.to_lowercase())),
+            name: self.hash_name(name),
+            id: (!id.is_empty()).then(|| self.hash_name(&id.to_lowercase())),
             classes: class_start..self.classes.len(),
             attributes: attribute_start..self.attributes.len(),
-            place,
+            position,
             children: 0,
         });
     }
@@ -80,7 +80,7 @@ impl Tree {
                 id: None,
                 classes,
                 attributes,
-                place: 1,
+                position: 1,
                 children: 0,
             });
         }
@@ -125,21 +125,21 @@ pub(super) enum Simple {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Test {
-    There,
-    Is,
+    Exists,
+    Equals,
     Word,
     Dash,
     Start,
     End,
-    Holds,
+    Contains,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combinator {
-    Within,
+    Descendant,
     Child,
     /// A sibling: the preceding elements are no longer known.
-    Beside,
+    Sibling,
 }
 
 /// A selector, its last compound first.
@@ -157,27 +157,27 @@ impl Selector {
         let Some(last) = tree.stack.len().checked_sub(1) else {
             return Matches::No;
         };
-        self.from(0, last, tree, work)
+        self.match_from(0, last, tree, work)
     }
 
     /// Recurses as deep as the selector has compounds, which are few.
-    fn from(&self, nth: usize, at: usize, tree: &Tree, work: &mut usize) -> Matches {
+    fn match_from(&self, nth: usize, at: usize, tree: &Tree, work: &mut usize) -> Matches {
         let Some((combinator, compound)) = self.compounds.get(nth) else {
             return Matches::Yes;
         };
-        let own = holds(compound, at, tree, work);
+        let own = match_compound(compound, at, tree, work);
         if own == Matches::No || nth + 1 == self.compounds.len() {
             return own;
         }
         let rest = match combinator {
-            Combinator::Beside => Matches::Perhaps,
-            Combinator::Child => at
-                .checked_sub(1)
-                .map_or(Matches::No, |parent| self.from(nth + 1, parent, tree, work)),
-            Combinator::Within => {
+            Combinator::Sibling => Matches::Perhaps,
+            Combinator::Child => at.checked_sub(1).map_or(Matches::No, |parent| {
+                self.match_from(nth + 1, parent, tree, work)
+            }),
+            Combinator::Descendant => {
                 let mut best = Matches::No;
                 for ancestor in (0..at).rev() {
-                    best = best.max(self.from(nth + 1, ancestor, tree, work));
+                    best = best.max(self.match_from(nth + 1, ancestor, tree, work));
                     if best == Matches::Yes {
                         break;
                     }
@@ -189,24 +189,24 @@ impl Selector {
     }
 }
 
-fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Matches {
+fn match_compound(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Matches {
     let Some(element) = tree.stack.get(at) else {
         return Matches::No;
     };
     let mut all = Matches::Yes;
     for simple in compound {
         *work += 1;
-        let yes = |yes: bool| if yes { Matches::Yes } else { Matches::No };
-        let one = match simple {
-            Simple::Name(name) => yes(element.name == *name),
-            Simple::Id(id) => yes(element.id == Some(*id)),
+        let from_bool = |yes: bool| if yes { Matches::Yes } else { Matches::No };
+        let result = match simple {
+            Simple::Name(name) => from_bool(element.name == *name),
+            Simple::Id(id) => from_bool(element.id == Some(*id)),
             Simple::Class(class) => {
                 let classes = tree
                     .classes
                     .get(element.classes.clone())
                     .unwrap_or_default();
                 *work += classes.len() / 4;
-                yes(classes.contains(class))
+                from_bool(classes.contains(class))
             }
             Simple::Attribute(name, test, value) => {
                 let attributes = tree
@@ -214,13 +214,13 @@ fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Match
                     .get(element.attributes.clone())
                     .unwrap_or_default();
                 *work += attributes.len();
-                yes(attributes
-                    .iter()
-                    .any(|(known, held)| known == name && test.passes(held, value)))
+                from_bool(attributes.iter().any(|(attribute_name, stored)| {
+                    attribute_name == name && test.is_match(stored, value)
+                }))
             }
             Simple::Not(others) => match others
                 .iter()
-                .map(|other| holds(other, at, tree, work))
+                .map(|other| match_compound(other, at, tree, work))
                 .max()
             {
                 Some(Matches::Yes) => Matches::No,
@@ -229,22 +229,22 @@ fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Match
             },
             Simple::Any(others) => others
                 .iter()
-                .map(|other| holds(other, at, tree, work))
+                .map(|other| match_compound(other, at, tree, work))
                 .max()
                 .unwrap_or(Matches::No),
             Simple::Nth(step, first) => {
-                let place = element.place;
-                yes(if *step == 0 {
-                    place == *first
+                let position = element.position;
+                from_bool(if *step == 0 {
+                    position == *first
                 } else {
-                    place >= *first && (place - first).is_multiple_of(*step)
+                    position >= *first && (position - first).is_multiple_of(*step)
                 })
             }
-            Simple::Root => yes(at == 0),
+            Simple::Root => from_bool(at == 0),
             Simple::Never => Matches::No,
             Simple::Perhaps => Matches::Perhaps,
         };
-        all = all.min(one);
+        all = all.min(result);
         if all == Matches::No {
             break;
         }
@@ -253,17 +253,17 @@ fn holds(compound: &[Simple], at: usize, tree: &Tree, work: &mut usize) -> Match
 }
 
 impl Test {
-    fn passes(self, held: &str, value: &str) -> bool {
+    fn is_match(self, attribute: &str, value: &str) -> bool {
         match self {
-            Self::There => true,
-            Self::Is => held == value,
-            Self::Word => held.split_ascii_whitespace().any(|word| word == value),
-            Self::Dash => held
+            Self::Exists => true,
+            Self::Equals => attribute == value,
+            Self::Word => attribute.split_ascii_whitespace().any(|word| word == value),
+            Self::Dash => attribute
                 .strip_prefix(value)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
-            Self::Start => !value.is_empty() && held.starts_with(value),
-            Self::End => !value.is_empty() && held.ends_with(value),
-            Self::Holds => !value.is_empty() && held.contains(value),
+            Self::Start => !value.is_empty() && attribute.starts_with(value),
+            Self::End => !value.is_empty() && attribute.ends_with(value),
+            Self::Contains => !value.is_empty() && attribute.contains(value),
         }
     }
 }

@@ -17,22 +17,22 @@ impl Selector {
             names: 0,
         };
         let mut compounds = Vec::new();
-        let mut combinator = Combinator::Within;
+        let mut combinator = Combinator::Descendant;
         loop {
-            reader.space();
-            let compound = reader.compound(true);
+            reader.skip_space();
+            let compound = reader.read_compound(true);
             if compound.contains(&Simple::Never) {
                 return None;
             }
-            let empty = compound.is_empty();
+            let is_empty = compound.is_empty();
             compounds.push((combinator, compound));
-            let spaced = reader.space();
+            let is_spaced = reader.skip_space();
             let (next, sign) = match reader.rest.bytes().next() {
                 None => break,
                 Some(b'>') => (Combinator::Child, 1),
-                Some(b'+' | b'~') => (Combinator::Beside, 1),
-                Some(_) if spaced && !empty => (Combinator::Within, 0),
-                Some(_) => (Combinator::Beside, usize::MAX),
+                Some(b'+' | b'~') => (Combinator::Sibling, 1),
+                Some(_) if is_spaced && !is_empty => (Combinator::Descendant, 0),
+                Some(_) => (Combinator::Sibling, usize::MAX),
             };
             if sign == usize::MAX || compounds.len() > COMPOUNDS {
                 // A selector that cannot be read, or is too long, counts as `Perhaps`.
@@ -50,8 +50,8 @@ impl Selector {
         // from the end.
         compounds.reverse();
         let key = compounds.first().and_then(|(_, compound)| {
-            let of = |wanted: fn(&Simple) -> Option<u64>| compound.iter().find_map(wanted);
-            of(|simple| {
+            let find_key = |select: fn(&Simple) -> Option<u64>| compound.iter().find_map(select);
+            find_key(|simple| {
                 if let Simple::Id(id) = simple {
                     Some(*id)
                 } else {
@@ -59,7 +59,7 @@ impl Selector {
                 }
             })
             .or_else(|| {
-                of(|simple| {
+                find_key(|simple| {
                     if let Simple::Class(class) = simple {
                         Some(*class)
                     } else {
@@ -68,7 +68,7 @@ impl Selector {
                 })
             })
             .or_else(|| {
-                of(|simple| {
+                find_key(|simple| {
                     if let Simple::Name(name) = simple {
                         Some(*name)
                     } else {
@@ -95,7 +95,7 @@ struct Reader<'s, 't> {
 
 impl Reader<'_, '_> {
     /// Skips white space and comments. Returns whether there were any.
-    fn space(&mut self) -> bool {
+    fn skip_space(&mut self) -> bool {
         let before = self.rest.len();
         loop {
             self.rest = self.rest.trim_start();
@@ -112,7 +112,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads a name, decodes its escapes and converts it to lower case.
-    fn name(&mut self) -> String {
+    fn read_name(&mut self) -> String {
         let bytes = self.rest.as_bytes();
         let mut end = 0;
         while let Some(b) = bytes.get(end) {
@@ -140,66 +140,66 @@ impl Reader<'_, '_> {
         name
     }
 
-    fn compound(&mut self, outer: bool) -> Vec<Simple> {
-        let mut found = Vec::new();
+    fn read_compound(&mut self, outer: bool) -> Vec<Simple> {
+        let mut simples = Vec::new();
         while let Some(b) = self.rest.bytes().next() {
             match b {
                 b'*' => self.skip(1),
                 b'&' => {
                     self.skip(1);
-                    found.push(Simple::Perhaps);
+                    simples.push(Simple::Perhaps);
                 }
                 b'|' => self.skip(1),
                 b'.' | b'#' => {
                     self.skip(1);
-                    let name = self.name();
-                    let number = self.tree.number(&name);
+                    let name = self.read_name();
+                    let number = self.tree.hash_name(&name);
                     if b == b'.' {
                         self.classes += u32::from(outer);
-                        found.push(Simple::Class(number));
+                        simples.push(Simple::Class(number));
                     } else {
                         self.ids += u32::from(outer);
-                        found.push(Simple::Id(number));
+                        simples.push(Simple::Id(number));
                     }
                 }
                 b'[' => {
                     self.classes += u32::from(outer);
-                    found.push(self.attribute());
+                    simples.push(self.read_attribute());
                 }
-                b':' => found.push(self.pseudo(outer)),
+                b':' => simples.push(self.read_pseudo(outer)),
                 b if b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b'\\') || b >= 0x80 => {
                     self.names += u32::from(outer);
-                    let name = self.name();
-                    found.push(Simple::Name(self.tree.number(&name)));
+                    let name = self.read_name();
+                    simples.push(Simple::Name(self.tree.hash_name(&name)));
                 }
                 _ => break,
             }
         }
-        found
+        simples
     }
 
     /// Returns the content of the brackets that open here.
-    fn bracketed(&mut self, close: u8) -> String {
+    fn read_bracketed(&mut self, close: u8) -> String {
         self.skip(1);
-        let end = super::scan::until(self.rest, &[close]).map_or(self.rest.len(), |(at, _)| at);
+        let end = super::scan::find_end(self.rest, &[close]).map_or(self.rest.len(), |(at, _)| at);
         let inner = self.rest.get(..end).unwrap_or_default().to_owned();
         self.skip(end + 1);
         inner
     }
 
-    fn attribute(&mut self) -> Simple {
-        let inner = super::scan::decode(&self.bracketed(b']'));
+    fn read_attribute(&mut self) -> Simple {
+        let inner = super::scan::decode(&self.read_bracketed(b']'));
         let inner = inner.trim_start().trim_start_matches(['*', '|']);
         let Some((name, value)) = inner.split_once('=') else {
-            return Simple::Attribute(inner.trim().to_owned(), Test::There, String::new());
+            return Simple::Attribute(inner.trim().to_owned(), Test::Exists, String::new());
         };
         let (name, test) = match name.trim_end() {
             name if name.ends_with('~') => (name.trim_end_matches('~'), Test::Word),
             name if name.ends_with('|') => (name.trim_end_matches('|'), Test::Dash),
             name if name.ends_with('^') => (name.trim_end_matches('^'), Test::Start),
             name if name.ends_with('$') => (name.trim_end_matches('$'), Test::End),
-            name if name.ends_with('*') => (name.trim_end_matches('*'), Test::Holds),
-            name => (name, Test::Is),
+            name if name.ends_with('*') => (name.trim_end_matches('*'), Test::Contains),
+            name => (name, Test::Equals),
         };
         let value = value.trim();
         let value = value
@@ -211,11 +211,14 @@ impl Reader<'_, '_> {
         Simple::Attribute(name.trim().to_owned(), test, value.to_owned())
     }
 
-    fn pseudo(&mut self, outer: bool) -> Simple {
+    fn read_pseudo(&mut self, outer: bool) -> Simple {
         let colons = self.rest.bytes().take_while(|b| *b == b':').count();
         self.skip(colons);
-        let name = self.name();
-        let inner = self.rest.starts_with('(').then(|| self.bracketed(b')'));
+        let name = self.read_name();
+        let inner = self
+            .rest
+            .starts_with('(')
+            .then(|| self.read_bracketed(b')'));
         if name == "first-line" {
             return Simple::Perhaps;
         }
@@ -223,24 +226,24 @@ impl Reader<'_, '_> {
             return Simple::Never;
         }
         self.classes += u32::from(outer && name != "where");
-        let one = |first| Simple::Nth(0, first);
+        let nth_child = |first| Simple::Nth(0, first);
         match (name.as_str(), inner) {
-            ("not", Some(inner)) => Simple::Not(self.others(&inner)),
+            ("not", Some(inner)) => Simple::Not(self.read_alternatives(&inner)),
             ("is" | "where" | "matches" | "-webkit-any" | "-moz-any", Some(inner)) => {
-                Simple::Any(self.others(&inner))
+                Simple::Any(self.read_alternatives(&inner))
             }
             ("root", _) => Simple::Root,
-            ("first-child", _) => one(1),
+            ("first-child", _) => nth_child(1),
             ("nth-child", Some(inner)) => match inner.trim() {
                 "odd" | "2n+1" => Simple::Nth(2, 1),
                 "even" | "2n" => Simple::Nth(2, 2),
                 "n" | "1n" => Simple::Nth(1, 1),
-                n => n.parse().map_or(Simple::Perhaps, one),
+                n => n.parse().map_or(Simple::Perhaps, nth_child),
             },
-            ("checked", _) => Simple::Attribute("checked".into(), Test::There, String::new()),
-            ("disabled", _) => Simple::Attribute("disabled".into(), Test::There, String::new()),
+            ("checked", _) => Simple::Attribute("checked".into(), Test::Exists, String::new()),
+            ("disabled", _) => Simple::Attribute("disabled".into(), Test::Exists, String::new()),
             ("link" | "any-link", _) => {
-                Simple::Attribute("href".into(), Test::There, String::new())
+                Simple::Attribute("href".into(), Test::Exists, String::new())
             }
             ("defined" | "enabled" | "read-only" | "scope" | "host" | "dir" | "lang", _) => {
                 Simple::Perhaps
@@ -256,11 +259,11 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn others(&mut self, inner: &str) -> Vec<Vec<Simple>> {
-        let mut found = Vec::new();
+    fn read_alternatives(&mut self, inner: &str) -> Vec<Vec<Simple>> {
+        let mut compounds = Vec::new();
         let mut rest = inner;
-        while !rest.trim().is_empty() && found.len() < 64 {
-            let end = super::scan::until(rest, b",").map_or(rest.len(), |(at, _)| at);
+        while !rest.trim().is_empty() && compounds.len() < 64 {
+            let end = super::scan::find_end(rest, b",").map_or(rest.len(), |(at, _)| at);
             let part = rest.get(..end).unwrap_or_default().trim();
             rest = rest.get(end + 1..).unwrap_or_default();
             // Nested brackets, and anything other than a single compound, are not followed.
@@ -271,14 +274,14 @@ impl Reader<'_, '_> {
                 classes: 0,
                 names: 0,
             };
-            let plain = part.matches(':').count() <= 1 && !part.contains('(');
-            let compound = if plain {
-                reader.compound(true)
+            let is_plain = part.matches(':').count() <= 1 && !part.contains('(');
+            let compound = if is_plain {
+                reader.read_compound(true)
             } else {
                 vec![Simple::Perhaps]
             };
-            let whole = !plain || reader.rest.is_empty();
-            found.push(if whole {
+            let is_whole = !is_plain || reader.rest.is_empty();
+            compounds.push(if is_whole {
                 compound
             } else {
                 vec![Simple::Perhaps]
@@ -289,6 +292,6 @@ impl Reader<'_, '_> {
                 self.names + reader.names,
             );
         }
-        found
+        compounds
     }
 }

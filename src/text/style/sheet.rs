@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::declare::{Block, Declaration, declare, is_known_property};
+use super::declare::{Block, Declaration, is_known_property, read_declaration};
 use super::look::OwnStyle;
-use super::media::holds;
-use super::motion::Motions;
-use super::scan::{decode, until};
+use super::media::evaluate;
+use super::motion::Animations;
+use super::scan::{decode, find_end};
 use super::select::{Matches, Selector, Tree};
 use super::vars::Vars;
 use crate::text::cut;
@@ -43,9 +43,9 @@ pub(crate) struct Sheet {
     vars: Vars,
     blocks: Vec<Block>,
     rules: Vec<Rule>,
-    keyed: HashMap<u64, Vec<usize>>,
-    general: Vec<usize>,
-    motions: Motions,
+    rules_by_key: HashMap<u64, Vec<usize>>,
+    unkeyed_rules: Vec<usize>,
+    animations: Animations,
     layers: Vec<String>,
     imports: usize,
     steps: usize,
@@ -56,7 +56,7 @@ struct Rule {
     selector: Selector,
     rank: u64,
     block: usize,
-    sure: bool,
+    is_certain: bool,
 }
 
 /// A block that is being read.
@@ -64,7 +64,7 @@ struct OpenBlock {
     /// The selectors of the rule, or of the enclosing rule; empty outside of rules.
     selectors: Vec<String>,
     block: Block,
-    sure: bool,
+    is_certain: bool,
     /// The enclosing layer, and its position in the order of layers.
     layer: Option<(String, u64)>,
 }
@@ -80,9 +80,9 @@ impl Sheet {
             vars: Vars::default(),
             blocks: Vec::new(),
             rules: Vec::new(),
-            keyed: HashMap::new(),
-            general: Vec::new(),
-            motions: Motions::default(),
+            rules_by_key: HashMap::new(),
+            unkeyed_rules: Vec::new(),
+            animations: Animations::default(),
             layers: Vec::new(),
             imports: 0,
             steps: bytes.saturating_mul(STEPS_PER_BYTE) + STEPS,
@@ -96,15 +96,15 @@ impl Sheet {
 
     /// Reads a style sheet.
     pub(crate) fn add(&mut self, sheet: &str, media: &str) {
-        let outer = match holds(&decode(media)) {
+        let media_applies = match evaluate(&decode(media)) {
             Some(false) => return,
             other => other == Some(true),
         };
-        let mut open: Vec<OpenBlock> = Vec::new();
+        let mut stack: Vec<OpenBlock> = Vec::new();
         let mut rest = sheet;
         loop {
             rest = rest.trim_start();
-            if open.is_empty() {
+            if stack.is_empty() {
                 rest = rest
                     .strip_prefix("<!--")
                     .or(rest.strip_prefix("-->"))
@@ -118,14 +118,14 @@ impl Sheet {
             if rest.is_empty() {
                 break;
             }
-            let in_rule = open.last().is_some_and(|open| !open.selectors.is_empty());
-            let ends: &[u8] = match (in_rule || rest.starts_with('@'), open.is_empty()) {
+            let in_rule = stack.last().is_some_and(|open| !open.selectors.is_empty());
+            let ends: &[u8] = match (in_rule || rest.starts_with('@'), stack.is_empty()) {
                 (true, true) => b"{;",
                 (true, false) => b"{;}",
                 (false, true) => b"{",
                 (false, false) => b"{}",
             };
-            let (end, sign) = until(rest, ends).unwrap_or((rest.len(), b';'));
+            let (end, sign) = find_end(rest, ends).unwrap_or((rest.len(), b';'));
             let piece = rest.get(..end).unwrap_or_default();
             rest = rest.get(end + 1..).unwrap_or_default();
             if sign == b'{' && piece.starts_with('@') {
@@ -134,29 +134,29 @@ impl Sheet {
                     .split_once(|c: char| c.is_ascii_whitespace())
                     .unwrap_or((&at, ""));
                 if kind.ends_with("keyframes") || kind == "@property" {
-                    let inner = until(rest, b"}")
+                    let inner = find_end(rest, b"}")
                         .and_then(|(end, _)| rest.get(..end))
                         .unwrap_or(rest);
                     rest = rest.get(inner.len() + 1..).unwrap_or_default();
                     if kind == "@property" {
                         self.register(name.trim(), inner);
                     } else {
-                        self.motions.add(self.tree.number(name.trim()), inner);
+                        self.animations.add(self.tree.hash_name(name.trim()), inner);
                     }
                     continue;
                 }
             }
             if sign == b'{' {
-                let sure = open.last().map_or(outer, |open| open.sure);
-                match self.enter(piece, open.last(), sure) {
-                    Some(entered) if open.len() < DEPTH => open.push(entered),
+                let is_certain = stack.last().map_or(media_applies, |open| open.is_certain);
+                match self.begin_block(piece, stack.last(), is_certain) {
+                    Some(block) if stack.len() < DEPTH => stack.push(block),
                     _ => rest = skip_block(rest),
                 }
                 continue;
             }
             if in_rule {
-                if let Some(open) = open.last_mut() {
-                    open.block.add(piece);
+                if let Some(innermost) = stack.last_mut() {
+                    innermost.block.add(piece);
                 }
             } else if piece
                 .get(..7)
@@ -167,19 +167,19 @@ impl Sheet {
                 .get(..6)
                 .is_some_and(|start| start.eq_ignore_ascii_case("@layer"))
             {
-                let around = open.last().and_then(|open| open.layer.clone());
+                let enclosing_layer = stack.last().and_then(|open| open.layer.clone());
                 for name in piece.get(6..).unwrap_or_default().split(',') {
-                    self.layer(&decode(name), around.as_ref());
+                    self.resolve_layer(&decode(name), enclosing_layer.as_ref());
                 }
             }
             if sign == b'}'
-                && let Some(closed) = open.pop()
+                && let Some(closed) = stack.pop()
             {
-                self.keep(closed);
+                self.store_block(closed);
             }
         }
-        while let Some(closed) = open.pop() {
-            self.keep(closed);
+        while let Some(closed) = stack.pop() {
+            self.store_block(closed);
         }
     }
 
@@ -213,10 +213,10 @@ impl Sheet {
     /// Registers a custom property, which may have a value before anything sets it (CSS Properties
     /// and Values, 2).
     fn register(&mut self, name: &str, block: &str) {
-        for declared in Block::read(&block.replace("initial-value", "--initial-value")).normal {
-            if let (Declaration::Custom(known, value), Some(name)) =
-                (declared, name.strip_prefix("--"))
-                && &*known == "initial-value"
+        for declaration in Block::read(&block.replace("initial-value", "--initial-value")).normal {
+            if let (Declaration::Custom(property, value), Some(name)) =
+                (declaration, name.strip_prefix("--"))
+                && &*property == "initial-value"
             {
                 self.vars.register(name, &value);
             }
@@ -225,39 +225,39 @@ impl Sheet {
 
     /// Returns a layer's full name and its position in the order of layers, which is the order in
     /// which they are first named.
-    fn layer(&mut self, name: &str, around: Option<&(String, u64)>) -> (String, u64) {
+    fn resolve_layer(&mut self, name: &str, outer_layer: Option<&(String, u64)>) -> (String, u64) {
         let name = if name.trim().is_empty() {
             format!("#{}", self.layers.len())
         } else {
             name.trim().to_owned()
         };
-        let full = around.map_or_else(
+        let full_name = outer_layer.map_or_else(
             || name.clone(),
             |(outer, _)| cut(&format!("{outer}.{name}"), SELECTOR_BYTES).to_owned(),
         );
         let at = self
             .layers
             .iter()
-            .position(|known| *known == full)
+            .position(|existing| *existing == full_name)
             .unwrap_or_else(|| {
                 if self.layers.len() < LAYERS {
-                    self.layers.push(full.clone());
+                    self.layers.push(full_name.clone());
                 }
                 self.layers.len().saturating_sub(1)
             });
-        (full, at as u64)
+        (full_name, at as u64)
     }
 
     /// Begins a block; returns `None` for blocks that are skipped.
-    fn enter(
+    fn begin_block(
         &mut self,
         prelude: &str,
-        around: Option<&OpenBlock>,
-        sure: bool,
+        enclosing: Option<&OpenBlock>,
+        is_certain: bool,
     ) -> Option<OpenBlock> {
-        let layer = around.and_then(|open| open.layer.clone());
+        let layer = enclosing.and_then(|open| open.layer.clone());
         let prelude = prelude.trim();
-        let outer = around
+        let outer = enclosing
             .map(|open| open.selectors.as_slice())
             .unwrap_or_default();
         if let Some(at) = prelude.strip_prefix('@') {
@@ -266,43 +266,43 @@ impl Sheet {
                 at.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
                     .unwrap_or(at.len()),
             );
-            let known = match name {
-                "media" => holds(rest.trim()),
+            let applies = match name {
+                "media" => evaluate(rest.trim()),
                 "layer" | "-moz-document" | "scope" => Some(true),
-                "supports" => supports(rest),
+                "supports" => evaluate_supports(rest),
                 "container" | "document" => None,
                 _ => Some(false),
             };
-            if known == Some(false) {
+            if applies == Some(false) {
                 return None;
             }
-            let sure = sure && known == Some(true);
+            let is_certain = is_certain && applies == Some(true);
             let layer = if name == "layer" {
-                Some(self.layer(rest, layer.as_ref()))
+                Some(self.resolve_layer(rest, layer.as_ref()))
             } else {
                 layer
             };
             return Some(OpenBlock {
                 selectors: outer.to_vec(),
                 block: Block::default(),
-                sure,
+                is_certain,
                 layer,
             });
         }
         let mut selectors = Vec::new();
-        let mut left = prelude;
-        while !left.is_empty() {
-            let end = until(left, b",").map_or(left.len(), |(at, _)| at);
-            let one = left.get(..end).unwrap_or_default().trim();
-            left = left.get(end + 1..).unwrap_or_default();
+        let mut remaining = prelude;
+        while !remaining.is_empty() {
+            let end = find_end(remaining, b",").map_or(remaining.len(), |(at, _)| at);
+            let selector = remaining.get(..end).unwrap_or_default().trim();
+            remaining = remaining.get(end + 1..).unwrap_or_default();
             if outer.is_empty() {
-                selectors.push(one.to_owned());
+                selectors.push(selector.to_owned());
             }
             for parent in outer {
-                selectors.push(if one.contains('&') {
-                    one.replace('&', parent)
+                selectors.push(if selector.contains('&') {
+                    selector.replace('&', parent)
                 } else {
-                    format!("{parent} {one}")
+                    format!("{parent} {selector}")
                 });
             }
             if !outer.is_empty()
@@ -316,12 +316,12 @@ impl Sheet {
         Some(OpenBlock {
             selectors,
             block: Block::default(),
-            sure,
+            is_certain,
             layer,
         })
     }
 
-    fn keep(&mut self, open: OpenBlock) {
+    fn store_block(&mut self, open: OpenBlock) {
         if open.block.is_empty() || open.selectors.is_empty() {
             return;
         }
@@ -338,8 +338,8 @@ impl Sheet {
             self.wants_attributes |= text.contains('[') || text.contains(':');
             let nth = self.rules.len();
             match selector.key {
-                Some(key) => self.keyed.entry(key).or_default().push(nth),
-                None => self.general.push(nth),
+                Some(key) => self.rules_by_key.entry(key).or_default().push(nth),
+                None => self.unkeyed_rules.push(nth),
             }
             let layer = open.layer.as_ref().map_or(UNLAYERED, |(_, at)| *at);
             let rank = (layer << 56) | (u64::from(selector.specificity) << 32) | nth as u64;
@@ -347,37 +347,37 @@ impl Sheet {
                 selector,
                 rank,
                 block,
-                sure: open.sure,
+                is_certain: open.is_certain,
             });
         }
     }
 
     /// Opens an element that is nested in `depth` others. Returns the style that the sheets and its
-    /// own style give it; `look` is its style without them.
-    pub(crate) fn open(
+    /// own style give it; `style` is its style without them.
+    pub(crate) fn open_element(
         &mut self,
         depth: usize,
         (name, id, classes): (&str, &str, &str),
         attributes: &[(String, String)],
-        own: &str,
-        mut look: OwnStyle,
+        own_style: &str,
+        mut style: OwnStyle,
     ) -> OwnStyle {
         self.tree.close(depth);
         self.vars.close(depth);
-        let own = if own.is_empty() {
+        let own_block = if own_style.is_empty() {
             Block::default()
         } else {
-            Block::read(own)
+            Block::read(own_style)
         };
-        let mut work = 1 + own.normal.len() + own.important.len();
-        let mut found: Vec<(u64, usize, bool)> = Vec::new();
+        let mut work = 1 + own_block.normal.len() + own_block.important.len();
+        let mut matching: Vec<(u64, usize, bool)> = Vec::new();
         if !self.rules.is_empty() {
             self.tree.push(name, id, classes, attributes);
             let lists = self
                 .tree
                 .keys()
-                .filter_map(|key| self.keyed.get(&key))
-                .chain([&self.general]);
+                .filter_map(|key| self.rules_by_key.get(&key))
+                .chain([&self.unkeyed_rules]);
             for nth in lists.flatten() {
                 let Some(rule) = self.rules.get(*nth) else {
                     continue;
@@ -385,104 +385,114 @@ impl Sheet {
                 work += 1;
                 let matches = rule.selector.matches(&self.tree, &mut work);
                 if matches > Matches::No {
-                    found.push((rule.rank, rule.block, rule.sure && matches == Matches::Yes));
+                    matching.push((
+                        rule.rank,
+                        rule.block,
+                        rule.is_certain && matches == Matches::Yes,
+                    ));
                 }
                 if work > self.steps {
                     break;
                 }
             }
-            found.sort_unstable();
+            matching.sort_unstable();
         }
-        if found.is_empty() && own.is_empty() {
-            self.spend(work);
-            return look;
+        if matching.is_empty() && own_block.is_empty() {
+            self.consume_steps(work);
+            return style;
         }
-        let mut said: Vec<(&Declaration, bool)> = Vec::new();
+        let mut declarations: Vec<(&Declaration, bool)> = Vec::new();
         for important in [false, true] {
             if important && !self.layers.is_empty() {
                 // For important declarations, the order of layers is reversed.
-                found.sort_unstable_by_key(|(rank, ..)| rank ^ (UNLAYERED << 56));
+                matching.sort_unstable_by_key(|(rank, ..)| rank ^ (UNLAYERED << 56));
             }
-            let blocks = found
+            let blocks = matching
                 .iter()
-                .filter_map(|(_, block, sure)| Some((self.blocks.get(*block)?, *sure)));
-            for (block, sure) in blocks.chain([(&own, true)]) {
-                let declared = if important {
+                .filter_map(|(_, block, is_certain)| Some((self.blocks.get(*block)?, *is_certain)));
+            for (block, is_certain) in blocks.chain([(&own_block, true)]) {
+                let block_declarations = if important {
                     &block.important
                 } else {
                     &block.normal
                 };
-                said.extend(declared.iter().map(|declared| (declared, sure)));
+                declarations.extend(
+                    block_declarations
+                        .iter()
+                        .map(|declared| (declared, is_certain)),
+                );
             }
-            work += said.len();
+            work += declarations.len();
             if work > self.steps {
                 break;
             }
         }
-        for (declared, sure) in &said {
-            if let Declaration::Custom(name, value) = declared
-                && *sure
+        for (declaration, is_certain) in &declarations {
+            if let Declaration::Custom(name, value) = declaration
+                && *is_certain
             {
                 self.vars.set(depth, name, value);
             }
         }
-        for (declared, sure) in said {
-            let Declaration::Late(name, value) = declared else {
-                look.apply(declared, sure);
+        for (declaration, is_certain) in declarations {
+            let Declaration::Unresolved(name, value) = declaration else {
+                style.apply(declaration, is_certain);
                 continue;
             };
             work += value.len() / 16;
             if work > self.steps {
                 break;
             }
-            let mut read = Vec::new();
+            let mut resolved = Vec::new();
             if let Some(value) = self.vars.resolve(value, &mut work) {
-                declare(name, value.trim(), &mut read);
+                read_declaration(name, value.trim(), &mut resolved);
             }
-            read.iter().for_each(|declared| look.apply(declared, sure));
+            resolved
+                .iter()
+                .for_each(|declaration| style.apply(declaration, is_certain));
         }
-        if let Some(words) = look.animation.take() {
-            for (declared, sure) in self
-                .motions
-                .declarations(&words, |name| self.tree.number(name))
+        if let Some(words) = style.animation.take() {
+            for (declaration, is_certain) in self
+                .animations
+                .declarations(&words, |name| self.tree.hash_name(name))
             {
                 work += 1;
-                look.apply(declared, sure);
+                style.apply(declaration, is_certain);
             }
         }
-        self.spend(work);
-        look
+        self.consume_steps(work);
+        style
     }
 
     /// Opens an element that no style applies to.
-    pub(crate) fn pass(&mut self, depth: usize) {
+    pub(crate) fn skip_element(&mut self, depth: usize) {
         self.vars.close(depth);
     }
 
-    fn spend(&mut self, work: usize) {
+    fn consume_steps(&mut self, work: usize) {
         self.steps = self.steps.saturating_sub(work);
         self.exhausted |= self.steps == 0;
     }
 }
 
 /// Reports whether a condition on what browsers support holds, or `None` if that is not known here.
-fn supports(condition: &str) -> Option<bool> {
-    let plain = !condition.contains("not") && !condition.contains("selector(");
-    let known = |part: &str| {
+fn evaluate_supports(condition: &str) -> Option<bool> {
+    let is_plain = !condition.contains("not") && !condition.contains("selector(");
+    let is_supported = |part: &str| {
         part.split_once(':')
             .is_some_and(|(name, _)| is_known_property(name.trim()))
     };
-    (plain
+    (is_plain
         && condition
             .split(['(', ')'])
             .filter(|part| part.contains(':'))
-            .all(known))
+            .all(is_supported))
     .then_some(true)
 }
 
 /// Returns the text after a block whose opening brace was read.
 fn skip_block(text: &str) -> &str {
-    until(text, b"}")
+    find_end(text, b"}")
         .and_then(|(at, _)| text.get(at + 1..))
         .unwrap_or_default()
 }

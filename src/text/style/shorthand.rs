@@ -1,25 +1,30 @@
 //! Properties that set several others at once, and those with lists of their own.
 
 use super::Colour;
-use super::colour::{Paint, paint};
+use super::colour::{Paint, read_paint};
 use super::declare::{Declaration, HidingProperty, Measure, Side};
 use super::hides;
 use super::value::{Length, functions, length, list, number, words};
 
 /// Reads such a property as the equivalent declarations; adds nothing for any other property.
-pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
+pub(super) fn read_shorthand(name: &str, value: &str, declarations: &mut Vec<Declaration>) {
     let sides = |parts: &[&str]| -> Option<[Option<Length>; 4]> {
-        let read = |at: usize| parts.get(at).map(|part| length(part));
-        let top = read(0)?;
-        let right = read(1).unwrap_or(top);
-        Some([top, right, read(2).unwrap_or(top), read(3).unwrap_or(right)])
+        let length_at = |at: usize| parts.get(at).map(|part| length(part));
+        let top = length_at(0)?;
+        let right = length_at(1).unwrap_or(top);
+        Some([
+            top,
+            right,
+            length_at(2).unwrap_or(top),
+            length_at(3).unwrap_or(right),
+        ])
     };
     const ROUND: [Side; 4] = [Side::Top, Side::Right, Side::Bottom, Side::Left];
     let parts = || words(value);
     match name {
         "inset" => {
             let all = sides(&parts()).into_iter().flatten();
-            to.extend(
+            declarations.extend(
                 ROUND
                     .into_iter()
                     .zip(all)
@@ -28,7 +33,7 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
         }
         "margin" => {
             let all = sides(&parts()).into_iter().flatten();
-            to.extend(
+            declarations.extend(
                 ROUND
                     .into_iter()
                     .zip(all)
@@ -37,8 +42,8 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
         }
         "padding" => {
             if let Some([top, _, _, left]) = sides(&parts()) {
-                to.extend(left.map(Declaration::Indent));
-                to.extend(top.map(Declaration::Pad));
+                declarations.extend(left.map(Declaration::Indent));
+                declarations.extend(top.map(Declaration::PaddingTop));
             }
         }
         "inset-inline" | "inset-block" | "margin-inline" | "margin-block" => {
@@ -48,43 +53,43 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
                 Side::Top
             };
             let first = parts().first().and_then(|part| length(part));
-            to.push(if name.starts_with('i') {
+            declarations.push(if name.starts_with('i') {
                 Declaration::Shift(side, first)
             } else {
                 Declaration::Margin(side, first.unwrap_or_default())
             });
         }
         "scale" if value != "none" => {
-            to.push(Declaration::Vanish(
+            declarations.push(Declaration::Hide(
                 HidingProperty::Scale,
                 hides::scale(&parts()),
             ));
-            to.extend(
+            declarations.extend(
                 parts()
                     .first()
-                    .and_then(|n| hides::share(n))
-                    .map(|by| Declaration::Grow(false, by.abs())),
+                    .and_then(|n| hides::read_fraction(n))
+                    .map(|by| Declaration::Scale(false, by.abs())),
             );
         }
         "grid-template" => {
             if let Some((rows, columns)) = value.split_once('/') {
-                to.extend(
+                declarations.extend(
                     length(rows.trim()).map(|rows| Declaration::Size(Measure::Rows, Some(rows))),
                 );
-                to.extend(
+                declarations.extend(
                     length(columns.trim())
                         .map(|columns| Declaration::Size(Measure::Columns, Some(columns))),
                 );
             }
         }
-        "background" => background(value, to),
-        "font" => font(value, to),
+        "background" => read_background(value, declarations),
+        "font" => read_font(value, declarations),
         "transform" | "-webkit-transform" | "-ms-transform" => {
-            let zero = hides::transform(value);
-            to.push(Declaration::Vanish(HidingProperty::Transform, zero));
-            to.push(Declaration::Turned(hides::is_turned_away(value)));
+            let is_hidden = hides::transform(value);
+            declarations.push(Declaration::Hide(HidingProperty::Transform, is_hidden));
+            declarations.push(Declaration::Turned(hides::is_turned_away(value)));
             if value.contains("scale") || value.contains("matrix") {
-                to.push(Declaration::Grow(true, hides::scale_factor(value)));
+                declarations.push(Declaration::Scale(true, hides::scale_factor(value)));
             }
             let mut x = Length::default();
             let mut y = Length::default();
@@ -110,14 +115,14 @@ pub(super) fn shorthand(name: &str, value: &str, to: &mut Vec<Declaration>) {
                     _ => {}
                 }
             }
-            to.push(Declaration::Translate(x, y));
+            declarations.push(Declaration::Translate(x, y));
         }
         _ => {}
     }
 }
 
-fn background(value: &str, to: &mut Vec<Declaration>) {
-    let mut ground = Paint::Is(Colour::CLEAR);
+fn read_background(value: &str, declarations: &mut Vec<Declaration>) {
+    let mut colour = Paint::Known(Colour::CLEAR);
     let mut image = None;
     let mut clip = false;
     for part in words(value).into_iter().flat_map(|word| list(word, ',')) {
@@ -127,48 +132,48 @@ fn background(value: &str, to: &mut Vec<Declaration>) {
             || part.starts_with("cross-fade(")
         {
             image = Some(hides::gradient(part));
-        } else if let Some(paint) = paint(part) {
-            ground = paint;
+        } else if let Some(paint) = read_paint(part) {
+            colour = paint;
         } else {
             clip |= part == "text";
         }
     }
-    to.extend([
-        Declaration::Ground(ground),
+    declarations.extend([
+        Declaration::Background(colour),
         Declaration::Image(image),
         Declaration::ClipText(clip),
     ]);
 }
 
-fn font(value: &str, to: &mut Vec<Declaration>) {
+fn read_font(value: &str, declarations: &mut Vec<Declaration>) {
     let size = words(value).into_iter().find_map(|word| {
         let (size, line) = word
             .split_once('/')
             .map_or((word, None), |(size, line)| (size, Some(line)));
         // Weights are numbers too, but only zero is a size without a unit.
-        let weight = size.parse::<f32>().is_ok_and(|n| n != 0.0);
-        (!weight)
-            .then(|| font_size(size))
+        let is_weight = size.parse::<f32>().is_ok_and(|n| n != 0.0);
+        (!is_weight)
+            .then(|| read_font_size(size))
             .flatten()
             .map(|size| (size, line))
     });
     if let Some((size, line)) = size {
-        to.push(Declaration::FontSize(size));
-        to.extend(line.and_then(line_height).map(Declaration::LineHeight));
+        declarations.push(Declaration::FontSize(size));
+        declarations.extend(line.and_then(read_line_height).map(Declaration::LineHeight));
     }
 }
 
-pub(super) fn font_size(value: &str) -> Option<Length> {
-    let of_px = |px| Some(Length::of_px(px));
+pub(super) fn read_font_size(value: &str) -> Option<Length> {
+    let from_px = |px| Some(Length::from_px(px));
     match value {
-        "xx-small" => of_px(9.0),
-        "x-small" => of_px(10.0),
-        "small" => of_px(13.0),
-        "medium" | "initial" | "revert" => of_px(16.0),
-        "large" => of_px(18.0),
-        "x-large" => of_px(24.0),
-        "xx-large" => of_px(32.0),
-        "xxx-large" => of_px(48.0),
+        "xx-small" => from_px(9.0),
+        "x-small" => from_px(10.0),
+        "small" => from_px(13.0),
+        "medium" | "initial" | "revert" => from_px(16.0),
+        "large" => from_px(18.0),
+        "x-large" => from_px(24.0),
+        "xx-large" => from_px(32.0),
+        "xxx-large" => from_px(48.0),
         "smaller" => Some(Length {
             em: 0.833,
             ..Length::default()
@@ -185,7 +190,7 @@ pub(super) fn font_size(value: &str) -> Option<Length> {
     }
 }
 
-pub(super) fn line_height(value: &str) -> Option<Length> {
+pub(super) fn read_line_height(value: &str) -> Option<Length> {
     // A number is a multiple of the font size.
     match number(value) {
         Some((n, "")) => Some(Length {

@@ -3,23 +3,23 @@
 
 /// Returns hue in degrees, saturation and lightness.
 pub(super) fn to_hsl([r, g, b]: [f32; 3]) -> (f32, f32, f32) {
-    let most = r.max(g).max(b);
-    let least = r.min(g).min(b);
-    let reach = most - least;
-    let light = f32::midpoint(most, least);
-    if reach == 0.0 {
+    let maximum = r.max(g).max(b);
+    let minimum = r.min(g).min(b);
+    let chroma = maximum - minimum;
+    let light = f32::midpoint(maximum, minimum);
+    if chroma == 0.0 {
         return (0.0, 0.0, light);
     }
-    let sixth = if most == r {
-        ((g - b) / reach).rem_euclid(6.0)
-    } else if most == g {
-        (b - r) / reach + 2.0
+    let sixth = if maximum == r {
+        ((g - b) / chroma).rem_euclid(6.0)
+    } else if maximum == g {
+        (b - r) / chroma + 2.0
     } else {
-        (r - g) / reach + 4.0
+        (r - g) / chroma + 4.0
     };
     (
         sixth * 60.0,
-        reach / (1.0 - (2.0 * light - 1.0).abs()),
+        chroma / (1.0 - (2.0 * light - 1.0).abs()),
         light,
     )
 }
@@ -43,10 +43,10 @@ pub(super) fn to_oklab(rgb: [f32; 3]) -> [f32; 3] {
 }
 
 pub(super) fn hsl(hue: f32, saturation: f32, light: f32) -> [f32; 3] {
-    let reach = saturation * light.min(1.0 - light);
+    let amplitude = saturation * light.min(1.0 - light);
     [0.0, 8.0, 4.0].map(|n| {
         let k = (n + hue * 12.0) % 12.0;
-        light - reach * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)
+        light - amplitude * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)
     })
 }
 

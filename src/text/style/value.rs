@@ -17,7 +17,7 @@ pub(crate) struct Length {
 }
 
 impl Length {
-    pub(super) fn of_px(px: f32) -> Self {
+    pub(super) fn from_px(px: f32) -> Self {
         Self {
             px,
             ..Self::default()
@@ -37,7 +37,7 @@ impl Length {
         }
     }
 
-    fn times(self, by: f32) -> Self {
+    fn multiply(self, by: f32) -> Self {
         Self {
             px: self.px * by,
             em: self.em * by,
@@ -74,12 +74,12 @@ pub(super) fn number(value: &str) -> Option<(f32, &str)> {
 /// Reads one length; returns `None` for anything else. A bare number counts as pixels, as in
 /// attributes.
 pub(super) fn length(value: &str) -> Option<Length> {
-    calculated(value.trim(), DEPTH)
+    read_calculated(value.trim(), DEPTH)
 }
 
-fn single(value: &str) -> Option<Length> {
+fn read_single(value: &str) -> Option<Length> {
     let (n, unit) = number(value)?;
-    let px = |by: f32| Some(Length::of_px(n * by));
+    let px = |by: f32| Some(Length::from_px(n * by));
     match unit {
         "" | "px" => px(1.0),
         "em" | "ex" | "ch" | "lh" | "ic" | "cap" => Some(Length {
@@ -106,13 +106,13 @@ fn single(value: &str) -> Option<Length> {
     }
 }
 
-fn calculated(value: &str, depth: usize) -> Option<Length> {
+fn read_calculated(value: &str, depth: usize) -> Option<Length> {
     let Some((name, inner)) = value.split_once('(') else {
-        return single(value);
+        return read_single(value);
     };
     let depth = depth.checked_sub(1)?;
     let inner = inner.strip_suffix(')').unwrap_or(inner);
-    let about = |length: &Length| length.px(16.0, 100.0);
+    let approximate = |length: &Length| length.px(16.0, 100.0);
     match name {
         "calc" | "" | "-webkit-calc" | "-moz-calc" => sum(inner, depth),
         "min" | "max" => {
@@ -120,7 +120,7 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
             for part in list(inner, ',').into_iter().take(TERMS) {
                 parts.push(sum(part, depth)?);
             }
-            let order = |a: &Length, b: &Length| about(a).total_cmp(&about(b));
+            let order = |a: &Length, b: &Length| approximate(a).total_cmp(&approximate(b));
             if name == "min" {
                 parts.into_iter().min_by(order)
             } else {
@@ -129,17 +129,20 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
         }
         "clamp" => {
             let parts = list(inner, ',');
-            let [least, wanted, most] = parts.as_slice() else {
+            let [minimum, preferred, maximum] = parts.as_slice() else {
                 return None;
             };
-            let (least, wanted, most) =
-                (sum(least, depth)?, sum(wanted, depth)?, sum(most, depth)?);
-            Some(if about(&wanted) < about(&least) {
-                least
-            } else if about(&wanted) > about(&most) {
-                most
+            let (minimum, preferred, maximum) = (
+                sum(minimum, depth)?,
+                sum(preferred, depth)?,
+                sum(maximum, depth)?,
+            );
+            Some(if approximate(&preferred) < approximate(&minimum) {
+                minimum
+            } else if approximate(&preferred) > approximate(&maximum) {
+                maximum
             } else {
-                wanted
+                preferred
             })
         }
         "mod" | "rem" | "round" => {
@@ -147,7 +150,7 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
             let mut numbers = parts
                 .iter()
                 .filter_map(|part| sum(part, depth))
-                .map(|length| about(&length));
+                .map(|length| approximate(&length));
             let whole = numbers.next()?;
             let step = numbers.next().unwrap_or(1.0);
             let steps = match parts.first().copied() {
@@ -162,12 +165,12 @@ fn calculated(value: &str, depth: usize) -> Option<Length> {
             } else {
                 whole - rounded
             };
-            px.is_finite().then(|| Length::of_px(px))
+            px.is_finite().then(|| Length::from_px(px))
         }
         "env" | "fit-content" | "anchor" | "anchor-size" => None,
         "abs" => sum(inner, depth).map(|length| {
-            if about(&length) < 0.0 {
-                length.times(-1.0)
+            if approximate(&length) < 0.0 {
+                length.multiply(-1.0)
             } else {
                 length
             }
@@ -191,16 +194,18 @@ fn sum(value: &str, depth: usize) -> Option<Length> {
             "*" => divide = Some(false),
             "/" => divide = Some(true),
             _ => {
-                let read = calculated(part, depth)?;
+                let operand = read_calculated(part, depth)?;
                 term = Some(match (term, divide.take()) {
-                    (None, _) => read,
+                    (None, _) => operand,
                     (Some(_), None) => return None,
-                    (Some(term), Some(true)) if read.px != 0.0 => term.times(1.0 / read.px),
-                    (Some(_), Some(true)) => return None,
-                    (Some(term), Some(false)) if read.em == 0.0 && read.percent == 0.0 => {
-                        term.times(read.px)
+                    (Some(term), Some(true)) if operand.px != 0.0 => {
+                        term.multiply(1.0 / operand.px)
                     }
-                    (Some(term), Some(false)) => read.times(term.px),
+                    (Some(_), Some(true)) => return None,
+                    (Some(term), Some(false)) if operand.em == 0.0 && operand.percent == 0.0 => {
+                        term.multiply(operand.px)
+                    }
+                    (Some(term), Some(false)) => operand.multiply(term.px),
                 });
             }
         }

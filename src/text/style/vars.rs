@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Maximum number of substitutions of custom properties in one value.
-const PUT_IN: usize = 16;
+const MAX_SUBSTITUTIONS: usize = 16;
 /// Maximum length of the resulting value, in bytes.
 const VALUE_BYTES: usize = 4096;
 
@@ -49,47 +49,47 @@ impl Vars {
     }
 
     fn get(&self, name: &str, work: &mut usize) -> Option<&str> {
-        let set = self.scopes.iter().rev().find_map(|scope| {
+        let scoped = self.scopes.iter().rev().find_map(|scope| {
             *work += 1;
             scope.values.get(name)
         });
-        set.or_else(|| self.initial.get(name)).map(AsRef::as_ref)
+        scoped.or_else(|| self.initial.get(name)).map(AsRef::as_ref)
     }
 
     /// Returns a value with its `var(…)` substituted; `None` if one has neither a value nor a
     /// fallback.
     pub(super) fn resolve(&self, value: &str, work: &mut usize) -> Option<String> {
         let mut text = value.to_owned();
-        for _ in 0..PUT_IN {
+        for _ in 0..MAX_SUBSTITUTIONS {
             // The innermost one begins last.
             let Some(start) = text.rfind("var(") else {
                 return Some(text);
             };
             let inner = text.get(start + 4..)?;
-            let end = close(inner)?;
+            let end = closing_bracket(inner)?;
             let call = inner.get(..end)?;
             *work += call.len() / 16 + 1;
-            let (name, other) = call
+            let (name, fallback) = call
                 .split_once(',')
                 .map_or((call, None), |(name, other)| (name, Some(other)));
             let name = name.trim().strip_prefix("--")?;
             // A property that refers to itself has no value.
-            let put = self
+            let replacement = self
                 .get(name, work)
                 .filter(|found| !found.contains(&format!("var(--{name}")))
-                .or(other)?;
-            if text.len() + put.len() > VALUE_BYTES {
+                .or(fallback)?;
+            if text.len() + replacement.len() > VALUE_BYTES {
                 return None;
             }
-            let put = put.trim().to_owned();
-            text.replace_range(start..start + 4 + end + 1, &put);
+            let replacement = replacement.trim().to_owned();
+            text.replace_range(start..start + 4 + end + 1, &replacement);
         }
         None
     }
 }
 
 /// Returns the position of the bracket that closes one opened before the text.
-fn close(inner: &str) -> Option<usize> {
+fn closing_bracket(inner: &str) -> Option<usize> {
     let mut depth = 1_usize;
     for (at, b) in inner.bytes().enumerate() {
         match b {

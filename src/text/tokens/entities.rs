@@ -21,11 +21,11 @@ pub(super) fn read(text: &str, in_value: bool) -> Cow<'_, str> {
     while let Some(at) = memchr(b'&', rest.as_bytes()) {
         out.push_str(rest.get(..at).unwrap_or_default());
         rest = rest.get(at..).unwrap_or_default();
-        let length = length(rest);
+        let length = entity_length(rest);
         let entity = rest.get(..length).unwrap_or_default();
-        match common(entity) {
+        match decode_common(entity) {
             Some(c) => out.push(c),
-            None => named_entity(rest, length, in_value, &mut out),
+            None => decode_named(rest, length, in_value, &mut out),
         }
         rest = rest.get(length..).unwrap_or_default();
     }
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, in_value: bool) -> Cow<'_, str> {
 }
 
 /// Returns the length of a possible entity, including its semicolon; 1 for an ampersand alone.
-fn length(rest: &str) -> usize {
+fn entity_length(rest: &str) -> usize {
     let name = rest
         .bytes()
         .skip(1)
@@ -44,7 +44,7 @@ fn length(rest: &str) -> usize {
     1 + name + usize::from(rest.as_bytes().get(1 + name) == Some(&b';'))
 }
 
-fn common(entity: &str) -> Option<char> {
+fn decode_common(entity: &str) -> Option<char> {
     match entity {
         "&lt;" => Some('<'),
         "&gt;" => Some('>'),
@@ -68,7 +68,7 @@ fn common(entity: &str) -> Option<char> {
 
 /// Decodes an entity with the table. In an attribute value, the character after it decides whether
 /// it is an entity.
-fn named_entity(rest: &str, length: usize, in_value: bool, out: &mut String) {
+fn decode_named(rest: &str, length: usize, in_value: bool, out: &mut String) {
     let next = rest
         .as_bytes()
         .get(length)

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 /// Returns the position of the end tag of an element.
-pub(super) fn end(text: &str, name: &str) -> Option<usize> {
+pub(super) fn element_end(text: &str, name: &str) -> Option<usize> {
     let mut from = 0;
     loop {
         let at = from + memchr(b'<', text.as_bytes().get(from..)?)?;
@@ -18,29 +18,29 @@ pub(super) fn end(text: &str, name: &str) -> Option<usize> {
 /// and following).
 pub(super) fn script_end(text: &str) -> Option<usize> {
     let mut from = 0;
-    let mut comment = false;
-    let mut inner = false;
+    let mut in_comment = false;
+    let mut in_inner = false;
     loop {
         let rest = text.as_bytes().get(from..)?;
         let at = from
             + rest
                 .iter()
-                .position(|b| *b == b'<' || (comment && *b == b'-'))?;
-        let here = text.as_bytes().get(at..)?;
+                .position(|b| *b == b'<' || (in_comment && *b == b'-'))?;
+        let tail = text.as_bytes().get(at..)?;
         from = at + 1;
-        if here.starts_with(b"-->") {
-            (comment, inner) = (false, false);
-        } else if here.starts_with(b"<!--") && !comment {
-            comment = true;
+        if tail.starts_with(b"-->") {
+            (in_comment, in_inner) = (false, false);
+        } else if tail.starts_with(b"<!--") && !in_comment {
+            in_comment = true;
             // Its own dashes may end the comment.
             from = at + 2;
         } else if is_tag(text, at, "/", "script") {
-            if !inner {
+            if !in_inner {
                 return Some(at);
             }
-            inner = false;
-        } else if comment && is_tag(text, at, "", "script") {
-            inner = true;
+            in_inner = false;
+        } else if in_comment && is_tag(text, at, "", "script") {
+            in_inner = true;
         }
     }
 }

@@ -3,7 +3,7 @@ use std::convert::Infallible;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
-use super::{Event, Mode, run};
+use super::{Event, Mode, read_events};
 
 fn flat(parts: Vec<String>) -> String {
     // Text may come in pieces.
@@ -14,7 +14,7 @@ fn own_tokens(text: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mode = Mode::default();
     let mut name = String::new();
-    run(text, &mode, |event| {
+    read_events(text, &mode, |event| {
         let part = match event {
             Event::OpenStartTag(tag) => {
                 name = tag.to_owned();
@@ -23,7 +23,7 @@ fn own_tokens(text: &str) -> String {
             Event::AttributeName(name) => format!(" {name}"),
             Event::AttributeValue(value) => format!("={value}"),
             Event::CloseStartTag(slash) => {
-                mode.content_of(&name);
+                mode.set_content_of(&name);
                 format!(" {slash}>\n")
             }
             Event::EndTag(name) => format!("\n</{name}>\n"),

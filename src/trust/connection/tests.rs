@@ -1,7 +1,7 @@
 use super::*;
 
 fn peer(url: &str, ca: bool) -> Peer {
-    Peer::of_url(&url.parse().unwrap(), Keys::OfTransport { ca })
+    Peer::from_url(&url.parse().unwrap(), Keys::OfTransport { ca })
 }
 
 fn certificate(error: CertificateError) -> io::Error {

@@ -57,7 +57,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
         assert_eq!(header("mcp-session-id").as_deref(), Some("abc"));
         assert_eq!(header("user-agent").as_deref(), Some("agent/1"));
         assert!(header("host").unwrap().starts_with("127.0.0.1:"));
-        *taken.lock().unwrap() = body::whole(body, &limits().read, Duration::from_secs(1))
+        *taken.lock().unwrap() = body::read_whole(body, &limits().read, Duration::from_secs(1))
             .await
             .unwrap();
         let headers = [

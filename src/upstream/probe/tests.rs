@@ -142,10 +142,12 @@ fn a_redirect_is_named_without_its_query() {
 
 #[test]
 fn a_program_must_be_there() {
-    assert_eq!(look_for("sh"), ProbeResult::Answers);
+    assert_eq!(probe_program("sh"), ProbeResult::Answers);
     assert!(
-        reason(look_for("no-such-program-here"))
+        reason(probe_program("no-such-program-here"))
             .contains("`no-such-program-here` is not on the gate's PATH; install it")
     );
-    assert!(reason(look_for("/no/such/program")).contains("is not there or is not executable"));
+    assert!(
+        reason(probe_program("/no/such/program")).contains("is not there or is not executable")
+    );
 }

@@ -56,7 +56,7 @@ impl Server {
             ),
             ("/a/post?s=9", &"application/json".parse().unwrap())
         );
-        let body = body::whole(request.into_body(), &limits().read, Duration::from_secs(1))
+        let body = body::read_whole(request.into_body(), &limits().read, Duration::from_secs(1))
             .await
             .unwrap();
         let text = String::from_utf8(body.to_vec()).unwrap();

@@ -447,7 +447,7 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
         faults: Vec::new(),
     };
     let mut server = Stdio::new(UpstreamName("it".into()), &transport, &config, &few).unwrap();
-    server.abandoned = Duration::from_millis(200);
+    server.abandoned_after = Duration::from_millis(200);
     let ask = || legacy(INITIALIZE, None);
     let first = server.call(&ask()).await.unwrap();
     assert_eq!(
@@ -565,10 +565,10 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
     for id in 4..6 {
         let later = fault(server.call(&ask(id)).await.unwrap_err());
         assert_eq!(
-            (later.kind, later.what, later.output),
+            (later.kind, later.description, later.output),
             (
                 ProcessFaultKind::SessionEnded,
-                first.what.clone(),
+                first.description.clone(),
                 first.output.clone()
             )
         );
@@ -604,7 +604,7 @@ async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
         Some("Listening on port 3000")
     );
     assert!(
-        fault.what.contains("within 1.5 s") && fault.what.contains("not MCP"),
+        fault.description.contains("within 1.5 s") && fault.description.contains("not MCP"),
         "{fault}"
     );
     server.shutdown().await;

@@ -67,7 +67,7 @@ fn refuses(script: &str) -> bool {
         Direction::Outbound,
         &message,
         &context,
-        AuditId::make(),
+        AuditId::generate(),
         &InspectContext::default(),
     );
     matches!(inspection.verdict, Verdict::Block(_))

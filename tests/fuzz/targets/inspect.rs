@@ -28,7 +28,7 @@ pub fn fuzz(input: &str) {
     let limits = ReadLimits::default();
     let text = quote(input);
     let context = Context {
-        asked: [OpenRequest {
+        requests: [OpenRequest {
             id: "1".into(),
             method: "tools/call".into(),
             tool: Some("fetch".into()),
@@ -48,7 +48,7 @@ pub fn fuzz(input: &str) {
             Direction::Inbound,
             &message,
             &context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         )
         .verdict
@@ -65,7 +65,7 @@ pub fn fuzz(input: &str) {
             Direction::Outbound,
             &message,
             &context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         )
         .verdict;
@@ -73,7 +73,7 @@ pub fn fuzz(input: &str) {
         !matches!(verdict, Verdict::Rewrite(_)),
         "what goes out is passed or refused"
     );
-    policy.inspect_text(input, AuditId::make(), &InspectContext::default());
+    policy.inspect_text(input, AuditId::generate(), &InspectContext::default());
     assert!(
         began.elapsed() < MOST,
         "{:?} for {} bytes",

@@ -33,7 +33,7 @@ pub fn fuzz(input: &str) {
         assert!(keys.len() <= 100);
         let _ = verify(input, &keys, Duration::ZERO);
     }
-    if let Some(state) = Answer::of_pasted(input).state {
+    if let Some(state) = Answer::from_pasted(input).state {
         assert!(input.len() >= state.expose().len());
     }
 

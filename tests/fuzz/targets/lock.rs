@@ -6,9 +6,9 @@ use lychgate::pins::Lock;
 pub fn fuzz(input: &str) {
     match Lock::read("fuzzed", input) {
         Ok(lock) => {
-            let written = lock.written();
+            let written = lock.to_text();
             let again = Lock::read("fuzzed", &written).expect("what is written reads");
-            assert_eq!(again.written(), written);
+            assert_eq!(again.to_text(), written);
         }
         Err(faults) => assert!(faults.iter().all(|fault| fault.line > 0)),
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lychgate::config::PolicyConfig;
 use lychgate::detect::path::{Links, Roots};
-use lychgate::detect::{Ground, Place, ReadAs};
+use lychgate::detect::{AccessScope, Details, OutboundDetails, Place, ReadAs};
 use lychgate::message::Direction;
 use lychgate::rules::{Library, RuleSet};
 use lychgate::text::Text;
@@ -15,29 +15,31 @@ const MOST: Duration = Duration::from_secs(2);
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     Library::builtin()
-        .set(Direction::Outbound, &PolicyConfig::default())
+        .rule_set(Direction::Outbound, &PolicyConfig::default())
         .expect("the shipped rules")
 });
-static GROUND: LazyLock<Ground> = LazyLock::new(|| {
-    let links = Links::Given(
+static SCOPE: LazyLock<AccessScope> = LazyLock::new(|| {
+    let links = Links::Map(
         [
             ("/repo/app/link".to_owned(), "../link".to_owned()),
             ("/work/link".to_owned(), "/repo/app/link".to_owned()),
         ]
         .into(),
     );
-    Ground {
+    AccessScope {
         roots: Roots::new(["/repo/app".to_owned()], links),
-        ..Ground::default()
+        ..AccessScope::default()
     }
 });
 
 fn outside(text: &str) -> bool {
     let place = Place {
-        direction: Direction::Outbound,
-        read_as: ReadAs::Path,
+        details: Details::Outbound(OutboundDetails {
+            read_as: ReadAs::Path,
+            ..OutboundDetails::default()
+        }),
         tool: Some("read_file"),
-        ground: Some(&GROUND),
+        scope: Some(&SCOPE),
         ..Place::default()
     };
     let mut found = Vec::new();

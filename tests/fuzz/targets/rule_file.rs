@@ -24,7 +24,7 @@ pub fn fuzz(input: &str) {
                 ..PolicyConfig::default()
             };
             library
-                .set(Direction::Outbound, &policy)
+                .rule_set(Direction::Outbound, &policy)
                 .expect("a library that loads compiles");
         }
         Err(faults) => {

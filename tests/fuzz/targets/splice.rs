@@ -37,7 +37,7 @@ pub fn fuzz(input: (Vec<u8>, Vec<(u8, String)>)) {
         let Some(edit) = edits.iter().find(|edit| edit.span == *old) else {
             continue;
         };
-        assert_eq!(*value, edit.with);
+        assert_eq!(*value, edit.replacement);
         assert_eq!(
             json.bytes()[old_at..old.start],
             again.bytes()[new_at..new.start],

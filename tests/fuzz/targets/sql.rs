@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use lychgate::config::PolicyConfig;
-use lychgate::detect::{Place, ReadAs};
+use lychgate::detect::{Details, OutboundDetails, Place, ReadAs};
 use lychgate::message::Direction;
 use lychgate::rules::{Library, RuleSet};
 use lychgate::text::Text;
@@ -19,17 +19,19 @@ static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
         ..PolicyConfig::default()
     };
     Library::builtin()
-        .set(Direction::Outbound, &config)
+        .rule_set(Direction::Outbound, &config)
         .expect("the shipped rules")
 });
 
 fn found(text: &str, read_only: bool) -> bool {
     let place = Place {
-        direction: Direction::Outbound,
-        read_as: ReadAs::Sql,
-        read_only,
+        details: Details::Outbound(OutboundDetails {
+            argument: Some("sql"),
+            read_as: ReadAs::Sql,
+            read_only,
+            ..OutboundDetails::default()
+        }),
         tool: Some("query"),
-        argument: Some("sql"),
         ..Place::default()
     };
     let mut found = Vec::new();

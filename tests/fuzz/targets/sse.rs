@@ -66,7 +66,7 @@ fn through<'s>(pieces: impl Iterator<Item = &'s [u8]>) -> (Vec<u8>, Vec<Vec<Stri
                     Data::Text(data)
                 }
             });
-            written.extend_from_slice(&event.fields.with(data));
+            written.extend_from_slice(&event.fields.serialize(data));
         }
     }
     (written, expected)

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use lychgate::config::PolicyConfig;
-use lychgate::detect::{Place, ReadAs};
+use lychgate::detect::{Details, OutboundDetails, Place, ReadAs};
 use lychgate::message::Direction;
 use lychgate::rules::{Library, RuleSet};
 use lychgate::text::Text;
@@ -14,14 +14,16 @@ const MOST: Duration = Duration::from_secs(2);
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     Library::builtin()
-        .set(Direction::Outbound, &PolicyConfig::default())
+        .rule_set(Direction::Outbound, &PolicyConfig::default())
         .expect("the shipped rules")
 });
 
 fn refused(text: &str) -> bool {
     let place = Place {
-        direction: Direction::Outbound,
-        read_as: ReadAs::Url,
+        details: Details::Outbound(OutboundDetails {
+            read_as: ReadAs::Url,
+            ..OutboundDetails::default()
+        }),
         tool: Some("fetch"),
         ..Place::default()
     };

@@ -41,10 +41,10 @@ pub const FURTHER_SCOPE: &str = "commands";
 /// The scope that a refresh token requires.
 const OFFLINE: &str = "offline_access";
 /// How long a user may take to log in, and how long a code is valid.
-const PATIENCE: Duration = Duration::from_secs(600);
-const CODE: Duration = Duration::from_secs(60);
+const LOGIN_TTL: Duration = Duration::from_secs(600);
+const CODE_TTL: Duration = Duration::from_secs(60);
 /// How long clients and refresh tokens are valid.
-const LONG: Duration = Duration::from_secs(30 * 24 * 3600);
+const LONG_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The settings of the server.
 #[derive(Clone, Debug)]
@@ -88,13 +88,13 @@ struct State {
     pages: TtlMap<authorize::Page>,
     codes: TtlMap<authorize::Code>,
     devices: TtlMap<device::Device>,
-    access: TtlMap<Given>,
+    access: TtlMap<Grant>,
     refresh: TtlMap<Refresh>,
 }
 
 /// What was granted to a client.
 #[derive(Clone)]
-struct Given {
+struct Grant {
     /// The login that the grant comes from; everything issued for it ends together.
     family: String,
     client: String,
@@ -102,16 +102,16 @@ struct Given {
 }
 
 struct Refresh {
-    given: Given,
+    grant: Grant,
     used: bool,
 }
 
 impl State {
     /// Ends everything that was issued for a login.
-    fn end(&mut self, family: &str) {
-        self.access.retain(|given| given.family != family);
+    fn revoke_family(&mut self, family: &str) {
+        self.access.retain(|grant| grant.family != family);
         self.refresh
-            .retain(|refresh| refresh.given.family != family);
+            .retain(|refresh| refresh.grant.family != family);
     }
 }
 
@@ -120,7 +120,9 @@ impl Login {
     pub fn new(settings: Settings) -> Self {
         let mut state = State::default();
         let (id, secret) = settings.client.clone();
-        state.clients.put(id, Client::confidential(secret), LONG);
+        state
+            .clients
+            .put(id, Client::confidential(secret), LONG_TTL);
         Self {
             settings,
             state: Mutex::new(state),
@@ -133,8 +135,8 @@ impl Login {
 
     /// Answers requests to the authorization server; `None` for a path that is not its own.
     pub fn answer(&self, request: &Request<Bytes>) -> Option<Answer> {
-        let query = pairs(request.uri().query().unwrap_or_default().as_bytes());
-        let form = pairs(request.body());
+        let query = parse_pairs(request.uri().query().unwrap_or_default().as_bytes());
+        let form = parse_pairs(request.body());
         Some(match (request.method(), request.uri().path()) {
             (&Method::GET, "/.well-known/oauth-protected-resource/mcp") => self.resource_metadata(),
             (&Method::GET, "/.well-known/oauth-authorization-server") => self.server_metadata(),
@@ -150,29 +152,29 @@ impl Login {
         })
     }
 
-    /// Checks that a request has the scopes `needed`; otherwise returns a response that names what
-    /// is missing (RFC 6750, section 3).
-    pub fn admit(&self, headers: &HeaderMap, needed: &[&str]) -> Result<(), Box<Answer>> {
-        let shown = headers
+    /// Checks that a request has the `required` scopes; otherwise returns a response that names
+    /// what is missing (RFC 6750, section 3).
+    pub fn admit(&self, headers: &HeaderMap, required: &[&str]) -> Result<(), Box<Answer>> {
+        let header = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok());
-        let Some(token) = shown.and_then(|value| value.strip_prefix("Bearer ")) else {
+        let Some(token) = header.and_then(|value| value.strip_prefix("Bearer ")) else {
             return Err(self.challenge(StatusCode::UNAUTHORIZED, None, SCOPE));
         };
         let mut state = self.state.lock();
-        let Some(given) = state.access.get(token) else {
+        let Some(grant) = state.access.get(token) else {
             return Err(self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), SCOPE));
         };
-        if needed
+        if required
             .iter()
-            .all(|needed| given.scopes.iter().any(|scope| scope == needed))
+            .all(|needed| grant.scopes.iter().any(|scope| scope == needed))
         {
             return Ok(());
         }
         Err(self.challenge(
             StatusCode::FORBIDDEN,
             Some("insufficient_scope"),
-            &needed.join(" "),
+            &required.join(" "),
         ))
     }
 
@@ -200,7 +202,7 @@ impl Login {
 /// The names and values of a query or a form.
 struct Pairs(Vec<(String, String)>);
 
-fn pairs(text: &[u8]) -> Pairs {
+fn parse_pairs(text: &[u8]) -> Pairs {
     Pairs(form_urlencoded::parse(text).into_owned().collect())
 }
 

@@ -28,14 +28,14 @@ pub(super) fn result(method: &str, params: &Value, modern: bool) -> Option<Value
         "initialize" => {
             // A server responds with the requested revision if it supports it, and otherwise with
             // its latest.
-            let known = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-            let asked = params
+            let versions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+            let requested = params
                 .get("protocolVersion")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            let version = known
+            let version = versions
                 .into_iter()
-                .find(|version| *version == asked)
+                .find(|version| *version == requested)
                 .unwrap_or("2025-11-25");
             let server = json!({ "name": "lychgate-sample", "version": env!("CARGO_PKG_VERSION") });
             json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": server })
@@ -91,7 +91,7 @@ fn call(params: &Value) -> Value {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let said = match params.get("name").and_then(Value::as_str) {
+    let result = match params.get("name").and_then(Value::as_str) {
         Some("echo") => Ok(argument("text").to_owned()),
         Some("fetch_page") => match argument("page") {
             "recipe" => Ok(RECIPE.to_owned()),
@@ -103,7 +103,7 @@ fn call(params: &Value) -> Value {
             "There is no such tool. There are `echo`, `fetch_page` and `run_command`.".to_owned(),
         ),
     };
-    let (text, failed) = match said {
+    let (text, failed) = match result {
         Ok(text) => (text, false),
         Err(text) => (text, true),
     };

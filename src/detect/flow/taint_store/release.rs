@@ -5,7 +5,7 @@ use crate::detect::flow::FlowUpdate;
 use crate::detect::flow::hash::Hashes;
 
 impl TaintStore {
-    /// Removes the quarantine mark of this server from the pieces of `learnt`: its withheld content
+    /// Removes the quarantine mark of this server from the pieces of `update`: its withheld content
     /// is now delivered to the agent.
     pub fn release(&self, update: &FlowUpdate, server: usize) {
         let mut state = self.state.write();

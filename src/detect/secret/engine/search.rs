@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::Secrets;
-use crate::detect::secret::budget::{Budget, CHECK_BYTES, REVERSAL_COST, TRY_BYTES, Unpacking, EVALUATION_PASSES};
+use crate::detect::secret::budget::{
+    Budget, CHECK_BYTES, EVALUATION_PASSES, REVERSAL_COST, TRY_BYTES, Unpacking,
+};
 use crate::detect::secret::check::is_single_value;
 use crate::detect::secret::context::{
     Assignment, Link, assignment, is_assigned_secret, is_secret, name_around,
@@ -85,7 +87,14 @@ impl<'s> Search<'s> {
         locate: Locate<'_>,
     ) {
         let mut pending = Vec::new();
-        self.scan_view((text, facts), reading, 0, &|span| span, locate, &mut pending);
+        self.scan_view(
+            (text, facts),
+            reading,
+            0,
+            &|span| span,
+            locate,
+            &mut pending,
+        );
         if self.place.direction() == Direction::Outbound {
             let spelled_out = separated::separated_passages(text)
                 .into_iter()
@@ -161,7 +170,8 @@ impl<'s> Search<'s> {
                         decode::decode(text, start, end, self.unpacking.available(&self.budget))
                     });
                     let Some(decoded) = decoded else { return true };
-                    self.unpacking.spend(decoded.unpacked_bytes, decoded.truncated);
+                    self.unpacking
+                        .spend(decoded.unpacked_bytes, decoded.truncated);
                     if self.take_budget(decoded.text.len() * 2).is_none() {
                         return false;
                     }
@@ -226,9 +236,12 @@ impl<'s> Search<'s> {
                                 } else {
                                     None
                                 };
-                                if let Some(rule) = self.rule_for_named(text, named_value, shape_index) {
+                                if let Some(rule) =
+                                    self.rule_for_named(text, named_value, shape_index)
+                                {
                                     reported_end = named_value.value.end;
-                                    let secret = text.get(named_value.value.clone()).unwrap_or_default();
+                                    let secret =
+                                        text.get(named_value.value.clone()).unwrap_or_default();
                                     report(self, rule, named_value.value.clone(), secret);
                                 }
                             }
@@ -240,7 +253,9 @@ impl<'s> Search<'s> {
             !self.budget.is_exhausted()
         });
         if let (Some(rule), Some(scope)) = (secrets.guarded, self.place.scope) {
-            scope.guarded_values.find(text, |span| report(self, rule, span, ""));
+            scope
+                .guarded_values
+                .find(text, |span| report(self, rule, span, ""));
         }
         let session_secrets = self
             .place
@@ -330,7 +345,11 @@ impl<'s> Search<'s> {
 
     /// Finds a match of a shape without literals that begins at the start of a run of characters,
     /// or at the start of the longer run that this is part of.
-    fn match_loose(&mut self, text: &str, run: Range<usize>) -> Option<(usize, Range<usize>, String)> {
+    fn match_loose(
+        &mut self,
+        text: &str,
+        run: Range<usize>,
+    ) -> Option<(usize, Range<usize>, String)> {
         let part = text
             .get(run.clone())
             .filter(|part| part.len() <= ASSEMBLED_BYTES)?;
@@ -394,7 +413,11 @@ impl<'s> Search<'s> {
         {
             return None;
         }
-        let max_length = if shape.is_long() { REACH } else { ASSEMBLED_BYTES };
+        let max_length = if shape.is_long() {
+            REACH
+        } else {
+            ASSEMBLED_BYTES
+        };
         let from = (last + 1).saturating_sub(max_length);
         let from = (from..=last).find(|at| text.is_char_boundary(*at))?;
         let part = text.get(from..=last)?;
@@ -415,11 +438,17 @@ impl<'s> Search<'s> {
     }
 
     /// Returns the rule by which a named value is a secret.
-    fn rule_for_named(&mut self, text: &str, assignment: &Assignment, shape_index: Option<u32>) -> Option<usize> {
+    fn rule_for_named(
+        &mut self,
+        text: &str,
+        assignment: &Assignment,
+        shape_index: Option<u32>,
+    ) -> Option<usize> {
         let name = text.get(assignment.name.clone())?;
         let value = text.get(assignment.value.clone())?;
         self.take_budget(value.len() * EVALUATION_PASSES)?;
-        if let Some((rule, shape)) = shape_index.and_then(|index| self.secrets.shapes.get(index as usize))
+        if let Some((rule, shape)) =
+            shape_index.and_then(|index| self.secrets.shapes.get(index as usize))
         {
             let between = text
                 .get(assignment.name.end..assignment.value.start)
@@ -429,7 +458,8 @@ impl<'s> Search<'s> {
                 || ["key", "token", "secret", "pass", "cred"]
                     .iter()
                     .any(|word| between.contains(word));
-            return (is_meant && !is_unrelated(name) && shape.matches_whole(value)).then_some(*rule);
+            return (is_meant && !is_unrelated(name) && shape.matches_whole(value))
+                .then_some(*rule);
         }
         is_assigned_secret(text, assignment).then_some(self.secrets.named?)
     }
@@ -471,7 +501,10 @@ impl<'s> Search<'s> {
             if index <= before {
                 return true;
             }
-            let crosses = found.span.as_ref().is_none_or(|span| joined.has_seam_within(span));
+            let crosses = found
+                .span
+                .as_ref()
+                .is_none_or(|span| joined.has_seam_within(span));
             found.span = None;
             crosses
         });
@@ -504,8 +537,12 @@ impl<'s> Search<'s> {
         secret: &str,
     ) {
         match (self.place.session_secrets, self.place.direction()) {
-            (Some(session_secrets), Direction::Inbound) if !secret.is_empty() => session_secrets.record(secret),
-            (Some(session_secrets), Direction::Outbound) if session_secrets.is_from_this_server(secret) => {
+            (Some(session_secrets), Direction::Inbound) if !secret.is_empty() => {
+                session_secrets.record(secret)
+            }
+            (Some(session_secrets), Direction::Outbound)
+                if session_secrets.is_from_this_server(secret) =>
+            {
                 rule = self.secrets.returned.unwrap_or(rule)
             }
             _ => {}

@@ -75,7 +75,11 @@ fn large_ordinary_texts_are_read_to_their_end() {
     let code = "function k(t,e){var n=e.key||t.token;return n&&n.length>3?this.getKey(n,2):o.session(e,\"auth\")}";
     let prose = "The key to the session is that they pass the token on, and no secret of the author is lost. ";
     for text in [prose, "long key ", "key ", "token: ", row, code] {
-        assert_eq!(matched_rules(&text.repeat(BYTES / text.len())), [], "{text}");
+        assert_eq!(
+            matched_rules(&text.repeat(BYTES / text.len())),
+            [],
+            "{text}"
+        );
     }
     assert_eq!(matched_rules(&format!("data:image/png;base64,{image}")), []);
     assert_eq!(matched_rules(&lines.join("\n")), []);
@@ -88,7 +92,10 @@ fn what_is_known_by_its_name_is_known_backwards() {
         "client_secret = TfU9e8bi1y1FRVSrVdj5Bziy6C9H",
     ] {
         let backwards = crate::detect::secret::mirror::reverse(text);
-        assert!(matched_rules(&backwards).contains(&(1, "reversed")), "{backwards}");
+        assert!(
+            matched_rules(&backwards).contains(&(1, "reversed")),
+            "{backwards}"
+        );
         assert!(
             !matched_rules(text)
                 .iter()

@@ -1,6 +1,6 @@
 //! The weights of the model of wording, and the interpretation of their sums.
 
-/// The file that `train.py` writes; [`Model::shipped`] describes its format.
+/// The file that `train.py` writes; [`Model::builtin`] describes its format.
 static BUILTIN: &[u8] = include_bytes!("../wording.bin");
 /// First bytes of the file.
 const MAGIC: &[u8] = b"wording2";

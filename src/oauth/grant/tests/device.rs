@@ -11,8 +11,8 @@ const CODES: &str = r#"{"device_code":"dc-1","user_code":"WDJB-MJHT","verificati
 #[tokio::test]
 async fn a_device_waits_until_the_person_is_done() {
     let polls = AtomicUsize::new(0);
-    let site = Site::new(move |_, asked| {
-        if asked.line.ends_with("/device") {
+    let site = Site::new(move |_, request| {
+        if request.line.ends_with("/device") {
             return Reply::json(CODES);
         }
         match polls.fetch_add(1, Ordering::SeqCst) {
@@ -46,10 +46,10 @@ async fn a_device_waits_until_the_person_is_done() {
     .await
     .unwrap();
     assert_eq!(granted.access.expose(), "at-1");
-    let asked = site.asked();
-    assert_eq!(asked.len(), 3);
+    let requests = site.asked();
+    assert_eq!(requests.len(), 3);
     assert_eq!(
-        pairs(&form(&asked[0])),
+        pairs(&form(&requests[0])),
         [
             ("client_id", "the client/ü"),
             ("client_secret", "s3cret:+ %é"),
@@ -58,7 +58,7 @@ async fn a_device_waits_until_the_person_is_done() {
         ]
     );
     assert_eq!(
-        pairs(&form(&asked[1])),
+        pairs(&form(&requests[1])),
         [
             ("client_id", "the client/ü"),
             ("client_secret", "s3cret:+ %é"),
@@ -71,14 +71,14 @@ async fn a_device_waits_until_the_person_is_done() {
 
 async fn polled(
     answer: &'static str,
-    lasts: u64,
+    lifetime: u64,
 ) -> (
     Result<crate::oauth::TokenGrant, GrantError>,
     usize,
     Duration,
 ) {
-    let site = Site::new(move |_, asked| match asked.line.ends_with("/device") {
-        true => Reply::json(CODES.replace("30", &lasts.to_string())),
+    let site = Site::new(move |_, request| match request.line.ends_with("/device") {
+        true => Reply::json(CODES.replace("30", &lifetime.to_string())),
         false => Reply(400, vec![], answer.into()),
     })
     .await;
@@ -94,7 +94,7 @@ async fn polled(
     .await
     .unwrap();
     let began = Instant::now();
-    let said = device_poll(
+    let result = device_poll(
         &fetcher(),
         &server,
         &public(),
@@ -104,14 +104,14 @@ async fn polled(
         &Scopes::default(),
     )
     .await;
-    (said, site.asked().len() - 1, began.elapsed())
+    (result, site.asked().len() - 1, began.elapsed())
 }
 
 #[tokio::test]
 async fn a_device_does_not_wait_for_ever() {
-    let (said, polls, took) = polled(r#"{"error":"authorization_pending"}"#, 2).await;
+    let (result, polls, took) = polled(r#"{"error":"authorization_pending"}"#, 2).await;
     assert_eq!(
-        said.unwrap_err(),
+        result.unwrap_err(),
         GrantError::Refused {
             error: "expired_token".into()
         }
@@ -121,9 +121,9 @@ async fn a_device_does_not_wait_for_ever() {
         "{polls} {took:?}"
     );
     // After `slow_down`, the next poll would be too late.
-    let (said, polls, _) = polled(r#"{"error":"slow_down"}"#, 4).await;
+    let (result, polls, _) = polled(r#"{"error":"slow_down"}"#, 4).await;
     assert_eq!(
-        (said.unwrap_err(), polls),
+        (result.unwrap_err(), polls),
         (
             GrantError::Refused {
                 error: "expired_token".into()
@@ -131,9 +131,9 @@ async fn a_device_does_not_wait_for_ever() {
             1
         )
     );
-    let (said, polls, _) = polled(r#"{"error":"access_denied"}"#, 9).await;
+    let (result, polls, _) = polled(r#"{"error":"access_denied"}"#, 9).await;
     assert_eq!(
-        (said.unwrap_err(), polls),
+        (result.unwrap_err(), polls),
         (
             GrantError::Refused {
                 error: "access_denied".into()
@@ -141,12 +141,12 @@ async fn a_device_does_not_wait_for_ever() {
             1
         )
     );
-    let (said, polls, _) = polled(r#"{"error":"invalid_grant"}"#, 9).await;
-    assert_eq!((said.unwrap_err(), polls), (GrantError::InvalidGrant, 1));
+    let (result, polls, _) = polled(r#"{"error":"invalid_grant"}"#, 9).await;
+    assert_eq!((result.unwrap_err(), polls), (GrantError::InvalidGrant, 1));
     // After failures, polls become less frequent.
-    let (said, polls, _) = polled("<html>", 4).await;
+    let (result, polls, _) = polled("<html>", 4).await;
     assert_eq!(
-        (said.unwrap_err(), polls),
+        (result.unwrap_err(), polls),
         (
             GrantError::Refused {
                 error: "expired_token".into()
@@ -176,7 +176,7 @@ async fn what_a_device_shows_is_checked() {
     ] {
         let body = CODES.replacen(bad, with, 1);
         let site = Site::new(move |_, _| Reply::json(body.clone())).await;
-        let said = device_begin(
+        let result = device_begin(
             &fetcher(),
             &server(&site.origin),
             &public(),
@@ -185,7 +185,7 @@ async fn what_a_device_shows_is_checked() {
             &Scopes::default(),
         )
         .await;
-        assert_eq!(said.unwrap_err(), expected, "{with}");
+        assert_eq!(result.unwrap_err(), expected, "{with}");
     }
     let evil = CODES.replace("https://as.example/device?c", "javascript:alert(1)//");
     let site = Site::new(move |_, _| Reply::json(evil.clone())).await;
@@ -212,12 +212,12 @@ async fn what_a_device_shows_is_checked() {
     )
     .await
     .unwrap();
-    assert_eq!(device.lasts, Duration::from_secs(1800));
+    assert_eq!(device.lifetime, Duration::from_secs(1800));
     let none = AuthorizationServer {
         device_authorization_endpoint: None,
         ..server(&site.origin)
     };
-    let said = device_begin(
+    let result = device_begin(
         &fetcher(),
         &none,
         &public(),
@@ -226,5 +226,5 @@ async fn what_a_device_shows_is_checked() {
         &Scopes::default(),
     )
     .await;
-    assert_eq!(said.unwrap_err(), GrantError::NotOffered("device codes"));
+    assert_eq!(result.unwrap_err(), GrantError::NotOffered("device codes"));
 }

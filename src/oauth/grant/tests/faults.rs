@@ -122,7 +122,7 @@ async fn each_failure_is_told_from_the_others() {
         .await;
         let error = renewed(&site).await.unwrap_err();
         assert_eq!(error, expected, "{status} {body}");
-        assert_eq!(error.transient(), transient, "{status} {body}");
+        assert_eq!(error.is_transient(), transient, "{status} {body}");
         assert_eq!(error.ends_login(), !transient, "{status} {body}");
         assert!(!format!("{error} {error:?}").contains(PLANTED), "{error:?}");
         assert_eq!(site.asked().len(), 1, "nothing is followed or asked again");
@@ -219,7 +219,7 @@ async fn tokens_that_cannot_be_used_are_refused() {
 #[tokio::test]
 async fn lifetimes_are_taken_as_servers_write_them() {
     let decade = 10 * 365 * 86_400;
-    for (written, seconds) in [
+    for (value, seconds) in [
         ("3600", Some(3600)),
         ("\"3600\"", Some(3600)),
         ("3599.7", Some(3599)),
@@ -236,23 +236,22 @@ async fn lifetimes_are_taken_as_servers_write_them() {
         ("99999999999999999999999", Some(decade)),
         ("\"18446744073709551615\"", Some(decade)),
     ] {
-        let body =
-            format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{written}}}"#);
+        let body = format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{value}}}"#);
         let site = Site::new(move |_, _| Reply::json(body.clone())).await;
         match renewed(&site).await {
             Ok(granted) => assert_eq!(
                 granted.expires_unix.map(|at| at - granted.given_unix),
                 seconds,
-                "{written}"
+                "{value}"
             ),
-            Err(error) => panic!("{written}: {error}"),
+            Err(error) => panic!("{value}: {error}"),
         }
     }
 }
 
 #[tokio::test]
 async fn scopes_are_taken_as_servers_write_them_and_bounded() {
-    for (written, scopes) in [
+    for (value, scopes) in [
         (r#""b a""#, "a b"),
         (r#""a""#, "a"),
         (r#"["a","c d"]"#, "a c d"),
@@ -260,12 +259,12 @@ async fn scopes_are_taken_as_servers_write_them_and_bounded() {
         ("null", "a b"),
         (r#""a \"x\" \u0007y zé""#, "a"),
     ] {
-        let body = format!(r#"{{"access_token":"t","token_type":"Bearer","scope":{written}}}"#);
+        let body = format!(r#"{{"access_token":"t","token_type":"Bearer","scope":{value}}}"#);
         let site = Site::new(move |_, _| Reply::json(body.clone())).await;
         assert_eq!(
             renewed(&site).await.unwrap().scopes,
             Scopes::parse(scopes),
-            "{written}"
+            "{value}"
         );
     }
     let flood: String = (0..50_000).map(|n| format!("s{n} ")).collect();
@@ -304,7 +303,7 @@ async fn a_giant_answer_and_one_that_never_comes_end() {
     .await
     .unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(5));
-    assert!(matches!(error, GrantError::Unreachable(_)) && error.transient());
+    assert!(matches!(error, GrantError::Unreachable(_)) && error.is_transient());
     drop(silent);
     let error = refresh(
         &hasty,
@@ -346,7 +345,7 @@ async fn what_the_guard_forbids_is_not_asked() {
         .await
         .unwrap_err();
         assert!(
-            matches!(error, GrantError::Guarded(_)) && !error.transient() && !error.ends_login(),
+            matches!(error, GrantError::Guarded(_)) && !error.is_transient() && !error.ends_login(),
             "{endpoint}: {error:?}"
         );
     }
@@ -371,7 +370,7 @@ fn nothing_that_is_shown_holds_a_secret() {
     let query = format!(
         "code={PLANTED}&state={PLANTED}&error_description={PLANTED}&error=access_denied&iss={PLANTED}"
     );
-    let answer = Answer::of_query(&query);
+    let answer = Answer::from_query(&query);
     let client = Client {
         secret: Some(secret()),
         ..public()

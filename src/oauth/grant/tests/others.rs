@@ -27,10 +27,10 @@ fn subject(text: &str) -> tempfile::NamedTempFile {
 
 async fn managed(site: &Site, idp: &EnterpriseConfig) -> Result<TokenGrant, GrantError> {
     let server = server(&site.origin);
-    let there = format!("{}/idp", site.origin);
+    let idp_url = format!("{}/idp", site.origin);
     enterprise(
         &fetcher(),
-        &there,
+        &idp_url,
         idp,
         &server,
         &client(ClientAuth::Post),
@@ -43,8 +43,8 @@ async fn managed(site: &Site, idp: &EnterpriseConfig) -> Result<TokenGrant, Gran
 
 #[tokio::test]
 async fn an_organisation_gives_tokens_without_a_person() {
-    let site = Site::new(|_, asked| {
-        Reply::json(if asked.line.ends_with("/idp") {
+    let site = Site::new(|_, request| {
+        Reply::json(if request.line.ends_with("/idp") {
             ID_JAG
         } else {
             GOOD
@@ -54,10 +54,10 @@ async fn an_organisation_gives_tokens_without_a_person() {
     let file = subject(" id.tok.en\n");
     let granted = managed(&site, &idp(&file)).await.unwrap();
     assert_eq!(granted.access.expose(), "at-1");
-    let asked = site.asked();
+    let requests = site.asked();
     let issuer = format!("{}/tenant", site.origin);
     assert_eq!(
-        pairs(&form(&asked[0])),
+        pairs(&form(&requests[0])),
         [
             ("audience", issuer.as_str()),
             ("client_id", "gate-at-idp"),
@@ -79,7 +79,7 @@ async fn an_organisation_gives_tokens_without_a_person() {
         ]
     );
     assert_eq!(
-        pairs(&form(&asked[1])),
+        pairs(&form(&requests[1])),
         [
             ("assertion", "id.j.ag"),
             ("client_id", "the client/ü"),
@@ -110,23 +110,23 @@ async fn what_the_organisation_gives_must_be_what_was_asked_for() {
             GrantError::Unreadable,
             "{bad}"
         );
-        let asked = site.asked();
-        assert_eq!(asked.len(), 1, "nothing goes on to the other server");
+        let requests = site.asked();
+        assert_eq!(requests.len(), 1, "nothing goes on to the other server");
         assert_eq!(
-            form(&asked[0])["subject_token_type"],
+            form(&requests[0])["subject_token_type"],
             "urn:ietf:params:oauth:token-type:saml2"
         );
         assert!(
-            asked[0].head.contains("Basic Z2F0ZS1hdC1pZHA6Z2VoZWlt"),
+            requests[0].head.contains("Basic Z2F0ZS1hdC1pZHA6Z2VoZWlt"),
             "{}",
-            asked[0].head
+            requests[0].head
         );
     }
 }
 
 #[tokio::test]
 async fn a_refusal_of_an_assertion_is_final() {
-    let refuses = |_: &str, asked: &Asked| match asked.line.ends_with("/idp") {
+    let refuses = |_: &str, request: &Asked| match request.line.ends_with("/idp") {
         true => Reply::json(ID_JAG),
         false => Reply(400, vec![], r#"{"error":"invalid_grant"}"#.into()),
     };
@@ -142,12 +142,12 @@ async fn a_refusal_of_an_assertion_is_final() {
             GrantError::Subject
         );
     }
-    let gone = EnterpriseConfig {
+    let absent = EnterpriseConfig {
         subject_token_file: "/nonexistent/token".into(),
         ..idp(&subject("x"))
     };
     assert_eq!(
-        managed(&site, &gone).await.unwrap_err(),
+        managed(&site, &absent).await.unwrap_err(),
         GrantError::Subject
     );
     assert_eq!(site.asked().len(), 2);
@@ -176,11 +176,11 @@ async fn tokens_are_given_back_the_refresh_token_first() {
     .await
     .unwrap();
     let forms: Vec<_> = site.asked().iter().map(form).collect();
-    let said: Vec<_> = forms
+    let revoked: Vec<_> = forms
         .iter()
         .map(|form| (form["token"].as_str(), form["token_type_hint"].as_str()))
         .collect();
-    assert_eq!(said, [("rt", "refresh_token"), ("at", "access_token")]);
+    assert_eq!(revoked, [("rt", "refresh_token"), ("at", "access_token")]);
     assert!(
         forms
             .iter()
@@ -201,8 +201,8 @@ async fn tokens_are_given_back_the_refresh_token_first() {
         revocation_endpoint: None,
         ..server(&site.origin)
     };
-    let said = revoke(&fetcher(), &none, &public(), None, &granted()).await;
-    assert_eq!(said.unwrap_err(), GrantError::NotOffered("revocation"));
+    let result = revoke(&fetcher(), &none, &public(), None, &granted()).await;
+    assert_eq!(result.unwrap_err(), GrantError::NotOffered("revocation"));
 }
 
 #[tokio::test]
@@ -231,8 +231,8 @@ async fn a_failed_return_is_told_after_both_were_tried() {
             Err(GrantError::Unreadable),
         ),
     ] {
-        let site = Site::new(move |_, asked| {
-            let (status, body) = if asked.body.contains("token=rt") {
+        let site = Site::new(move |_, request| {
+            let (status, body) = if request.body.contains("token=rt") {
                 refresh
             } else {
                 access

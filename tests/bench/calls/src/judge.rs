@@ -38,7 +38,7 @@ impl Judge {
             Direction::Outbound,
             call,
             &self.context,
-            AuditId::make(),
+            AuditId::generate(),
             &InspectContext::default(),
         );
         matches!(inspection.verdict, Verdict::Block(_))

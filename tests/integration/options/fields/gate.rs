@@ -307,7 +307,7 @@ pub(super) const FIELDS: &[Field] = &[
         "limits.kept_result_seconds",
         "[limits]",
         "kept_result_seconds = 77",
-        |c| show(&c.limits.kept.age),
+        |c| show(&c.limits.stored_results.age),
         "77s",
     ),
     row(

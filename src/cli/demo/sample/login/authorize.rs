@@ -4,17 +4,19 @@ use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
 use oauth2::url::form_urlencoded::Serializer;
 
-use super::page::{Form, saying};
-use super::{Answer, CODE, FURTHER_SCOPE, Given, Login, OFFLINE, PATIENCE, Pairs, SCOPE, random};
+use super::page::{Form, message_page};
+use super::{
+    Answer, CODE_TTL, FURTHER_SCOPE, Grant, LOGIN_TTL, Login, OFFLINE, Pairs, SCOPE, random,
+};
 
 /// Maximum number of wrong passwords on one page.
-const GUESSES: u8 = 5;
+const MAX_GUESSES: u8 = 5;
 
 /// A page that waits for name and password.
 pub(super) struct Page {
     client: String,
     client_name: String,
-    back: Back,
+    redirect: Redirect,
     challenge: String,
     scopes: Vec<String>,
     guesses: u8,
@@ -22,14 +24,14 @@ pub(super) struct Page {
 
 /// The URI to which the user is redirected, and the `state`.
 #[derive(Clone)]
-struct Back {
+struct Redirect {
     uri: String,
     state: Option<String>,
 }
 
 /// A code that was issued.
 pub(super) struct Code {
-    pub(super) given: Given,
+    pub(super) grant: Grant,
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
     pub(super) used: bool,
@@ -41,26 +43,29 @@ impl Login {
         // An unknown client or redirect URI is reported on the page, without a redirect.
         let id = query.get("client_id").unwrap_or_default().to_owned();
         let Some(client) = self.state.lock().clients.get(&id).cloned() else {
-            return saying(
+            return message_page(
                 StatusCode::BAD_REQUEST,
                 "Unknown client",
                 "No client with this id is registered here.",
             );
         };
-        let Some(uri) = query.get("redirect_uri").filter(|uri| client.sends_to(uri)) else {
-            return saying(
+        let Some(uri) = query
+            .get("redirect_uri")
+            .filter(|uri| client.allows_redirect(uri))
+        else {
+            return message_page(
                 StatusCode::BAD_REQUEST,
                 "Unknown address",
                 "The client did not register this `redirect_uri`.",
             );
         };
-        let back = Back {
+        let redirect = Redirect {
             uri: uri.to_owned(),
             state: query.get("state").map(str::to_owned),
         };
-        let page = match self.read(query, id, &client.name, back.clone()) {
+        let page = match self.read_request(query, id, &client.name, redirect.clone()) {
             Ok(page) => page,
-            Err(code) => return self.back(&back, "error", code),
+            Err(code) => return self.redirect_with(&redirect, "error", code),
         };
         let ticket = random();
         let form = Form {
@@ -70,17 +75,17 @@ impl Login {
             scopes: &page.scopes,
             fault: None,
         };
-        let shown = form.page(StatusCode::OK);
-        self.state.lock().pages.put(ticket, page, PATIENCE);
-        shown
+        let response = form.page(StatusCode::OK);
+        self.state.lock().pages.put(ticket, page, LOGIN_TTL);
+        response
     }
 
-    fn read(
+    fn read_request(
         &self,
         query: &Pairs,
         client: String,
         name: &str,
-        back: Back,
+        redirect: Redirect,
     ) -> Result<Page, &'static str> {
         if query.get("response_type") != Some("code") {
             return Err("unsupported_response_type");
@@ -88,9 +93,11 @@ impl Login {
         let challenge = query
             .get("code_challenge")
             .filter(|challenge| challenge.len() == 43);
-        let (Some(challenge), Some("S256"), Some(_)) =
-            (challenge, query.get("code_challenge_method"), &back.state)
-        else {
+        let (Some(challenge), Some("S256"), Some(_)) = (
+            challenge,
+            query.get("code_challenge_method"),
+            &redirect.state,
+        ) else {
             return Err("invalid_request");
         };
         if query.get("resource") != Some(&self.settings.resource) {
@@ -100,7 +107,7 @@ impl Login {
         Ok(Page {
             client,
             client_name: name.to_owned(),
-            back,
+            redirect,
             challenge: challenge.to_owned(),
             scopes,
             guesses: 0,
@@ -112,14 +119,14 @@ impl Login {
         let mut state = self.state.lock();
         let ticket = form.get("ticket").unwrap_or_default();
         let Some(mut page) = state.pages.take(ticket) else {
-            return saying(
+            return message_page(
                 StatusCode::GONE,
                 "Too late",
                 "This page was used, or is too old. Begin again.",
             );
         };
         if form.get("answer") == Some("deny") {
-            return self.back(&page.back, "error", "access_denied");
+            return self.redirect_with(&page.redirect, "error", "access_denied");
         }
         if !self.is_person(form) {
             page.guesses += 1;
@@ -130,15 +137,15 @@ impl Login {
                 scopes: &page.scopes,
                 fault: Some("Name or password is wrong."),
             };
-            let shown = form.page(StatusCode::FORBIDDEN);
-            if page.guesses < GUESSES {
-                state.pages.put(ticket.to_owned(), page, PATIENCE);
+            let response = form.page(StatusCode::FORBIDDEN);
+            if page.guesses < MAX_GUESSES {
+                state.pages.put(ticket.to_owned(), page, LOGIN_TTL);
             }
-            return shown;
+            return response;
         }
         let code = random();
-        let answer = self.back(&page.back, "code", &code);
-        let given = Given {
+        let answer = self.redirect_with(&page.redirect, "code", &code);
+        let grant = Grant {
             family: random(),
             client: page.client,
             scopes: page.scopes,
@@ -146,12 +153,12 @@ impl Login {
         state.codes.put(
             code,
             Code {
-                given,
-                redirect_uri: page.back.uri,
+                grant,
+                redirect_uri: page.redirect.uri,
                 challenge: page.challenge,
                 used: false,
             },
-            CODE,
+            CODE_TTL,
         );
         answer
     }
@@ -162,7 +169,7 @@ impl Login {
     }
 
     /// Returns the redirect, with `iss` (RFC 9207).
-    fn back(&self, back: &Back, name: &str, value: &str) -> Answer {
+    fn redirect_with(&self, back: &Redirect, name: &str, value: &str) -> Answer {
         let mut query = Serializer::new(String::new());
         query
             .append_pair(name, value)
@@ -183,16 +190,16 @@ impl Login {
 }
 
 /// Parses the requested scopes, all of which must exist.
-pub(super) fn scopes(asked: Option<&str>) -> Result<Vec<String>, &'static str> {
-    let scopes: Vec<String> = asked
+pub(super) fn scopes(requested: Option<&str>) -> Result<Vec<String>, &'static str> {
+    let scopes: Vec<String> = requested
         .unwrap_or(SCOPE)
         .split(' ')
         .map(str::to_owned)
         .collect();
-    let known = scopes
+    let all_known = scopes
         .iter()
         .all(|scope| [SCOPE, FURTHER_SCOPE, OFFLINE].contains(&scope.as_str()));
-    if known {
+    if all_known {
         Ok(scopes)
     } else {
         Err("invalid_scope")

@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use super::{Answer, LONG, Login, Pairs, error, pairs, random, reply};
+use super::{Answer, LONG_TTL, Login, Pairs, error, parse_pairs, random, reply};
 
 /// A registered client.
 #[derive(Clone)]
@@ -14,12 +14,12 @@ pub(super) struct Client {
     pub(super) name: String,
     redirects: Vec<String>,
     grants: Vec<String>,
-    secret: Option<(Way, String)>,
+    secret: Option<(SecretMethod, String)>,
 }
 
 /// How a client sends its secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum SecretMethod {
     Basic,
     Post,
     Either,
@@ -33,19 +33,20 @@ impl Client {
             name: "sample client".to_owned(),
             redirects: vec![],
             grants,
-            secret: Some((Way::Either, secret)),
+            secret: Some((SecretMethod::Either, secret)),
         }
     }
 
-    pub(super) fn may(&self, grant: &str) -> bool {
+    pub(super) fn allows_grant(&self, grant: &str) -> bool {
         self.grants.iter().any(|granted| granted == grant)
     }
 
     /// Reports whether users may be redirected to `uri`. A loopback address may have any port (RFC
     /// 8252, section 7.3).
-    pub(super) fn sends_to(&self, uri: &str) -> bool {
-        self.redirects.iter().any(|known| {
-            known == uri || portless(known).is_some_and(|known| Some(known) == portless(uri))
+    pub(super) fn allows_redirect(&self, uri: &str) -> bool {
+        self.redirects.iter().any(|registered| {
+            registered == uri
+                || portless(registered).is_some_and(|known| Some(known) == portless(uri))
         })
     }
 }
@@ -60,11 +61,11 @@ fn portless(uri: &str) -> Option<(String, String)> {
 impl Login {
     /// Registers a client (RFC 7591).
     pub(super) fn register(&self, body: &[u8]) -> Answer {
-        let Ok(asked) = serde_json::from_slice::<Value>(body) else {
+        let Ok(metadata) = serde_json::from_slice::<Value>(body) else {
             return error("invalid_client_metadata");
         };
         let strings = |name: &str| -> Vec<String> {
-            let list = asked.get(name).and_then(Value::as_array);
+            let list = metadata.get(name).and_then(Value::as_array);
             list.into_iter()
                 .flatten()
                 .filter_map(Value::as_str)
@@ -85,20 +86,20 @@ impl Login {
         {
             return error("invalid_redirect_uri");
         }
-        let method = asked
+        let method = metadata
             .get("token_endpoint_auth_method")
             .and_then(Value::as_str)
             .unwrap_or("client_secret_basic");
         let secret = match method {
             "none" => None,
-            "client_secret_basic" => Some((Way::Basic, random())),
-            "client_secret_post" => Some((Way::Post, random())),
+            "client_secret_basic" => Some((SecretMethod::Basic, random())),
+            "client_secret_post" => Some((SecretMethod::Post, random())),
             _ => return error("invalid_client_metadata"),
         };
         // Registered clients may not act on their own behalf; one without a secret could not
         // authenticate for that.
         grants.retain(|grant| grant != "client_credentials");
-        let name: String = asked
+        let name: String = metadata
             .get("client_name")
             .and_then(Value::as_str)
             .unwrap_or("a client")
@@ -106,7 +107,7 @@ impl Login {
             .take(80)
             .collect();
         let id = random();
-        let mut registered = json!({
+        let mut response = json!({
             "client_id": id,
             "client_name": name,
             "redirect_uris": redirects,
@@ -114,7 +115,7 @@ impl Login {
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
         });
-        if let (Some((_, secret)), Some(object)) = (&secret, registered.as_object_mut()) {
+        if let (Some((_, secret)), Some(object)) = (&secret, response.as_object_mut()) {
             object.insert("client_secret".to_owned(), secret.as_str().into());
             object.insert("client_secret_expires_at".to_owned(), 0.into());
         }
@@ -126,9 +127,9 @@ impl Login {
                 grants,
                 secret,
             },
-            LONG,
+            LONG_TTL,
         );
-        reply(StatusCode::CREATED, &registered)
+        reply(StatusCode::CREATED, &response)
     }
 
     /// Returns the client that sent a request to the token endpoint or a similar one (RFC 6749,
@@ -138,37 +139,42 @@ impl Login {
         headers: &HeaderMap,
         form: &Pairs,
     ) -> Result<(String, Client), Box<Answer>> {
-        let refused = || Box::new(error("invalid_client"));
+        let refusal = || Box::new(error("invalid_client"));
         let basic = headers
             .get(AUTHORIZATION)
-            .map(|value| basic(value.as_bytes()).ok_or_else(refused))
+            .map(|value| basic(value.as_bytes()).ok_or_else(refusal))
             .transpose()?;
-        let (way, id, secret) = match (basic, form.get("client_secret")) {
-            (Some(_), Some(_)) => return Err(refused()),
-            (Some((id, secret)), None) => (Some(Way::Basic), id, Some(secret)),
+        let (method, id, secret) = match (basic, form.get("client_secret")) {
+            (Some(_), Some(_)) => return Err(refusal()),
+            (Some((id, secret)), None) => (Some(SecretMethod::Basic), id, Some(secret)),
             (None, secret) => {
-                let id = form.get("client_id").ok_or_else(refused)?.to_owned();
-                (secret.map(|_| Way::Post), id, secret.map(str::to_owned))
+                let id = form.get("client_id").ok_or_else(refusal)?.to_owned();
+                (
+                    secret.map(|_| SecretMethod::Post),
+                    id,
+                    secret.map(str::to_owned),
+                )
             }
         };
-        let known = self
+        let client = self
             .state
             .lock()
             .clients
             .get(&id)
             .cloned()
-            .ok_or_else(refused)?;
-        let fits = match (&known.secret, way) {
+            .ok_or_else(refusal)?;
+        let is_valid = match (&client.secret, method) {
             (None, None) => true,
-            (Some((wanted, known)), Some(way)) => {
-                (*wanted == way || *wanted == Way::Either) && Some(known) == secret.as_ref()
+            (Some((registered, stored_secret)), Some(way)) => {
+                (*registered == way || *registered == SecretMethod::Either)
+                    && Some(stored_secret) == secret.as_ref()
             }
             _ => false,
         };
-        if fits {
-            Ok((id, known))
+        if is_valid {
+            Ok((id, client))
         } else {
-            Err(refused())
+            Err(refusal())
         }
     }
 }
@@ -181,7 +187,7 @@ fn basic(value: &[u8]) -> Option<(String, String)> {
     let (id, secret) = decoded.split_once(':')?;
     // The form decoder only accepts pairs, so each value is decoded as a form with a dummy name.
     let decode = |text: &str| {
-        pairs(format!("v={text}").as_bytes())
+        parse_pairs(format!("v={text}").as_bytes())
             .get("v")
             .map(str::to_owned)
     };

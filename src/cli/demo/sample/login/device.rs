@@ -6,25 +6,25 @@ use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 use super::authorize::scopes;
-use super::page::{Form, saying};
-use super::{Answer, Given, Login, PATIENCE, Pairs, State, error, random, reply};
+use super::page::{Form, message_page};
+use super::{Answer, Grant, LOGIN_TTL, Login, Pairs, State, error, random, reply};
 
 /// The grant type.
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Minimum interval between two polls of a client.
-const INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The letters of user codes, none of which looks like another (RFC 8628, section 6.1).
 const LETTERS: &[u8] = b"BCDFGHJKLMNPQRSTVWXZ";
 /// Maximum number of wrong passwords for one code.
-const GUESSES: u8 = 5;
+const MAX_GUESSES: u8 = 5;
 
 /// A login that waits for a user on another device.
 pub(super) struct Device {
     user_code: String,
     client_name: String,
-    given: Given,
+    grant: Grant,
     answer: Option<bool>,
-    asked: Option<Instant>,
+    last_poll: Option<Instant>,
     guesses: u8,
 }
 
@@ -35,7 +35,7 @@ impl Login {
             Ok(known) => known,
             Err(refusal) => return *refusal,
         };
-        if !client.may(GRANT) {
+        if !client.allows_grant(GRANT) {
             return error("unauthorized_client");
         }
         if form
@@ -51,15 +51,15 @@ impl Login {
         let code = random();
         let user_code = user_code();
         let page = format!("{}/device/login", self.settings.issuer);
-        let started = json!({
+        let response = json!({
             "device_code": code,
             "user_code": user_code,
             "verification_uri": page,
             "verification_uri_complete": format!("{page}?user_code={user_code}"),
-            "expires_in": PATIENCE.as_secs(),
-            "interval": INTERVAL.as_secs(),
+            "expires_in": LOGIN_TTL.as_secs(),
+            "interval": POLL_INTERVAL.as_secs(),
         });
-        let given = Given {
+        let grant = Grant {
             family: random(),
             client: id,
             scopes,
@@ -67,13 +67,13 @@ impl Login {
         let device = Device {
             user_code,
             client_name: client.name,
-            given,
+            grant,
             answer: None,
-            asked: None,
+            last_poll: None,
             guesses: 0,
         };
-        self.state.lock().devices.put(code, device, PATIENCE);
-        reply(StatusCode::OK, &started)
+        self.state.lock().devices.put(code, device, LOGIN_TTL);
+        reply(StatusCode::OK, &response)
     }
 
     /// Shows the page for a code.
@@ -107,27 +107,27 @@ impl Login {
             .unwrap_or_default()
             .trim()
             .to_ascii_uppercase();
-        let known = self.is_person(form);
+        let is_authenticated = self.is_person(form);
         let mut state = self.state.lock();
         let device = state
             .devices
             .find(|device| device.user_code == typed && device.answer.is_none());
-        let Some(device) = device.filter(|device| device.guesses < GUESSES) else {
-            return saying(
+        let Some(device) = device.filter(|device| device.guesses < MAX_GUESSES) else {
+            return message_page(
                 StatusCode::GONE,
                 "Unknown code",
                 "There is no such code, or it was used, or is too old.",
             );
         };
         let allowed = form.get("answer") != Some("deny");
-        if allowed && !known {
+        if allowed && !is_authenticated {
             device.guesses += 1;
             return device
                 .form(Some("Name or password is wrong."))
                 .page(StatusCode::FORBIDDEN);
         }
         device.answer = Some(allowed);
-        saying(
+        message_page(
             StatusCode::OK,
             if allowed { "Logged in" } else { "Denied" },
             "Go back to the device. You may close this page.",
@@ -142,27 +142,27 @@ impl Device {
             action: "/device/login",
             ticket,
             client: &self.client_name,
-            scopes: &self.given.scopes,
+            scopes: &self.grant.scopes,
             fault,
         }
     }
 }
 
 /// Answers a client that polls (RFC 8628, section 3.5).
-pub(super) fn poll(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
+pub(super) fn poll(state: &mut State, id: &str, form: &Pairs) -> Result<Grant, &'static str> {
     let code = form.get("device_code").unwrap_or_default();
     let device = state
         .devices
         .get(code)
-        .filter(|device| device.given.client == id)
+        .filter(|device| device.grant.client == id)
         .ok_or("expired_token")?;
     match device.answer {
         None => {
             // A tenth is allowed for clock differences and network delay.
             let early = device
-                .asked
+                .last_poll
                 .replace(Instant::now())
-                .is_some_and(|asked| asked.elapsed() < INTERVAL.mul_f32(0.9));
+                .is_some_and(|last| last.elapsed() < POLL_INTERVAL.mul_f32(0.9));
             return Err(if early {
                 "slow_down"
             } else {
@@ -175,12 +175,12 @@ pub(super) fn poll(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &
     state
         .devices
         .take(code)
-        .map(|device| device.given)
+        .map(|device| device.grant)
         .ok_or("expired_token")
 }
 
 fn user_code() -> String {
-    let picked: Vec<char> = uuid::Uuid::new_v4()
+    let letters: Vec<char> = uuid::Uuid::new_v4()
         .into_bytes()
         .iter()
         .zip(0..8)
@@ -190,7 +190,7 @@ fn user_code() -> String {
                 .map(|letter| char::from(*letter))
         })
         .collect();
-    let (first, second) = picked.split_at(picked.len() / 2);
+    let (first, second) = letters.split_at(letters.len() / 2);
     format!(
         "{}-{}",
         first.iter().collect::<String>(),

@@ -26,23 +26,23 @@ impl Form<'_> {
         let scopes: String = self
             .scopes
             .iter()
-            .map(|scope| format!("<li>{}</li>", escaped(scope)))
+            .map(|scope| format!("<li>{}</li>", escape_html(scope)))
             .collect();
         let fault = self
             .fault
-            .map(|fault| format!("<p role=\"alert\">{}</p>", escaped(fault)))
+            .map(|fault| format!("<p role=\"alert\">{}</p>", escape_html(fault)))
             .unwrap_or_default();
-        let (name, value, shown) = self.ticket;
-        let ticket = match shown {
+        let (name, value, is_visible) = self.ticket;
+        let ticket = match is_visible {
             true => {
                 format!(
                     "<label>Code<input name=\"{name}\" value=\"{}\" autocomplete=\"off\" required></label>",
-                    escaped(value)
+                    escape_html(value)
                 )
             }
             false => format!(
                 "<input type=\"hidden\" name=\"{name}\" value=\"{}\">",
-                escaped(value)
+                escape_html(value)
             ),
         };
         let body = format!(
@@ -52,7 +52,7 @@ impl Form<'_> {
              <label>Password<input name=\"password\" type=\"password\" autocomplete=\"current-password\" required></label>\
              <button name=\"answer\" value=\"allow\">Log in and allow</button>\
              <button name=\"answer\" value=\"deny\" formnovalidate>Deny</button></form>",
-            escaped(self.client),
+            escape_html(self.client),
             self.action
         );
         page(status, "Log in to the sample server", &body)
@@ -60,8 +60,8 @@ impl Form<'_> {
 }
 
 /// Returns a page that only shows a message.
-pub(super) fn saying(status: StatusCode, title: &str, text: &str) -> Answer {
-    page(status, title, &format!("<p>{}</p>", escaped(text)))
+pub(super) fn message_page(status: StatusCode, title: &str, text: &str) -> Answer {
+    page(status, title, &format!("<p>{}</p>", escape_html(text)))
 }
 
 fn page(status: StatusCode, title: &str, body: &str) -> Answer {
@@ -88,7 +88,7 @@ fn page(status: StatusCode, title: &str, body: &str) -> Answer {
     answer
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

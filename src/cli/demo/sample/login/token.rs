@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::authorize::scopes;
 use super::clients::Client;
 use super::{
-    Answer, Given, LONG, Login, OFFLINE, Pairs, Refresh, State, device, error, random, reply,
+    Answer, Grant, LONG_TTL, Login, OFFLINE, Pairs, Refresh, State, device, error, random, reply,
 };
 
 impl Login {
@@ -20,7 +20,7 @@ impl Login {
             Err(refusal) => return *refusal,
         };
         let grant = form.get("grant_type").unwrap_or_default();
-        if !client.may(grant) {
+        if !client.allows_grant(grant) {
             return error("unauthorized_client");
         }
         // RFC 8628 does not define `resource`; if it is present, it must match.
@@ -31,44 +31,46 @@ impl Login {
             return error("invalid_target");
         }
         let mut state = self.state.lock();
-        let given = match grant {
+        let result = match grant {
             "authorization_code" => redeem(&mut state, &id, form),
             "refresh_token" => refresh(&mut state, &id, form),
-            "client_credentials" => scopes(form.get("scope")).map(|scopes| alone(id, scopes)),
+            "client_credentials" => {
+                scopes(form.get("scope")).map(|scopes| client_grant(id, scopes))
+            }
             device::GRANT => device::poll(&mut state, &id, form),
             _ => Err("unsupported_grant_type"),
         };
-        match given {
-            Ok(given) => self.give(&mut state, &client, given),
+        match result {
+            Ok(given) => self.issue_tokens(&mut state, &client, given),
             Err(code) => error(code),
         }
     }
 
-    fn give(&self, state: &mut State, client: &Client, given: Given) -> Answer {
+    fn issue_tokens(&self, state: &mut State, client: &Client, grant: Grant) -> Answer {
         let access = random();
-        let mut granted = json!({
+        let mut response = json!({
             "access_token": access,
             "token_type": "Bearer",
             "expires_in": self.settings.access.as_secs(),
-            "scope": given.scopes.join(" "),
+            "scope": grant.scopes.join(" "),
         });
-        if client.may("refresh_token")
-            && given.scopes.iter().any(|scope| scope == OFFLINE)
-            && let Some(object) = granted.as_object_mut()
+        if client.allows_grant("refresh_token")
+            && grant.scopes.iter().any(|scope| scope == OFFLINE)
+            && let Some(object) = response.as_object_mut()
         {
             let refresh = random();
             object.insert("refresh_token".to_owned(), refresh.as_str().into());
             state.refresh.put(
                 refresh,
                 Refresh {
-                    given: given.clone(),
+                    grant: grant.clone(),
                     used: false,
                 },
-                LONG,
+                LONG_TTL,
             );
         }
-        state.access.put(access, given, self.settings.access);
-        reply(StatusCode::OK, &granted)
+        state.access.put(access, grant, self.settings.access);
+        reply(StatusCode::OK, &response)
     }
 
     /// Revokes a token, and everything else issued for the same login (RFC 7009, section 2.1).
@@ -81,21 +83,21 @@ impl Login {
             return error("invalid_request");
         };
         let mut state = self.state.lock();
-        let of_refresh = state
+        let refresh_grant = state
             .refresh
             .get(token)
-            .map(|refresh| refresh.given.clone());
-        let given = of_refresh.or_else(|| state.access.get(token).cloned());
-        if let Some(given) = given.filter(|given| given.client == id) {
-            state.end(&given.family);
+            .map(|refresh| refresh.grant.clone());
+        let grant = refresh_grant.or_else(|| state.access.get(token).cloned());
+        if let Some(given) = grant.filter(|given| given.client == id) {
+            state.revoke_family(&given.family);
         }
         // Revoking an invalid token succeeds (RFC 7009, section 2.2).
         reply(StatusCode::OK, &json!({}))
     }
 }
 
-fn alone(client: String, scopes: Vec<String>) -> Given {
-    Given {
+fn client_grant(client: String, scopes: Vec<String>) -> Grant {
+    Grant {
         family: random(),
         client,
         scopes: scopes
@@ -105,7 +107,7 @@ fn alone(client: String, scopes: Vec<String>) -> Given {
     }
 }
 
-fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
+fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Grant, &'static str> {
     let code = state
         .codes
         .get(form.get("code").unwrap_or_default())
@@ -113,42 +115,45 @@ fn redeem(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static s
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(
         form.get("code_verifier").unwrap_or_default(),
     ));
-    let fits = code.given.client == id
+    let is_valid = code.grant.client == id
         && form.get("redirect_uri") == Some(&code.redirect_uri)
         && challenge == code.challenge;
-    let given = code.given.clone();
-    let used = std::mem::replace(&mut code.used, true);
-    if used {
+    let grant = code.grant.clone();
+    let was_used = std::mem::replace(&mut code.used, true);
+    if was_used {
         // RFC 6749, section 4.1.2: the tokens issued for a code are revoked if it is used twice.
-        state.end(&given.family);
+        state.revoke_family(&grant.family);
     }
-    if fits && !used {
-        Ok(given)
+    if is_valid && !was_used {
+        Ok(grant)
     } else {
         Err("invalid_grant")
     }
 }
 
-fn refresh(state: &mut State, id: &str, form: &Pairs) -> Result<Given, &'static str> {
+fn refresh(state: &mut State, id: &str, form: &Pairs) -> Result<Grant, &'static str> {
     let token = form.get("refresh_token").unwrap_or_default();
     let refresh = state
         .refresh
         .get(token)
-        .filter(|refresh| refresh.given.client == id)
+        .filter(|refresh| refresh.grant.client == id)
         .ok_or("invalid_grant")?;
-    let mut given = refresh.given.clone();
+    let mut grant = refresh.grant.clone();
     if refresh.used {
         // One of the two uses is by a thief (RFC 9700, section 4.14.2).
-        state.end(&given.family);
+        state.revoke_family(&grant.family);
         return Err("invalid_grant");
     }
-    if let Some(asked) = form.get("scope") {
-        let asked = scopes(Some(asked))?;
-        if !asked.iter().all(|scope| given.scopes.contains(scope)) {
+    if let Some(requested) = form.get("scope") {
+        let requested_scopes = scopes(Some(requested))?;
+        if !requested_scopes
+            .iter()
+            .all(|scope| grant.scopes.contains(scope))
+        {
             return Err("invalid_scope");
         }
-        given.scopes = asked;
+        grant.scopes = requested_scopes;
     }
     refresh.used = true;
-    Ok(given)
+    Ok(grant)
 }

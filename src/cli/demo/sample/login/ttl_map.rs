@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Maximum number of entries; the one that would expire first is evicted.
-const ENTRIES: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 
 pub(super) struct TtlMap<T>(HashMap<String, (Instant, T)>);
 
@@ -15,10 +15,10 @@ impl<T> Default for TtlMap<T> {
 }
 
 impl<T> TtlMap<T> {
-    pub(super) fn put(&mut self, key: String, value: T, lasts: Duration) {
+    pub(super) fn put(&mut self, key: String, value: T, ttl: Duration) {
         let now = Instant::now();
         self.0.retain(|_, (end, _)| *end > now);
-        if self.0.len() >= ENTRIES
+        if self.0.len() >= MAX_ENTRIES
             && let Some(first) = self
                 .0
                 .iter()
@@ -27,7 +27,7 @@ impl<T> TtlMap<T> {
         {
             self.0.remove(&first);
         }
-        self.0.insert(key, (now + lasts, value));
+        self.0.insert(key, (now + ttl, value));
     }
 
     pub(super) fn get(&mut self, key: &str) -> Option<&mut T> {
@@ -37,11 +37,11 @@ impl<T> TtlMap<T> {
             .map(|(_, value)| value)
     }
 
-    pub(super) fn find(&mut self, mut is: impl FnMut(&T) -> bool) -> Option<&mut T> {
+    pub(super) fn find(&mut self, mut predicate: impl FnMut(&T) -> bool) -> Option<&mut T> {
         let now = Instant::now();
         self.0
             .values_mut()
-            .find(|(end, value)| *end > now && is(value))
+            .find(|(end, value)| *end > now && predicate(value))
             .map(|(_, value)| value)
     }
 
