@@ -1,4 +1,4 @@
-//! What can be looked for. One file per kind of rule; the table of kinds is in [`crate::rules`].
+//! Detectors: one file per kind of rule. The table of kinds is in [`crate::rules`].
 
 pub mod command;
 pub mod flow;
@@ -31,7 +31,7 @@ use std::ops::Range;
 use crate::document::Table;
 use crate::text::Text;
 
-/// How the receiver will read an outbound string.
+/// How the receiver reads an outbound string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReadAs {
     /// A shell runs it.
@@ -50,7 +50,7 @@ pub enum ReadAs {
 }
 
 impl ReadAs {
-    /// The name of that reading; `None` for text.
+    /// Returns the name in rule files and the audit log; `None` for text.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Shell => Some("shell"),
@@ -83,7 +83,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The usual name of its interpreter.
+    /// Returns the usual name of the interpreter.
     pub fn program(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -102,54 +102,55 @@ impl Language {
 pub struct Match {
     /// Index of the rule in its set.
     pub rule: usize,
-    /// The matched bytes of [`Text::raw`]; `None` where the whole string is meant.
+    /// The matched bytes of [`Text::raw`]; `None` if the match is of the whole string.
     pub span: Option<Range<usize>>,
-    /// By which reading it was reached: `raw`, `plain`, `shell` and so on.
+    /// The reading in which it was found: `raw`, `plain`, `shell` and so on.
     pub reading: &'static str,
 }
 
-/// Looks for all the rules of one kind at once.
+/// Searches for all rules of one kind at once.
 pub trait Detector: Send + Sync + fmt::Debug {
-    /// Adds every rule that `text` matches at `place`. Linear in the text, whatever it holds.
+    /// Adds every rule that `text` matches at `place`. Takes time linear in the text, also for
+    /// hostile text.
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>);
 
-    /// Adds every rule that the strings of one call match together, as its receiver may put them
-    /// together, and that none matches by itself. Nothing, for most kinds.
+    /// Adds every rule that the strings of one call match when the receiver joins them, and that no
+    /// single string matches. Most kinds add nothing.
     fn scan_pieces(&self, parts: &[&str], place: &Place<'_>, matches: &mut Vec<Match>) {
         let (_, _, _) = (parts, place, matches);
     }
 
-    /// Adds every rule that a call as such matches at `place`, whatever stands in it. Nothing, for
-    /// most kinds.
+    /// Adds every rule that a call matches at `place` regardless of its arguments. Most kinds add
+    /// nothing.
     fn scan_call(&self, place: &Place<'_>, matches: &mut Vec<Match>) {
         let (_, _) = (place, matches);
     }
 
-    /// What searching a text costs each rule, if nothing matches. Nothing, for kinds that cost the
-    /// same on every text.
+    /// Returns the cost of each rule for searching a text in which nothing matches. Empty for kinds
+    /// whose cost does not depend on the text.
     fn costs(&self, text: &str) -> Vec<(usize, Cost)> {
         let _ = text;
         Vec::new()
     }
 
-    /// Notes what `text`, which came from a server, is worth remembering for: see
-    /// [`Place::session_secrets`]. Nothing, for most kinds.
+    /// Records values of `text`, which came from a server, that are recognized in later messages:
+    /// see [`Place::session_secrets`]. Most kinds record nothing.
     fn learn(&self, text: &Text<'_>, place: &Place<'_>) {
         let (_, _) = (text, place);
     }
 }
 
-/// A kind of rule: how its `find.<kind>` table reads, and how its rules become a detector.
+/// A kind of rule: parses its `find.<kind>` table and builds the detector of its rules.
 pub trait Kind {
-    /// What a rule of this kind looks for.
+    /// The parsed `find.<kind>` table of a rule.
     type Spec: fmt::Debug + Send + Sync;
 
-    /// Reads a `find` table; notes faults in it.
+    /// Parses a `find` table and records its faults.
     fn read(table: &Table<'_>) -> Option<Self::Spec>;
 
-    /// Makes one detector of all rules of this kind.
+    /// Builds one detector for all rules of this kind.
     ///
     /// # Errors
-    /// What is wrong with which rule.
+    /// The faults, each with the number of its rule.
     fn build(rules: &[(usize, &Self::Spec)]) -> Result<Box<dyn Detector>, Vec<(usize, String)>>;
 }

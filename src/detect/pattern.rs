@@ -17,7 +17,7 @@ impl Kind for Pattern {
 
     fn read(table: &Table<'_>) -> Option<Spec> {
         let mut valid = true;
-        let hint = "words of which one stands in every match: the regexes run only near them";
+        let hint = "words, one of which occurs in every match: the regexes run only near them";
         let keywords = table.texts("keywords");
         if keywords.is_empty() {
             table.missing("keywords", hint);

@@ -91,8 +91,8 @@ pub struct Place<'a> {
     pub scope: Option<&'a AccessScope>,
     /// The secrets that the session has seen, with their sources.
     pub session_secrets: Option<&'a secret::SessionSecrets<'a>>,
-    /// What came in to the agent before, and what the policy says of the tool; `None` if nobody
-    /// keeps it.
+    /// The data that the agent has received, and the policy's labels of the tool; `None` if data flow
+    /// is not tracked.
     pub flow: Option<flow::FlowContext<'a>>,
     /// The remaining work of the message; `None` if a text is judged by itself.
     pub budget: Option<&'a work::Budget>,
@@ -101,8 +101,8 @@ pub struct Place<'a> {
     pub trial: bool,
 }
 
-/// Properties of a string that exist in one direction only. A direction is also the direction of
-/// the message.
+/// Properties of a string that exist in one direction only. The variant is the direction of the
+/// message.
 #[derive(Clone, Copy, Debug)]
 pub enum Details<'a> {
     /// From a server to an agent.
@@ -122,7 +122,7 @@ pub struct InboundDetails<'a> {
     pub instruction_file: bool,
     /// Judges commands that a text orders its reader to run; `None` if they are not judged.
     pub ordered_commands: Option<&'a dyn signal::OrderedCommands>,
-    /// The tools listed together with the one that is described.
+    /// The tools that a definition is compared with.
     pub known_tools: Option<&'a shadow::KnownTools<'a>>,
 }
 

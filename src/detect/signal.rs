@@ -199,7 +199,7 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         .filter(|_| keywords.is_empty())
         .into_iter()
         .flat_map(search::Spec::keyword_only_regexes);
-    let hint = "give `keywords` for all regexes of the rule, one of which stands in every match";
+    let hint = "give `keywords` for all regexes of the rule, one of which occurs in every match";
     let keyword_faults = keyword_only.map(|at| {
         (
             at,

@@ -18,7 +18,7 @@ pub(super) fn refusal(rules: &RuleSet, findings: &[Finding], item: usize) -> Opt
                 .and_then(|finding| finding.detail.as_ref())
                 .map(Detail::describe)
                 .unwrap_or_default();
-            format!("{} It stands in `{at}`.{source}", rule.why)
+            format!("{} It was found in `{at}`.{source}", rule.why)
         }
         Direction::Outbound => format!(
             "{} Send the call without that, or ask the user to do it.",

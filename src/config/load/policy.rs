@@ -16,7 +16,7 @@ use super::upstream::ParsedUpstream;
 use super::values::Reader;
 use super::{approval, pins, suppress, tool};
 
-/// The entry in `rules` that stands for the built-in rules.
+/// The entry in `rules` that selects the built-in rules.
 const BUILTIN: &str = "builtin";
 
 /// Values of `mode`: whether verdicts are enforced.
