@@ -17,7 +17,7 @@ pub use server::server_metadata;
 use self::place::UrlParts;
 use super::challenge::Challenge;
 use super::fetch::{FetchError, Fetcher};
-use super::{AuthorizationServer, Scopes, bounds};
+use super::{AuthorizationServer, LoginParty, Principal, Scopes, bounds};
 
 /// Maximum number of authorization servers that are tried for one resource.
 const MAX_SERVERS: usize = 3;
@@ -37,6 +37,17 @@ pub struct Discovery {
     /// Whether the resource has no metadata, so that the server is of 2025-03-26 or older, and its
     /// own authorization server.
     pub legacy: bool,
+}
+
+impl Discovery {
+    /// Returns the party of a principal's login at this server.
+    pub(super) fn login_party(&self, principal: &Principal) -> LoginParty {
+        LoginParty {
+            issuer: self.server.issuer.clone(),
+            resource: self.resource.clone(),
+            principal: principal.clone(),
+        }
+    }
 }
 
 /// The metadata of a resource (RFC 9728, section 2), as far as a client needs it.

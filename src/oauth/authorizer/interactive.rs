@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 use super::{Authorizer, Plan, login_error, scopes, vault_error};
 use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{self, Answer, Attempt, DeviceAttempt};
-use crate::oauth::{Client, LoginError, LoginParty, Principal, SecretText};
+use crate::oauth::{Client, LoginError, Principal, SecretText};
 
 /// A request that has no effect, and that a server with authentication refuses.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -71,11 +71,7 @@ impl Authorizer {
             .map_err(vault_error)?;
         let challenge = self.request_challenge().await;
         let discovery = self.discover_server(&challenge, account.as_ref()).await?;
-        let party = LoginParty {
-            issuer: discovery.server.issuer.clone(),
-            resource: discovery.resource.clone(),
-            principal: principal.clone(),
-        };
+        let party = discovery.login_party(principal);
         let earlier_scopes = account
             .filter(|account| account.party == party)
             .map(|account| account.asked)

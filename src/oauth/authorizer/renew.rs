@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
 use crate::oauth::discover::{DiscoverError, Discovery, DiscoveryHints, discover, server_metadata};
-use crate::oauth::{LoginParty, Origin, Scopes};
+use crate::oauth::{Origin, Scopes};
 
 /// Maximum number of times per hour that more scopes are requested from one principal; further
 /// refusals by the server are passed on.
@@ -80,12 +80,13 @@ impl Authorizer {
                     principal,
                     account,
                     used.is_some(),
-                    (&challenge, discovery),
+                    &challenge,
+                    discovery,
                 )
                 .await
             }
             (Some((Refusal::Scope(challenge), discovery)), account) => {
-                self.step_up(slot, principal, account, (&challenge, discovery))
+                self.step_up(slot, principal, account, &challenge, discovery)
                     .await
             }
         };
@@ -131,27 +132,13 @@ impl Authorizer {
         let (Ok(discovery), Some(account)) = (discovery, account) else {
             return Err(LoginError::Unreachable(why));
         };
-        let party = LoginParty {
-            issuer: discovery.server.issuer.clone(),
-            resource: discovery.resource.clone(),
-            principal: principal.clone(),
-        };
-        if party == account.party {
+        if discovery.login_party(principal) == account.party {
             return Err(LoginError::Unreachable(why));
         }
         let scopes =
             scopes::initial(&self.login, &Challenge::default(), &discovery).union(&account.asked);
-        self.start_login(
-            slot,
-            principal,
-            Plan {
-                party,
-                server: discovery.server,
-                scopes,
-            },
-            None,
-        )
-        .await
+        self.start_login(slot, principal, discovery, scopes, None)
+            .await
     }
 
     /// Returns the token from a renewal by another process, or from one that has just completed.
@@ -340,13 +327,10 @@ impl Authorizer {
         principal: &Principal,
         account: Option<Account>,
         used: bool,
-        (challenge, discovery): (&Challenge, Discovery),
+        challenge: &Challenge,
+        discovery: Discovery,
     ) -> Outcome {
-        let party = LoginParty {
-            issuer: discovery.server.issuer.clone(),
-            resource: discovery.resource.clone(),
-            principal: principal.clone(),
-        };
+        let party = discovery.login_party(principal);
         let account = account.filter(|account| account.party == party);
         let renewable = account
             .clone()
@@ -368,17 +352,8 @@ impl Authorizer {
             .map(|account| account.asked.clone())
             .unwrap_or_default();
         let scopes = scopes::initial(&self.login, challenge, &discovery).union(&earlier_scopes);
-        self.start_login(
-            slot,
-            principal,
-            Plan {
-                party,
-                server: discovery.server,
-                scopes,
-            },
-            account,
-        )
-        .await
+        self.start_login(slot, principal, discovery, scopes, account)
+            .await
     }
 
     /// Handles a 403 `insufficient_scope`: requests the scopes that were requested before and those
@@ -389,7 +364,8 @@ impl Authorizer {
         slot: &LoginSlot,
         principal: &Principal,
         account: Option<Account>,
-        (challenge, discovery): (&Challenge, Discovery),
+        challenge: &Challenge,
+        discovery: Discovery,
     ) -> Outcome {
         {
             let mut state = slot.state();
@@ -401,11 +377,7 @@ impl Authorizer {
             }
             state.step_ups.push(Instant::now());
         }
-        let party = LoginParty {
-            issuer: discovery.server.issuer.clone(),
-            resource: discovery.resource.clone(),
-            principal: principal.clone(),
-        };
+        let party = discovery.login_party(principal);
         let account = account.filter(|account| account.party == party);
         let requested = challenge.scope.clone().unwrap_or_default();
         let earlier_scopes = account
@@ -414,27 +386,24 @@ impl Authorizer {
             .unwrap_or_default();
         let scopes =
             scopes::with_offline_access(requested.union(&earlier_scopes), &self.login, &discovery);
-        self.start_login(
-            slot,
-            principal,
-            Plan {
-                party,
-                server: discovery.server,
-                scopes,
-            },
-            account,
-        )
-        .await
+        self.start_login(slot, principal, discovery, scopes, account)
+            .await
     }
 
-    /// Starts a new login: by the client itself, or by a person.
+    /// Starts a new login at the discovered server: by the client itself, or by a person.
     async fn start_login(
         self: &Arc<Self>,
         slot: &LoginSlot,
         principal: &Principal,
-        plan: Plan,
+        discovery: Discovery,
+        scopes: Scopes,
         account: Option<Account>,
     ) -> Outcome {
+        let plan = Plan {
+            party: discovery.login_party(principal),
+            server: discovery.server,
+            scopes,
+        };
         match self.login.grant {
             Grant::Person => self.require_login(principal, plan),
             Grant::Client | Grant::Enterprise(_) => {
