@@ -23,7 +23,7 @@ use super::presentational_attrs::{
 };
 use super::render::Lines;
 use super::sniff::Shape;
-use super::style::Sheet;
+use super::style::{Sheet, StartTag};
 use super::tokens::{Event, Mode, read_events};
 use super::tree::Tree;
 use tables::{Row, Table};
@@ -269,9 +269,13 @@ impl Reader {
             own.hidden = not_displayed;
             let own = self.sheet.open_element(
                 depth,
-                (&name, &tag.id, &tag.classes),
-                &tag.attributes,
-                &tag.style,
+                &StartTag {
+                    name: &name,
+                    id: &tag.id,
+                    classes: &tag.classes,
+                    attributes: &tag.attributes,
+                    style: &tag.style,
+                },
                 own,
             );
             state.style = own.resolve_within(&state.style);

@@ -17,4 +17,5 @@ mod vars;
 
 use colour::Colour;
 pub(super) use look::{InheritedStyle, OwnStyle};
+pub(super) use select::StartTag;
 pub(super) use sheet::Sheet;

@@ -7,6 +7,7 @@ use crate::text::element::{
     Kind, Mark, OpenElement, hash, is_formatting, is_head_content, is_special, kind,
 };
 use crate::text::presentational_attrs::initial_style;
+use crate::text::style::StartTag;
 
 /// Maximum length of the name of an element whose content is not displayed, in bytes.
 const NAME_BYTES: usize = 16;
@@ -41,9 +42,10 @@ impl Reader {
         let mut state = self.tree.state();
         let style = self.sheet.open_element(
             self.tree.depth(),
-            (name, "", ""),
-            &[],
-            "",
+            &StartTag {
+                name,
+                ..StartTag::default()
+            },
             initial_style(name, false, ""),
         );
         state.style = style.resolve_within(&state.style);

@@ -12,6 +12,16 @@ pub(super) enum Matches {
     Yes,
 }
 
+/// The parts of a start tag that styles depend on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StartTag<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) classes: &'a str,
+    pub(crate) attributes: &'a [(String, String)],
+    pub(crate) style: &'a str,
+}
+
 /// An open element, as far as selectors refer to it.
 #[derive(Clone, Debug)]
 struct Element {
@@ -39,27 +49,21 @@ impl Tree {
         self.key.hash_one(name)
     }
 
-    pub(super) fn push(
-        &mut self,
-        name: &str,
-        id: &str,
-        classes: &str,
-        attributes: &[(String, String)],
-    ) {
+    pub(super) fn push(&mut self, tag: &StartTag<'_>) {
         let class_start = self.classes.len();
-        for class in classes.split_ascii_whitespace() {
+        for class in tag.classes.split_ascii_whitespace() {
             let number = self.hash_name(&class.to_lowercase());
             self.classes.push(number);
         }
         let attribute_start = self.attributes.len();
-        self.attributes.extend_from_slice(attributes);
+        self.attributes.extend_from_slice(tag.attributes);
         let position = self.stack.last_mut().map_or(1, |parent| {
             parent.children += 1;
             parent.children
         });
         self.stack.push(Element {
-            name: self.hash_name(name),
-            id: (!id.is_empty()).then(|| self.hash_name(&id.to_lowercase())),
+            name: self.hash_name(tag.name),
+            id: (!tag.id.is_empty()).then(|| self.hash_name(&tag.id.to_lowercase())),
             classes: class_start..self.classes.len(),
             attributes: attribute_start..self.attributes.len(),
             position,

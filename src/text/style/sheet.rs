@@ -8,7 +8,7 @@ use super::look::OwnStyle;
 use super::media::evaluate;
 use super::motion::Animations;
 use super::scan::{decode, find_end};
-use super::select::{Matches, Selector, Tree};
+use super::select::{Matches, Selector, StartTag, Tree};
 use super::vars::Vars;
 use crate::text::cut;
 
@@ -353,26 +353,24 @@ impl Sheet {
     }
 
     /// Opens an element that is nested in `depth` others. Returns the style that the sheets and its
-    /// own style give it; `style` is its style without them.
+    /// `style` attribute give it; `style` is its style without them.
     pub(crate) fn open_element(
         &mut self,
         depth: usize,
-        (name, id, classes): (&str, &str, &str),
-        attributes: &[(String, String)],
-        own_style: &str,
+        tag: &StartTag<'_>,
         mut style: OwnStyle,
     ) -> OwnStyle {
         self.tree.close(depth);
         self.vars.close(depth);
-        let own_block = if own_style.is_empty() {
+        let own_block = if tag.style.is_empty() {
             Block::default()
         } else {
-            Block::read(own_style)
+            Block::read(tag.style)
         };
         let mut work = 1 + own_block.normal.len() + own_block.important.len();
         let mut matching: Vec<(u64, usize, bool)> = Vec::new();
         if !self.rules.is_empty() {
-            self.tree.push(name, id, classes, attributes);
+            self.tree.push(tag);
             let lists = self
                 .tree
                 .keys()
