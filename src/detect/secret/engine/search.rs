@@ -44,6 +44,8 @@ pub(super) struct Search<'s> {
     matches_before: usize,
     budget: Budget,
     unpacking: Unpacking<'s>,
+    /// Texts that were decoded and are to be scanned.
+    pending: Vec<View>,
     /// Positions where pieces begin, in a text that is assembled from the strings of a call.
     seams: Vec<usize>,
 }
@@ -73,6 +75,7 @@ impl<'s> Search<'s> {
             matches,
             budget,
             unpacking,
+            pending: Vec::new(),
             seams: Vec::new(),
         }
     }
@@ -86,15 +89,7 @@ impl<'s> Search<'s> {
         reading: &'static str,
         locate: Locate<'_>,
     ) {
-        let mut pending = Vec::new();
-        self.scan_view(
-            (text, facts),
-            reading,
-            0,
-            &|span| span,
-            locate,
-            &mut pending,
-        );
+        self.scan_view(text, facts, reading, 0, &|span| span, locate);
         if self.place.direction() == Direction::Outbound {
             let spelled_out = separated::separated_passages(text)
                 .into_iter()
@@ -104,14 +99,8 @@ impl<'s> Search<'s> {
                 .map(|passage| (passage, "labels", DEPTH - 1));
             for ((span, joined), reading, depth) in spelled_out.chain(labels) {
                 if self.take_budget(joined.len() * 2).is_some() {
-                    self.scan_view(
-                        (&joined, &Facts::new(&joined)),
-                        reading,
-                        depth,
-                        &|_| span.clone(),
-                        locate,
-                        &mut pending,
-                    );
+                    let facts = Facts::new(&joined);
+                    self.scan_view(&joined, &facts, reading, depth, &|_| span.clone(), locate);
                 }
             }
         }
@@ -120,36 +109,31 @@ impl<'s> Search<'s> {
             origin,
             reading,
             depth,
-        }) = pending.pop().filter(|_| !self.budget.is_exhausted())
+        }) = self.pending.pop().filter(|_| !self.budget.is_exhausted())
         {
             let facts = Facts::new(&text);
-            self.scan_view(
-                (&text, &facts),
-                reading,
-                depth,
-                &|_| origin.clone(),
-                locate,
-                &mut pending,
-            );
+            self.scan_view(&text, &facts, reading, depth, &|_| origin.clone(), locate);
             let plain = decode::fold_lookalikes(&text, &facts)
                 .filter(|_| depth < DEPTH && self.take_budget(text.len() * 2).is_some());
-            pending.extend(plain.map(|text| View {
+            self.pending.extend(plain.map(|text| View {
                 text,
                 origin,
                 reading,
                 depth: depth + 1,
             }));
         }
+        self.pending.clear();
     }
 
+    /// Scans a text, and adds what is decoded from it to the pending texts.
     fn scan_view(
         &mut self,
-        (text, facts): (&str, &Facts),
+        text: &str,
+        facts: &Facts,
         reading: &'static str,
         depth: usize,
         origin: &dyn Fn(Range<usize>) -> Range<usize>,
         locate: Locate<'_>,
-        pending: &mut Vec<View>,
     ) {
         let secrets = self.secrets;
         let mut mirrored = false;
@@ -180,7 +164,7 @@ impl<'s> Search<'s> {
                         report(self, rule, start..end, "");
                     }
                     let origin = origin(start..decoded.end);
-                    pending.push(View {
+                    self.pending.push(View {
                         text: decoded.text,
                         origin,
                         reading: decoded.reading,
@@ -270,7 +254,7 @@ impl<'s> Search<'s> {
             && self.take_budget(text.len() * 2).is_some()
         {
             let (text, origin) = (mirror::reverse(text), origin(0..text.len()));
-            pending.push(View {
+            self.pending.push(View {
                 text,
                 origin,
                 reading: "reversed",
@@ -282,7 +266,7 @@ impl<'s> Search<'s> {
             && self.take_budget(text.len() * 2).is_some()
         {
             let whole = origin(0..text.len());
-            pending.extend(escape::unescape(text).map(|text| View {
+            self.pending.extend(escape::unescape(text).map(|text| View {
                 text,
                 origin: whole,
                 reading: "unescaped",
@@ -482,18 +466,18 @@ impl<'s> Search<'s> {
     }
 
     pub(super) fn scan_assembled(&mut self, joined: &pieces::AssembledText) {
-        let mut pending = Vec::new();
         let before = self.matches.len();
         // Keep only findings that no piece contains by itself, and those for the joined text as a
         // whole.
         self.seams = joined.piece_starts();
+        let facts = Facts::new(&joined.text);
         self.scan_view(
-            (&joined.text, &Facts::new(&joined.text)),
+            &joined.text,
+            &facts,
             "joined",
             DEPTH - 1,
             &|span| span,
             &Some,
-            &mut pending,
         );
         let mut index = 0;
         self.matches.retain_mut(|found| {
@@ -514,16 +498,16 @@ impl<'s> Search<'s> {
             origin,
             reading,
             depth,
-        }) = pending.pop()
+        }) = self.pending.pop()
         {
             if joined.has_seam_within(&origin) {
                 self.scan_view(
-                    (&text, &Facts::new(&text)),
+                    &text,
+                    &Facts::new(&text),
                     reading,
                     depth,
                     &|_| origin.clone(),
                     &|_| None,
-                    &mut pending,
                 );
             }
         }
