@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::config::{ClassifierConfig, ClassifierScope};
 use crate::detect::{Place, Surface};
 use crate::message::Role;
+use crate::protocol::AuditId;
 use crate::rules::{Action, RuleId, Severity};
 use crate::text::Text;
 
@@ -185,7 +186,8 @@ impl Classifier<'_> {
         text: &Text<'_>,
         outcome: Outcome,
         judge: &mut Judge<'_, '_>,
-        (place, site): (&Place<'_>, &Site<'_>),
+        place: &Place<'_>,
+        site: &Site<'_>,
         unclassified: &mut Unclassified,
     ) -> Outcome {
         let remaining = match &outcome {
@@ -209,67 +211,61 @@ impl Classifier<'_> {
                 .score(remaining)
                 .filter(|score| *score >= self.config.threshold)
             {
-                Some(score) => self.act(
-                    score,
-                    classified,
-                    remaining,
-                    outcome.clone(),
-                    judge,
-                    (place, site),
-                ),
+                Some(score) => {
+                    let new_outcome =
+                        self.apply_action(remaining, outcome.clone(), judge.audit, place.surface);
+                    judge.findings.push(Finding {
+                        rule: RuleId::new(RULE),
+                        title: "An external classifier takes it for an attack".to_owned(),
+                        severity: Severity::High,
+                        action: self.config.action,
+                        surface: place.surface,
+                        at: (site.at)(),
+                        item: judge.item,
+                        reading: RULE,
+                        evidence: Evidence::new(remaining),
+                        detail: Some(Detail::Score {
+                            score,
+                            classifier: classified.name_and_version(),
+                        }),
+                        argument: None,
+                        private: false,
+                        suppressed: None,
+                        trace: None,
+                    });
+                    if let Some(flow) = place.flow.filter(|_| self.config.action > Action::Log) {
+                        flow.session.record_withheld(remaining);
+                    }
+                    new_outcome
+                }
                 None => outcome,
             },
         }
     }
 
-    fn act(
+    /// Returns the outcome of the configured action for a text that the classifier takes for an
+    /// attack.
+    fn apply_action(
         &self,
-        score: f64,
-        classified: &Classified,
         text: &str,
         outcome: Outcome,
-        judge: &mut Judge<'_, '_>,
-        (place, site): (&Place<'_>, &Site<'_>),
+        audit: AuditId,
+        surface: Surface,
     ) -> Outcome {
         let rules = BTreeSet::from([RULE]);
         let withheld = |passages| WithheldPassages {
             passages,
             rules: rules.clone(),
         };
-        let audit = judge.audit;
-        let action = self.config.action;
-        let new_outcome = match action {
-            Action::Quarantine => Outcome::Replace(withheld(1).notice(place.surface, audit) + MARK),
-            Action::Withhold => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
+        match self.config.action {
+            Action::Quarantine => Outcome::Replace(withheld(1).notice(surface, audit) + MARK),
+            Action::Withhold => Outcome::Withhold(withheld(0).block_notice(surface, audit)),
             Action::Wrap => match wrap_text(text, &rules, audit) {
                 Some(wrapped) => Outcome::Replace(wrapped),
-                None => Outcome::Withhold(withheld(0).block_notice(place.surface, audit)),
+                None => Outcome::Withhold(withheld(0).block_notice(surface, audit)),
             },
             _ => outcome,
-        };
-        judge.findings.push(Finding {
-            rule: RuleId::new(RULE),
-            title: "An external classifier takes it for an attack".to_owned(),
-            severity: Severity::High,
-            action,
-            surface: place.surface,
-            at: (site.at)(),
-            item: judge.item,
-            reading: RULE,
-            evidence: Evidence::new(text),
-            detail: Some(Detail::Score {
-                score,
-                classifier: classified.name_and_version(),
-            }),
-            argument: None,
-            private: false,
-            suppressed: None,
-            trace: None,
-        });
-        if let Some(flow) = place.flow.filter(|_| action > Action::Log) {
-            flow.session.record_withheld(text);
         }
-        new_outcome
     }
 }
 

@@ -124,15 +124,16 @@ impl CrossBlockText {
             matches!(pair, [a, b] if ends(&a.text, true) && ends(&b.text, false))
         };
         let words_meet = self.parts.windows(2).any(meets);
-        self.judge_with("", judge, (place, site), edits, bytes)
-            || words_meet && self.judge_with(" ", judge, (place, site), edits, bytes)
+        self.judge_with("", judge, place, site, edits, bytes)
+            || words_meet && self.judge_with(" ", judge, place, site, edits, bytes)
     }
 
     fn judge_with(
         &self,
         separator: &str,
         judge: &mut Judge<'_, '_>,
-        (place, site): (&Place<'_>, &Site<'_>),
+        place: &Place<'_>,
+        site: &Site<'_>,
         edits: &mut Vec<Edit>,
         bytes: &Bytes,
     ) -> bool {
@@ -144,7 +145,7 @@ impl CrossBlockText {
             pieces.push((start..text.len(), part.span.clone()));
             text.push_str(separator);
         }
-        judge_pieces(&text, &pieces, judge, (place, site), edits, bytes)
+        judge_pieces(&text, &pieces, judge, place, site, edits, bytes)
     }
 }
 
@@ -157,7 +158,8 @@ fn judge_pieces(
     text: &str,
     pieces: &[Piece],
     judge: &mut Judge<'_, '_>,
-    (place, site): (&Place<'_>, &Site<'_>),
+    place: &Place<'_>,
+    site: &Site<'_>,
     edits: &mut Vec<Edit>,
     bytes: &Bytes,
 ) -> bool {
@@ -219,7 +221,8 @@ fn judge_pieces(
 pub(super) fn judge_rows(
     value: Value<'_>,
     judge: &mut Judge<'_, '_>,
-    (place, site): (&Place<'_>, &Site<'_>),
+    place: &Place<'_>,
+    site: &Site<'_>,
     edits: &mut Vec<Edit>,
     bytes: &Bytes,
 ) -> bool {
@@ -235,7 +238,7 @@ pub(super) fn judge_rows(
             pieces.push((inner.start - base..inner.end - base, Some(inner)));
         }
     });
-    judge_pieces(raw, &pieces, judge, (place, site), edits, bytes)
+    judge_pieces(raw, &pieces, judge, place, site, edits, bytes)
 }
 
 /// Returns the whole text of the string that has the given span between its quotes.

@@ -275,8 +275,7 @@ impl Inbound<'_> {
                 });
             }
             if let Some(classifier) = self.classifier {
-                outcome =
-                    classifier.judge(&text, outcome, &mut judge, (&place, &site), unclassified);
+                outcome = classifier.judge(&text, outcome, &mut judge, &place, &site, unclassified);
             }
             // Lists of tools come from their provider, and are not data that the tools return.
             if let Some(tool_flow) =
@@ -402,7 +401,8 @@ impl Inbound<'_> {
             judge_rows(
                 structured,
                 &mut judge,
-                (&place, &site),
+                &place,
+                &site,
                 edits,
                 self.message.bytes(),
             );
@@ -416,7 +416,8 @@ impl Inbound<'_> {
         if is_result && surface::is_tool_result(request) {
             self.shorten(
                 request_tool,
-                (content_bytes, structured_bytes),
+                content_bytes,
+                structured_bytes,
                 edits,
                 first_edit,
                 &mut inspection.result_size,

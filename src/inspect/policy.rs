@@ -380,7 +380,9 @@ impl Policy {
                 };
                 question = held_calls.add(
                     question,
-                    (message, envelope, item),
+                    message,
+                    envelope,
+                    item,
                     &self.scopes,
                     self.through_agent,
                 );

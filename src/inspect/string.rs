@@ -173,7 +173,7 @@ impl<'p> Judge<'p, '_> {
         let mut matches = std::mem::take(&mut self.matches);
         matches.clear();
         let excused = self.rules.scan(text, place, &mut matches);
-        let outcome = self.weigh(text, place, site, (whole, excused), &mut matches);
+        let outcome = self.weigh(text, place, site, whole, excused, &mut matches);
         self.matches = matches;
         text.collect_reading_names(self.readings);
         self.readings.extend(place.outbound().read_as.name());
@@ -185,7 +185,8 @@ impl<'p> Judge<'p, '_> {
         text: &Text<'_>,
         place: &Place<'_>,
         site: &Site<'_>,
-        (whole, excused): (bool, bool),
+        whole: bool,
+        excused: bool,
         matches: &mut Vec<Match>,
     ) -> Outcome {
         let page = if place.direction() == Direction::Inbound {
@@ -411,7 +412,7 @@ impl<'p> Judge<'p, '_> {
                     )
                 };
                 self.suppressions
-                    .find(rule, place, reading, self.audit, (site.at, &evidence))
+                    .find(rule, place, reading, self.audit, site.at, &evidence)
             });
         let extras = suppression.map(|suppressed| {
             Box::new(HitExtras {

@@ -134,7 +134,8 @@ impl Suppressions {
         place: &Place<'_>,
         reading: &str,
         audit: AuditId,
-        (at, evidence): (&dyn Fn() -> String, &dyn Fn() -> Evidence),
+        at: &dyn Fn() -> String,
+        evidence: &dyn Fn() -> Evidence,
     ) -> Option<&Arc<Suppression>> {
         let candidates = self.by_rule.get(&rule.id)?;
         if work::ALL.contains(&reading) || reports_limits(rule) {

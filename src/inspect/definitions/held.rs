@@ -65,7 +65,9 @@ impl HeldCallCheck<'_> {
     pub(in crate::inspect) fn add(
         &self,
         question: Option<Question>,
-        (message, envelope, item): (&Message, &Envelope, usize),
+        message: &Message,
+        envelope: &Envelope,
+        item: usize,
         scopes: &[Scope],
         through_agent: bool,
     ) -> Option<Question> {

@@ -34,7 +34,8 @@ impl Inbound<'_> {
     pub(in crate::inspect) fn shorten(
         &self,
         tool: Option<&str>,
-        (content_bytes, structured_bytes): (usize, usize),
+        content_bytes: usize,
+        structured_bytes: usize,
         edits: &mut Vec<Edit>,
         first_edit: usize,
         result_size: &mut ResultSize,
