@@ -128,7 +128,8 @@ impl Approvals {
         self: &Arc<Self>,
         question: &Question,
         audit: AuditId,
-        (context, message): (&Context, &Message),
+        context: &Context,
+        message: &Message,
         ask_method: AskMethod,
         restored: Option<&RestoredRequest>,
     ) -> Result<AskOutcome, CallError> {

@@ -22,7 +22,8 @@ use crate::record::{self, Event, Recorder};
 pub(super) fn check_access(
     message: &Message,
     context: &Context,
-    (tools, pins): (&Tools, &Pins),
+    tools: &Tools,
+    pins: &Pins,
     recorder: &Recorder,
 ) -> Result<Option<AccessRefusal>, CallError> {
     let denied = access::denied_items(message, context, tools, pins);
@@ -90,7 +91,7 @@ impl Gate {
             return Ok(None);
         }
         let pins = self.pins.for_upstream(&upstream.name.0);
-        check_access(message, context, (&upstream.tools, &pins), &self.recorder)
+        check_access(message, context, &upstream.tools, &pins, &self.recorder)
     }
 
     /// Reports whether a caller may use an upstream; a denial is recorded.

@@ -60,7 +60,8 @@ impl Gate {
         &self,
         question: &Question,
         audit: AuditId,
-        (call, message): (&Call, &Message),
+        call: &Call,
+        message: &Message,
         route: &Route,
         restored: Option<&RestoredRequest>,
     ) -> Result<AskResult, CallError> {
@@ -72,7 +73,7 @@ impl Gate {
         };
         let outcome = self
             .approvals
-            .ask(question, audit, (context, message), method, restored)?;
+            .ask(question, audit, context, message, method, restored)?;
         let refuse = |reason| answer::refuse(context, message, &[Some(reason)]);
         Ok(match outcome {
             AskOutcome::Go(matter) => AskResult::Send(Some(matter)),

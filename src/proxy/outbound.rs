@@ -45,7 +45,8 @@ impl Gate {
                 Box::pin(self.request_approval(
                     question,
                     judgement.audit,
-                    (call, message),
+                    call,
+                    message,
                     route,
                     restored,
                 ))

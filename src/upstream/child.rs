@@ -75,7 +75,8 @@ impl Child {
     /// `closing` turns true, the child is stopped.
     pub(super) fn start(
         spec: &ChildSpec,
-        (era, idle): (Era, Duration),
+        era: Era,
+        idle: Duration,
         permit: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
         on_exit: impl FnOnce(ChildExit) + Send + 'static,

@@ -267,7 +267,8 @@ impl Stdio {
         };
         Child::start(
             &self.spec,
-            (era, idle),
+            era,
+            idle,
             permit,
             self.closing.subscribe(),
             on_exit,
