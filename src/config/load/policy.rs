@@ -61,6 +61,15 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
             .collect();
         packs.finish();
     }
+    if table.has("model") {
+        // Otherwise the hint would be `mode`, the nearest key.
+        table.mark_known("model");
+        table.fault_at_key(
+            "model",
+            "unknown key `model`",
+            Some("the model is a pack: write `packs = { model = false }` to disable it"),
+        );
+    }
     if table.choice("profile", &PROFILES) == Some(true) {
         config.packs.entry(LIKELY.to_owned()).or_insert(false);
     }
