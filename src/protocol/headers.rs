@@ -458,7 +458,7 @@ mod tests {
         );
         assert!(
             agree(&[("mcp-param-any", "eu")], None),
-            "not known, but it stands in the arguments"
+            "not known, but it is in the arguments"
         );
         assert!(
             !agree(&[("mcp-param-any", "secret")], None),
