@@ -140,7 +140,8 @@ pub async fn start(config: Config, source: Option<PathBuf>) -> Result<Running, V
         front.clone(),
         gate.clone(),
         logins.clone(),
-        (config, source),
+        config,
+        source,
         stamps,
         reload_requests,
     );

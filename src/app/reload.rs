@@ -38,7 +38,8 @@ pub(super) async fn watch(
     front: Arc<Frontend>,
     gate: Arc<Gate>,
     logins: Arc<Shared>,
-    (config, source): (Config, Option<PathBuf>),
+    config: Config,
+    source: Option<PathBuf>,
     mut in_force: Vec<Stamp>,
     mut reload_requests: channel::Receiver<u64>,
 ) {

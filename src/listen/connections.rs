@@ -62,7 +62,8 @@ impl ConnectionTable {
     pub(super) fn for_agents(limits: &Limits) -> Arc<Self> {
         Self::new(
             limits.clone(),
-            (limits.connections, "connections"),
+            limits.connections,
+            "connections",
             limits.unauthenticated_connections,
         )
     }
@@ -74,12 +75,13 @@ impl ConnectionTable {
             connections_per_address: Some(usize::MAX),
             ..limits.clone()
         };
-        Self::new(limits, (total, "admin_connections"), total)
+        Self::new(limits, total, "admin_connections", total)
     }
 
     fn new(
         limits: Limits,
-        (total, total_name): (usize, &'static str),
+        total: usize,
+        total_name: &'static str,
         unauthenticated: usize,
     ) -> Arc<Self> {
         Arc::new(Self {

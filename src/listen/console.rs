@@ -61,7 +61,9 @@ pub struct Console {
     auth: ConsoleAuth,
     origin: ConsoleOrigin,
     streams: Arc<Semaphore>,
-    started: (SystemTime, Instant),
+    started: SystemTime,
+    /// The same time on a clock that is never set back.
+    uptime_start: Instant,
     /// The config file that the gate was started with.
     config: Option<PathBuf>,
 }
@@ -94,7 +96,8 @@ impl Console {
             auth: ConsoleAuth::new(approvals.token(), gate.limits().wrong_tokens_per_minute),
             origin: ConsoleOrigin::new(&config.admin),
             streams: Arc::new(Semaphore::new(STREAMS)),
-            started: (SystemTime::now(), Instant::now()),
+            started: SystemTime::now(),
+            uptime_start: Instant::now(),
             config: file,
         }
     }
@@ -168,9 +171,10 @@ impl Console {
             ),
             (&Method::POST, ["logout"]) => self.logout(session_key),
             (&Method::GET, ["stream"]) => stream::open(self, front, &request.query, session_key),
-            (&Method::GET, ["overview"]) => {
-                json(StatusCode::OK, &overview::overview(gate, self.started))
-            }
+            (&Method::GET, ["overview"]) => json(
+                StatusCode::OK,
+                &overview::overview(gate, self.started, self.uptime_start.elapsed()),
+            ),
             (&Method::GET, ["upstreams"]) => {
                 json(StatusCode::OK, &overview::upstreams(front).await)
             }

@@ -221,11 +221,7 @@ pub fn explain(
 /// Returns, for each finding, the forms of the text `raw` at `place` up to the one that matched.
 /// The findings must have been made with
 /// [`InspectContext::trace`](crate::inspect::InspectContext::trace). Private matches are not shown.
-pub fn readings(
-    (place, raw): (&str, &str),
-    rules: &RuleSet,
-    findings: &[Finding],
-) -> Vec<Vec<Step>> {
+pub fn readings(place: &str, raw: &str, rules: &RuleSet, findings: &[Finding]) -> Vec<Vec<Step>> {
     let secrets = steps::secrets(rules, findings);
     let is_secret = |finding: &Finding| {
         rules

@@ -243,13 +243,9 @@ impl<'j> Replay<'j> {
                 [false, true] => [before.verdict, PASS],
                 _ => [before.verdict, after.verdict],
             };
-            self.report.examples.push(build_example(
-                entry,
-                class,
-                recorded,
-                (before, after),
-                rules,
-            ));
+            self.report
+                .examples
+                .push(build_example(entry, class, recorded, before, after, rules));
         }
         Ok(())
     }
@@ -294,7 +290,8 @@ fn build_example(
     entry: &Entry,
     class: Class,
     recorded: String,
-    (before, after): (&str, &str),
+    before: &str,
+    after: &str,
     rules: Vec<String>,
 ) -> Example {
     let text = |name: &str| entry.text(name).map(|text| escape_invisible(&text));

@@ -34,7 +34,8 @@ impl<'c> Diagnosis<'c> {
         &mut self,
         canary: &Canary,
         outcome: Outcome,
-        (upstream, verdicts): (&str, &Value),
+        upstream: &str,
+        verdicts: &Value,
         response: &str,
     ) -> String {
         let word = |key: &str| {

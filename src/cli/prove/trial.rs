@@ -151,7 +151,7 @@ pub(super) async fn prove(
                 reason = if outcome == Outcome::Untried {
                     answer_text
                 } else {
-                    diagnosis.diagnose(canary, outcome, (name, &verdicts), &answer_text)
+                    diagnosis.diagnose(canary, outcome, name, &verdicts, &answer_text)
                 };
                 if outcome == Outcome::Missed
                     && args.allow_observe

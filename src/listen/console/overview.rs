@@ -1,7 +1,7 @@
 //! The page's overview of the gate itself: its state, and the upstreams behind it.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
 use http::{Response, StatusCode};
@@ -55,7 +55,7 @@ struct TopRule {
 }
 
 /// Returns the current state.
-pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> Overview {
+pub(super) fn overview(gate: &Gate, started: SystemTime, uptime: Duration) -> Overview {
     let to_unix_seconds = |time: SystemTime| {
         time.duration_since(UNIX_EPOCH)
             .map(|since| since.as_secs())
@@ -89,7 +89,7 @@ pub(super) fn overview(gate: &Gate, (started, since): (SystemTime, Instant)) -> 
     Overview {
         version: env!("CARGO_PKG_VERSION"),
         started: to_unix_seconds(started),
-        uptime_seconds: since.elapsed().as_secs(),
+        uptime_seconds: uptime.as_secs(),
         now: to_unix_seconds(SystemTime::now()),
         bucket_seconds: BUCKET_SECONDS,
         hour: gate.recorder().last_hour(),

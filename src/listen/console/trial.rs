@@ -134,7 +134,7 @@ pub(super) async fn try_rules(gate: &Gate, request: &Json) -> Response<Body> {
         }
     };
     let judging = tokio::task::spawn_blocking(move || {
-        judge(&policy, direction, (at, &text), &message, &context)
+        judge(&policy, direction, at, &text, &message, &context)
     });
     match judging.await {
         Ok(trial) => json(StatusCode::OK, &trial),
@@ -145,7 +145,8 @@ pub(super) async fn try_rules(gate: &Gate, request: &Json) -> Response<Body> {
 fn judge(
     policy: &Arc<Policy>,
     direction: Direction,
-    text: (&str, &str),
+    place: &str,
+    text: &str,
     message: &Message,
     context: &Context,
 ) -> TrialResult {
@@ -162,7 +163,7 @@ fn judge(
         &inspect_context,
     );
     let micros = (started.elapsed().as_nanos() as f64 / 100.0).round() / 10.0;
-    let steps = readings(text, policy.rules(direction), &inspection.findings);
+    let steps = readings(place, text, policy.rules(direction), &inspection.findings);
     TrialResult {
         verdict: inspection.verdict.name(),
         mode: policy.mode.name(),

@@ -119,7 +119,7 @@ impl KnownDigests {
             if !is_trimmed {
                 last = digest(&line);
             }
-            if self.is_signed(&signed_checkpoint, (name, number), trust_anchors, report) {
+            if self.is_signed(&signed_checkpoint, name, number, trust_anchors, report) {
                 self.add(&signed_checkpoint, false);
             }
         }
@@ -149,7 +149,7 @@ impl KnownDigests {
             match SignedCheckpoint::parse(&line) {
                 Some(signed_checkpoint) => {
                     report.anchors += 1;
-                    if self.is_signed(&signed_checkpoint, (&name, number), trust_anchors, report) {
+                    if self.is_signed(&signed_checkpoint, &name, number, trust_anchors, report) {
                         self.add(&signed_checkpoint, true);
                     }
                 }
@@ -176,7 +176,8 @@ impl KnownDigests {
     fn is_signed(
         &mut self,
         signed_checkpoint: &SignedCheckpoint,
-        (name, number): (&str, u64),
+        name: &str,
+        number: u64,
         trust_anchors: &TrustAnchors,
         report: &mut Report,
     ) -> bool {

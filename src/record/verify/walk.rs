@@ -88,16 +88,14 @@ impl Walk {
                         first = first.or(Some(link.seq));
                         self.line(&line, link, place);
                     }
-                    None => {
-                        self.add_unlinked(place, line.len() as u64 + 1, (false, is_torn(&line)))
-                    }
+                    None => self.add_unlinked(place, line.len() as u64 + 1, false, is_torn(&line)),
                 },
                 // It may lack only its line feed.
                 Piece::Torn(line) => {
                     let torn = is_torn(&line) || Link::parse(&line).is_some();
-                    self.add_unlinked(place, line.len() as u64, (true, torn));
+                    self.add_unlinked(place, line.len() as u64, true, torn);
                 }
-                Piece::TooLong(bytes) => self.add_unlinked(place, bytes, (false, false)),
+                Piece::TooLong(bytes) => self.add_unlinked(place, bytes, false, false),
             }
         }
         let last_seq = first.map(|_| self.last.seq);
@@ -152,7 +150,7 @@ impl Walk {
 
     /// Adds a line outside of the chain: `open` if it has no line feed, `torn` if it may have been
     /// written incompletely.
-    fn add_unlinked(&mut self, place: Place, bytes: u64, (open, torn): (bool, bool)) {
+    fn add_unlinked(&mut self, place: Place, bytes: u64, open: bool, torn: bool) {
         let unlinked = self.unlinked.get_or_insert_with(|| UnlinkedLine {
             place: place.clone(),
             bytes: 0,
