@@ -1,6 +1,8 @@
 //! Searches texts for the regexes of all rules of the kinds `pattern` and `signal` at once.
 
 mod automaton;
+mod companion;
+mod draft;
 mod engine;
 mod entry;
 mod filter;
@@ -21,7 +23,7 @@ mod word_list;
 mod word_uses;
 mod words;
 
-pub(super) use engine::{Engine, Phrase};
+pub(super) use engine::{Engine, Phrase, RegionSearch};
 pub use look::Cost;
 pub use regex::{REGEX_BYTES, Regex};
 pub(super) use scan::Scan;

@@ -3,6 +3,7 @@
 
 mod engine;
 mod ordered;
+mod reachable;
 mod window;
 mod wording;
 

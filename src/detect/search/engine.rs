@@ -2,8 +2,9 @@
 //!
 //! One pass over a text finds the words that the rules wait for (see [`super::words`]): for each
 //! branch of a regex the literals that are rarest in ordinary text, or the rule's keywords. Where a
-//! word is found, the regexes that wait for it run: at exactly that place if their match begins
-//! with the word, otherwise in a window around it. Regexes that wait for the same words form one
+//! word is found, and a second word that every match contains is near (see [`super::companion`]),
+//! the regexes that wait for it run: at exactly that place if their match begins with the word,
+//! otherwise in a window around it. Regexes that wait for the same words form one
 //! unit and run together. The bytes that they examine are paid from a budget that grows with the
 //! text. If the budget is spent, each rule with places left to examine counts as matching the whole
 //! text, since content that was not examined is not forwarded.
@@ -13,6 +14,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::automaton::Automaton;
+use super::companion::{Companion, CompanionSearch};
+use super::draft::{Wait, draft_units};
 use super::folded::Folded;
 use super::grouped::sort_by_group;
 use super::keywords::Keywords;
@@ -20,10 +23,9 @@ use super::literals::Branch;
 use super::look::{Cost, NearbyKeywords, RuleSearch, Run};
 use super::scan::{Buffers, Candidate, Scan};
 use super::windows::Windows;
-use super::word_list::WordList;
 use super::word_uses::WordUses;
 use super::words::Words;
-use super::{Class, Spec, vocabulary};
+use super::{Bounds, Class, Spec, vocabulary};
 
 /// Minimum average distance in bytes between needles that matches begin with, for these to be
 /// examined one by one.
@@ -52,6 +54,7 @@ pub(in crate::detect) struct Engine {
     word_starts: Vec<u32>,
     word_uses: Vec<u32>,
     uses: Vec<Use>,
+    companions: Vec<Companion>,
     /// Maximum length of a word, in bytes.
     longest: u32,
     units: Vec<Unit>,
@@ -72,6 +75,17 @@ struct Use {
     /// Maximum distance that a match can extend before and after the word.
     back: u32,
     ahead: u32,
+    /// Index of the words of which one is near every match.
+    companion: Option<u32>,
+}
+
+impl Use {
+    /// Returns the part of the padded folded text that a match with this candidate can extend over.
+    fn surroundings(&self, candidate: &Candidate) -> Range<usize> {
+        let start = candidate.start as usize;
+        let end = start.saturating_add((self.longest + self.ahead) as usize);
+        start.saturating_sub(self.back as usize)..end
+    }
 }
 
 /// Regexes of one rule that wait for the same words.
@@ -91,20 +105,6 @@ pub(super) struct Rule {
     pub(super) longest: Option<usize>,
     /// The rule's keywords, one of which must be near a match.
     pub(super) nearby_keywords: Option<NearbyKeywords>,
-}
-
-/// A unit under construction: its regexes, and the words that they wait for.
-struct Draft<'w> {
-    sources: Vec<usize>,
-    waits: Vec<Wait<'w>>,
-}
-
-struct Wait<'w> {
-    words: &'w WordList,
-    first: bool,
-    begins_word: bool,
-    back: usize,
-    ahead: usize,
 }
 
 impl Engine {
@@ -131,6 +131,7 @@ impl Engine {
             word_starts: Vec::new(),
             word_uses: Vec::new(),
             uses: Vec::new(),
+            companions: Vec::new(),
             longest: 0,
             units: Vec::new(),
             rules: Vec::new(),
@@ -142,6 +143,7 @@ impl Engine {
         (engine.word_starts, engine.word_uses) = word_uses.uses_by_word();
         engine.own_words = word_uses.own_words();
         engine.uses.shrink_to_fit();
+        engine.companions.shrink_to_fit();
         engine.units.shrink_to_fit();
         engine.rules.shrink_to_fit();
         engine
@@ -194,7 +196,12 @@ impl Engine {
                     begins_word,
                     back,
                     ahead,
+                    companions,
                 } = wait;
+                let companion = (!companions.is_empty()).then(|| {
+                    self.companions.push(Companion::new(companions));
+                    index(self.companions.len() - 1)
+                });
                 let longest = index(words.iter().map(<[u8]>::len).max().unwrap_or_default());
                 self.longest = self.longest.max(longest);
                 self.uses.push(Use {
@@ -205,6 +212,7 @@ impl Engine {
                     longest,
                     back: index(back),
                     ahead: index(ahead),
+                    companion,
                 });
                 word_uses.add(words, use_index);
             }
@@ -298,31 +306,23 @@ impl Engine {
         region: Range<usize>,
         mut report: impl FnMut(usize, Option<Range<usize>>),
     ) {
-        if scan.too_long {
-            return self
-                .rules
-                .iter()
-                .filter(|rule| rule.class == class)
-                .for_each(|rule| report(rule.number, None));
-        }
-        let Some(part) = text.get(region.clone()) else {
-            return;
-        };
-        let bounds = class.bounds();
-        let mut budget = bounds.budget(part.len());
-        self.visit_runs(scan, class, &region, |rule, runs| {
-            let rule_search = RuleSearch {
-                rule,
-                text: part,
-                spans: bounds.spans,
-            };
-            rule_search.search(runs, &mut budget, |span| {
-                report(
-                    rule.number,
-                    span.map(|span| region.start + span.start..region.start + span.end),
-                );
-            });
+        let mut search = RegionSearch::new(class, text, region.clone());
+        self.visit_rules(scan, class, &region, |places| {
+            let rule = places.number();
+            search.run(places, |span| report(rule, span));
         });
+    }
+
+    /// Returns the rules of a class that could match in a region, each with the places to examine.
+    pub(in crate::detect) fn rule_places(
+        &self,
+        scan: &Scan,
+        class: Class,
+        region: &Range<usize>,
+    ) -> Vec<RulePlaces<'_>> {
+        let mut all = Vec::new();
+        self.visit_rules(scan, class, region, |places| all.push(places));
+        all
     }
 
     /// Returns the cost of searching a text of `length` bytes for the rules of a class, by the
@@ -334,23 +334,34 @@ impl Engine {
         length: usize,
     ) -> Vec<(usize, Cost)> {
         let mut costs = Vec::new();
-        self.visit_runs(scan, class, &(0..length), |rule, runs| {
-            costs.push((
-                rule.number,
-                runs.iter().map(Run::cost).fold(Cost::default(), Cost::plus),
-            ));
+        self.visit_rules(scan, class, &(0..length), |places| {
+            let cost = places.runs.iter().map(Run::cost);
+            costs.push((places.number(), cost.fold(Cost::default(), Cost::plus)));
         });
         costs
     }
 
-    /// Calls `visit` for each rule of a class with the places to examine, relative to the region.
-    fn visit_runs(
-        &self,
+    /// Calls `visit` for each rule of a class that could match in a region.
+    fn visit_rules<'e>(
+        &'e self,
         scan: &Scan,
         class: Class,
         region: &Range<usize>,
-        mut visit: impl FnMut(&Rule, Vec<Run>),
+        mut visit: impl FnMut(RulePlaces<'e>),
     ) {
+        if scan.too_long {
+            return self
+                .rules
+                .iter()
+                .filter(|rule| rule.class == class)
+                .for_each(|rule| {
+                    visit(RulePlaces {
+                        rule,
+                        runs: Vec::new(),
+                        too_long: true,
+                    })
+                });
+        }
         let folded = &scan.buffers.folded;
         let candidates = if class == Class::Other {
             let mut candidates = self.others_near(scan, region).to_vec();
@@ -365,19 +376,23 @@ impl Engine {
                 .map_or(0, |unit| unit.rule)
         };
         for of_rule in candidates.chunk_by(|a, b| rule(a) == rule(b)) {
-            let Some(candidate_rule) = of_rule
+            let Some(rule) = of_rule
                 .first()
                 .and_then(|first| self.rules.get(rule(first)))
             else {
                 continue;
             };
             let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
-            visit(
-                candidate_rule,
-                of_units
-                    .filter_map(|of_unit| self.build_run(of_unit, folded, region))
-                    .collect(),
-            );
+            let runs: Vec<Run> = of_units
+                .filter_map(|of_unit| self.build_run(of_unit, folded, region))
+                .collect();
+            if !runs.is_empty() {
+                visit(RulePlaces {
+                    rule,
+                    runs,
+                    too_long: false,
+                });
+            }
         }
     }
 
@@ -396,8 +411,7 @@ impl Engine {
     }
 
     fn unit_of(&self, candidate: &Candidate) -> usize {
-        self.uses
-            .get(candidate.use_index as usize)
+        self.use_of(candidate)
             .map_or(0, |word_use| word_use.unit as usize)
     }
 
@@ -414,13 +428,20 @@ impl Engine {
         let relative = |at: usize| at.saturating_sub(region.start);
         for of_use in candidates.chunk_by(|a, b| a.use_index == b.use_index) {
             let mut windows = Windows::default();
-            for MatchCandidate {
-                word_use,
-                from,
-                word,
-            } in of_use
+            let Some(word_use) = of_use.first().and_then(|candidate| self.use_of(candidate)) else {
+                continue;
+            };
+            let mut companions = CompanionSearch::new(
+                word_use
+                    .companion
+                    .and_then(|at| self.companions.get(at as usize)),
+                folded.padded(),
+            );
+            let accompanied = of_use
                 .iter()
-                .filter_map(|candidate| self.locate_candidate(folded, candidate, region))
+                .filter(|candidate| companions.may_occur_in(word_use.surroundings(candidate)));
+            for MatchCandidate { from, word } in accompanied
+                .filter_map(|candidate| locate_candidate(word_use, folded, candidate, region))
             {
                 if word_use.first && sparse && word.start >= region.start {
                     run.starts.push(relative(word.start));
@@ -433,133 +454,93 @@ impl Engine {
             }
             run.windows.join(windows);
         }
-        Some(run)
+        (!run.is_empty()).then_some(run)
     }
 
-    /// Returns the place of a candidate in the text; `None` if it is not within the region.
-    fn locate_candidate(
-        &self,
-        folded: &Folded,
-        candidate: &Candidate,
-        region: &Range<usize>,
-    ) -> Option<MatchCandidate<'_>> {
-        let word_use = self.uses.get(candidate.use_index as usize)?;
-        let start = candidate.start as usize;
-        let word = folded.place(start)..folded.end(start + word_use.longest as usize);
-        // Counted in the folded text, where each run of white space is one blank.
-        let from = folded.place(start.saturating_sub(word_use.back as usize));
-        (word.start < region.end && word.end > region.start).then_some(MatchCandidate {
-            word_use,
-            from,
-            word,
-        })
+    fn use_of(&self, candidate: &Candidate) -> Option<&Use> {
+        self.uses.get(candidate.use_index as usize)
+    }
+}
+
+/// Returns the place of a candidate in the text; `None` if it is not within the region.
+fn locate_candidate(
+    word_use: &Use,
+    folded: &Folded,
+    candidate: &Candidate,
+    region: &Range<usize>,
+) -> Option<MatchCandidate> {
+    let start = candidate.start as usize;
+    let word = folded.place(start)..folded.end(start + word_use.longest as usize);
+    // Counted in the folded text, where each run of white space is one blank.
+    let from = folded.place(start.saturating_sub(word_use.back as usize));
+    (word.start < region.end && word.end > region.start).then_some(MatchCandidate { from, word })
+}
+
+/// A rule and the places where its regexes could match.
+pub(in crate::detect) struct RulePlaces<'e> {
+    rule: &'e Rule,
+    runs: Vec<Run>,
+    /// Whether the text is too long to be searched.
+    too_long: bool,
+}
+
+impl RulePlaces<'_> {
+    /// Returns the number of the rule.
+    pub(in crate::detect) fn number(&self) -> usize {
+        self.rule.number
+    }
+}
+
+/// A search for rules in a region of a text, which share its budget.
+pub(in crate::detect) struct RegionSearch<'s> {
+    text: &'s str,
+    start: usize,
+    bounds: Bounds,
+    budget: usize,
+}
+
+impl<'s> RegionSearch<'s> {
+    /// Starts a search for rules of a class in a region, which consists of whole characters.
+    pub(in crate::detect) fn new(class: Class, text: &'s str, region: Range<usize>) -> Self {
+        let start = region.start;
+        let text = text.get(region).unwrap_or_default();
+        let bounds = class.bounds();
+        Self {
+            text,
+            start,
+            bounds,
+            budget: bounds.budget(text.len()),
+        }
+    }
+
+    /// Calls `report` for every match of a rule, and with `None` if its search could not be
+    /// completed.
+    pub(in crate::detect) fn run(
+        &mut self,
+        places: RulePlaces<'_>,
+        mut report: impl FnMut(Option<Range<usize>>),
+    ) {
+        if places.too_long {
+            return report(None);
+        }
+        let rule_search = RuleSearch {
+            rule: places.rule,
+            text: self.text,
+            spans: self.bounds.spans,
+        };
+        let start = self.start;
+        rule_search.search(places.runs, &mut self.budget, |span| {
+            report(span.map(|span| start + span.start..start + span.end));
+        });
     }
 }
 
 /// A place in a text where the regexes of a unit could match.
-struct MatchCandidate<'e> {
-    word_use: &'e Use,
+struct MatchCandidate {
     /// Earliest start of a match that contains the word.
     from: usize,
     /// The place of the word; the word may end earlier.
     word: Range<usize>,
-}
-
-/// Groups the regexes of a rule into units by the words that they wait for.
-fn draft_units<'w>(
-    branches: &'w [(usize, Branch)],
-    keywords: &'w Keywords,
-    class: Class,
-    longest: usize,
-) -> Vec<Draft<'w>> {
-    let mut drafts: Vec<Draft<'_>> = Vec::new();
-    for (source, branch) in branches {
-        let wait = Wait::new(branch, keywords, class, longest);
-        // Branches that share words or regexes form one unit.
-        let joins = |draft: &Draft<'_>| {
-            draft.sources.contains(source)
-                || draft.waits.iter().any(|other| other.words == wait.words)
-        };
-        let Some(at) = drafts.iter().position(joins) else {
-            drafts.push(Draft {
-                sources: vec![*source],
-                waits: vec![wait],
-            });
-            continue;
-        };
-        let others: Vec<Draft<'_>> = drafts.extract_if(at + 1.., |draft| joins(draft)).collect();
-        let Some(draft) = drafts.get_mut(at) else {
-            continue;
-        };
-        draft.sources.push(*source);
-        draft.add_wait(wait);
-        for other in others {
-            draft.sources.extend(other.sources);
-            other
-                .waits
-                .into_iter()
-                .for_each(|wait| draft.add_wait(wait));
-        }
-    }
-    for draft in &mut drafts {
-        draft.sources.sort_unstable();
-        draft.sources.dedup();
-    }
-    drafts.sort_by(|a, b| a.sources.cmp(&b.sources));
-    drafts
-}
-
-impl<'w> Draft<'w> {
-    fn add_wait(&mut self, wait: Wait<'w>) {
-        match self
-            .waits
-            .iter_mut()
-            .find(|other| other.words == wait.words)
-        {
-            Some(same) => {
-                same.first &= wait.first;
-                same.begins_word &= wait.begins_word;
-                same.back = same.back.max(wait.back);
-                same.ahead = same.ahead.max(wait.ahead);
-            }
-            None => self.waits.push(wait),
-        }
-    }
-}
-
-impl<'w> Wait<'w> {
-    /// Creates the wait of a branch for its own literals or, if it has none, for the keywords of
-    /// its rule.
-    fn new(branch: &'w Branch, keywords: &'w Keywords, class: Class, longest: usize) -> Self {
-        let words = branch.words(keywords);
-        let reach = class.bounds().reach;
-        let max_extent = branch.extent.unwrap_or(longest).min(reach * 2);
-        if !branch.has_own_words(keywords) {
-            let radius = if branch.is_vague() {
-                max_extent.min(reach)
-            } else {
-                max_extent
-            };
-            return Self {
-                words,
-                first: false,
-                begins_word: false,
-                back: radius,
-                ahead: radius,
-            };
-        }
-        let needles = &branch.needles;
-        // A region may begin within a word.
-        let begins_word = needles.begins_word && class != Class::Other;
-        let back = needles.back.unwrap_or(usize::MAX).min(max_extent);
-        Self {
-            words,
-            first: needles.first,
-            begins_word,
-            back,
-            ahead: max_extent,
-        }
-    }
 }
 
 fn is_within_word(folded: &Folded, at: usize) -> bool {

@@ -34,12 +34,24 @@ const PARTS: usize = 10;
 const SEARCH_COST: usize = 128;
 /// Maximum distance of a match from a needle that is counted in the cost.
 const REACH_COST: usize = 320;
+/// Maximum length of a companion, in bytes.
+pub(super) const COMPANION_BYTES: usize = 16;
+/// Maximum number of companions: the search for them compares all of them at once.
+pub(super) const COMPANIONS: usize = 64;
+/// Maximum lengths of companions, tried in this order until there are few enough.
+const COMPANION_LENGTHS: [usize; 4] = [8, 6, 5, 4];
+/// Maximum share of the places of needles in ordinary text that have a companion nearby, estimated
+/// by the frequency of each companion. With more, the search for them is rarely worth its cost.
+const ACCOMPANIED: f64 = 0.7;
 
 /// One of the alternatives of a regex.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Branch {
     /// Literals, one of which every match contains. Empty if no set is worth a search.
     pub(super) needles: Needles,
+    /// Words, one of which every match contains besides its needle, cut to a few bytes. Empty if
+    /// ordinary text contains them nearly everywhere.
+    pub(super) companions: WordList,
     /// Maximum length of a match in bytes, if it is bounded.
     pub(super) longest: Option<usize>,
     /// The same for the regex with pooled gaps, as it is searched for.
@@ -126,6 +138,8 @@ fn build_branch(hir: &Hir) -> Branch {
     };
     let mut needles = Needles::default();
     let mut lowest_cost = f64::INFINITY;
+    let mut sets_by_part: Vec<(usize, Vec<Vec<u8>>)> = Vec::new();
+    let mut needle_part = 0;
     let mut prefix = Prefix {
         length: Some(0),
         is_empty: true,
@@ -140,6 +154,7 @@ fn build_branch(hir: &Hir) -> Branch {
             continue;
         }
         let sets = literal_sets(parts.get(at..).unwrap_or_default());
+        sets_by_part.extend(sets.iter().map(|set| (at, set.words.clone())));
         let best = sets
             .into_iter()
             .map(|set| prefix.needles(set, part))
@@ -148,16 +163,61 @@ fn build_branch(hir: &Hir) -> Branch {
             let cost = cost(&best, extent);
             if cost < lowest_cost {
                 (needles, lowest_cost) = (best, cost);
+                needle_part = at;
             }
         }
         prefix.extend(part);
     }
+    let others = sets_by_part
+        .into_iter()
+        .filter(|(at, _)| *at != needle_part)
+        .map(|(_, words)| words);
     Branch {
+        companions: companions(&needles.words, others),
         needles,
         longest,
         extent,
         cost: lowest_cost,
     }
+}
+
+/// Chooses the rarest of the sets, one word of each of which every match contains.
+fn companions(needles: &WordList, sets: impl Iterator<Item = Vec<Vec<u8>>>) -> WordList {
+    let is_part_of_needle = |word: &[u8]| {
+        needles
+            .iter()
+            .any(|needle| needle.windows(word.len()).any(|part| part == word))
+    };
+    let share = |words: &WordList| {
+        grams::frequency(words) * f64::from(u32::try_from(REACH_COST).unwrap_or(u32::MAX))
+    };
+    sets.filter_map(|words| few_beginnings(&words))
+        .filter(|words| !words.iter().any(is_part_of_needle))
+        .map(|words| (share(&words), words))
+        .filter(|(share, _)| *share <= ACCOMPANIED)
+        .min_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, words)| words)
+        .unwrap_or_default()
+}
+
+/// Cuts words so that few enough are left for companions; returns `None` if that is not possible.
+fn few_beginnings(words: &[Vec<u8>]) -> Option<WordList> {
+    COMPANION_LENGTHS
+        .into_iter()
+        .map(|length| beginnings(words, length))
+        .find(|beginnings| beginnings.len() <= COMPANIONS)
+        .map(|beginnings| beginnings.into_iter().collect())
+}
+
+/// Returns the beginnings of words, without those that begin with another one.
+fn beginnings(words: &[Vec<u8>], length: usize) -> Vec<&[u8]> {
+    let mut beginnings: Vec<&[u8]> = words
+        .iter()
+        .map(|word| word.get(..length).unwrap_or(word))
+        .collect();
+    beginnings.sort_unstable();
+    beginnings.dedup_by(|longer, word| longer.starts_with(word));
+    beginnings
 }
 
 impl Branch {
@@ -183,6 +243,7 @@ impl Branch {
             .into_iter()
             .for_each(|flag| out.flag(flag));
         words.write(vocabularies, out);
+        self.companions.write(&[], out);
     }
 
     /// Reports whether the needles of the branch are searched for, rather than the keywords of its
@@ -208,7 +269,9 @@ impl Branch {
         let first = record.flag()?;
         let begins_word = record.flag()?;
         let words = WordList::read(record)?;
+        let companions = WordList::read(record)?;
         Some(Self {
+            companions,
             needles: Needles {
                 words,
                 first,

@@ -67,6 +67,10 @@ impl Run {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.starts.is_empty() && self.windows.is_empty()
+    }
+
     /// Returns the cost of the run if nothing matches.
     pub(super) fn cost(&self) -> Cost {
         let (windows, bytes) = self

@@ -7,6 +7,10 @@ use std::ops::Range;
 pub(super) struct Windows(Vec<Range<usize>>);
 
 impl Windows {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds a range. Merges it with the preceding ones it overlaps, which keeps the list short if
     /// ranges are added roughly in order.
     pub(super) fn add(&mut self, mut window: Range<usize>) {

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::window::{Event, sort, windows};
+use super::reachable::ReachableSums;
+use super::window::{Event, WINDOW_BYTES_WIDE, sort, windows};
 use super::wording::Model;
 use super::{Spec, Sum, ordered};
-use crate::detect::search::{Class, Engine, Phrase, Scan};
+use crate::detect::search::{Class, Engine, Phrase, RegionSearch, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
 use crate::text::{REJOINED, Reading, Suspicion, Text};
@@ -26,6 +27,8 @@ type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 pub(in crate::detect) struct Signals {
     /// For each phrase: its rule, the number of its intent, and its weight.
     weights: Vec<(usize, u32, i32)>,
+    /// Number of intents.
+    intents: usize,
     /// Phrases that count depending on the command after them.
     command_phrases: Vec<usize>,
     sums: Vec<SumRule>,
@@ -43,22 +46,49 @@ struct Wording {
 
 /// A rule that adds up signals.
 #[derive(Debug)]
-struct SumRule {
+pub(super) struct SumRule {
     rule: usize,
-    sum: Sum,
+    pub(super) sum: Sum,
     /// For the number of each intent, whether the intent counts.
     counted_intents: Vec<bool>,
 }
 
 impl SumRule {
+    pub(super) fn new(rule: usize, sum: Sum, counted_intents: Vec<bool>) -> Self {
+        Self {
+            rule,
+            sum,
+            counted_intents,
+        }
+    }
+
     /// Reports whether an event counts. Events that indicate a mention always do.
     fn counts(&self, event: &Event) -> bool {
-        event.weight < 0
-            || self
-                .counted_intents
-                .get(event.intent as usize)
-                .copied()
-                .unwrap_or_default()
+        event.weight < 0 || self.counts_intent(event.intent)
+    }
+
+    /// Reports whether signals of an intent count.
+    pub(super) fn counts_intent(&self, intent: u32) -> bool {
+        self.counted_intents
+            .get(intent as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Returns the points that are added for a reading and a place.
+    fn extra_points(&self, way: Option<Suspicion>, place: &Place<'_>) -> i32 {
+        let reading = match way {
+            None => 0,
+            Some(Suspicion::Usual) => self.sum.encoded,
+            Some(Suspicion::Odd) => self.sum.odd,
+            Some(Suspicion::Disguise) => self.sum.disguise,
+        };
+        let hidden = if place.inbound().hidden {
+            self.sum.hidden
+        } else {
+            0
+        };
+        reading + hidden
     }
 }
 
@@ -118,11 +148,7 @@ impl Signals {
         };
         let sums = sum_specs.into_iter().map(|(rule, sum)| {
             let counted_intents = intents.iter().map(|intent| counts(sum, intent)).collect();
-            SumRule {
-                rule,
-                sum: sum.clone(),
-                counted_intents,
-            }
+            SumRule::new(rule, sum.clone(), counted_intents)
         });
         let sums = sums.collect();
         let model = Model::builtin().filter(|_| !shares.is_empty());
@@ -135,6 +161,7 @@ impl Signals {
         });
         Self {
             weights,
+            intents: intents.len(),
             command_phrases,
             sums,
             wording,
@@ -146,24 +173,96 @@ impl Signals {
         self.weights.get(phrase).map(|(rule, ..)| *rule)
     }
 
-    /// Returns the signals of a text, sorted.
-    fn events(&self, searched: &SearchedText<'_>, place: &Place<'_>) -> Vec<Event> {
+    /// Returns the signals of a text, sorted. Signals that cannot contribute to a sum may be
+    /// missing.
+    fn events(
+        &self,
+        searched: &SearchedText<'_>,
+        place: &Place<'_>,
+        way: Option<Suspicion>,
+    ) -> Vec<Event> {
         let text = searched.text;
         let mut events = Vec::new();
         self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
         if let Some(wording) = &self.wording {
             self.add_wording_events(wording, text, &mut events);
         }
-        let regions = if place.trial {
-            std::iter::once(0..text.len()).collect()
+        if place.trial {
+            self.find(searched, Class::Other, 0..text.len(), place, &mut events);
         } else {
-            anchor_regions(text, &events)
-        };
-        for region in regions {
-            self.find(searched, Class::Other, region, place, &mut events);
+            self.find_others(searched, place, way, &mut events);
         }
         sort(&mut events);
         events
+    }
+
+    /// Adds the signals of the class [`Class::Other`] that could contribute to a sum.
+    fn find_others(
+        &self,
+        searched: &SearchedText<'_>,
+        place: &Place<'_>,
+        way: Option<Suspicion>,
+        events: &mut Vec<Event>,
+    ) {
+        let anchors = events.len();
+        let regions = anchor_regions(searched.text, events);
+        // Signals of regions with a smaller distance may be in one window.
+        let is_near = |a: &Range<usize>, b: &Range<usize>| b.start < a.end + WINDOW_BYTES_WIDE;
+        for group in regions.chunk_by(is_near) {
+            let mut sums =
+                ReachableSums::new(&self.sums, self.intents, |sum| sum.extra_points(way, place));
+            let Some((first, last)) = group.first().zip(group.last()) else {
+                continue;
+            };
+            let window = first.start.saturating_sub(WINDOW_BYTES_WIDE)
+                ..last.end.saturating_add(WINDOW_BYTES_WIDE);
+            events
+                .iter()
+                .filter(|event| event.everywhere || overlap(&event.span(), &window))
+                .for_each(|event| sums.add_signal(event.intent, event.weight));
+            let places: Vec<_> = group
+                .iter()
+                .map(|region| {
+                    searched
+                        .engine
+                        .rule_places(searched.scan, Class::Other, region)
+                })
+                .collect();
+            for place in places.iter().flatten() {
+                if let Some((_, intent, weight)) = self.weights.get(place.number()) {
+                    sums.add_phrase(*intent, *weight);
+                }
+            }
+            for (region, places) in group.iter().zip(places) {
+                let mut search = RegionSearch::new(Class::Other, searched.text, region.clone());
+                for rule_places in places {
+                    let phrase = rule_places.number();
+                    let Some((_, intent, weight)) = self.weights.get(phrase).copied() else {
+                        continue;
+                    };
+                    let matters = sums.matters(intent, weight);
+                    sums.remove_phrase(intent, weight);
+                    if !matters {
+                        continue;
+                    }
+                    search.run(rule_places, |span| {
+                        if let Some(event) = self.event(searched.text, phrase, span, region, place)
+                        {
+                            sums.add_signal(intent, event.weight);
+                            events.push(event);
+                        }
+                    });
+                }
+            }
+        }
+        // A search that was not completed counts everywhere, so that sums can be reached where none
+        // could before.
+        if events.iter().skip(anchors).any(|event| event.everywhere) {
+            events.truncate(anchors);
+            for region in regions {
+                self.find(searched, Class::Other, region, place, events);
+            }
+        }
     }
 
     fn add_wording_events(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
@@ -200,32 +299,40 @@ impl Signals {
             class,
             searched.text,
             region.clone(),
-            |phrase, span| {
-                let Some((_, intent, weight)) = self.weights.get(phrase) else {
-                    return;
-                };
-                // A phrase whose search could not be completed counts everywhere.
-                let everywhere = span.is_none() && *weight > 0;
-                let mut span = span.unwrap_or_else(|| region.clone());
-                if self.command_phrases.contains(&phrase) {
-                    let command = ordered::command(searched.text, span.end);
-                    let ordered_command = searched
-                        .text
-                        .get(command.clone())
-                        .zip(place.inbound().ordered_commands)
-                        .filter(|_| !everywhere);
-                    if ordered_command
-                        .is_none_or(|(command, rules)| rules.refusing_rule(command).is_none())
-                    {
-                        return;
-                    }
-                    span.end = command.end;
-                }
-                let number = u32::try_from(phrase).unwrap_or(u32::MAX);
-                events.push(Event::new(span, number, (*intent, *weight), everywhere));
-            },
+            |phrase, span| events.extend(self.event(searched.text, phrase, span, &region, place)),
         );
     }
+
+    /// Returns the signal of a phrase that was found in a region; `None` if the phrase requires a
+    /// command that it does not order. A phrase without a span, whose search could not be
+    /// completed, counts everywhere.
+    fn event(
+        &self,
+        text: &str,
+        phrase: usize,
+        span: Option<Range<usize>>,
+        region: &Range<usize>,
+        place: &Place<'_>,
+    ) -> Option<Event> {
+        let (_, intent, weight) = self.weights.get(phrase)?;
+        let everywhere = span.is_none() && *weight > 0;
+        let mut span = span.unwrap_or_else(|| region.clone());
+        if self.command_phrases.contains(&phrase) {
+            let command = ordered::command(text, span.end);
+            let (ordered_command, rules) = text
+                .get(command.clone())
+                .zip(place.inbound().ordered_commands)
+                .filter(|_| !everywhere)?;
+            rules.refusing_rule(ordered_command)?;
+            span.end = command.end;
+        }
+        let number = u32::try_from(phrase).unwrap_or(u32::MAX);
+        Some(Event::new(span, number, (*intent, *weight), everywhere))
+    }
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
 }
 
 /// A text in which phrases have been searched for.
@@ -312,7 +419,7 @@ impl Signals {
         (way, locate): (Option<Suspicion>, Locate<'_>),
         matches: &mut Vec<Match>,
     ) {
-        let mut events = self.events(searched, place);
+        let mut events = self.events(searched, place, way);
         if place.trial {
             matches.extend(events.iter().filter_map(|event| {
                 let span = locate(event.span())?;
@@ -398,20 +505,10 @@ impl Signals {
                 continue;
             };
             let mut fired = false;
-            for SumRule { rule, sum, .. } in sums {
-                let extra = match way {
-                    None => 0,
-                    Some(Suspicion::Usual) => sum.encoded,
-                    Some(Suspicion::Odd) => sum.odd,
-                    Some(Suspicion::Disguise) => sum.disguise,
-                } + if place.inbound().hidden {
-                    sum.hidden
-                } else {
-                    0
-                };
-                if window.points + extra >= sum.points {
+            for sum in sums {
+                if window.points + sum.extra_points(way, place) >= sum.sum.points {
                     fired = true;
-                    matches.push(new_match(*rule, Some(span.clone())));
+                    matches.push(new_match(sum.rule, Some(span.clone())));
                 }
             }
             if fired && !place.trial {

@@ -5,12 +5,12 @@ use std::ops::Range;
 /// Approximate length of a window in bytes.
 const WINDOW_BYTES: usize = 320;
 /// The same for texts that are not ASCII, whose letters take two or three bytes.
-const WINDOW_BYTES_WIDE: usize = 480;
+pub(super) const WINDOW_BYTES_WIDE: usize = 480;
 /// Distance from a window in which phrases that indicate a mention count.
 const AROUND_BYTES: usize = 200;
 /// Points that each further intent in a window adds: several intents together are more significant
 /// than each by itself.
-const PAIR: i32 = 6;
+pub(super) const PAIR: i32 = 6;
 /// Maximum number of points that mentions of attacks and examples around a window can subtract.
 const MENTION: i32 = -70;
 /// Points of mentions at or below which a text is about wording, so that the estimate of the model

@@ -1,0 +1,146 @@
+//! Groups the regexes of a rule by the words that they wait for.
+
+use super::Class;
+use super::keywords::Keywords;
+use super::literals::{Branch, COMPANIONS};
+use super::word_list::WordList;
+
+/// A unit under construction: its regexes, and the words that they wait for.
+pub(super) struct Draft<'w> {
+    pub(super) sources: Vec<usize>,
+    pub(super) waits: Vec<Wait<'w>>,
+}
+
+/// The words that a unit waits for, and where its matches can be from them.
+pub(super) struct Wait<'w> {
+    pub(super) words: &'w WordList,
+    pub(super) first: bool,
+    pub(super) begins_word: bool,
+    pub(super) back: usize,
+    pub(super) ahead: usize,
+    /// Words, one of which is near every match; empty if there are none.
+    pub(super) companions: WordList,
+}
+
+/// Groups the regexes of a rule into units by the words that they wait for.
+pub(super) fn draft_units<'w>(
+    branches: &'w [(usize, Branch)],
+    keywords: &'w Keywords,
+    class: Class,
+    longest: usize,
+) -> Vec<Draft<'w>> {
+    let mut drafts: Vec<Draft<'_>> = Vec::new();
+    for (source, branch) in branches {
+        let wait = Wait::new(branch, keywords, class, longest);
+        // Branches that share words or regexes form one unit.
+        let joins = |draft: &Draft<'_>| {
+            draft.sources.contains(source)
+                || draft.waits.iter().any(|other| other.words == wait.words)
+        };
+        let Some(at) = drafts.iter().position(joins) else {
+            drafts.push(Draft {
+                sources: vec![*source],
+                waits: vec![wait],
+            });
+            continue;
+        };
+        let others: Vec<Draft<'_>> = drafts.extract_if(at + 1.., |draft| joins(draft)).collect();
+        let Some(draft) = drafts.get_mut(at) else {
+            continue;
+        };
+        draft.sources.push(*source);
+        draft.add_wait(wait);
+        for other in others {
+            draft.sources.extend(other.sources);
+            other
+                .waits
+                .into_iter()
+                .for_each(|wait| draft.add_wait(wait));
+        }
+    }
+    for draft in &mut drafts {
+        draft.sources.sort_unstable();
+        draft.sources.dedup();
+    }
+    drafts.sort_by(|a, b| a.sources.cmp(&b.sources));
+    drafts
+}
+
+impl<'w> Draft<'w> {
+    fn add_wait(&mut self, wait: Wait<'w>) {
+        match self
+            .waits
+            .iter_mut()
+            .find(|other| other.words == wait.words)
+        {
+            Some(same) => {
+                same.first &= wait.first;
+                same.begins_word &= wait.begins_word;
+                same.back = same.back.max(wait.back);
+                same.ahead = same.ahead.max(wait.ahead);
+                same.companions = common_companions(&same.companions, &wait.companions);
+            }
+            None => self.waits.push(wait),
+        }
+    }
+}
+
+impl<'w> Wait<'w> {
+    /// Creates the wait of a branch for its own literals or, if it has none, for the keywords of
+    /// its rule.
+    fn new(branch: &'w Branch, keywords: &'w Keywords, class: Class, longest: usize) -> Self {
+        let words = branch.words(keywords);
+        let reach = class.bounds().reach;
+        let max_extent = branch.extent.unwrap_or(longest).min(reach * 2);
+        if !branch.has_own_words(keywords) {
+            let radius = if branch.is_vague() {
+                max_extent.min(reach)
+            } else {
+                max_extent
+            };
+            return Self {
+                words,
+                first: false,
+                begins_word: false,
+                back: radius,
+                ahead: radius,
+                // A vague branch has no needles.
+                companions: few_companions(branch.needles.words.clone()),
+            };
+        }
+        let needles = &branch.needles;
+        // A region may begin within a word.
+        let begins_word = needles.begins_word && class != Class::Other;
+        let back = needles.back.unwrap_or(usize::MAX).min(max_extent);
+        Self {
+            words,
+            first: needles.first,
+            begins_word,
+            back,
+            ahead: max_extent,
+            companions: branch.companions.clone(),
+        }
+    }
+}
+
+/// Returns words that every match contains if it contains those of one or the other list; none if
+/// one of the lists is empty, which rules nothing out.
+fn common_companions(some: &WordList, others: &WordList) -> WordList {
+    if some.is_empty() || others.is_empty() || some == others {
+        return if some == others {
+            some.clone()
+        } else {
+            WordList::default()
+        };
+    }
+    few_companions(some.iter().chain(others.iter()).collect())
+}
+
+/// Returns the words if they are few enough to be companions, otherwise none.
+fn few_companions(words: WordList) -> WordList {
+    if words.iter().count() <= COMPANIONS {
+        words
+    } else {
+        WordList::default()
+    }
+}
