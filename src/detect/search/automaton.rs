@@ -32,8 +32,9 @@ use crate::text::quick::QuickMap;
 const COMPILED_BYTES: usize = 16 << 20;
 /// Maximum size of the states of one lazy automaton on one thread, and of all of them on one
 /// thread, in bytes. Manual pages need about 6 MB: with 4 MB, states were constantly dropped and
-/// recreated, which cost six times as much as the searches.
-const CACHE_BYTES: usize = 192 << 10;
+/// recreated, which cost six times as much as the searches. The largest regexes need more than 192
+/// kB for documents: with that limit, all states created for known texts were theirs.
+const CACHE_BYTES: usize = 1 << 20;
 const CACHES_BYTES: usize = 8 << 20;
 
 /// Regexes that are searched for together.

@@ -356,8 +356,13 @@ impl<'t> Words<'t> {
             .pieces
             .iter()
             .flat_map(|piece| self.bytes.get(piece.clone()).unwrap_or_default());
-        let word: Vec<u8> = letters.copied().take(WORD_BYTES + 1).collect();
-        points(&word)
+        let mut word = [0; WORD_BYTES + 1];
+        let length = word
+            .iter_mut()
+            .zip(letters)
+            .map(|(to, letter)| *to = *letter)
+            .count();
+        points(word.get(..length).unwrap_or_default())
     }
 
     /// Returns the spots of a text that ends here.
