@@ -431,9 +431,11 @@ impl Engine {
             let Some(word_use) = of_use.first().and_then(|candidate| self.use_of(candidate)) else {
                 continue;
             };
+            // With dense needles, the regex searches most of the text at once, which costs less.
             let mut companions = CompanionSearch::new(
                 word_use
                     .companion
+                    .filter(|_| sparse)
                     .and_then(|at| self.companions.get(at as usize)),
                 folded.padded(),
             );
