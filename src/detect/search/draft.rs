@@ -78,7 +78,10 @@ impl<'w> Draft<'w> {
                 same.begins_word &= wait.begins_word;
                 same.back = same.back.max(wait.back);
                 same.ahead = same.ahead.max(wait.ahead);
-                same.companions = common_companions(&same.companions, &wait.companions);
+                // A match of either contains one of the words only if both have the same ones.
+                if same.companions != wait.companions {
+                    same.companions = WordList::default();
+                }
             }
             None => self.waits.push(wait),
         }
@@ -123,22 +126,9 @@ impl<'w> Wait<'w> {
     }
 }
 
-/// Returns words that every match contains if it contains those of one or the other list; none if
-/// one of the lists is empty, which rules nothing out.
-fn common_companions(some: &WordList, others: &WordList) -> WordList {
-    if some.is_empty() || others.is_empty() || some == others {
-        return if some == others {
-            some.clone()
-        } else {
-            WordList::default()
-        };
-    }
-    few_companions(some.iter().chain(others.iter()).collect())
-}
-
 /// Returns the words if they are few enough to be companions, otherwise none.
 fn few_companions(words: WordList) -> WordList {
-    if words.iter().count() <= COMPANIONS {
+    if words.iter().nth(COMPANIONS).is_none() {
         words
     } else {
         WordList::default()
