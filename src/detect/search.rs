@@ -23,7 +23,7 @@ mod word_list;
 mod word_uses;
 mod words;
 
-pub(super) use engine::{Engine, Phrase, RegionSearch};
+pub(super) use engine::{Engine, Phrase, RegionSearch, RulePlaces};
 pub use look::Cost;
 pub use regex::{REGEX_BYTES, Regex};
 pub(super) use scan::Scan;

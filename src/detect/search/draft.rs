@@ -78,7 +78,7 @@ impl<'w> Draft<'w> {
                 same.begins_word &= wait.begins_word;
                 same.back = same.back.max(wait.back);
                 same.ahead = same.ahead.max(wait.ahead);
-                // A match of either contains one of the words only if both have the same ones.
+                // A match of one branch need not contain the companions of the other.
                 if same.companions != wait.companions {
                     same.companions = WordList::default();
                 }

@@ -4,10 +4,10 @@
 //! branch of a regex the literals that are rarest in ordinary text, or the rule's keywords. Where a
 //! word is found, and a second word that every match contains is near (see [`super::companion`]),
 //! the regexes that wait for it run: at exactly that place if their match begins with the word,
-//! otherwise in a window around it. Regexes that wait for the same words form one
-//! unit and run together. The bytes that they examine are paid from a budget that grows with the
-//! text. If the budget is spent, each rule with places left to examine counts as matching the whole
-//! text, since content that was not examined is not forwarded.
+//! otherwise in a window around it. Regexes that wait for the same words form one unit and run
+//! together. The bytes that they examine are paid from a budget that grows with the text. If the
+//! budget is spent, each rule with places left to examine counts as matching the whole text, since
+//! content that was not examined is not forwarded.
 
 use std::borrow::Cow;
 use std::ops::Range;

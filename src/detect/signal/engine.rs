@@ -6,7 +6,7 @@ use super::reachable::ReachableSums;
 use super::window::{Event, WINDOW_BYTES_WIDE, sort, windows};
 use super::wording::Model;
 use super::{Spec, Sum, ordered};
-use crate::detect::search::{Class, Engine, Phrase, RegionSearch, Scan};
+use crate::detect::search::{Class, Engine, Phrase, RegionSearch, RulePlaces, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
 use crate::text::{REJOINED, Reading, Suspicion, Text};
@@ -209,51 +209,7 @@ impl Signals {
         // Signals of regions with a smaller distance may be in one window.
         let is_near = |a: &Range<usize>, b: &Range<usize>| b.start < a.end + WINDOW_BYTES_WIDE;
         for group in regions.chunk_by(is_near) {
-            let mut sums =
-                ReachableSums::new(&self.sums, self.intents, |sum| sum.extra_points(way, place));
-            let Some((first, last)) = group.first().zip(group.last()) else {
-                continue;
-            };
-            let window = first.start.saturating_sub(WINDOW_BYTES_WIDE)
-                ..last.end.saturating_add(WINDOW_BYTES_WIDE);
-            events
-                .iter()
-                .filter(|event| event.everywhere || overlap(&event.span(), &window))
-                .for_each(|event| sums.add_signal(event.intent, event.weight));
-            let places: Vec<_> = group
-                .iter()
-                .map(|region| {
-                    searched
-                        .engine
-                        .rule_places(searched.scan, Class::Other, region)
-                })
-                .collect();
-            for place in places.iter().flatten() {
-                if let Some((_, intent, weight)) = self.weights.get(place.number()) {
-                    sums.add_phrase(*intent, *weight);
-                }
-            }
-            for (region, places) in group.iter().zip(places) {
-                let mut search = RegionSearch::new(Class::Other, searched.text, region.clone());
-                for rule_places in places {
-                    let phrase = rule_places.number();
-                    let Some((_, intent, weight)) = self.weights.get(phrase).copied() else {
-                        continue;
-                    };
-                    let matters = sums.matters(intent, weight);
-                    sums.remove_phrase(intent, weight);
-                    if !matters {
-                        continue;
-                    }
-                    search.run(rule_places, |span| {
-                        if let Some(event) = self.event(searched.text, phrase, span, region, place)
-                        {
-                            sums.add_signal(intent, event.weight);
-                            events.push(event);
-                        }
-                    });
-                }
-            }
+            self.find_in_group(group, searched, place, way, events);
         }
         // A search that was not completed counts everywhere, so that sums can be reached where none
         // could before.
@@ -261,6 +217,58 @@ impl Signals {
             events.truncate(anchors);
             for region in regions {
                 self.find(searched, Class::Other, region, place, events);
+            }
+        }
+    }
+
+    /// Adds the signals in regions that are close together, as long as a sum that counts them can
+    /// be reached.
+    fn find_in_group(
+        &self,
+        group: &[Range<usize>],
+        searched: &SearchedText<'_>,
+        place: &Place<'_>,
+        way: Option<Suspicion>,
+        events: &mut Vec<Event>,
+    ) {
+        let Some((first, last)) = group.first().zip(group.last()) else {
+            return;
+        };
+        let surroundings = first.start.saturating_sub(WINDOW_BYTES_WIDE)
+            ..last.end.saturating_add(WINDOW_BYTES_WIDE);
+        let mut sums =
+            ReachableSums::new(&self.sums, self.intents, |sum| sum.extra_points(way, place));
+        events
+            .iter()
+            .filter(|event| event.everywhere || overlap(&event.span(), &surroundings))
+            .for_each(|event| sums.add_signal(event.intent, event.weight));
+        let rules_of = |region| {
+            searched
+                .engine
+                .rule_places(searched.scan, Class::Other, region)
+        };
+        let rules_by_region: Vec<Vec<RulePlaces<'_>>> = group.iter().map(rules_of).collect();
+        rules_by_region
+            .iter()
+            .flatten()
+            .filter_map(|rule| self.weights.get(rule.number()))
+            .for_each(|(_, intent, weight)| sums.add_phrase(*intent, *weight));
+        for (region, rules) in group.iter().zip(rules_by_region) {
+            let mut search = RegionSearch::new(Class::Other, searched.text, region.clone());
+            for rule in rules {
+                let phrase = rule.number();
+                let Some((_, intent, weight)) = self.weights.get(phrase).copied() else {
+                    continue;
+                };
+                let matters = sums.matters(intent, weight);
+                sums.remove_phrase(intent, weight);
+                if !matters {
+                    continue;
+                }
+                search.run(rule, |span| {
+                    let event = self.event(searched.text, phrase, span, region, place);
+                    events.extend(event.inspect(|event| sums.add_signal(intent, event.weight)));
+                });
             }
         }
     }
