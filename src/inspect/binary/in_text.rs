@@ -29,14 +29,12 @@ pub(in crate::inspect) fn open_base64_runs(text: &str, budget: &Budget) -> Vec<C
             at += RUN_BYTES;
             continue;
         }
-        let before = bytes
+        let start = bytes
             .get(run_end..at)
             .unwrap_or_default()
             .iter()
-            .rev()
-            .take_while(|b| is_code(**b))
-            .count();
-        let start = at - before;
+            .rposition(|b| !is_code(*b))
+            .map_or(run_end, |sign| run_end + sign + 1);
         let end = at
             + bytes
                 .get(at..)
