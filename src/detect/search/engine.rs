@@ -235,7 +235,11 @@ impl Engine {
             scan.too_long = true;
             return scan;
         }
-        let Buffers { folded, candidates } = &mut scan.buffers;
+        let Buffers {
+            folded,
+            hits,
+            candidates,
+        } = &mut scan.buffers;
         folded.fold(text.as_bytes());
         let mut record = |word: usize, start: usize| {
             for use_index in self.uses_of(word) {
@@ -252,11 +256,11 @@ impl Engine {
             }
         };
         if let Some(shared) = self.shared {
-            shared.find(folded, |hit| record(hit.word, hit.start));
+            shared.find(folded, hits, |hit| record(hit.word, hit.start));
         }
         if let Some(own_words) = &self.own_words {
             let offset = self.shared.map_or(0, Words::len);
-            own_words.find(folded, |hit| record(offset + hit.word, hit.start));
+            own_words.find(folded, hits, |hit| record(offset + hit.word, hit.start));
         }
         // Candidates of the other class are not sorted here: most texts have no region in which
         // they are searched for.

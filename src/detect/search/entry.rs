@@ -138,12 +138,12 @@ impl Shape {
         u32::from(self.0 >> 2) * u8::BITS
     }
 
-    /// Returns the key of an entry of this shape whose word is in a padded text with its run at
-    /// `at`.
+    /// Returns the key of an entry of this shape, from the eight bytes of a text before its run and
+    /// the eight bytes from there.
     #[inline]
-    pub(super) fn key(self, padded: &[u8], at: usize) -> Option<u64> {
-        let bytes = padded.get(at - usize::from(self.0 & 3)..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*bytes) << self.unused_bits())
+    pub(super) fn key(self, around: u128) -> u64 {
+        let before = u32::from(self.0 & 3);
+        ((around >> (u64::BITS - before * u8::BITS)) as u64) << self.unused_bits()
     }
 }
 
@@ -151,17 +151,11 @@ impl Shape {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shapes(u16);
 
-impl FromIterator<Shape> for Shapes {
-    fn from_iter<I: IntoIterator<Item = Shape>>(shapes: I) -> Self {
-        Self(
-            shapes
-                .into_iter()
-                .fold(0, |all, shape| all | 1 << (shape.0 & 15)),
-        )
-    }
-}
-
 impl Shapes {
+    pub(super) fn add(&mut self, shape: Shape) {
+        self.0 |= 1 << (shape.0 & 15);
+    }
+
     pub(super) fn bytes(self) -> [u8; 2] {
         self.0.to_le_bytes()
     }
@@ -216,7 +210,7 @@ impl KeyFilter {
 }
 
 #[inline]
-fn key_hash(key: u64) -> usize {
+pub(super) fn key_hash(key: u64) -> usize {
     (key.wrapping_mul(SPREAD) >> (u64::BITS - HASH_BITS)) as usize
 }
 
@@ -230,13 +224,14 @@ mod tests {
             for gram in 0..=word.len() - 5 {
                 let entry = Entry::new(word.as_bytes(), 0, gram);
                 let padded = format!("--------{word}--------");
-                let at = 8 + gram;
+                let around = *padded.as_bytes()[gram..].first_chunk().unwrap();
                 assert_eq!(
-                    entry.shape().key(padded.as_bytes(), at),
-                    Some(entry.key),
+                    entry.shape().key(u128::from_le_bytes(around)),
+                    entry.key,
                     "{word} {gram}"
                 );
-                let shapes: Shapes = [entry.shape()].into_iter().collect();
+                let mut shapes = Shapes::default();
+                shapes.add(entry.shape());
                 assert!(shapes.all().eq([entry.shape()]), "{word} {gram}");
                 let mut keys = KeyFilter::new();
                 assert!(!keys.may_contain(entry.key));

@@ -5,6 +5,7 @@ use std::cell::{OnceCell, RefCell};
 
 use super::Class;
 use super::folded::Folded;
+use super::words::Hit;
 
 /// A place where a regex could match, in the folded text. Kept small, because a text may have
 /// several for each of its words.
@@ -60,6 +61,8 @@ pub(in crate::detect) struct Scan {
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     pub(super) folded: Folded,
+    /// The hits of one block of a text.
+    pub(super) hits: Vec<Hit>,
     pub(super) candidates: Candidates,
 }
 
@@ -95,6 +98,7 @@ impl Drop for Scan {
     fn drop(&mut self) {
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.folded.shrink(SPARE_BYTES);
+        buffers.hits.shrink_to(SPARE_BYTES / size_of::<Hit>());
         for candidates in &mut buffers.candidates.0 {
             candidates.clear();
             candidates.shrink_to(SPARE_CANDIDATES);

@@ -1,30 +1,39 @@
 //! Words that are too short for a four-byte run and the byte after it.
 
 use super::filter::SPREAD;
+use super::grams::GRAM_BYTES;
 use super::words::Hit;
 use crate::detect::prepared::{Reader, Writer};
 
 /// Number of bits of the hash of a word.
 const HASH_BITS: u32 = 14;
 
-/// Words of `N` bytes, where `N` is three or four.
-pub(super) struct ShortWords<const N: usize> {
-    /// The words with their indices, sorted.
-    words: Vec<([u8; N], u32)>,
+/// Words of the same length, three or four bytes.
+pub(super) struct ShortWords {
+    length: usize,
+    /// The bits of a run that are compared.
+    mask: u32,
+    /// The words as little-endian numbers with their indices, sorted.
+    words: Vec<(u32, u32)>,
     /// One bit for each hash.
     bits: Box<[u64; (1 << HASH_BITS) / 64]>,
 }
 
-impl<const N: usize> ShortWords<N> {
-    pub(super) fn new() -> Self {
+impl ShortWords {
+    pub(super) fn new(length: usize) -> Self {
+        let unused = GRAM_BYTES.saturating_sub(length).min(GRAM_BYTES - 1);
         Self {
+            length,
+            mask: u32::MAX >> (8 * unused),
             words: Vec::new(),
             bits: Box::new([0; (1 << HASH_BITS) / 64]),
         }
     }
 
-    pub(super) fn add(&mut self, word: [u8; N], index: u32) {
-        let bit = hash(&word);
+    /// Adds the word with which a run begins.
+    pub(super) fn add(&mut self, gram: [u8; GRAM_BYTES], index: u32) {
+        let word = self.word(gram);
+        let bit = hash(word);
         self.bits
             .get_mut(bit / 64)
             .into_iter()
@@ -37,16 +46,16 @@ impl<const N: usize> ShortWords<N> {
     pub(super) fn write(&self, out: &mut Writer) {
         out.number(self.words.len());
         for (word, index) in &self.words {
-            out.0.extend(word);
+            out.0.extend(word.to_le_bytes());
             out.number(*index as usize);
         }
     }
 
     /// Reads words that [`ShortWords::write`] has written.
-    pub(super) fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let mut short_words = Self::new();
+    pub(super) fn read(length: usize, from: &mut Reader<'_>) -> Option<Self> {
+        let mut short_words = Self::new(length);
         for _ in 0..from.number()? {
-            short_words.add(*from.bytes(N)?.first_chunk()?, from.number()?);
+            short_words.add(*from.bytes(GRAM_BYTES)?.first_chunk()?, from.number()?);
         }
         Some(short_words)
     }
@@ -56,37 +65,39 @@ impl<const N: usize> ShortWords<N> {
         self.words.sort_unstable();
     }
 
-    /// Calls `hit` for each word that equals these bytes.
+    /// Reports whether a run may begin with one of the words.
     #[inline]
-    pub(super) fn compare(&self, bytes: [u8; N], at: usize, hit: &mut impl FnMut(Hit)) {
-        let bit = hash(&bytes);
-        if self
-            .bits
+    pub(super) fn may_contain(&self, gram: [u8; GRAM_BYTES]) -> bool {
+        let bit = hash(self.word(gram));
+        self.bits
             .get(bit / 64)
             .is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
-        {
-            let first = self.words.partition_point(|(word, _)| *word < bytes);
-            let same = self
-                .words
-                .iter()
-                .skip(first)
-                .take_while(|(word, _)| *word == bytes);
-            same.for_each(|(_, word)| {
-                hit(Hit {
-                    word: *word as usize,
-                    start: at,
-                    end: at + N,
-                })
-            });
-        }
+    }
+
+    /// Adds a hit for each word with which the run at `at` begins.
+    #[inline(never)]
+    pub(super) fn add_hits(&self, gram: [u8; GRAM_BYTES], at: usize, hits: &mut Vec<Hit>) {
+        let bytes = self.word(gram);
+        let first = self.words.partition_point(|(word, _)| *word < bytes);
+        let same = self
+            .words
+            .iter()
+            .skip(first)
+            .take_while(|(word, _)| *word == bytes);
+        hits.extend(same.map(|(_, word)| Hit {
+            word: *word as usize,
+            start: at,
+            end: at + self.length,
+        }));
+    }
+
+    #[inline]
+    fn word(&self, gram: [u8; GRAM_BYTES]) -> u32 {
+        u32::from_le_bytes(gram) & self.mask
     }
 }
 
 #[inline]
-fn hash<const N: usize>(word: &[u8; N]) -> usize {
-    let bytes = word
-        .iter()
-        .rev()
-        .fold(0, |bytes, b| bytes << 8 | u32::from(*b));
-    (bytes.wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
+fn hash(word: u32) -> usize {
+    (word.wrapping_mul(SPREAD) >> (u32::BITS - HASH_BITS)) as usize
 }

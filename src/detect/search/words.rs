@@ -2,8 +2,8 @@
 //!
 //! Each word is found by its rarest run of four bytes, using a table with one bit for each hash of
 //! four bytes: 32 kB, which stay in the nearest cache, and no step depends on the previous one. If
-//! a bit is set, the run with the byte after it is checked in the same way, then up to eight bytes,
-//! and only then are words compared. An automaton over the same words takes megabytes and misses
+//! a bit is set, the run with the byte after it is checked in the same way. Where it passes, the up
+//! to eight bytes around it that identify a word are the key of a hash table. An automaton over the same words takes megabytes and misses
 //! the cache at nearly every byte. (The idea is from Wu and Manber, 1994: their blocks of letters,
 //! but without shifts, which many words make short.)
 
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::entry::{ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, Shapes};
+use super::entry::{ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, Shape, Shapes, key_hash};
 use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_contain};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
@@ -20,13 +20,15 @@ use super::grouped::sort_by_group;
 use super::short_words::ShortWords;
 use crate::detect::prepared::{Reader, Writer};
 
-/// Minimum and maximum number of hash bits that select a bucket. Within these limits, there are
-/// four buckets per entry.
+/// Minimum and maximum number of hash bits that select a bucket. Within these limits, there are at
+/// least four buckets per entry.
 const LEAST_BUCKET_BITS: u32 = 8;
 const MOST_BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_ENTRY: usize = 4;
-/// Number of positions that are searched before their words are compared.
+/// Number of positions that are searched before their words are compared, so that a position is a
+/// byte, and number of bytes that runs at these positions and the bytes after them need.
 const BLOCK: usize = 256;
+const BLOCK_BYTES: usize = BLOCK + PAD;
 /// Length of words that each take a separate pass.
 const PAIR_BYTES: usize = 2;
 /// A run of four bytes and the byte after it.
@@ -53,16 +55,18 @@ pub(crate) struct Words {
     /// The runs without non-ASCII bytes, for ASCII texts.
     ascii: Filter,
     all: Filter,
-    /// The entries, sorted by the hashes of their run and the byte after it.
+    /// For each group of runs with the byte after them, by their hashes: the shapes of their
+    /// entries, which determine the bytes of a text that are a key.
+    shapes: Cow<'static, [[u8; 2]]>,
+    /// The entries, sorted by the hashes of their keys.
     entries: Cow<'static, [[u8; ENTRY_BYTES]]>,
     /// Where the entries of each bucket begin, and where the last ones end.
     buckets: Cow<'static, [Number]>,
+    /// Number of hash bits that select a bucket, and shapes.
     bucket_bits: u32,
-    /// The shapes of the entries in each bucket, which determine the bytes of a text to compare.
-    shapes: Cow<'static, [[u8; 2]]>,
     keys: KeyFilter,
-    threes: ShortWords<3>,
-    fours: ShortWords<4>,
+    threes: ShortWords,
+    fours: ShortWords,
     /// Words of two bytes, each of which takes a separate pass. Shorter words are not found.
     pairs: Vec<(Finder<'static>, usize)>,
 }
@@ -83,13 +87,13 @@ impl Words {
             starts: Cow::default(),
             ascii: Filter::new(),
             all: Filter::new(),
+            shapes: Cow::default(),
             entries: Cow::default(),
             buckets: Cow::default(),
             bucket_bits: MOST_BUCKET_BITS,
-            shapes: Cow::default(),
             keys: KeyFilter::new(),
-            threes: ShortWords::new(),
-            fours: ShortWords::new(),
+            threes: ShortWords::new(3),
+            fours: ShortWords::new(GRAM_BYTES),
             pairs: Vec::new(),
         };
         let (mut crowds, mut long_crowds) =
@@ -181,9 +185,9 @@ impl Words {
         [&self.ascii, &self.all]
             .into_iter()
             .for_each(|filter| filter.write(out));
+        out.text(self.shapes.as_flattened());
         out.text(self.entries.as_flattened());
         out.text(self.buckets.as_flattened());
-        out.text(self.shapes.as_flattened());
         self.keys.write(out);
         self.threes.write(out);
         self.fours.write(out);
@@ -198,23 +202,23 @@ impl Words {
         let starts = Cow::Borrowed(from.text()?.as_chunks().0);
         let ascii = Filter::read(from)?;
         let all = Filter::read(from)?;
+        let shapes = from.text()?.as_chunks().0;
+        let bucket_bits = shapes.len().checked_ilog2()?;
+        let shapes = Cow::Borrowed(shapes);
         let entries = Cow::Borrowed(from.text()?.as_chunks().0);
-        let buckets = from.text()?.as_chunks().0;
-        let bucket_bits = buckets.len().checked_sub(1)?.checked_ilog2()?;
-        let buckets = Cow::Borrowed(buckets);
-        let shapes = Cow::Borrowed(from.text()?.as_chunks().0);
+        let buckets = Cow::Borrowed(from.text()?.as_chunks().0);
         let keys = KeyFilter::read(from)?;
-        let threes = ShortWords::read(from)?;
-        let fours = ShortWords::read(from)?;
+        let threes = ShortWords::read(3, from)?;
+        let fours = ShortWords::read(GRAM_BYTES, from)?;
         let mut searcher = Self {
             bytes,
             starts,
             ascii,
             all,
+            shapes,
             entries,
             buckets,
             bucket_bits,
-            shapes,
             keys,
             threes,
             fours,
@@ -233,47 +237,39 @@ impl Words {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Sorts the entries by bucket and, within each bucket, by key.
-    fn set_entries(&mut self, mut entries: Vec<Entry>) {
+    /// Sorts the entries by the buckets of their keys.
+    fn set_entries(&mut self, entries: Vec<Entry>) {
         let bits = (entries.len() * BUCKETS_PER_ENTRY)
             .next_power_of_two()
             .ilog2();
         self.bucket_bits = bits.clamp(LEAST_BUCKET_BITS, MOST_BUCKET_BITS);
-        entries.sort_by_key(|entry| entry.key);
-        let bucket = |entry: &Entry| {
+        let groups = 1 << self.bucket_bits;
+        let mut shapes = vec![Shapes::default(); groups];
+        for entry in &entries {
             let run = self
                 .word(entry.word)
                 .get(entry.gram()..)
                 .and_then(<[u8]>::first_chunk);
-            run.map_or(0, |[a, b, c, d, next]| {
-                self.bucket_of(long_hash([*a, *b, *c, *d], *next))
-            })
-        };
-        let (buckets, entries) = sort_by_group(&entries, 1 << self.bucket_bits, bucket);
-        let shapes_between = |bounds: &[u32]| -> Shapes {
-            let Ok([start, end]) = <[u32; 2]>::try_from(bounds) else {
-                return Shapes::default();
-            };
-            entries
-                .get(start as usize..end as usize)
-                .unwrap_or_default()
-                .iter()
-                .map(Entry::shape)
-                .collect()
-        };
-        self.shapes = buckets
-            .windows(2)
-            .map(|bounds| shapes_between(bounds).bytes())
-            .collect();
+            if let Some([a, b, c, d, next]) = run
+                && let Some(shapes) =
+                    shapes.get_mut(self.bucket_of(long_hash([*a, *b, *c, *d], *next)))
+            {
+                shapes.add(entry.shape());
+            }
+            self.keys.add(entry.key);
+        }
+        self.shapes = shapes.into_iter().map(Shapes::bytes).collect();
+        let (buckets, entries) = sort_by_group(&entries, groups, |entry| {
+            self.bucket_of(key_hash(entry.key))
+        });
         self.buckets = buckets.into_iter().map(u32::to_le_bytes).collect();
-        entries.iter().for_each(|entry| self.keys.add(entry.key));
         self.entries = entries.iter().map(Entry::bytes).collect();
     }
 
     /// Adds a word of three bytes, which is found by every four-byte run that begins with it.
     fn add_three(&mut self, word: [u8; 3], index: u32) {
-        self.threes.add(word, index);
         let [a, b, c] = word;
+        self.threes.add([a, b, c, 0], index);
         for next in 0..=u8::MAX {
             let hash = hash([a, b, c, next]);
             self.all.first.set(hash);
@@ -291,40 +287,21 @@ impl Words {
         }
     }
 
-    /// Calls `hit` for each occurrence of each word, roughly in order.
-    pub(super) fn find(&self, text: &Folded, mut hit: impl FnMut(Hit)) {
-        let Filter { first, second } = if text.is_ascii() {
+    /// Calls `hit` for each occurrence of each word, roughly in order. `hits` is memory for the hits
+    /// of a block.
+    pub(super) fn find(&self, text: &Folded, hits: &mut Vec<Hit>, mut hit: impl FnMut(Hit)) {
+        let filter = if text.is_ascii() {
             &self.ascii
         } else {
             &self.all
         };
-        let first: &Bits = first;
-        let second: &Bits = second;
         let padded = text.padded();
-        let mut positions = [0_u16; BLOCK];
         let mut start = PAD;
         while start + PAD < padded.len() {
-            let end = (start + BLOCK).min(padded.len() - PAD);
-            let count = find_candidates(
-                padded.get(start..end + GRAM_BYTES - 1).unwrap_or_default(),
-                first,
-                &mut positions,
-            );
-            for at in positions.iter().take(count) {
-                let at = start + usize::from(*at);
-                let Some([a, b, c, d, next]) = padded.get(at..).and_then(<[u8]>::first_chunk)
-                else {
-                    continue;
-                };
-                let gram = [*a, *b, *c, *d];
-                let long_hash = long_hash(gram, *next);
-                if may_contain(second, long_hash) {
-                    self.compare(padded, at, long_hash, &mut hit);
-                }
-                self.fours.compare(gram, at, &mut hit);
-                self.threes.compare([*a, *b, *c], at, &mut hit);
-            }
-            start = end;
+            let positions = BLOCK.min(padded.len() - PAD - start);
+            self.add_hits_in_block(padded, start, positions, filter, hits);
+            hits.drain(..).for_each(&mut hit);
+            start += positions;
         }
         for (finder, word) in &self.pairs {
             finder.find_iter(padded).for_each(|start| {
@@ -337,45 +314,92 @@ impl Words {
         }
     }
 
-    /// Calls `hit` for the words whose run is at `at` and, together with the byte after it, has
-    /// this hash.
-    fn compare(&self, padded: &[u8], at: usize, long_hash: usize, hit: &mut impl FnMut(Hit)) {
-        let bucket = self.bucket_of(long_hash);
-        for shape in self
-            .shapes
-            .get(bucket)
-            .copied()
-            .map(Shapes::from_bytes)
-            .unwrap_or_default()
-            .all()
-        {
-            let Some(key) = shape
-                .key(padded, at)
-                .filter(|key| self.keys.may_contain(*key))
+    /// Adds the words whose runs begin at one of a number of positions from `start`, at most
+    /// [`BLOCK`]. In a function of its own, as those that it calls, so that the compiler keeps the
+    /// variables of each in registers.
+    #[inline(never)]
+    fn add_hits_in_block(
+        &self,
+        padded: &[u8],
+        start: usize,
+        positions: usize,
+        filter: &Filter,
+        hits: &mut Vec<Hit>,
+    ) {
+        let (first, second): (&Bits, &Bits) = (&filter.first, &filter.second);
+        let bytes = padded.get(start..).unwrap_or_default();
+        let mut last = [0; BLOCK_BYTES];
+        let block = bytes.first_chunk().unwrap_or_else(|| {
+            last.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, byte)| *to = *byte);
+            &last
+        });
+        let mut candidates = [0; BLOCK];
+        let count = find_candidates(block, positions, first, &mut candidates);
+        for in_block in candidates.get(..count).unwrap_or_default() {
+            let in_block = usize::from(*in_block);
+            let Some([a, b, c, d, next]) = block.get(in_block..).and_then(<[u8]>::first_chunk)
             else {
                 continue;
             };
-            // Hundreds of words begin with "ignore" and share a bucket.
-            let entries = self.entries(bucket);
-            let first = entries.partition_point(|entry| Entry::from_bytes(entry).key < key);
-            let same_key = entries
-                .iter()
-                .skip(first)
-                .map(Entry::from_bytes)
-                .take_while(|entry| entry.key == key);
-            for entry in same_key.filter(|entry| entry.shape() == shape) {
-                let Some((start, end)) = entry.place(padded, at) else {
-                    continue;
-                };
-                let end = end.unwrap_or_else(|| start + self.word(entry.word).len());
-                if end - start <= KEY_BYTES || padded.get(start..end) == Some(self.word(entry.word))
-                {
-                    hit(Hit {
-                        word: entry.word as usize,
-                        start,
-                        end,
-                    });
+            let gram = [*a, *b, *c, *d];
+            let at = start + in_block;
+            let long_hash = long_hash(gram, *next);
+            if may_contain(second, long_hash) {
+                self.add_hits(padded, at, long_hash, hits);
+            }
+            for short_words in [&self.fours, &self.threes] {
+                if short_words.may_contain(gram) {
+                    short_words.add_hits(gram, at, hits);
                 }
+            }
+        }
+    }
+
+    /// Adds the words whose run is at `at` and, together with the byte after it, has this hash.
+    #[inline(never)]
+    fn add_hits(&self, padded: &[u8], at: usize, long_hash: usize, hits: &mut Vec<Hit>) {
+        let Some(around) = at
+            .checked_sub(KEY_BYTES)
+            .and_then(|from| padded.get(from..)?.first_chunk())
+        else {
+            return;
+        };
+        let around = u128::from_le_bytes(*around);
+        let shapes = self.shapes.get(self.bucket_of(long_hash)).copied();
+        for shape in Shapes::from_bytes(shapes.unwrap_or_default()).all() {
+            let key = shape.key(around);
+            if self.keys.may_contain(key) {
+                self.add_hits_of_key(padded, at, shape, key, hits);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn add_hits_of_key(
+        &self,
+        padded: &[u8],
+        at: usize,
+        shape: Shape,
+        key: u64,
+        hits: &mut Vec<Hit>,
+    ) {
+        for entry in self.entries(self.bucket_of(key_hash(key))) {
+            let entry = Entry::from_bytes(entry);
+            if entry.key != key || entry.shape() != shape {
+                continue;
+            }
+            let Some((start, end)) = entry.place(padded, at) else {
+                continue;
+            };
+            let end = end.unwrap_or_else(|| start + self.word(entry.word).len());
+            if end - start <= KEY_BYTES || padded.get(start..end) == Some(self.word(entry.word)) {
+                hits.push(Hit {
+                    word: entry.word as usize,
+                    start,
+                    end,
+                });
             }
         }
     }
@@ -422,38 +446,29 @@ fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; LONG_GRAM_BYTES]> {
         .map(|run| run.first_chunk().copied().unwrap_or_default())
 }
 
-/// Returns all runs of four bytes.
+/// Records at which of the first positions of a block the bit of the run is set, and returns their
+/// number.
 #[inline]
-fn grams_of(bytes: &[u8]) -> impl Iterator<Item = [u8; GRAM_BYTES]> {
-    bytes
-        .windows(GRAM_BYTES)
-        .map(|gram| gram.first_chunk().copied().unwrap_or_default())
-}
-
-/// Records the positions of runs whose bit is set, and returns their number.
-fn find_candidates(block: &[u8], bits: &Bits, positions: &mut [u16; BLOCK]) -> usize {
+fn find_candidates(
+    block: &[u8; BLOCK_BYTES],
+    positions: usize,
+    bits: &Bits,
+    candidates: &mut [u8; BLOCK],
+) -> usize {
     let mut count = 0;
-    let mut record = |at: u16, gram: u32| {
-        // Always written, but only kept if the bit is set: this avoids a branch that would be
-        // mispredicted.
-        if let Some(position) = positions.get_mut(count) {
-            *position = at;
-        }
-        count += usize::from(may_contain(bits, hash(gram.to_le_bytes())));
-    };
     // Four runs begin in every four bytes.
     let pieces = block.windows(2 * GRAM_BYTES).step_by(GRAM_BYTES);
-    let mut at = 0;
-    for piece in pieces {
+    for (nth, piece) in pieces.take(positions.div_ceil(GRAM_BYTES)).enumerate() {
         let bytes = u64::from_le_bytes(piece.first_chunk().copied().unwrap_or_default());
-        for shift in 0..4_u16 {
-            record(at + shift, (bytes >> (8 * shift)) as u32);
+        for in_piece in 0..GRAM_BYTES {
+            let gram = (bytes >> (8 * in_piece)) as u32;
+            // Always written, but only kept if the bit is set: this avoids a branch that would be
+            // mispredicted.
+            if let Some(candidate) = candidates.get_mut(count % BLOCK) {
+                *candidate = (nth * GRAM_BYTES + in_piece) as u8;
+            }
+            count += usize::from(may_contain(bits, hash(gram.to_le_bytes())));
         }
-        at += 4;
-    }
-    for gram in grams_of(block.get(usize::from(at)..).unwrap_or_default()) {
-        record(at, u32::from_le_bytes(gram));
-        at += 1;
     }
     count
 }
@@ -474,7 +489,7 @@ mod tests {
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let found = |words: &Words| {
             let mut found = Vec::new();
-            words.find(&text_folded, |hit| {
+            words.find(&text_folded, &mut Vec::new(), |hit| {
                 found.push((
                     text_folded.place(hit.start),
                     text_folded.end(hit.end),

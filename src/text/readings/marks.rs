@@ -1,6 +1,7 @@
 //! Finds the blocks of a text in which marks are close together: a cheap test before words are
 //! read.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::text::blocks::{self, BLOCK, Block};
@@ -12,10 +13,7 @@ const MARKS: u8 = 2;
 /// more than a look at each byte.
 pub(super) fn find_marked(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut marked: Vec<Range<usize>> = Vec::new();
-    let mut before = MarkedBlock {
-        block: blocks::first(&[]),
-        marks: 0,
-    };
+    let mut before = MarkedBlock::new(blocks::first(&[]));
     for (nth, block) in blocks::all(bytes).enumerate() {
         let block = MarkedBlock::new(block);
         if block.marks + before.marks >= MARKS && !is_prose(&before, &block) {
@@ -53,6 +51,8 @@ fn is_prose(first: &MarkedBlock, second: &MarkedBlock) -> bool {
 struct MarkedBlock {
     block: Block,
     marks: u8,
+    /// What [`MarkedBlock::clause_ends`] has found.
+    clause_ends: OnceCell<Option<u128>>,
 }
 
 impl MarkedBlock {
@@ -66,12 +66,17 @@ impl MarkedBlock {
         Self {
             block,
             marks: blocks::count(&block, is_mark) + humps,
+            clause_ends: OnceCell::new(),
         }
     }
 
     /// Returns where clauses end with a mark followed by white space, or `None` if there are other
-    /// marks.
+    /// marks. A block is asked twice: with the one before it and with the one after it.
     fn clause_ends(&self) -> Option<u128> {
+        *self.clause_ends.get_or_init(|| self.find_clause_ends())
+    }
+
+    fn find_clause_ends(&self) -> Option<u128> {
         if self.marks == 0 && !blocks::any(&self.block, is_rare) {
             return Some(0);
         }
