@@ -1,5 +1,6 @@
 //! Letters that look like others (UTS #39), and letters with accents.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use unicode_normalization::UnicodeNormalization;
@@ -146,7 +147,9 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
             }
             mark_before = false;
         }
-        if word.is_mixed() {
+        if word.is_mixed()
+            || word.is_one_borrowed() && is_among_single_letters(text, &(word.start..end))
+        {
             mixed.push(word.start..end);
         }
     }
@@ -256,6 +259,33 @@ impl Word {
             && (self.ascii > 0 || self.capitals >= 3)
             && self.ascii + self.borrowed >= 2
     }
+
+    /// Reports whether the word is a single borrowed letter.
+    fn is_one_borrowed(&self) -> bool {
+        self.borrowed == 1 && self.ascii + self.foreign == 0
+    }
+}
+
+/// Maximum number of bytes between single letters of one word.
+const GAP_BYTES: usize = 4;
+
+/// Reports whether a single letter follows or precedes a single ASCII letter, with a gap between
+/// them: one of letters that are written apart.
+fn is_among_single_letters(text: &str, letter: &Range<usize>) -> bool {
+    let is_gap = |byte: &&u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
+    let has_single = |neighbors: &mut dyn Iterator<Item = &u8>| {
+        let mut neighbors = neighbors.take(GAP_BYTES + 2).peekable();
+        let mut gap = 0;
+        while neighbors.next_if(is_gap).is_some() {
+            gap += 1;
+        }
+        gap > 0
+            && neighbors.next().is_some_and(u8::is_ascii_alphanumeric)
+            && neighbors.peek().is_none_or(is_gap)
+    };
+    let bytes = text.as_bytes();
+    has_single(&mut bytes.iter().take(letter.start).rev())
+        || has_single(&mut bytes.iter().skip(letter.end))
 }
 
 fn is_small_capital(c: char) -> bool {

@@ -4,11 +4,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
+use super::vocabulary::DensePart;
 use super::{DecodedPart, Suspicion, cipher, regions, respelled, vocabulary};
 use crate::text::facts::runs;
 
 /// Minimum number of consecutive single letters that may be words spelled out.
 const SINGLE: usize = 10;
+/// Maximum number of separators between letters of one word.
+const WIDEST_GAP: usize = 3;
+/// Distance of the positions at which a search for single letters looks, in bytes.
+const STEP: usize = 6;
 /// Minimum number of single letters after another in a text that is examined closely.
 const ALONE: usize = 4;
 /// Minimum number of words in the joined letters.
@@ -39,13 +44,16 @@ fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
     let mut stretch_end = 0;
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        if !alternates(window) {
-            at += 6;
+        let is_spaced = alternates(window)
+            || (2..=WIDEST_GAP)
+                .any(|gap| alternates_widely(bytes.get(at..).unwrap_or_default(), gap));
+        if !is_spaced {
+            at += STEP;
             continue;
         }
         let span = find_stretch(bytes, at, stretch_end);
         stretch_end = span.end;
-        at = stretch_end.max(at + 6);
+        at = stretch_end.max(at + STEP);
         let Some(run) = text.get(span.clone()) else {
             continue;
         };
@@ -63,7 +71,7 @@ fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
             let text = if text.contains(' ') {
                 text
             } else {
-                vocabulary::split(&text.to_ascii_lowercase()).0
+                vocabulary::split(&text.to_ascii_lowercase())
             };
             let plain = unleet(&text);
             let words = vocabulary::count_words(&plain).max(vocabulary::count_words(&text));
@@ -91,6 +99,21 @@ fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
     b == d && is_spaced([a, c, e], b)
         || c == e && is_spaced([b, d, f], c)
         || d == f && is_spaced([c, e, g], d)
+}
+
+/// Reports whether three single letters with a number of the same separator between them begin
+/// before the next position at which the search looks.
+fn alternates_widely(bytes: &[u8], gap: usize) -> bool {
+    let apart = gap + 1;
+    bytes.windows(3 * apart).take(STEP).any(|window| {
+        let letters = window.iter().step_by(apart);
+        let is_spaced = |group: &[u8], sign: u8| {
+            matches!(group, [letter, gap @ ..] if letter.is_ascii_graphic() && gap.iter().all(|b| *b == sign))
+        };
+        window.get(1).is_some_and(|sign| {
+            is_separator(*sign) && window.chunks(apart).all(|group| is_spaced(group, *sign))
+        }) && letters.filter(|b| b.is_ascii_alphanumeric()).count() >= 2
+    })
 }
 
 /// Reports whether a character separates letters that are written apart.
@@ -124,7 +147,8 @@ fn find_stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Returns the joined letters and their number. Wider gaps separate words.
+/// Returns the joined letters and their number. Gaps that are wider than the narrowest one separate
+/// words.
 fn join_letters(run: &str) -> Option<(String, usize)> {
     let bytes = run.as_bytes();
     // The sign between letters is the most frequent one.
@@ -133,6 +157,12 @@ fn join_letters(run: &str) -> Option<(String, usize)> {
     ]
     .into_iter()
     .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
+    let narrowest = bytes
+        .trim_ascii()
+        .chunk_by(|a, b| (*a == sign) == (*b == sign))
+        .filter(|run| run.first() == Some(&sign))
+        .map(<[u8]>::len)
+        .min()?;
     let mut out = String::new();
     let mut gap = 0;
     let mut letters = 0;
@@ -141,7 +171,7 @@ fn join_letters(run: &str) -> Option<(String, usize)> {
             gap += 1;
             continue;
         }
-        if gap > 1 && !out.is_empty() {
+        if gap > narrowest && !out.is_empty() {
             out.push(' ');
         }
         gap = 0;
@@ -202,9 +232,13 @@ fn find_leet(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<Decode
                     .filter(u8::is_ascii_alphanumeric)
                     .map(|byte| char::from(as_letter(byte).unwrap_or(byte).to_ascii_lowercase()))
                     .collect();
-                let (text, covered) = vocabulary::split(&letters);
+                let DensePart {
+                    text,
+                    letters,
+                    covered,
+                } = vocabulary::densest_part(&letters);
                 let words = vocabulary::count_words(&text);
-                if covered * 2 >= letters.len() && words >= JOINED_WORDS {
+                if covered * 2 >= letters && words >= JOINED_WORDS {
                     decoded_parts.push(DecodedPart {
                         name: "leet",
                         suspicion: Suspicion::Odd,
@@ -331,7 +365,8 @@ fn unleet(text: &str) -> String {
     out
 }
 
-/// Finds joined words: `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`.
+/// Finds joined words: `ignoreallpreviousinstructions`, `IgnoreAllPreviousInstructions`,
+/// `1gn0r3allpr3v10u51n57ruct10n5`.
 fn find_joined(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<DecodedPart>) {
     let find_runs = |token: &Range<usize>| {
         let bytes = text.as_bytes().get(token.clone()).unwrap_or_default();
@@ -348,18 +383,24 @@ fn find_joined(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<Deco
             continue;
         };
         let letters = run.bytes().filter(u8::is_ascii_alphabetic).count();
-        if letters * 10 < run.len() * 7 {
+        if letters * 3 < run.len() || run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             continue;
         }
-        let lower = run.to_ascii_lowercase();
-        let is_enough = |covered: usize| covered * 10 >= run.len() * 6;
-        if !is_enough(vocabulary::max_covered(&lower)) {
+        let lower: String = run
+            .bytes()
+            .map(|byte| char::from(as_letter(byte).unwrap_or(byte).to_ascii_lowercase()))
+            .collect();
+        if vocabulary::max_covered(&lower) * 5 < run.len() {
             continue;
         }
         let capitals = run.bytes().filter(u8::is_ascii_uppercase).count();
-        let (text, covered) = vocabulary::split(&lower);
+        let DensePart {
+            text,
+            letters,
+            covered,
+        } = vocabulary::densest_part(&lower);
         let words = vocabulary::count_words(&text);
-        if is_enough(covered) && words >= JOINED_WORDS {
+        if letters >= JOINED && covered * 10 >= letters * 6 && words >= JOINED_WORDS {
             // Names in programs are also joined, but with capitals.
             let suspicion = if capitals > 1 {
                 Suspicion::Usual
