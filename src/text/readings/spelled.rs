@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
-use super::vocabulary::DensePart;
 use super::{DecodedPart, Suspicion, cipher, regions, respelled, vocabulary};
 use crate::text::facts::runs;
 
@@ -26,6 +25,10 @@ const CUT_UP: usize = 6;
 pub(super) const JOINED: usize = 24;
 /// Minimum number of words in such a token.
 const JOINED_WORDS: usize = 5;
+/// Minimum percentage of the letters of such a token, and of words that are split at other places,
+/// that words cover.
+const JOINED_PERCENT: usize = 60;
+const CUT_UP_PERCENT: usize = 50;
 /// Maximum length of a stretch that is split into words, in bytes.
 const SPLIT_BYTES: usize = 2 << 10;
 
@@ -45,8 +48,9 @@ fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
     let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let is_spaced = alternates(window)
-            || (2..=WIDEST_GAP)
-                .any(|gap| alternates_widely(bytes.get(at..).unwrap_or_default(), gap));
+            || has_wide_gap(window)
+                && (2..=WIDEST_GAP)
+                    .any(|gap| alternates_widely(bytes.get(at..).unwrap_or_default(), gap));
         if !is_spaced {
             at += STEP;
             continue;
@@ -99,6 +103,14 @@ fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
     b == d && is_spaced([a, c, e], b)
         || c == e && is_spaced([b, d, f], c)
         || d == f && is_spaced([c, e, g], d)
+}
+
+/// Reports whether a letter may be followed by several of the same separator: a test for
+/// [`alternates_widely`], which costs more.
+fn has_wide_gap(window: &[u8; 8]) -> bool {
+    window.windows(3).any(|bytes| {
+        matches!(bytes, [letter, sign, next] if sign == next && is_separator(*sign) && letter.is_ascii_graphic())
+    })
 }
 
 /// Reports whether three single letters with a number of the same separator between them begin
@@ -232,13 +244,11 @@ fn find_leet(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<Decode
                     .filter(u8::is_ascii_alphanumeric)
                     .map(|byte| char::from(as_letter(byte).unwrap_or(byte).to_ascii_lowercase()))
                     .collect();
-                let DensePart {
-                    text,
-                    letters,
-                    covered,
-                } = vocabulary::densest_part(&letters);
+                let Some(text) = vocabulary::find_words(&letters, CUT_UP_PERCENT) else {
+                    continue;
+                };
                 let words = vocabulary::count_words(&text);
-                if covered * 2 >= letters && words >= JOINED_WORDS {
+                if words >= JOINED_WORDS {
                     decoded_parts.push(DecodedPart {
                         name: "leet",
                         suspicion: Suspicion::Odd,
@@ -394,13 +404,11 @@ fn find_joined(text: &str, tokens: &[Range<usize>], decoded_parts: &mut Vec<Deco
             continue;
         }
         let capitals = run.bytes().filter(u8::is_ascii_uppercase).count();
-        let DensePart {
-            text,
-            letters,
-            covered,
-        } = vocabulary::densest_part(&lower);
+        let Some(text) = vocabulary::find_words(&lower, JOINED_PERCENT) else {
+            continue;
+        };
         let words = vocabulary::count_words(&text);
-        if letters >= JOINED && covered * 10 >= letters * 6 && words >= JOINED_WORDS {
+        if words >= JOINED_WORDS {
             // Names in programs are also joined, but with capitals.
             let suspicion = if capitals > 1 {
                 Suspicion::Usual
