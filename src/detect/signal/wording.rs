@@ -29,6 +29,8 @@ const SYMBOLS_PER_100: usize = 8;
 /// percentage of them is distinct.
 const REPEATING_WORDS: usize = 8;
 const DISTINCT_PER_100: usize = 65;
+/// Maximum percentage of words of both letters and digits in prose: identifiers consist of such.
+const MIXED_PER_100: usize = 33;
 /// Number of sentences in the windows that are tried if the best one is not prose.
 const SHORT_SENTENCES: usize = 3;
 /// A sentence at the edge of a window that has fewer words, or contributes no more than this part
@@ -166,6 +168,7 @@ fn is_prose(text: &str) -> bool {
         return false;
     }
     let mut words = Vec::new();
+    let mut mixed = 0;
     let mut before = BEFORE;
     let mut at = 0;
     while let Some(letter) = char_at(text, at) {
@@ -174,6 +177,7 @@ fn is_prose(text: &str) -> bool {
             Kind::Letter => {
                 let word = Word::read(text, at);
                 words.push((0, word.whole));
+                mixed += usize::from(text.get(word.span.clone()).is_some_and(mixes_digits));
                 word.span.end
             }
             // Prose repeats single characters of such a script, but not pairs of them.
@@ -187,9 +191,18 @@ fn is_prose(text: &str) -> bool {
         };
     }
     let count = words.len();
+    if mixed * 100 > count * MIXED_PER_100 {
+        return false;
+    }
     words.sort_unstable();
     words.dedup();
     count < REPEATING_WORDS || words.len() * 100 >= count * DISTINCT_PER_100
+}
+
+/// Reports whether a word consists of digits and other letters.
+fn mixes_digits(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    digits > 0 && digits < word.len()
 }
 
 /// Finds the best windows of a text.
@@ -410,6 +423,7 @@ mod tests {
         for text in [
             "act_up, /* up */ act_down, /* down */",
             "ITS_ME, ITS_ME",
+            "SendI16, SendI16Le, SendU8, Key, and more.",
             "send it, send it, send it, send it, send it",
             "天天天天天地地地地地",
             "'go': 'now', 'send': 'it'",

@@ -273,7 +273,7 @@ fn count_within(tokens: &[Range<usize>], part: &Range<usize>) -> usize {
 /// Reports whether most of a line is mixed letters and digits.
 fn is_cut_up(line: &str) -> bool {
     let mixed = find_tokens(line)
-        .filter(|span| line.get(span.clone()).is_some_and(is_mixed))
+        .filter(|span| line.get(span.clone()).is_some_and(has_digit_by_letter))
         .count();
     mixed >= CUT_UP && mixed * 2 >= line.split_whitespace().count()
 }
@@ -318,6 +318,16 @@ fn is_mixed(token: &str) -> bool {
     // A leading `$` denotes a variable, and a leading `@` a person.
     let inner = token.trim_start_matches(['$', '@']);
     token.len() <= TOKEN_BYTES && inner.bytes().any(|byte| as_letter(byte).is_some())
+}
+
+/// Reports whether a token has a digit, or a sign other than marks of sentences and columns, next to
+/// a letter.
+fn has_digit_by_letter(token: &str) -> bool {
+    let stands_for_letter = |b: u8| !matches!(b, b'!' | b'|') && as_letter(b).is_some();
+    is_mixed(token)
+        && token.as_bytes().windows(2).any(|pair| {
+            pair.iter().any(u8::is_ascii_alphabetic) && pair.iter().any(|b| stands_for_letter(*b))
+        })
 }
 
 /// Returns a token without marks that end sentences or separate columns.

@@ -17,9 +17,12 @@ PARAGRAPH_LINE_BYTES = 40
 # Characters that are frequent in code and data, and their maximum percentage in prose.
 SYMBOLS = set("\"#$%&'()*+:;<=>@[\\]^_`{|}~")
 SYMBOLS_PER_100 = 8
+DIGITS = set("0123456789")
 # A text with at least this many words is prose only if this percentage of them is distinct.
 REPEATING_WORDS = 8
 DISTINCT_PER_100 = 65
+# Maximum percentage of words of both letters and digits in prose: identifiers consist of such.
+MIXED_PER_100 = 33
 
 # First code points of ranges, and whether a character there is a letter (1), a word by itself (2) or neither (0).
 RANGES = [
@@ -136,7 +139,7 @@ def slots(words):
 
 def is_prose(text):
     """Whether a window is prose rather than code or a table."""
-    words, word, symbols, before = [], [], 0, None
+    words, word, symbols, mixed, before = [], [], 0, 0, None
     for letter in text + " ":
         if kind(letter) == 1:
             word.append(letter)
@@ -144,10 +147,12 @@ def is_prose(text):
         symbols += letter in SYMBOLS
         if word:
             words.append(hashes_of("".join(word))[0])
+            mixed += 0 < sum(letter in DIGITS for letter in word) < len(word)
             word.clear()
         if kind(letter) == 2:
             # Prose repeats single characters of such a script, but not pairs of them.
             words.append((before, letter))
             before = letter
     repeats = len(words) >= REPEATING_WORDS and len(set(words)) * 100 < len(words) * DISTINCT_PER_100
-    return symbols * 100 <= len(text) * SYMBOLS_PER_100 and not repeats
+    is_code = symbols * 100 > len(text) * SYMBOLS_PER_100 or mixed * 100 > len(words) * MIXED_PER_100
+    return not is_code and not repeats
