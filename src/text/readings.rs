@@ -24,17 +24,20 @@ mod escaped;
 mod fold;
 mod gaps;
 mod marks;
+mod numbers;
 mod packed;
 mod radix;
 mod regions;
 mod respelled;
 mod source_map;
+mod spaced;
 mod spelled;
 mod steering_words;
 mod substituted;
 mod tokens;
 mod unmarked;
 mod vocabulary;
+mod word_pieces;
 mod word_tree;
 
 /// A part of a string, read in another way.
@@ -139,6 +142,8 @@ fn add_readings(
     encoded::find(text, facts, &mut decoded_parts);
     packed::find(text, facts, &mut decoded_parts);
     fold::find(text, facts, &mut decoded_parts);
+    numbers::find(text, &mut decoded_parts);
+    word_pieces::find(text, facts, &mut decoded_parts);
     substituted::find(text, facts, &mut decoded_parts);
     if text.len() >= TOKENS_BYTES {
         let tells_cipher = cipher::telling_matcher();

@@ -1,5 +1,4 @@
-//! Text packed into letters that a person cannot read: base64, base32, hex, decimal and binary
-//! numbers, ascii85, Morse.
+//! Text packed into letters that a person cannot read: base64, base32, hex, ascii85, Morse.
 
 use std::ops::Range;
 
@@ -47,7 +46,7 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
             });
         }
     }
-    find_spaced(text, decoded_parts);
+    find_hex_numbers(text, decoded_parts);
     for span in runs(text.as_bytes(), MORSE_BYTES, |b| {
         matches!(b, b'.' | b'-' | b'/' | b' ' | b'_')
     }) {
@@ -164,71 +163,60 @@ fn parse_hex_pair(pair: &[u8]) -> Option<u8> {
     u8::try_from(digit(pair.first())? * 16 + digit(pair.get(1))?).ok()
 }
 
-/// Reads a byte in one notation of numbers.
-type ReadByte = fn(&str) -> Option<u8>;
-
-/// Finds bytes written as separate numbers: `49 67 6e`, `0x49, 0x67`, `73 103 110`,
-/// `01001001 01100111`.
-fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
-    let of_kind = |b: u8| b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-');
+/// Finds bytes written as separate numbers of two hexadecimal digits: `49 67 6e`, `0x49, 0x67`,
+/// `U+0049 U+0067`.
+fn find_hex_numbers(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
+    let of_kind = |b: u8| {
+        b.is_ascii_hexdigit() || matches!(b, b' ' | b':' | b'x' | b',' | b'-' | b'U' | b'+')
+    };
     for span in runs(text.as_bytes(), PACKED_BYTES * 2, of_kind) {
         let Some(run) = text.get(span.clone()) else {
             continue;
         };
-        let pieces: Vec<&str> = run
+        let pieces = run
             .split([' ', ':', ',', '-'])
-            .filter(|piece| !piece.is_empty())
-            .collect();
-        let notations: [(_, ReadByte); 3] =
-            [("hex", hex_byte), ("decimal", decimal), ("binary", binary)];
-        for (name, read) in notations {
-            let decoded: Vec<u8> = pieces.iter().filter_map(|piece| read(piece)).collect();
-            if decoded.len() + 2 >= pieces.len()
-                && decoded.len() >= PACKED_BYTES / 2
-                && let Some(text) = readable_text(decoded)
-            {
-                decoded_parts.push(DecodedPart {
-                    name,
-                    suspicion: Suspicion::Usual,
-                    span: span.clone(),
-                    text,
-                    words: 0,
-                });
-            }
+            .filter(|piece| !piece.is_empty());
+        let count = pieces.clone().count();
+        let decoded: Vec<u8> = pieces.filter_map(hex_byte).collect();
+        if decoded.len() + 2 >= count
+            && decoded.len() >= PACKED_BYTES / 2
+            && let Some(text) = readable_text(decoded)
+        {
+            decoded_parts.push(DecodedPart {
+                name: "hex",
+                suspicion: Suspicion::Usual,
+                span,
+                text,
+                words: 0,
+            });
         }
     }
 }
 
 fn hex_byte(piece: &str) -> Option<u8> {
-    let digits = piece.strip_prefix("0x").unwrap_or(piece);
+    let digits = piece
+        .strip_prefix("0x")
+        .or_else(|| piece.strip_prefix("U+00"))
+        .unwrap_or(piece);
     (digits.len() == 2)
         .then(|| parse_hex_pair(digits.as_bytes()))
         .flatten()
 }
 
-fn decimal(piece: &str) -> Option<u8> {
-    (2..=3)
-        .contains(&piece.len())
-        .then(|| piece.parse().ok())
-        .flatten()
-}
-
-fn binary(piece: &str) -> Option<u8> {
-    (7..=8)
-        .contains(&piece.len())
-        .then(|| u8::from_str_radix(piece, 2).ok())
-        .flatten()
-}
-
-/// Decodes base32 (RFC 4648, section 6).
+/// Decodes base32 (RFC 4648, section 6), in capitals or in small letters.
 fn base32(run: &str) -> Option<Vec<u8>> {
+    let first = if run.bytes().any(|b| b.is_ascii_lowercase()) {
+        b'a'
+    } else {
+        b'A'
+    };
     let mut bits = 0u32;
     let mut count = 0;
     let mut out = Vec::with_capacity(run.len() * 5 / 8);
     for b in run.bytes() {
         let value = match b {
-            b'A'..=b'Z' => b - b'A',
             b'2'..=b'7' => b - b'2' + 26,
+            _ if b.wrapping_sub(first) < 26 => b - first,
             _ => return None,
         };
         bits = bits << 5 | u32::from(value);

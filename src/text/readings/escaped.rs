@@ -1,4 +1,5 @@
-//! Letters written as numbers: `%41`, `&#65;`, `\u0041`, `\x41`, `\101`, `=41`.
+//! Letters written as numbers: `%41`, `&#65;`, `\u0041`, `\U00000041`, `\x41`, `\101`, `\41 ` (CSS),
+//! `=41`.
 
 use std::ops::Range;
 
@@ -146,11 +147,16 @@ fn read_backslash(text: &[u8]) -> Option<(usize, u32)> {
             (end + 3, parse_hex(rest.get(..end)?)?)
         }
         [b'u', rest @ ..] => (5, parse_hex(rest.get(..4)?)?),
+        [b'U', rest @ ..] => (9, parse_hex(rest.get(..8)?)?),
         [b'x', rest @ ..] => (3, parse_hex(rest.get(..2)?)?),
         [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => (
             3,
             u32::from(a - b'0') * 64 + u32::from(b - b'0') * 8 + u32::from(c - b'0'),
         ),
+        // CSS (CSS Syntax Level 3, section 4.3.7); a blank ends the number.
+        [a, b, b' ', ..] if a.is_ascii_digit() && b.is_ascii_hexdigit() => {
+            (3, parse_hex(body.get(..2)?)?)
+        }
         _ => return None,
     };
     Some((slashes + length, code))

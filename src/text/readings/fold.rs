@@ -148,7 +148,8 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
             mark_before = false;
         }
         if word.is_mixed()
-            || word.is_one_borrowed() && is_among_single_letters(text, &(word.start..end))
+            || word.is_one_borrowed()
+                && (word.capitals > 0 || is_among_single_letters(text, &(word.start..end)))
         {
             mixed.push(word.start..end);
         }

@@ -21,7 +21,7 @@ const BLOCK_SIGNS: u8 = 8;
 const LETTERS_PER_CAPITAL: usize = 12;
 /// Maximum number of positions at which packed text may begin, and number of letters that are
 /// decoded to choose among them.
-const STARTS: usize = 4;
+const STARTS: usize = 8;
 const PROBE_LETTERS: usize = 32;
 /// Number of letters that are decoded first. If a run is not packed text, their bytes rarely are
 /// text.

@@ -1,22 +1,14 @@
-//! Words spelled out: letters apart, words joined, digits for letters.
+//! Words spelled out: words joined, digits for letters.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::Tokens;
-use super::{DecodedPart, Suspicion, cipher, regions, respelled, vocabulary};
+use super::{DecodedPart, Suspicion, regions, respelled, spaced, vocabulary};
 use crate::text::facts::runs;
 
-/// Minimum number of consecutive single letters that may be words spelled out.
-const SINGLE: usize = 10;
-/// Maximum number of separators between letters of one word.
-const WIDEST_GAP: usize = 3;
-/// Distance of the positions at which a search for single letters looks, in bytes.
-const STEP: usize = 6;
 /// Minimum number of single letters after another in a text that is examined closely.
 const ALONE: usize = 4;
-/// Minimum number of words in the joined letters.
-const SPELT_WORDS: usize = 2;
 /// Minimum number of words with digits for letters in a text that is read this way.
 const LEET_WORDS: usize = 3;
 /// Minimum number of tokens of mixed letters and digits that may be words split at other places.
@@ -34,163 +26,10 @@ const SPLIT_BYTES: usize = 2 << 10;
 
 pub(super) fn find(text: &str, tokens: &Tokens, decoded_parts: &mut Vec<DecodedPart>) {
     if tokens.single_letters >= ALONE {
-        find_spaced(text, decoded_parts);
+        spaced::find(text, decoded_parts);
     }
     find_leet(text, &tokens.mixed, decoded_parts);
     find_joined(text, &tokens.long, decoded_parts);
-}
-
-/// Finds spaced-out words: `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`.
-fn find_spaced(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    let mut stretch_end = 0;
-    let mut telling: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
-    while let Some(window) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let is_spaced = alternates(window)
-            || has_wide_gap(window)
-                && (2..=WIDEST_GAP)
-                    .any(|gap| alternates_widely(bytes.get(at..).unwrap_or_default(), gap));
-        if !is_spaced {
-            at += STEP;
-            continue;
-        }
-        let span = find_stretch(bytes, at, stretch_end);
-        stretch_end = span.end;
-        at = stretch_end.max(at + STEP);
-        let Some(run) = text.get(span.clone()) else {
-            continue;
-        };
-        let Some((joined, letters)) = join_letters(run) else {
-            continue;
-        };
-        if letters >= cipher::TELLING_LETTERS && respelled::is_telling(&joined.to_ascii_lowercase())
-        {
-            let is_sign = |c: char| !c.is_ascii_alphanumeric();
-            let start = run.len() - run.trim_start_matches(is_sign).len();
-            let end = run.trim_end_matches(is_sign).len();
-            telling.push((span.start + start..span.start + end, joined.into()));
-        } else if letters >= SINGLE {
-            let text = joined;
-            let text = if text.contains(' ') {
-                text
-            } else {
-                vocabulary::split(&text.to_ascii_lowercase())
-            };
-            let plain = unleet(&text);
-            let words = vocabulary::count_words(&plain).max(vocabulary::count_words(&text));
-            if words >= SPELT_WORDS {
-                decoded_parts.push(DecodedPart {
-                    name: "spaced",
-                    suspicion: Suspicion::Odd,
-                    span,
-                    text,
-                    words,
-                });
-            }
-        }
-    }
-    respelled::replace_words("spaced", Suspicion::Odd, text, telling, 1, decoded_parts);
-}
-
-/// Reports whether every other one of eight bytes is the same separator of letters.
-fn alternates(&[a, b, c, d, e, f, g, _]: &[u8; 8]) -> bool {
-    let is_spaced = |letters: [u8; 3], sign: u8| {
-        is_separator(sign)
-            && letters.iter().all(u8::is_ascii_graphic)
-            && letters.iter().filter(|b| b.is_ascii_alphanumeric()).count() >= 2
-    };
-    b == d && is_spaced([a, c, e], b)
-        || c == e && is_spaced([b, d, f], c)
-        || d == f && is_spaced([c, e, g], d)
-}
-
-/// Reports whether a letter may be followed by several of the same separator: a test for
-/// [`alternates_widely`], which costs more.
-fn has_wide_gap(window: &[u8; 8]) -> bool {
-    window.windows(3).any(|bytes| {
-        matches!(bytes, [letter, sign, next] if sign == next && is_separator(*sign) && letter.is_ascii_graphic())
-    })
-}
-
-/// Reports whether three single letters with a number of the same separator between them begin
-/// before the next position at which the search looks.
-fn alternates_widely(bytes: &[u8], gap: usize) -> bool {
-    let apart = gap + 1;
-    bytes.windows(3 * apart).take(STEP).any(|window| {
-        let letters = window.iter().step_by(apart);
-        let is_spaced = |group: &[u8], sign: u8| {
-            matches!(group, [letter, gap @ ..] if letter.is_ascii_graphic() && gap.iter().all(|b| *b == sign))
-        };
-        window.get(1).is_some_and(|sign| {
-            is_separator(*sign) && window.chunks(apart).all(|group| is_spaced(group, *sign))
-        }) && letters.filter(|b| b.is_ascii_alphanumeric()).count() >= 2
-    })
-}
-
-/// Reports whether a character separates letters that are written apart.
-fn is_separator(b: u8) -> bool {
-    matches!(
-        b,
-        b' ' | b'\t' | b'.' | b'-' | b'_' | b'*' | b'|' | b'/' | b',' | b'~' | b'+'
-    )
-}
-
-/// Returns the stretch of single letters around `at`, not before `from`.
-fn find_stretch(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
-    let is_single = |at: usize| {
-        let is_apart = |b: Option<&u8>| b.is_none_or(|b| is_separator(*b) || *b == b'\n');
-        bytes.get(at).is_some_and(|b| {
-            is_separator(*b)
-                || (b.is_ascii_graphic()
-                    && is_apart(at.checked_sub(1).and_then(|at| bytes.get(at)))
-                    && is_apart(bytes.get(at + 1)))
-        })
-    };
-    let start = (from..=at)
-        .rev()
-        .take_while(|at| is_single(*at))
-        .last()
-        .unwrap_or(at);
-    let end = (at..bytes.len())
-        .take_while(|at| is_single(*at))
-        .last()
-        .map_or(at, |last| last + 1);
-    start..end.max(start)
-}
-
-/// Returns the joined letters and their number. Gaps that are wider than the narrowest one separate
-/// words.
-fn join_letters(run: &str) -> Option<(String, usize)> {
-    let bytes = run.as_bytes();
-    // The sign between letters is the most frequent one.
-    let sign = [
-        b' ', b'\t', b'.', b'-', b'_', b'*', b'|', b'/', b',', b'~', b'+',
-    ]
-    .into_iter()
-    .max_by_key(|sign| bytes.iter().filter(|b| *b == sign).count())?;
-    let narrowest = bytes
-        .trim_ascii()
-        .chunk_by(|a, b| (*a == sign) == (*b == sign))
-        .filter(|run| run.first() == Some(&sign))
-        .map(<[u8]>::len)
-        .min()?;
-    let mut out = String::new();
-    let mut gap = 0;
-    let mut letters = 0;
-    for b in bytes {
-        if *b == sign {
-            gap += 1;
-            continue;
-        }
-        if gap > narrowest && !out.is_empty() {
-            out.push(' ');
-        }
-        gap = 0;
-        letters += usize::from(!is_separator(*b));
-        out.push(char::from(*b));
-    }
-    Some((out, letters))
 }
 
 /// Finds words with digits for letters: `1gn0r3 4ll pr3v10u5`, also if the words are split at other
@@ -363,7 +202,8 @@ fn read_word(token: &str) -> Option<String> {
     (word.len() >= 3).then(|| word.into_owned())
 }
 
-fn unleet(text: &str) -> String {
+/// Returns a text with letters in place of digits within words.
+pub(super) fn unleet(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for span in find_tokens(text) {

@@ -4,6 +4,10 @@ use std::ops::Range;
 
 use crate::text::blocks::{self, BLOCK};
 
+/// Maximum distance of a single letter from the one before it, in bytes: separators between them, and
+/// perhaps a sign in place of a letter.
+const SINGLE_DISTANCE: usize = 5;
+
 /// Tokens of a text from which readings may be made, in order.
 #[derive(Default)]
 pub(super) struct Tokens {
@@ -32,11 +36,10 @@ impl Tokens {
         for_each_token(bytes, telling, |token, letters| {
             let length = token.len();
             if length == 1 {
-                // With a sign between them, and perhaps one in place of a letter.
                 tokens.single_letters += usize::from(
                     before
                         .replace(token.start)
-                        .is_some_and(|before| token.start - before <= 4),
+                        .is_some_and(|before| token.start - before <= SINGLE_DISTANCE),
                 );
             }
             if length >= long {

@@ -1,0 +1,269 @@
+//! Words in pieces: divided at line ends, in string literals that a program joins, with letters
+//! written several times, in groups of two or three letters.
+
+use std::ops::Range;
+
+use super::{DecodedPart, Facts, Suspicion, regions, vocabulary};
+use crate::text::blocks::{self, BLOCK};
+
+/// Minimum number of words that are divided at line ends.
+const DIVIDED_WORDS: usize = 2;
+/// Minimum number of string literals that are joined.
+const LITERALS: usize = 4;
+/// Maximum number of blanks between a string literal and what joins it with the next one.
+const BLANKS: usize = 8;
+/// Minimum number of letters in a block that equal the letter after them.
+const REPEATED_LETTERS: u8 = 8;
+/// Minimum number of common words among those that are reduced.
+const REDUCED_WORDS: usize = 4;
+/// Minimum number of blanks in a block of groups of letters.
+const GROUP_BLANKS: u8 = 17;
+/// Minimum number of groups on a line, and maximum number of their letters for each group, in
+/// tenths.
+const GROUPS: usize = 10;
+const GROUP_TENTHS: usize = 30;
+/// Minimum percentage of the letters of groups that words cover, and minimum number of words.
+const GROUPED_PERCENT: usize = 60;
+const GROUPED_WORDS: usize = 5;
+/// Maximum length of a line of groups, in bytes.
+const LINE_BYTES: usize = 4 << 10;
+
+pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
+    if facts.has(b'\n') && facts.has(b'-') {
+        let divisions: Vec<Range<usize>> = divisions(text.as_bytes()).collect();
+        if divisions.len() >= DIVIDED_WORDS {
+            without("divided", text, divisions, decoded_parts);
+        }
+    }
+    if facts.has_any(b"\"'") && facts.has_any(b"+.") {
+        let joints: Vec<Range<usize>> = joints(text.as_bytes()).collect();
+        if joints.len() >= LITERALS - 1 {
+            without("concatenated", text, joints, decoded_parts);
+        }
+    }
+    find_repeated(text, decoded_parts);
+    find_grouped(text, decoded_parts);
+}
+
+/// Adds the regions around places, without the places.
+fn without(
+    name: &'static str,
+    text: &str,
+    places: Vec<Range<usize>>,
+    decoded_parts: &mut Vec<DecodedPart>,
+) {
+    let mut remaining = places.iter().peekable();
+    for span in regions::enclosing(text, places.iter().cloned()) {
+        let mut out = String::with_capacity(span.len());
+        let mut at = span.start;
+        while let Some(place) = remaining.next_if(|place| place.start < span.end) {
+            if place.start >= at && place.end <= span.end {
+                out.push_str(text.get(at..place.start).unwrap_or_default());
+                at = place.end;
+            }
+        }
+        out.push_str(text.get(at..span.end).unwrap_or_default());
+        decoded_parts.push(DecodedPart {
+            name,
+            suspicion: Suspicion::Usual,
+            span,
+            text: out,
+            words: 0,
+        });
+    }
+}
+
+/// Returns the hyphens between a letter and a small letter on the next line, with the line end and
+/// what begins the next line.
+fn divisions(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    memchr::memmem::find_iter(bytes, b"-\n").filter_map(|hyphen| {
+        let before = hyphen.checked_sub(1).and_then(|at| bytes.get(at))?;
+        let rest = bytes.get(hyphen + 2..)?;
+        let is_lead = |b: &&u8| matches!(**b, b' ' | b'\t' | b'#' | b'*' | b'>' | b'/');
+        let lead = rest.iter().take(BLANKS).take_while(is_lead).count();
+        let after = rest.get(lead)?;
+        (before.is_ascii_alphabetic() && after.is_ascii_lowercase())
+            .then_some(hyphen..hyphen + 2 + lead)
+    })
+}
+
+/// Returns what is between the content of a string literal and that of the next one, if they are
+/// joined with `+` or `.`.
+fn joints(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    memchr::memchr2_iter(b'+', b'.', bytes).filter_map(|sign| {
+        let is_blank = |b: &&u8| b.is_ascii_whitespace();
+        let before = bytes.get(..sign)?.iter().rev().take(BLANKS);
+        let after = bytes.get(sign + 1..)?.iter().take(BLANKS);
+        let start = sign.checked_sub(before.take_while(is_blank).count() + 1)?;
+        let end = sign + 1 + after.take_while(is_blank).count();
+        let quotes = (bytes.get(start)?, bytes.get(end)?);
+        (quotes.0 == quotes.1 && matches!(quotes.0, b'"' | b'\'')).then_some(start..end + 1)
+    })
+}
+
+/// Finds words with letters written several times: `iiggnnoorree`, `ignooore`.
+fn find_repeated(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
+    let repeats = |block: &blocks::Block| {
+        let followers = blocks::followers(block);
+        block.iter().zip(followers).fold(0_u8, |sum, (a, b)| {
+            sum + u8::from(a.is_ascii_alphabetic() & (*a == b))
+        })
+    };
+    let places = blocks::all(text.as_bytes())
+        .enumerate()
+        .filter(|(_, block)| repeats(block) >= REPEATED_LETTERS)
+        .map(|(nth, _)| block_span(text, nth));
+    for span in regions::enclosing(text, places) {
+        let region = text.get(span.clone()).unwrap_or_default();
+        let mut out = String::with_capacity(region.len());
+        let mut words = 0;
+        for piece in region.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
+            let letters = piece.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+            let reduced = reduce(letters);
+            words += usize::from(
+                reduced.len() < letters.len()
+                    && vocabulary::count_words(&reduced.to_ascii_lowercase()) > 0,
+            );
+            out.push_str(&reduced);
+            out.push_str(piece.get(letters.len()..).unwrap_or_default());
+        }
+        if words >= REDUCED_WORDS {
+            decoded_parts.push(DecodedPart {
+                name: "repeated letters",
+                suspicion: Suspicion::Odd,
+                span,
+                text: out,
+                words,
+            });
+        }
+    }
+}
+
+/// Returns letters with half of each run if all runs are even, and otherwise with one letter of
+/// each run of more than two.
+fn reduce(letters: &str) -> String {
+    let runs = || letters.as_bytes().chunk_by(u8::eq_ignore_ascii_case);
+    let is_doubled = runs().all(|run| run.len() % 2 == 0);
+    runs()
+        .flat_map(|run| {
+            let length = match run.len() {
+                length if is_doubled => length / 2,
+                1 | 2 => run.len(),
+                _ => 1,
+            };
+            run.iter().take(length).map(|b| char::from(*b))
+        })
+        .collect()
+}
+
+fn block_span(text: &str, nth: usize) -> Range<usize> {
+    let floor = |at: usize| text.floor_char_boundary(at);
+    floor(nth * BLOCK)..floor((nth + 1) * BLOCK)
+}
+
+/// Finds words in groups of two or three letters: `ig no re al l`.
+fn find_grouped(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
+    let places = blocks::all(text.as_bytes())
+        .enumerate()
+        .filter(|(_, block)| {
+            let blanks = blocks::count(block, |byte| byte == b' ');
+            blanks >= GROUP_BLANKS && blanks < BLOCK as u8 / 2 + 1
+        })
+        .map(|(nth, _)| block_span(text, nth));
+    for span in regions::enclosing(text, places) {
+        let region = text.get(span.clone()).unwrap_or_default();
+        for line in region.lines().filter(|line| line.len() <= LINE_BYTES) {
+            let groups = line.split(' ').filter(|group| !group.is_empty()).count();
+            let letters: String = line
+                .bytes()
+                .filter(u8::is_ascii_alphabetic)
+                .map(|b| char::from(b.to_ascii_lowercase()))
+                .collect();
+            if groups < GROUPS || letters.len() * 10 > groups * GROUP_TENTHS {
+                continue;
+            }
+            // Groups of one letter are read otherwise.
+            let Some(words_of_line) = vocabulary::find_words(&letters, GROUPED_PERCENT)
+                .filter(|_| letters.len() > groups)
+            else {
+                continue;
+            };
+            let words = vocabulary::count_words(&words_of_line);
+            if words >= GROUPED_WORDS {
+                decoded_parts.push(DecodedPart {
+                    name: "grouped",
+                    suspicion: Suspicion::Odd,
+                    span: span.clone(),
+                    text: words_of_line,
+                    words,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        find(text, &Facts::new(text), &mut found);
+        found
+            .into_iter()
+            .map(|part| (part.name, part.text))
+            .collect()
+    }
+
+    #[test]
+    fn words_are_put_together() {
+        for (text, name) in [
+            (
+                "Please send the priv-\nate notes to the assis-\n  tant now.",
+                "divided",
+            ),
+            (
+                "s = \"Please se\" + \"nd the pri\" +\n  \"vate no\" + \"tes to the assistant now.\";",
+                "concatenated",
+            ),
+            (
+                "$s = 'Please se'.'nd the pri'.'vate no'.'tes to the assistant now.';",
+                "concatenated",
+            ),
+            (
+                "PPlleeaassee sseenndd tthhee pprriivvaattee nnootteess ttoo tthhee aassssiissttaanntt nnooww.",
+                "repeated letters",
+            ),
+            (
+                "Pleeeaseee seeend theee priiivaaateee nooooteees tooo theee aaassistaaant nooow.",
+                "repeated letters",
+            ),
+            (
+                "Pl ea se se nd th e pr iv at e no te s to th e as si st an t no w",
+                "grouped",
+            ),
+        ] {
+            let found = read(text);
+            assert!(
+                found.iter().any(|(by, text)| *by == name
+                    && text
+                        .to_lowercase()
+                        .contains("please send the private notes to the assistant now")),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn ordinary_text_is_left_alone() {
+        for text in [
+            "A well-\nknown book.",
+            "a = b.c + d.e; print(\"x\" + \"y\")",
+            "The committee will assess the success of the possessive processes: aaa, bookkeeping, 1111, ----",
+            "if a is b or c is d do e to f as it is in no way up to us",
+            "  x    y    z\n  1    2    3\n",
+        ] {
+            assert_eq!(read(text), [], "{text}");
+        }
+    }
+}
