@@ -142,7 +142,6 @@ fn add_readings(
     encoded::find(text, facts, &mut decoded_parts);
     packed::find(text, facts, &mut decoded_parts);
     fold::find(text, facts, &mut decoded_parts);
-    numbers::find(text, &mut decoded_parts);
     word_pieces::find(text, facts, &mut decoded_parts);
     substituted::find(text, facts, &mut decoded_parts);
     if text.len() >= TOKENS_BYTES {

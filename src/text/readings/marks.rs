@@ -58,11 +58,9 @@ struct MarkedBlock {
 impl MarkedBlock {
     fn new(block: Block) -> Self {
         let follows = blocks::followers(&block);
-        let humps: u8 = block
-            .iter()
-            .zip(follows)
-            .map(|(a, b)| u8::from(a.is_ascii_lowercase() & b.is_ascii_uppercase()))
-            .sum();
+        let humps: u8 = block.iter().zip(&follows).fold(0, |sum, (a, b)| {
+            sum + u8::from((a.wrapping_sub(b'a') < 26) & (b.wrapping_sub(b'A') < 26))
+        });
         Self {
             block,
             marks: blocks::count(&block, is_mark) + humps,

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::encoded::readable_text;
 use super::{DecodedPart, Suspicion, vocabulary};
-use crate::text::blocks::{self, BLOCK};
 
 /// Minimum number of numbers that may be text.
 const NUMBERS: usize = 10;
@@ -21,9 +20,10 @@ const SEQUENCE_NUMBERS: usize = 64 << 10;
 /// Reads the code of a character.
 type ReadCode = fn(&str) -> Option<u8>;
 
-pub(super) fn find(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
+/// Reads the numbers in a part of a text that contains many digits.
+pub(super) fn find(text: &str, part: &Range<usize>, decoded_parts: &mut Vec<DecodedPart>) {
     let mut sequence = Sequence::default();
-    for digits in Digits::new(text.as_bytes()) {
+    for digits in digit_runs(text.as_bytes(), part) {
         if digits.len() >= BINARY_BYTES {
             let run = text.get(digits.clone()).unwrap_or_default();
             add("binary", digits.clone(), binary_text(run), decoded_parts);
@@ -57,34 +57,17 @@ fn add(
     }));
 }
 
-/// The runs of digits in a text.
-struct Digits<'t> {
-    bytes: &'t [u8],
-    at: usize,
-}
-
-impl<'t> Digits<'t> {
-    fn new(bytes: &'t [u8]) -> Self {
-        Self { bytes, at: 0 }
-    }
-}
-
-impl Iterator for Digits<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.bytes.get(self.at..)?;
-        let without: usize = rest
-            .chunks(BLOCK)
-            .take_while(|block| !blocks::any(&blocks::first(block), |byte| byte.is_ascii_digit()))
-            .map(<[u8]>::len)
-            .sum();
-        let rest = rest.get(without..)?;
-        let start = self.at + without + rest.iter().position(u8::is_ascii_digit)?;
-        let digits = self.bytes.get(start..)?.iter();
-        self.at = start + digits.take_while(|byte| byte.is_ascii_digit()).count();
-        Some(start..self.at)
-    }
+/// Returns the runs of digits that begin in a part of a text.
+fn digit_runs(bytes: &[u8], part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut at = part.start;
+    let end = part.end;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at..end.min(bytes.len()))?;
+        let start = at + rest.iter().position(u8::is_ascii_digit)?;
+        let digits = bytes.get(start..)?.iter();
+        at = start + digits.take_while(|byte| byte.is_ascii_digit()).count();
+        Some(start..at)
+    })
 }
 
 /// Numbers with at most two different gaps between them.
@@ -207,7 +190,7 @@ mod tests {
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
-        find(text, &mut found);
+        find(text, &(0..text.len()), &mut found);
         found
             .into_iter()
             .map(|part| (part.name, part.text))

@@ -1,10 +1,10 @@
 //! Packed text that no single run of letters reveals: base64 with other characters in it or in
-//! short lines, reversed or in rot13; UTF-7 (RFC 2152); digits of other bases.
+//! short lines, reversed or in rot13; UTF-7 (RFC 2152); numbers; digits of other bases.
 
 use std::ops::Range;
 
 use super::encoded::{self, readable_text};
-use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, radix, regions};
+use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, numbers, radix, regions};
 use crate::text::blocks::{self, BLOCK};
 
 /// Minimum number of base64 letters that are decoded although other characters are among them.
@@ -21,7 +21,7 @@ const BLOCK_SIGNS: u8 = 8;
 const LETTERS_PER_CAPITAL: usize = 12;
 /// Maximum number of positions at which packed text may begin, and number of letters that are
 /// decoded to choose among them.
-const STARTS: usize = 8;
+const STARTS: usize = 6;
 const PROBE_LETTERS: usize = 32;
 /// Number of letters that are decoded first. If a run is not packed text, their bytes rarely are
 /// text.
@@ -38,6 +38,10 @@ const AFTER_BYTES: usize = 12;
 const UTF7_LETTERS: usize = 6;
 
 pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPart>) {
+    let dense = find_dense(text.as_bytes());
+    for part in &dense {
+        numbers::find(text, part, decoded_parts);
+    }
     let mut add = |name, span: Range<usize>, text| {
         decoded_parts.push(DecodedPart {
             name,
@@ -47,7 +51,6 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
             words: 0,
         })
     };
-    let dense = find_dense(text.as_bytes());
     let uuencoded = dense
         .iter()
         .find_map(|part| radix::uuencoded(text, part.clone()));
