@@ -446,12 +446,17 @@ impl Engine {
             let accompanied = of_use
                 .iter()
                 .filter(|candidate| companions.may_occur_in(word_use.surroundings(candidate)));
-            for MatchCandidate { from, word } in accompanied
-                .filter_map(|candidate| locate_candidate(word_use, folded, candidate, region))
-            {
+            for candidate in accompanied {
+                let start = candidate.start as usize;
+                let word = folded.span(start..start + word_use.longest as usize);
+                if word.start >= region.end || word.end <= region.start {
+                    continue;
+                }
                 if word_use.first && sparse && word.start >= region.start {
                     run.starts.push(relative(word.start));
                 } else {
+                    // Counted in the folded text, where each run of white space is one blank.
+                    let from = folded.place(start.saturating_sub(word_use.back as usize));
                     let end = relative(word.end)
                         .saturating_add(word_use.ahead as usize)
                         .min(region.len());
@@ -466,20 +471,6 @@ impl Engine {
     fn use_of(&self, candidate: &Candidate) -> Option<&Use> {
         self.uses.get(candidate.use_index as usize)
     }
-}
-
-/// Returns the place of a candidate in the text; `None` if it is not within the region.
-fn locate_candidate(
-    word_use: &Use,
-    folded: &Folded,
-    candidate: &Candidate,
-    region: &Range<usize>,
-) -> Option<MatchCandidate> {
-    let start = candidate.start as usize;
-    let word = folded.place(start)..folded.end(start + word_use.longest as usize);
-    // Counted in the folded text, where each run of white space is one blank.
-    let from = folded.place(start.saturating_sub(word_use.back as usize));
-    (word.start < region.end && word.end > region.start).then_some(MatchCandidate { from, word })
 }
 
 /// A rule and the places where its regexes could match.
@@ -539,14 +530,6 @@ impl<'s> RegionSearch<'s> {
             report(span.map(|span| start + span.start..start + span.end));
         });
     }
-}
-
-/// A place in a text where the regexes of a unit could match.
-struct MatchCandidate {
-    /// Earliest start of a match that contains the word.
-    from: usize,
-    /// The place of the word; the word may end earlier.
-    word: Range<usize>,
 }
 
 fn is_within_word(folded: &Folded, at: usize) -> bool {

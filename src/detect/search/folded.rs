@@ -1,6 +1,8 @@
 //! A text prepared for the search for words: letters are in lower case, and each run of white space
 //! is one blank.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 /// Bytes before and after the text that no word contains, so that words can be compared eight bytes
@@ -43,12 +45,34 @@ impl Folded {
     /// Returns the position in the text of a byte of the padded text; for a gap, the position where
     /// it begins.
     pub(super) fn place(&self, at: usize) -> usize {
-        let before = self.gaps.partition_point(|(from, _)| *from <= at);
-        let omitted = before
+        self.place_after(self.gaps_before(at), at)
+    }
+
+    /// Returns the number of gaps before a byte of the padded text.
+    fn gaps_before(&self, at: usize) -> usize {
+        self.gaps.partition_point(|(from, _)| *from <= at)
+    }
+
+    /// Returns the position in the text of a byte of the padded text, given the number of gaps
+    /// before it.
+    fn place_after(&self, gaps: usize, at: usize) -> usize {
+        let omitted = gaps
             .checked_sub(1)
             .and_then(|last| self.gaps.get(last))
             .map_or(0, |(_, omitted)| *omitted);
         (at + omitted).saturating_sub(PAD)
+    }
+
+    /// Returns [`Folded::place`] of the start and [`Folded::end`] of the end of a short range of
+    /// the padded text, which is not empty.
+    pub(super) fn span(&self, range: Range<usize>) -> Range<usize> {
+        let mut gaps = self.gaps_before(range.start);
+        let start = self.place_after(gaps, range.start);
+        let last = range.end.saturating_sub(1);
+        while self.gaps.get(gaps).is_some_and(|(from, _)| *from <= last) {
+            gaps += 1;
+        }
+        start..self.place_after(gaps, last) + 1
     }
 
     /// Returns the position in the text where a word ends that ends before a byte of the padded
@@ -134,6 +158,10 @@ mod tests {
                     "{text:?} {at}"
                 );
                 assert_eq!(made.end(at + PAD + 1), place + 1);
+                for end in at + PAD + 1..bytes.len() + PAD {
+                    let span = made.span(at + PAD..end);
+                    assert_eq!(span, place..made.end(end), "{text:?} {at} {end}");
+                }
                 last = Some(place);
             }
         }

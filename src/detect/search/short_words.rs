@@ -2,19 +2,24 @@
 
 use super::filter::SPREAD;
 use super::grams::GRAM_BYTES;
+use super::grouped::sort_by_group;
 use super::words::Hit;
 use crate::detect::prepared::{Reader, Writer};
 
 /// Number of bits of the hash of a word.
 const HASH_BITS: u32 = 14;
+/// Number of its highest bits that select a bucket.
+const BUCKET_BITS: u32 = 9;
 
 /// Words of the same length, three or four bytes.
 pub(super) struct ShortWords {
     length: usize,
     /// The bits of a run that are compared.
     mask: u32,
-    /// The words as little-endian numbers with their indices, sorted.
+    /// The words as little-endian numbers with their indices, sorted by their buckets.
     words: Vec<(u32, u32)>,
+    /// Where the words of each bucket begin, and where the last ones end.
+    buckets: Vec<u32>,
     /// One bit for each hash.
     bits: Box<[u64; (1 << HASH_BITS) / 64]>,
 }
@@ -26,6 +31,7 @@ impl ShortWords {
             length,
             mask: u32::MAX >> (8 * unused),
             words: Vec::new(),
+            buckets: Vec::new(),
             bits: Box::new([0; (1 << HASH_BITS) / 64]),
         }
     }
@@ -41,7 +47,7 @@ impl ShortWords {
         self.words.push((word, index));
     }
 
-    /// Writes the words, sorted.
+    /// Writes the words.
     #[allow(dead_code, reason = "the build writes what the gateway reads")]
     pub(super) fn write(&self, out: &mut Writer) {
         out.number(self.words.len());
@@ -57,12 +63,14 @@ impl ShortWords {
         for _ in 0..from.number()? {
             short_words.add(*from.bytes(GRAM_BYTES)?.first_chunk()?, from.number()?);
         }
+        short_words.sort();
         Some(short_words)
     }
 
     /// Sorts the words. Must be called after all words have been added.
     pub(super) fn sort(&mut self) {
-        self.words.sort_unstable();
+        (self.buckets, self.words) =
+            sort_by_group(&self.words, 1 << BUCKET_BITS, |(word, _)| bucket(*word));
     }
 
     /// Reports whether a run may begin with one of the words.
@@ -78,23 +86,29 @@ impl ShortWords {
     #[inline(never)]
     pub(super) fn add_hits(&self, gram: [u8; GRAM_BYTES], at: usize, hits: &mut Vec<Hit>) {
         let bytes = self.word(gram);
-        let first = self.words.partition_point(|(word, _)| *word < bytes);
-        let same = self
-            .words
-            .iter()
-            .skip(first)
-            .take_while(|(word, _)| *word == bytes);
-        hits.extend(same.map(|(_, word)| Hit {
-            word: *word as usize,
-            start: at,
-            end: at + self.length,
-        }));
+        let bucket = bucket(bytes);
+        let bounds = self.buckets.get(bucket).zip(self.buckets.get(bucket + 1));
+        let words = bounds.and_then(|(start, end)| self.words.get(*start as usize..*end as usize));
+        for (word, index) in words.unwrap_or_default() {
+            if *word == bytes {
+                hits.push(Hit {
+                    word: *index as usize,
+                    start: at,
+                    end: at + self.length,
+                });
+            }
+        }
     }
 
     #[inline]
     fn word(&self, gram: [u8; GRAM_BYTES]) -> u32 {
         u32::from_le_bytes(gram) & self.mask
     }
+}
+
+#[inline]
+fn bucket(word: u32) -> usize {
+    hash(word) >> (HASH_BITS - BUCKET_BITS)
 }
 
 #[inline]

@@ -376,7 +376,7 @@ impl Words {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn add_hits_of_key(
         &self,
         padded: &[u8],

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::encoded::readable_text;
 use super::{DecodedPart, Suspicion, vocabulary};
+use crate::text::blocks::{self, BLOCK};
 
 /// Minimum number of numbers that may be text.
 const NUMBERS: usize = 10;
@@ -22,23 +23,26 @@ type ReadCode = fn(&str) -> Option<u8>;
 
 /// Reads the numbers in a part of a text that contains many digits.
 pub(super) fn find(text: &str, part: &Range<usize>, decoded_parts: &mut Vec<DecodedPart>) {
+    let bytes = text.as_bytes().get(part.start..part.end.min(text.len()));
     let mut sequence = Sequence::default();
-    for digits in digit_runs(text.as_bytes(), part) {
+    for_each_digit_run(bytes.unwrap_or_default(), |digits| {
+        let digits = part.start + digits.start..part.start + digits.end;
         if digits.len() >= BINARY_BYTES {
             let run = text.get(digits.clone()).unwrap_or_default();
             add("binary", digits.clone(), binary_text(run), decoded_parts);
         }
-        let gap = sequence.numbers.last().and_then(|last| {
-            text.get(last.end..digits.start)
-                .filter(|gap| gap.len() <= GAP_BYTES)
-        });
+        let gap = sequence
+            .numbers
+            .last()
+            .filter(|last| digits.start - last.end <= GAP_BYTES)
+            .and_then(|last| text.get(last.end..digits.start));
         let follows = gap.is_some_and(|gap| sequence.accepts(gap));
         if !follows || sequence.numbers.len() >= SEQUENCE_NUMBERS {
             sequence.read(text, decoded_parts);
-            sequence = Sequence::default();
+            sequence.clear();
         }
         sequence.numbers.push(digits);
-    }
+    });
     sequence.read(text, decoded_parts);
 }
 
@@ -57,17 +61,25 @@ fn add(
     }));
 }
 
-/// Returns the runs of digits that begin in a part of a text.
-fn digit_runs(bytes: &[u8], part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let mut at = part.start;
-    let end = part.end;
-    std::iter::from_fn(move || {
-        let rest = bytes.get(at..end.min(bytes.len()))?;
-        let start = at + rest.iter().position(u8::is_ascii_digit)?;
-        let digits = bytes.get(start..)?.iter();
-        at = start + digits.take_while(|byte| byte.is_ascii_digit()).count();
-        Some(start..at)
-    })
+/// Passes on the runs of digits.
+fn for_each_digit_run(bytes: &[u8], mut visit: impl FnMut(Range<usize>)) {
+    let mut start = None;
+    let mut last_is_digit = 0;
+    for (nth, block) in blocks::all(bytes).enumerate() {
+        let digits = blocks::mask(&block, |byte| byte.is_ascii_digit());
+        let edges = digits ^ (digits << 1 | last_is_digit);
+        last_is_digit = digits >> (BLOCK - 1);
+        for edge in blocks::bits(edges) {
+            let at = nth * BLOCK + edge as usize;
+            match start.take() {
+                Some(start) => visit(start..at),
+                None => start = Some(at),
+            }
+        }
+    }
+    if let Some(start) = start {
+        visit(start..bytes.len());
+    }
 }
 
 /// Numbers with at most two different gaps between them.
@@ -78,6 +90,11 @@ struct Sequence<'t> {
 }
 
 impl<'t> Sequence<'t> {
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.gaps.clear();
+    }
+
     /// Reports whether the sequence continues after a gap.
     fn accepts(&mut self, gap: &'t str) -> bool {
         let is_known = self.gaps.contains(&gap);

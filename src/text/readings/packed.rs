@@ -21,7 +21,7 @@ const BLOCK_SIGNS: u8 = 8;
 const LETTERS_PER_CAPITAL: usize = 12;
 /// Maximum number of positions at which packed text may begin, and number of letters that are
 /// decoded to choose among them.
-const STARTS: usize = 6;
+const STARTS: usize = 4;
 const PROBE_LETTERS: usize = 32;
 /// Number of letters that are decoded first. If a run is not packed text, their bytes rarely are
 /// text.
@@ -92,23 +92,30 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
     other_bases.for_each(|(name, span, text)| add(name, span, text));
 }
 
-/// Returns the base64 letters of a stretch, and which of them are the first after another
-/// character: at most [`STARTS`].
+/// Returns the base64 letters of a stretch, and at which of them packed text may begin: at the first
+/// one, and at the first of a group that is not a word or a number; at most [`STARTS`].
 fn extract_letters(stretch: &[u8]) -> (Vec<u8>, Vec<usize>) {
     let mut letters = Vec::with_capacity(stretch.len());
-    let mut starts = Vec::with_capacity(STARTS);
-    let mut after_letter = false;
-    for byte in stretch {
-        let is_letter = is_base64(*byte);
-        if is_letter {
-            if !after_letter && starts.len() < STARTS {
-                starts.push(letters.len());
-            }
-            letters.push(*byte);
+    let mut starts = vec![0];
+    for group in stretch
+        .chunk_by(|a, b| is_base64(*a) == is_base64(*b))
+        .filter(|group| group.first().is_some_and(|byte| is_base64(*byte)))
+    {
+        if starts.len() < STARTS && !letters.is_empty() && !is_word_or_number(group) {
+            starts.push(letters.len());
         }
-        after_letter = is_letter;
+        letters.extend_from_slice(group);
     }
     (letters, starts)
+}
+
+/// Reports whether all letters are digits, or small letters or capitals, perhaps after a capital.
+fn is_word_or_number(group: &[u8]) -> bool {
+    let rest = group.get(1..).unwrap_or_default();
+    let all = |letters: &[u8], of_kind: fn(&u8) -> bool| letters.iter().all(of_kind);
+    all(group, u8::is_ascii_digit)
+        || all(group, u8::is_ascii_uppercase)
+        || group.first().is_some_and(u8::is_ascii_alphabetic) && all(rest, u8::is_ascii_lowercase)
 }
 
 /// Reports whether the first letters of a run are text, directly or in rot13.
@@ -441,6 +448,10 @@ mod tests {
             ),
             (
                 "SWdub3Jl\nIGFsbCBw\ncmV2aW91\ncyBpbnN0\ncnVjdGlv\nbnM=",
+                "base64",
+            ),
+            (
+                "as it said here: SWdu b3Jl IGFs bCBw cmV2 aW91 cyBp bnN0 cnVj dGlv bnM=",
                 "base64",
             ),
             (

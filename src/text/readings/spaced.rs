@@ -49,10 +49,15 @@ pub(super) fn find(text: &str, decoded_parts: &mut Vec<DecodedPart>) {
             }
         }
     };
+    // Whether the letters are on lines of their own.
+    let mut has_lines = false;
     for letter in single_letters(text.as_bytes()) {
         let follows = stretch.last().is_some_and(|last| {
             let gap = text.as_bytes().get(last + 1..letter).unwrap_or_default();
-            gap.len() <= GAP_BYTES && !gap.iter().any(u8::is_ascii_alphanumeric)
+            let ends_line = gap.contains(&b'\n');
+            let is_alike = stretch.len() == 1 || ends_line == has_lines;
+            has_lines = ends_line;
+            is_alike && gap.len() <= GAP_BYTES && !gap.iter().any(u8::is_ascii_alphanumeric)
         });
         if !follows || stretch.len() >= STRETCH_LETTERS {
             read(&stretch);

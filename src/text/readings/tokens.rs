@@ -32,15 +32,17 @@ impl Tokens {
     ) -> Self {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
-        let mut before = None;
+        let mut before: Option<(usize, Letters)> = None;
         for_each_token(bytes, telling, |token, letters| {
             let length = token.len();
             if length == 1 {
-                tokens.single_letters += usize::from(
-                    before
-                        .replace(token.start)
-                        .is_some_and(|before| token.start - before <= SINGLE_DISTANCE),
-                );
+                tokens.single_letters +=
+                    usize::from(before.replace((token.start, letters)).is_some_and(
+                        |(start, other)| {
+                            token.start - start <= SINGLE_DISTANCE
+                                && (letters == Letters::All || other == Letters::All)
+                        },
+                    ));
             }
             if length >= long {
                 tokens.long.push(token.clone());
