@@ -35,7 +35,7 @@ pub(super) fn find(text: &str, part: &Range<usize>, decoded_parts: &mut Vec<Deco
             .numbers
             .last()
             .filter(|last| digits.start - last.end <= GAP_BYTES)
-            .and_then(|last| text.get(last.end..digits.start));
+            .and_then(|last| text.as_bytes().get(last.end..digits.start));
         let follows = gap.is_some_and(|gap| sequence.accepts(gap));
         if !follows || sequence.numbers.len() >= SEQUENCE_NUMBERS {
             sequence.read(text, decoded_parts);
@@ -86,23 +86,19 @@ fn for_each_digit_run(bytes: &[u8], mut visit: impl FnMut(Range<usize>)) {
 #[derive(Default)]
 struct Sequence<'t> {
     numbers: Vec<Range<usize>>,
-    gaps: Vec<&'t str>,
+    first_gap: Option<&'t [u8]>,
+    other_gap: Option<&'t [u8]>,
 }
 
 impl<'t> Sequence<'t> {
     fn clear(&mut self) {
         self.numbers.clear();
-        self.gaps.clear();
+        (self.first_gap, self.other_gap) = (None, None);
     }
 
     /// Reports whether the sequence continues after a gap.
-    fn accepts(&mut self, gap: &'t str) -> bool {
-        let is_known = self.gaps.contains(&gap);
-        if !is_known && self.gaps.len() < 2 {
-            self.gaps.push(gap);
-            return true;
-        }
-        is_known
+    fn accepts(&mut self, gap: &'t [u8]) -> bool {
+        *self.first_gap.get_or_insert(gap) == gap || *self.other_gap.get_or_insert(gap) == gap
     }
 
     /// Adds the text that the numbers are codes of, with or without the first and the last number,

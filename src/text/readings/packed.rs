@@ -59,8 +59,12 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
         .flat_map(|part| find_scattered(text.as_bytes(), part))
     {
         let stretch = text.as_bytes().get(span.clone()).unwrap_or_default();
-        let count = |of_kind: fn(&u8) -> bool| stretch.iter().filter(|byte| of_kind(byte)).count();
-        if count(u8::is_ascii_uppercase) * LETTERS_PER_CAPITAL < count(u8::is_ascii_alphanumeric) {
+        let (mut capitals, mut letters) = (0, 0);
+        for block in blocks::all(stretch) {
+            capitals += usize::from(blocks::count(&block, |b| b.is_ascii_uppercase()));
+            letters += usize::from(blocks::count(&block, |b| b.is_ascii_alphanumeric()));
+        }
+        if capitals * LETTERS_PER_CAPITAL < letters {
             continue;
         }
         let (letters, starts) = extract_letters(stretch);
