@@ -2,10 +2,10 @@
 //!
 //! Each word is found by its rarest run of four bytes, using a table with one bit for each hash of
 //! four bytes: 32 kB, which stay in the nearest cache, and no step depends on the previous one. If
-//! a bit is set, the run with the byte after it is checked in the same way. Where it passes, the up
-//! to eight bytes around it that identify a word are the key of a hash table. An automaton over the same words takes megabytes and misses
-//! the cache at nearly every byte. (The idea is from Wu and Manber, 1994: their blocks of letters,
-//! but without shifts, which many words make short.)
+//! a bit is set, the run with the byte after it is checked in the same way. Where it passes, the
+//! up to eight bytes around it that identify a word are the key of a hash table. An automaton over
+//! the same words takes megabytes and misses the cache at nearly every byte. (The idea is from Wu
+//! and Manber, 1994: their blocks of letters, but without shifts, which many words make short.)
 
 use std::borrow::Cow;
 use std::ops::Range;
