@@ -7,7 +7,7 @@ use super::tokens::Tokens;
 use super::{DecodedPart, Suspicion, regions, respelled, spaced, vocabulary};
 use crate::text::facts::runs;
 
-/// Minimum number of single letters after another in a text that is examined closely.
+/// Minimum number of consecutive single letters after another in a text that is examined closely.
 const ALONE: usize = 4;
 /// Minimum number of words with digits for letters in a text that is read this way.
 const LEET_WORDS: usize = 3;

@@ -17,7 +17,7 @@ pub(super) struct Tokens {
     pub(super) mixed: Vec<Range<usize>>,
     /// Tokens as long as several words.
     pub(super) long: Vec<Range<usize>>,
-    /// Approximate number of single letters that follow another one.
+    /// Approximate maximum number of consecutive single letters that follow another one.
     pub(super) single_letters: usize,
 }
 
@@ -33,16 +33,20 @@ impl Tokens {
         let bytes = text.as_bytes();
         let mut tokens = Self::default();
         let mut before: Option<(usize, Letters)> = None;
+        let mut consecutive = 0;
+        let bars = |token: Range<usize>| count_bars(bytes.get(token).unwrap_or_default());
         for_each_token(bytes, telling, |token, letters| {
             let length = token.len();
             if length == 1 {
-                tokens.single_letters +=
-                    usize::from(before.replace((token.start, letters)).is_some_and(
-                        |(start, other)| {
+                let follows =
+                    before
+                        .replace((token.start, letters))
+                        .is_some_and(|(start, other)| {
                             token.start - start <= SINGLE_DISTANCE
                                 && (letters == Letters::All || other == Letters::All)
-                        },
-                    ));
+                        });
+                consecutive = if follows { consecutive + 1 } else { 0 };
+                tokens.single_letters = tokens.single_letters.max(consecutive);
             }
             if length >= long {
                 tokens.long.push(token.clone());
@@ -55,7 +59,7 @@ impl Tokens {
             match letters {
                 Letters::All => return add(token),
                 Letters::None => {
-                    tokens.single_letters += count_bars(bytes.get(token).unwrap_or_default());
+                    tokens.single_letters = tokens.single_letters.max(bars(token));
                     return;
                 }
                 Letters::Some => {}
@@ -75,7 +79,7 @@ impl Tokens {
                 }
             }
             add(from..token.end);
-            tokens.single_letters += count_bars(bytes.get(token.clone()).unwrap_or_default());
+            tokens.single_letters = tokens.single_letters.max(bars(token.clone()));
             if is_mixed {
                 tokens.mixed.push(token);
             }
