@@ -59,7 +59,7 @@ impl MarkedBlock {
     fn new(block: Block) -> Self {
         let follows = blocks::followers(&block);
         let humps: u8 = block.iter().zip(&follows).fold(0, |sum, (a, b)| {
-            sum + u8::from((a.wrapping_sub(b'a') < 26) & (b.wrapping_sub(b'A') < 26))
+            sum + u8::from(a.is_ascii_lowercase() & b.is_ascii_uppercase())
         });
         Self {
             block,

@@ -3,7 +3,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::{DecodedPart, Facts, Suspicion, regions, vocabulary};
+use super::{DecodedPart, Facts, Suspicion, regions, respelled, vocabulary};
 use crate::text::blocks::{self, BLOCK};
 
 /// Minimum number of words that are divided at line ends.
@@ -31,13 +31,13 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
     if facts.has(b'\n') && facts.has(b'-') {
         let divisions: Vec<Range<usize>> = divisions(text.as_bytes()).collect();
         if divisions.len() >= DIVIDED_WORDS {
-            without("divided", text, divisions, decoded_parts);
+            add_without("divided", text, divisions, decoded_parts);
         }
     }
     if facts.has_any(b"\"'") && facts.has_any(b"+.") {
         let joints: Vec<Range<usize>> = joints(text.as_bytes()).collect();
         if joints.len() >= LITERALS - 1 {
-            without("concatenated", text, joints, decoded_parts);
+            add_without("concatenated", text, joints, decoded_parts);
         }
     }
     let [repeated, grouped] = unusual_blocks(text);
@@ -46,31 +46,14 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
 }
 
 /// Adds the regions around places, without the places.
-fn without(
+fn add_without(
     name: &'static str,
     text: &str,
     places: Vec<Range<usize>>,
     decoded_parts: &mut Vec<DecodedPart>,
 ) {
-    let mut remaining = places.iter().peekable();
-    for span in regions::enclosing(text, places.iter().cloned()) {
-        let mut out = String::with_capacity(span.len());
-        let mut at = span.start;
-        while let Some(place) = remaining.next_if(|place| place.start < span.end) {
-            if place.start >= at && place.end <= span.end {
-                out.push_str(text.get(at..place.start).unwrap_or_default());
-                at = place.end;
-            }
-        }
-        out.push_str(text.get(at..span.end).unwrap_or_default());
-        decoded_parts.push(DecodedPart {
-            name,
-            suspicion: Suspicion::Usual,
-            span,
-            text: out,
-            words: 0,
-        });
-    }
+    let removed = places.into_iter().map(|place| (place, "".into())).collect();
+    respelled::replace_words(name, Suspicion::Usual, text, removed, 1, decoded_parts);
 }
 
 /// Returns the hyphens between a letter and a small letter on the next line, with the line end and
@@ -108,7 +91,7 @@ fn unusual_blocks(text: &str) -> [Vec<Range<usize>>; 2] {
     for (nth, block) in blocks::all(text.as_bytes()).enumerate() {
         let followers = blocks::followers(&block);
         let repeats = block.iter().zip(&followers).fold(0_u8, |sum, (a, b)| {
-            sum + u8::from((a == b) & ((a | 0x20).wrapping_sub(b'a') < 26))
+            sum + u8::from((a == b) & a.is_ascii_alphabetic())
         });
         let blanks = blocks::count(&block, |byte| byte == b' ');
         let span = || {
