@@ -80,10 +80,14 @@ pub enum Language {
     Lua,
     /// PowerShell, and cmd.exe with it.
     PowerShell,
+    /// Go, Rust, C, Java and the like, whose calls are known.
+    Compiled,
+    /// A language of which only known calls and texts are read, by its interpreter.
+    Other(&'static str),
 }
 
 impl Language {
-    /// Returns the usual name of the interpreter.
+    /// Returns the usual name of the interpreter; `compiled` if there is none.
     pub fn program(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -93,6 +97,8 @@ impl Language {
             Self::Php => "php",
             Self::Lua => "lua",
             Self::PowerShell => "powershell",
+            Self::Compiled => command::COMPILED,
+            Self::Other(program) => program,
         }
     }
 }

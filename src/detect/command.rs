@@ -79,6 +79,7 @@ mod xargs;
 
 use std::cell::OnceCell;
 
+pub(super) use self::code_lex::COMPILED;
 pub use self::file_access::{FileAccess, FileUse};
 pub use self::programs::{PROGRAM_FILES, ProgramTable, Programs};
 pub use self::script::Script;
@@ -238,6 +239,7 @@ impl Commands {
                                 .as_deref()
                         },
                     )
+                    && raw::any_matches(&clause.raw, &result.scripts)
                 {
                     let reading = if facts.behaviour == Some(Behaviour::Unreadable) {
                         work::COMMAND

@@ -135,6 +135,8 @@ pub struct OutboundDetails<'a> {
     pub read_as: ReadAs,
     /// Whether it is SQL that may only read.
     pub read_only: bool,
+    /// Whether it is code that is run, or the text of a file whose text a program runs or obeys.
+    pub source_code: bool,
     /// What the string does when it is run, if a shell or an interpreter reads it.
     pub script: Option<&'a command::Script<'a>>,
     /// The addresses of host names; `None` if they are not looked up.

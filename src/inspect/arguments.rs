@@ -528,12 +528,17 @@ impl Scope {
             .iter()
             .filter(|(key, _)| names::is_language(key))
             .find_map(|(_, value)| text(*value));
-        let executes = heads.iter().zip(members).any(|(head, (_, value))| {
+        // `shell: "bash"` names what executes another member.
+        let names_language = |key: &str, value: Value<'_>| {
+            names::is_language(key) && value.str().is_some_and(|text| look::is_language(&text))
+        };
+        let executes = heads.iter().zip(members).any(|(head, (key, value))| {
             matches!(head, Head::Shell | Head::Code | Head::Sql)
                 && matches!(
                     value.kind(),
                     ValueKind::String | ValueKind::Array | ValueKind::Object
                 )
+                && !names_language(key, *value)
         });
         let names_tool = name.is_some();
         let routed = self.tool.routes;

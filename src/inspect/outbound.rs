@@ -144,6 +144,7 @@ impl Outbound<'_> {
         };
         let units = place_arguments(tool, arguments, &self.policy.readers, definition.as_deref());
         let read_only = self.policy.read_only.for_call(tool, &units);
+        let sources = units.source_texts(tool);
         for unit in &units.units {
             if !unit.joined {
                 coverage.strings += 1;
@@ -170,6 +171,10 @@ impl Outbound<'_> {
                     argument: Some(&unit.argument),
                     read_as: unit.read_as,
                     read_only: read_only.covers(unit),
+                    source_code: matches!(unit.read_as, ReadAs::Code(_))
+                        || sources
+                            .iter()
+                            .any(|source| std::ptr::eq(*source, &*unit.text)),
                     script: script.as_ref(),
                     ..outbound
                 }),

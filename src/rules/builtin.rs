@@ -84,6 +84,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("../../rules/outbound/sensitive-files.toml"),
     ),
     (
+        "rules/outbound/source-code.toml",
+        include_str!("../../rules/outbound/source-code.toml"),
+    ),
+    (
         "rules/outbound/urls.toml",
         include_str!("../../rules/outbound/urls.toml"),
     ),

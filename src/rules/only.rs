@@ -1,4 +1,5 @@
-//! Where a rule applies: `only = { tools, arguments, methods, surfaces, hidden, instruction_files
+//! Where a rule applies: `only = { tools, arguments, methods, surfaces, hidden, instruction_files,
+//! source_code
 //! }`.
 
 use crate::detect::{Place, Surface};
@@ -21,6 +22,9 @@ pub struct Only {
     /// Only files that instruct agents (`true`), or only other texts (`false`). Text that is hidden
     /// or encoded in such a file counts as another text.
     pub instruction_files: Option<bool>,
+    /// Only code that is run or written to a file of code, of a build or of settings (`true`), or
+    /// only other texts (`false`).
+    pub source_code: Option<bool>,
 }
 
 impl Only {
@@ -53,6 +57,7 @@ impl Only {
             surfaces: surfaces(&table, words("surfaces")),
             hidden: table.boolean("hidden"),
             instruction_files: table.boolean("instruction_files"),
+            source_code: table.boolean("source_code"),
         };
         table.finish();
         Some(only)
@@ -71,6 +76,9 @@ impl Only {
             && self
                 .instruction_files
                 .is_none_or(|expected| expected == (place.inbound().instruction_file && open))
+            && self
+                .source_code
+                .is_none_or(|expected| expected == place.outbound().source_code)
     }
 }
 

@@ -379,6 +379,7 @@ fn catches(set: &RuleSet, index: usize, rule: &Rule, case: &Case) -> bool {
                 argument: Some(&argument),
                 read_as,
                 read_only: read_as == ReadAs::Sql,
+                source_code: only.source_code.unwrap_or(false),
                 script: Some(&script),
                 lookup: Some(&lookup),
             }),

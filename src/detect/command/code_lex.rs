@@ -7,7 +7,7 @@ use super::{compiled, quote};
 const MAX_TOKENS: usize = 65_536;
 
 /// The name under which sources of compiled languages are read.
-pub(super) const COMPILED: &str = "compiled";
+pub(in crate::detect) const COMPILED: &str = "compiled";
 
 /// A language, if it is read differently from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use super::term;
 pub(super) const WALK: &str = "everything in a folder";
 
 /// Calls whose text a shell or the system runs.
-pub(super) const RUN: [&str; 62] = [
+pub(super) const RUN: [&str; 63] = [
+    "doShellScript",
     "system",
     "popen",
     "popen2",

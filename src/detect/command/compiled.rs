@@ -14,8 +14,9 @@ pub(super) const SOURCES: [&str; 22] = [
     ".zig", ".nim", ".d", ".m", ".scala", ".cr", ".hs", ".f90", ".pas", ".v",
 ];
 /// Calls that delete a folder and everything in it.
-const DELETE_TREE: [&str; 16] = [
+const DELETE_TREE: [&str; 17] = [
     "RemoveAll",
+    "deleteRecursively",
     "remove_all",
     "deleteDirectory",
     "deleteTree",
@@ -62,7 +63,8 @@ const FILES: [&str; 12] = [
     "filesystem",
 ];
 /// Calls that walk through a folder, and calls that delete the files found there.
-const WALKS: [&str; 7] = [
+const WALKS: [&str; 8] = [
+    "listFiles",
     "Walk",
     "WalkDir",
     "walk",
@@ -71,7 +73,8 @@ const WALKS: [&str; 7] = [
     "ftw",
     "fts_open",
 ];
-const WALK_DELETIONS: [&str; 9] = [
+const WALK_DELETIONS: [&str; 10] = [
+    ".deleteRecursively()",
     "os.Remove(",
     "Files.delete",
     "File::delete",
@@ -164,10 +167,18 @@ pub(super) fn call_meaning(
     if DELETE.contains(&last) {
         return Some(CallMeaning::Call("unlink"));
     }
-    if language != Language::Compiled {
-        return None;
-    }
     let first = arguments.first();
+    if language != Language::Compiled {
+        // R: `unlink(path.expand("~"), recursive = TRUE)`.
+        return match last {
+            "unlink" if arguments.len() > 1 => Some(CallMeaning::Call("rmtree")),
+            "expand" | "expanduser" | "normalizePath" => first
+                .filter(|term| term.is_known())
+                .cloned()
+                .map(CallMeaning::Value),
+            _ => None,
+        };
+    }
     let words = || {
         let items = arguments.iter().flat_map(|term| &term.items);
         Term {

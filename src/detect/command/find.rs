@@ -160,6 +160,85 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
     }
 }
 
+/// Options of `fd` that take a value, and those whose value excludes files.
+const VALUED_BY_FD: [&str; 24] = [
+    "-t",
+    "--type",
+    "-d",
+    "--max-depth",
+    "--min-depth",
+    "--exact-depth",
+    "-E",
+    "--exclude",
+    "-c",
+    "--color",
+    "-j",
+    "--threads",
+    "-e",
+    "--extension",
+    "-S",
+    "--size",
+    "-o",
+    "--owner",
+    "--changed-within",
+    "--changed-before",
+    "--newer",
+    "--older",
+    "--and",
+    "--format",
+];
+const FILTERS_OF_FD: [&str; 11] = [
+    "-e",
+    "--extension",
+    "-S",
+    "--size",
+    "-o",
+    "--owner",
+    "--changed-within",
+    "--changed-before",
+    "--newer",
+    "--older",
+    "--and",
+];
+/// Patterns of `fd` that match every name.
+const ANY_NAME: [&str; 5] = [".", ".*", "", "^", "*"];
+
+/// Returns the arguments of `find` for those of `fd`: the folders, then a test if names or
+/// properties exclude files, then the command that it runs.
+pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
+    let runs =
+        |field: &Field| matches!(field.text.as_str(), "-x" | "--exec" | "-X" | "--exec-batch");
+    let end = arguments.iter().position(runs).unwrap_or(arguments.len());
+    let (search, command) = arguments.split_at(end);
+    let mut folders = Vec::new();
+    let mut operands = Vec::new();
+    let mut is_filtered = false;
+    let mut fields = search.iter();
+    while let Some(field) = fields.next() {
+        let name = field.text.split('=').next().unwrap_or_default();
+        is_filtered |= FILTERS_OF_FD.contains(&name);
+        match field.text.as_str() {
+            "--search-path" | "--base-directory" | "-C" => folders.extend(fields.next().cloned()),
+            option if VALUED_BY_FD.contains(&option) => drop(fields.next()),
+            option if option.starts_with('-') && option.len() > 1 => {}
+            _ => operands.push(field.clone()),
+        }
+    }
+    let mut operands = operands.into_iter();
+    is_filtered |= operands
+        .next()
+        .is_some_and(|pattern| !ANY_NAME.contains(&pattern.text.as_str()));
+    folders.extend(operands);
+    if folders.is_empty() {
+        folders.push(Field::plain("."));
+    }
+    if is_filtered {
+        folders.extend(["-name", "?"].map(Field::plain));
+    }
+    folders.extend_from_slice(command);
+    folders
+}
+
 /// Maximum number of folders that a search starts from. A search with more is unreadable.
 pub(super) const MAX_STARTS: usize = 16;
 

@@ -155,7 +155,7 @@ impl Reader<'_> {
 
     /// Reads the code of an interpreter, including commands that it passes to a shell in ways that
     /// its own reader does not know.
-    fn read_foreign_code(&mut self, program: &str, text: &str, taint: Taint) {
+    pub(super) fn read_foreign_code(&mut self, program: &str, text: &str, taint: Taint) {
         if tcl::is_tcl(program) {
             return self.read_tcl(text);
         }

@@ -67,7 +67,7 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
     (
         "accounts",
         "/etc/passwd /etc/passwd- /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/group /etc/group- \
-         /etc/master.passwd /etc/sudoers /etc/sudoers.d /etc/sudoers.d/* /etc/doas.conf /etc/pam.d/** \
+         /etc/master.passwd /etc/sudoers /etc/sudoers.d /etc/sudoers.d/* /usr/local/etc/sudoers /usr/local/etc/sudoers.d/* /private/etc/sudoers /etc/doas.conf /etc/pam.d/** \
          /etc/pam.conf /etc/security/** /etc/subuid /etc/subgid /etc/nsswitch.conf /etc/polkit-1/** \
          /usr/share/polkit-1/** /usr/share/pam-configs/** /usr/lib/pam.d/** /etc/sudo.conf",
     ),
@@ -93,7 +93,8 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
          /var/run/secrets/** /run/secrets/** /proc/*/environ /proc/*/mem /proc/kcore /var/lib/kubelet/pki/** \
          **/.rhosts **/ntds.dit **/config/sam **/config/security **/config/system **/.remmina/** \
          **/.config/filezilla/** **/.config/remmina/** **/.subversion/auth/** **/.fetchmailrc **/.msmtprc \
-         **/.ansible/vault* **/.config/solana/id.json **/.ethereum/keystore/** **/unattend.xml",
+         **/.ansible/vault* **/.config/solana/id.json **/.ethereum/keystore/** **/unattend.xml **/*.kdbx \
+         /etc/krb5.keytab /tmp/krb5cc_*",
     ),
     (
         "personal",
@@ -114,12 +115,13 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
          ~/.xsessionrc ~/.inputrc ~/.config/fish/** ~/.config/autostart/** /etc/profile /etc/profile.d/** \
          /etc/bash.bashrc /etc/bashrc /etc/zshrc /etc/zshenv /etc/zsh/** /etc/environment /etc/skel/** \
          /etc/rc.local /etc/rc.d/** /etc/rc*.d/** /etc/update-motd.d/** /etc/xdg/autostart/** /etc/csh.* \
-         ~/.pam_environment ~/.ssh/rc /etc/ssh/sshrc",
+         ~/.pam_environment ~/.ssh/rc /etc/ssh/sshrc \
+         **/Start?Menu/Programs/Startup/**",
     ),
     (
         "authorized-keys",
         "**/.ssh/authorized_keys **/.ssh/authorized_keys2 /etc/ssh/authorized_keys /etc/ssh/authorized_keys/** \
-         /etc/ssh/sshd_config /etc/ssh/sshd_config.d/**",
+         /etc/ssh/sshd_config /etc/ssh/sshd_config.d/** **/ssh/administrators_authorized_keys",
     ),
     (
         "cron",

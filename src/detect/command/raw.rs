@@ -8,7 +8,26 @@ use aho_corasick::AhoCorasick;
 use super::quote;
 use crate::detect::search::{Regex, needles};
 
-/// The regexes of all clauses that examine the text itself.
+/// Reports whether one of the regexes, if there are any, matches one of the scripts.
+pub(super) fn any_matches(regexes: &[Regex], scripts: &[String]) -> bool {
+    regexes.is_empty()
+        || scripts.iter().any(|script| {
+            let text = without_mentions(script);
+            regexes.iter().any(|regex| regex.may_match(&text))
+        })
+}
+
+/// Returns a script without comments, bodies of here-documents and quoted words that contain white
+/// space: they are mentioned, not run. A body that a shell reads is a script of its own.
+fn without_mentions(script: &str) -> Cow<'_, str> {
+    if script.contains(['\'', '"', '#', '<']) {
+        Cow::Owned(quote::strip_mentions(script))
+    } else {
+        Cow::Borrowed(script)
+    }
+}
+
+/// The regexes of all clauses that examine only the text itself.
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     regexes: Vec<ClauseRegex>,
@@ -60,15 +79,9 @@ impl Raw {
         self.needles = search;
     }
 
-    /// Calls `hit` with each clause that has a matching regex. Comments, bodies of here-documents
-    /// and quoted words that contain white space are skipped: they are mentioned, not run. A body
-    /// that a shell reads is scanned as a script of its own.
+    /// Calls `hit` with each clause that has a regex that matches outside of mentions.
     pub(super) fn scan(&self, script: &str, mut hit: impl FnMut(usize)) {
-        let text = if script.contains(['\'', '"', '#', '<']) {
-            Cow::Owned(quote::strip_mentions(script))
-        } else {
-            Cow::Borrowed(script)
-        };
+        let text = without_mentions(script);
         let mut hits = Vec::new();
         for occurrence in self
             .needles

@@ -40,7 +40,8 @@ impl Reader<'_> {
                     .iter()
                     .fold(facts.executes, |taint, f| taint | f.taint)
             }
-            "find" | "fd" | "fdfind" | "gfind" => self.run_by_find(arguments),
+            "find" | "gfind" => self.run_by_find(arguments),
+            "fd" | "fdfind" => self.run_by_find(&find::arguments_of_fd(arguments)),
             "ssh" | "rsh" | "mosh" | "autossh" => self.read_remote(arguments, &context.input),
             "su" | "runuser" | "sg" | "newgrp" | "script" | "vagrant" | "nix-shell" | "bwrap"
             | "start-stop-daemon" | "capsh" | "scriptreplay" | "login" => {
@@ -48,7 +49,7 @@ impl Reader<'_> {
             }
             "parallel" => self.read_parallel(arguments, &context.input),
             "watch" | "chronic" | "hyperfine" | "rsh-redone" | "concurrently" | "nodemon"
-            | "wsl" | "pdsh" | "pssh" | "clush" | "dsh" | "npx" | "bunx" | "entr" => {
+            | "wsl" | "pdsh" | "pssh" | "clush" | "dsh" | "entr" => {
                 // Options, and the numbers that are their values.
                 let words = arguments
                     .iter()
@@ -61,6 +62,7 @@ impl Reader<'_> {
                     self.read_joined_script(words, &Value::empty());
                 }
             }
+            "npx" | "bunx" | "pnpx" => self.read_package_run(arguments, context),
             "at" | "batch"
                 if !arguments
                     .iter()
@@ -135,6 +137,22 @@ impl Reader<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// Reads `npx -y package arguments`: the words after the options are one command.
+    fn read_package_run(&mut self, arguments: &[Field], context: &CommandContext) {
+        self.read_option_script(arguments, &["-c", "--call"]);
+        let mut words = arguments;
+        while let Some((option, rest)) = words.split_first() {
+            let takes_value = matches!(option.text.as_str(), "-p" | "--package" | "-c" | "--call");
+            words = match option.text.as_str() {
+                "--" => rest,
+                _ if takes_value => rest.get(1..).unwrap_or_default(),
+                text if text.starts_with('-') => rest,
+                _ => break,
+            };
+        }
+        self.read_command_words(words, context);
     }
 
     /// Reads the input of an editor or a client.

@@ -166,7 +166,11 @@ impl Clause {
     }
 
     fn is_empty(&self) -> bool {
-        self.program.is_empty()
+        !self.examines_commands() && self.raw.is_empty()
+    }
+
+    fn examines_commands(&self) -> bool {
+        !(self.program.is_empty()
             && self.flags.is_empty()
             && self.path.is_empty()
             && self.reads.is_empty()
@@ -178,8 +182,7 @@ impl Clause {
             && self.stdin == Taint::NONE
             && self.executes == Taint::NONE
             && self.sends == Taint::NONE
-            && self.behaviour.is_none()
-            && self.raw.is_empty()
+            && self.behaviour.is_none())
     }
 
     /// Compiles the regexes of the clause.
@@ -218,7 +221,7 @@ impl Clause {
 
     /// Reports whether the clause only examines the raw text, rather than commands.
     pub(super) fn is_raw_only(&self) -> bool {
-        !self.raw.is_empty()
+        !self.raw.is_empty() && !self.examines_commands()
     }
 
     /// Reports whether the command that `facts` describe matches this clause; `line` returns its

@@ -68,7 +68,8 @@ impl<'w> Reader<'w> {
         let mut reader = Self::with_context(context);
         match language {
             Language::PowerShell => reader.read_windows_script(text),
-            language => reader.evaluate_code(language.program(), text, Taint::NONE),
+            Language::Compiled => reader.read_source_code(text),
+            language => reader.read_foreign_code(language.program(), text, Taint::NONE),
         }
         reader
     }

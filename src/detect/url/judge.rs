@@ -106,7 +106,9 @@ impl UrlFacts {
     /// Examines an argument that is a URL.
     pub(super) fn argument(text: &str, place: &Place<'_>) -> Self {
         let mut facts = Self::new(UrlOrigin::Argument);
-        let returns = place.outbound().argument.is_some_and(is_return);
+        // A server calls the address that is registered with it for events.
+        let is_hook = place.tool.is_some_and(registers_hook);
+        let returns = !is_hook && place.outbound().argument.is_some_and(is_return);
         facts.examine(text, place, 0, HostOrigin::Trick, returns);
         // The whole URL is escaped: its receiver decodes the escapes first.
         if !text.contains("://") && text.contains("%3") {
@@ -442,6 +444,14 @@ fn is_return(argument: &str) -> bool {
         && RETURN_PARAMETERS
             .iter()
             .any(|name| letters(name).eq(letters(last)))
+}
+
+/// Reports whether a tool registers an address to which events are sent, or sends a request itself.
+fn registers_hook(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    ["hook", "subscri", "notif", "fetch", "request"]
+        .iter()
+        .any(|word| tool.contains(word))
 }
 
 /// Reports whether a `data:` URL contains something that a browser runs, rather than an image or a

@@ -90,7 +90,10 @@ impl<'m> Units<'m> {
                     scope
                         .tool
                         .program
-                        .map_or_else(|| scope.tool.last_word.clone(), str::to_owned),
+                        .map_or_else(|| scope.tool.last_word.clone(), str::to_owned)
+                        + &find(names::is_verb)
+                            .map(|(_, verb)| operands(*verb))
+                            .unwrap_or_default(),
                 ),
                 None,
             ),

@@ -275,23 +275,33 @@ pub(super) fn is_address(text: &str) -> bool {
 
 /// Returns how code is read: by the named language, else by the tool's name, else by its look.
 pub(super) fn read_code(language_name: Option<&str>, tool: &Tool, code: &str) -> ReadAs {
-    let named_language = language_name.and_then(|named| {
-        language(
-            &named
-                .to_ascii_lowercase()
-                .replace([' ', '.', '/', '-', '_'], ""),
-        )
-    });
-    named_language
+    language_name
+        .and_then(language_of_name)
         .or(tool.language)
         .unwrap_or_else(|| guess_language(code))
 }
 
-/// Returns the language with this name, unless it is a shell.
+/// Returns whether a text is the name of a language or a shell, or the path of a shell.
+pub(super) fn is_language(name: &str) -> bool {
+    language_of_name(name).is_some()
+}
+
+fn language_of_name(name: &str) -> Option<ReadAs> {
+    let name = name.to_ascii_lowercase();
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(&name);
+    let file = file.strip_suffix(".exe").unwrap_or(file);
+    language(&file.replace([' ', '.', '-', '_'], ""))
+}
+
+/// Returns the language with this name, unless it is a shell, or a word that tools have in their
+/// names for other reasons.
 pub(super) fn code_language(name: &str) -> Option<ReadAs> {
     match language(name) {
         Some(read_as @ ReadAs::Code(_))
-            if !matches!(name, "cmd" | "ts" | "ps" | "batch" | "py" | "js") =>
+            if !matches!(
+                name,
+                "cmd" | "ts" | "ps" | "batch" | "py" | "js" | "c" | "dart" | "swift"
+            ) =>
         {
             Some(read_as)
         }
@@ -302,7 +312,7 @@ pub(super) fn code_language(name: &str) -> Option<ReadAs> {
 fn language(name: &str) -> Option<ReadAs> {
     let language = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
         "bash" | "sh" | "shell" | "zsh" | "console" | "terminal" | "fish" | "ksh" | "dash"
-        | "posix" | "binbash" | "binsh" | "shellscript" | "usrbinbash" | "binzsh" => {
+        | "posix" | "shellscript" => {
             return Some(ReadAs::Shell);
         }
         "python" | "py" | "ipython" | "jupyter" | "ipykernel" | "pythonv" => Language::Python,
@@ -312,15 +322,27 @@ fn language(name: &str) -> Option<ReadAs> {
         "perl" | "pl" => Language::Perl,
         "php" => Language::Php,
         "lua" => Language::Lua,
-        "powershell" | "pwsh" | "ps" | "cmd" | "bat" | "batch" | "cmdexe" | "powershellexe"
-        | "windowspowershell" => Language::PowerShell,
+        "powershell" | "pwsh" | "ps" | "cmd" | "bat" | "batch" | "windowspowershell" => {
+            Language::PowerShell
+        }
         "sql" | "postgresql" | "mysql" | "sqlite" | "plsql" => return Some(ReadAs::Sql),
         "text" | "plaintext" | "plain" | "markdown" | "md" | "json" | "yaml" | "yml" | "toml"
         | "xml" | "html" | "css" | "csv" | "latex" | "tex" | "en" | "de" | "fr" | "es" | "ja"
-        | "zh" | "go" | "golang" | "rust" | "java" | "c" | "cpp" | "c++" | "csharp" | "c#"
-        | "kotlin" | "swift" | "scala" | "haskell" | "r" | "mermaid" | "graphql" | "diff" => {
-            return Some(ReadAs::Text);
-        }
+        | "zh" | "mermaid" | "graphql" | "diff" => return Some(ReadAs::Text),
+        "go" | "golang" | "rust" | "java" | "jshell" | "c" | "cpp" | "c++" | "csharp" | "c#"
+        | "fsharp" | "f#" | "kotlin" | "kts" | "swift" | "scala" | "haskell" | "nim" | "zig"
+        | "dart" => Language::Compiled,
+        "r" | "rscript" => Language::Other("Rscript"),
+        "julia" => Language::Other("julia"),
+        "applescript" | "osascript" => Language::Other("osascript"),
+        "elixir" | "iex" => Language::Other("elixir"),
+        "erlang" => Language::Other("erl"),
+        "groovy" => Language::Other("groovy"),
+        "clojure" => Language::Other("clojure"),
+        "octave" | "matlab" => Language::Other("octave"),
+        "tcl" => Language::Other("tclsh"),
+        "lisp" | "elisp" | "emacslisp" => Language::Other("sbcl"),
+        "awk" => Language::Other("awk"),
         _ => return None,
     };
     Some(ReadAs::Code(language))
@@ -345,7 +367,9 @@ pub(super) fn guess_language(code: &str) -> ReadAs {
         let magic = line
             .strip_prefix('!')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/'))
-            || line.starts_with("%%");
+            || ["%%", "%sx ", "%system ", "%bash "]
+                .iter()
+                .any(|magic| line.starts_with(magic));
         if python_import
             || magic
             || starts(&[

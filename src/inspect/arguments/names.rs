@@ -47,11 +47,11 @@ const PATH_OR_URL: &str = "source sources src destination destinations dest dst 
     from to attachment attachments template archive config glob globs link links endpoint endpoints site website sites domain \
     server servers address addr proxy origin remote registry page feed callback redirect repo repository image images video \
     audio document documents doc asset upload download base identity certificate keyfile logfile save import export include";
-const URL: &str =
-    "url urls uri uris href hrefs host hosts hostname hostnames baseurl webhook weburl iri";
+const URL: &str = "url urls uri uris href hrefs host hosts hostname hostnames baseurl webhook weburl iri \
+    dsn connectionstring";
 const LOOSE: &str = "input inputs text texts keys keystrokes data content contents line lines body payload value values chars \
     characters stdin string str instruction instructions action operation q request sequence buffer block blocks procedure \
-    invocation job jobs exp";
+    invocation job jobs exp expr";
 const FORMULA: &str =
     "expression expressions function func fn formula lambda eval evaluate predicate xpression";
 const TEXT: &str = "message messages msg description title subject summary comment comments note notes prompt question answer \
@@ -138,6 +138,7 @@ pub(super) fn head(name: &str) -> Head {
     let previous = before.last().copied().unwrap_or("");
     match (head_of(last), head_of(previous)) {
         (Head::Loose, runs @ (Head::Shell | Head::Code | Head::Sql)) => runs,
+        (Head::Loose, _) if *last == "string" && previous == "connection" => Head::Url,
         // `command_args`, `file_args`: the preceding word indicates what the arguments belong to.
         (Head::Code, _)
             if NO_CODE
@@ -250,6 +251,14 @@ pub(super) fn is_operand(name: &str) -> bool {
     roles(name) & OPERAND != 0
 }
 
+/// Returns whether the name is that of what a program is to do, next to its arguments.
+pub(super) fn is_verb(name: &str) -> bool {
+    matches!(
+        plain_name(name).as_str(),
+        "action" | "verb" | "subcommand" | "operation"
+    )
+}
+
 /// Returns whether the name is that of the options of a command, and nothing else.
 pub(super) fn is_flags(name: &str) -> bool {
     matches!(
@@ -271,7 +280,7 @@ pub(super) fn is_cell_type(name: &str) -> bool {
 
 /// Returns whether the name is that of the source of a notebook cell.
 pub(super) fn is_source(name: &str) -> bool {
-    plain_name(name).as_str() == "source"
+    matches!(plain_name(name).as_str(), "source" | "newsource")
 }
 
 /// Returns whether the name is that of the folder that a path next to it begins at.

@@ -1,6 +1,6 @@
 //! How a string is read, determined by everything that is known about it.
 
-use crate::detect::ReadAs;
+use crate::detect::{Language, ReadAs};
 
 use super::names::Head;
 use super::tool::Runs;
@@ -43,8 +43,9 @@ impl Frame<'_> {
         match self.head {
             Head::Text => false,
             Head::Loose | Head::Query => {
-                matches!(self.scope.tool.runs, Runs::All | Runs::Some)
-                    || (self.is_order && self.scope.tool.runs == Runs::Unknown)
+                let tool = &self.scope.tool;
+                matches!(tool.runs, Runs::All | Runs::Some)
+                    || (self.is_order && (tool.runs == Runs::Unknown || tool.files))
             }
             _ => true,
         }
@@ -79,7 +80,7 @@ impl Frame<'_> {
                 Head::Url if forms::is_file(text) => ReadAs::Path,
                 Head::Url => ReadAs::Url,
                 Head::PathOrUrl => self.read_by_look(text),
-                Head::Text if self.leaves_folder(text) => ReadAs::Path,
+                Head::Text if self.names_file(text) => ReadAs::Path,
                 _ => ReadAs::Text,
             };
         }
@@ -97,6 +98,13 @@ impl Frame<'_> {
             Head::Path if self.is_elsewhere(text) => ReadAs::Text,
             Head::Path => read_path(text),
             Head::Url if forms::is_file(text) => ReadAs::Path,
+            // The machine that runs the command is inside as a rule.
+            Head::Url | Head::PathOrUrl
+                if (self.scope.tool.connects || runs == Runs::All && self.scope.executes)
+                    && !text.contains(['/', '\\']) =>
+            {
+                ReadAs::Text
+            }
             Head::Url => ReadAs::Url,
             Head::PathOrUrl
                 if look::is_address(text) && (look::is_url(text) || !self.scope.tool.files) =>
@@ -105,6 +113,10 @@ impl Frame<'_> {
             }
             Head::PathOrUrl if self.scope.tool.files && text.contains(['/', '\\', '.', '~']) => {
                 read_path(text)
+            }
+            // `{ language, source }`
+            Head::PathOrUrl if self.is_code(text) => {
+                look::read_code(self.scope.language.as_deref(), &self.scope.tool, text)
             }
             Head::PathOrUrl => self.read_by_look(text),
             Head::Loose => self.read_loose(text),
@@ -118,21 +130,37 @@ impl Frame<'_> {
             {
                 ReadAs::Shell
             }
-            Head::Text if self.leaves_folder(text) => ReadAs::Path,
+            Head::Text if self.names_file(text) => ReadAs::Path,
             Head::Text => ReadAs::Text,
             Head::Unknown => self.read_unknown(text),
         }
     }
 
-    /// Returns whether a name climbs out of the folder next to it: `{ base, name }`.
-    fn leaves_folder(&self, text: &str) -> bool {
-        self.scope.has_folder && !text.contains(' ') && climbs(text)
+    /// Returns whether a name climbs out of the folder next to it (`{ base, name }`), or is that of
+    /// a file elsewhere.
+    fn names_file(&self, text: &str) -> bool {
+        let tool = &self.scope.tool;
+        !text.contains(char::is_whitespace)
+            && (climbs(text) && (self.scope.has_folder || tool.globs)
+                || tool.files && (text.contains("..") || text.contains('%'))
+                || tool.globs && look::is_path(text))
+    }
+
+    /// Returns whether a text here can only be code in the language of the tool, or in that of an
+    /// argument next to it.
+    fn is_code(&self, text: &str) -> bool {
+        let tool = &self.scope.tool;
+        let language = self.scope.language.as_deref();
+        matches!(tool.runs, Runs::All | Runs::Some | Runs::Unknown)
+            && (tool.language.is_some() || language.is_some_and(look::is_language))
+            && text.contains(['\n', '(', ';'])
+            && !look::is_url(text)
     }
 
     /// Returns whether a path here is a route, a step in a document or a path in a container rather
     /// than a file of this machine.
     fn is_elsewhere(&self, text: &str) -> bool {
-        const FOLDERS: [&str; 4] = ["/etc/", "/root/", "/proc/", "/home/"];
+        const FOLDERS: [&str; 6] = ["/etc/", "/root/", "/proc/", "/home/", "/run/", "/var/run/"];
         let plain = text.starts_with('/') && !look::is_url(text) && !climbs(text);
         let of_system = FOLDERS.iter().any(|folder| text.starts_with(folder));
         plain && (self.scope.in_container || self.scope.is_routed && !of_system)
@@ -142,8 +170,14 @@ impl Frame<'_> {
     /// tool, of a sibling argument, or of its look.
     fn read_executed(&self, text: &str) -> ReadAs {
         match look::read_code(self.scope.language.as_deref(), &self.scope.tool, text) {
+            // `go_test { command: "./run -v" }`: such a tool takes commands as well.
+            ReadAs::Code(Language::Compiled)
+                if self.head == Head::Shell && self.scope.language.is_none() =>
+            {
+                ReadAs::Shell
+            }
             ReadAs::Code(language)
-                if language != crate::detect::Language::PowerShell && !look::is_command(text) =>
+                if language != Language::PowerShell && !look::is_command(text) =>
             {
                 ReadAs::Code(language)
             }

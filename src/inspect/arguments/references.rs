@@ -1,10 +1,10 @@
-//! Further readings of a string: the URLs that a page or a document in it refers to, and the
-//! command that a value continues with.
+//! Further readings of a string: the URLs that a page or a document in it refers to, the command
+//! that a value continues with, the paths of a list, and the files that a patch changes.
 
 use crate::detect::ReadAs;
 
 use super::tool::Runs;
-use super::{Frame, forms, last_name, look};
+use super::{Frame, forms, last_name, look, names};
 
 /// Maximum number of URLs of one text that are judged.
 const REFERENCES: usize = 64;
@@ -33,14 +33,27 @@ impl Frame<'_> {
     /// Returns the further readings of a string here, in addition to `read_as`.
     pub(super) fn further_readings(&self, text: &str, read_as: ReadAs) -> Vec<(String, ReadAs)> {
         let tool = &self.scope.tool;
-        if self.covered || self.pinned || self.scope.stored || tool.runs == Runs::Mentions {
+        let mentions = tool.runs == Runs::Mentions;
+        if self.covered || self.pinned || self.scope.stored || mentions && !tool.renders {
             return Vec::new();
         }
         let mut readings = Vec::new();
-        if !matches!(read_as, ReadAs::Shell | ReadAs::Code(_) | ReadAs::Sql)
+        if !mentions
+            && !matches!(read_as, ReadAs::Shell | ReadAs::Code(_) | ReadAs::Sql)
             && forms::continues_with_command(text)
         {
             readings.push((text.to_owned(), ReadAs::Shell));
+        }
+        if read_as == ReadAs::Path && names::is_plural(last_name(&self.argument)) {
+            let parts = text.split(',').filter(|part| part.len() < text.len());
+            readings.extend(
+                parts
+                    .take(REFERENCES)
+                    .map(|path| (path.trim().to_owned(), ReadAs::Path)),
+            );
+        }
+        if matches!(read_as, ReadAs::Text | ReadAs::Shell) && tool.runs != Runs::All {
+            readings.extend(patched_files(text).map(|path| (path.to_owned(), ReadAs::Path)));
         }
         let name = last_name(&self.argument).to_ascii_lowercase();
         let document = DOCUMENTS.contains(&name.as_str());
@@ -91,6 +104,40 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
     addresses.into_iter()
 }
 
+/// Text at the start of a line of a patch, before the name of a file: unified diffs as git writes
+/// them, and the format of `apply_patch`.
+const BEFORE_FILES: [&str; 8] = [
+    "--- ",
+    "+++ ",
+    "rename to ",
+    "copy to ",
+    "*** Add File: ",
+    "*** Update File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+];
+
+/// Returns the files that a patch changes; none for a text that is not a patch.
+pub(super) fn patched_files(text: &str) -> impl Iterator<Item = &str> {
+    let is_patch = text.contains("*** Begin Patch")
+        || text.contains("\n@@ ") && text.contains("+++ ")
+        || text.starts_with("diff --git ");
+    let lines = text.lines().filter(move |_| is_patch);
+    let files = lines.filter_map(|line| {
+        let file = BEFORE_FILES
+            .iter()
+            .find_map(|before| line.strip_prefix(before))?;
+        // A time may follow, after a tab.
+        let file = file.split('\t').next().unwrap_or(file).trim();
+        Some(
+            file.strip_prefix("a/")
+                .or_else(|| file.strip_prefix("b/"))
+                .unwrap_or(file),
+        )
+    });
+    files.filter(|file| *file != "/dev/null").take(REFERENCES)
+}
+
 /// Returns whether the bracket that closes at `at` belongs to a Markdown image.
 fn is_image(lower: &str, at: usize) -> bool {
     let before = lower.get(..at).unwrap_or_default();
@@ -112,7 +159,21 @@ fn is_anchor(lower: &str, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::references;
+    use super::{patched_files, references};
+
+    #[test]
+    fn files_of_a_patch_are_found() {
+        let git = "diff --git a/x b/../../etc/y\nrename from x\nrename to ../../etc/y\n";
+        assert_eq!(patched_files(git).collect::<Vec<_>>(), ["../../etc/y"]);
+        let unified = "--- a/x.rs\t2026-01-01\n+++ b/../x.rs\n@@ -1 +1 @@\n-a\n+b\n";
+        assert_eq!(
+            patched_files(unified).collect::<Vec<_>>(),
+            ["x.rs", "../x.rs"]
+        );
+        let apply = "*** Begin Patch\n*** Add File: ~/.bashrc\n+x\n*** End Patch";
+        assert_eq!(patched_files(apply).collect::<Vec<_>>(), ["~/.bashrc"]);
+        assert_eq!(patched_files("+++ b/x is how a patch begins").count(), 0);
+    }
 
     #[test]
     fn what_is_fetched_is_told_from_what_is_linked() {

@@ -30,6 +30,10 @@ pub(super) struct Tool {
     pub(super) queries: bool,
     /// Whether it works on files.
     pub(super) files: bool,
+    /// Whether it lists the files that match a pattern.
+    pub(super) globs: bool,
+    /// Whether it connects to a host to run something there, or to see whether it answers.
+    pub(super) connects: bool,
     /// Whether it is about routes of a server or steps in a document, which are called paths.
     pub(super) routes: bool,
     /// Whether it fetches or renders what the pages in its input refer to.
@@ -154,6 +158,8 @@ static ASKS: Table = Table::new("query queries sql search graphql");
 static FILES: Table = Table::new(
     "file files directory directories dir folder path fs filesystem rename move copy symlink hardlink unlink",
 );
+static CONNECTS: Table =
+    Table::new("ssh sftp scp winrm telnet psexec ping traceroute nslookup dig");
 static NOTEBOOKS: Table = Table::new("cell cells notebook notebooks jupyter ipython ipynb");
 static EVALUATES: Table =
     Table::new("evaluate eval execute exec script javascript js run console function code");
@@ -188,6 +194,8 @@ impl Tool {
             database: contains_any(&DATABASES, &all) || contains_any(&DATABASES, &before),
             queries: contains_any(&QUERIES, &all),
             files: contains_any(&FILES, &all),
+            globs: all.contains(&"glob"),
+            connects: contains_any(&CONNECTS, &all) || contains_any(&CONNECTS, &before),
             routes: contains_any(&ROUTES, &all),
             renders: contains_any(&RENDERS, &all),
             notebook: contains_any(&NOTEBOOKS, &all) || contains_any(&NOTEBOOKS, &before),

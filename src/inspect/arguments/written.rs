@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use super::names::{self, Head};
+use super::references;
 use super::words::Words;
 use super::{Units, last_name};
 use crate::detect::ReadAs;
@@ -41,6 +42,32 @@ const FETCHES: [&str; 4] = ["download", "wget", "curl", "downloader"];
 /// Tools that send their files rather than write them.
 const SENDS: [&str; 8] = [
     "upload", "post", "send", "put", "submit", "attach", "share", "publish",
+];
+/// Words in the names of arguments with a text that a system is set up by.
+const SETUPS: [&str; 8] = [
+    "manifest",
+    "manifests",
+    "yaml",
+    "yml",
+    "dockerfile",
+    "compose",
+    "playbook",
+    "workflow",
+];
+/// Extensions of files that people read. What has no extension (`Makefile`, `.bashrc`) is a
+/// source.
+const DOCUMENTS: [&str; 22] = [
+    "md", "markdown", "mdx", "txt", "rst", "adoc", "asciidoc", "org", "html", "htm", "csv", "tsv",
+    "log", "tex", "ipynb", "jsonl", "pdf", "docx", "rtf", "eml", "po", "diff",
+];
+/// Names of files without an extension that people read.
+const DOCUMENT_NAMES: [&str; 6] = [
+    "readme",
+    "changelog",
+    "license",
+    "notes",
+    "todo",
+    "contributing",
 ];
 /// Maximum number of steps from the object that contains a path down to a text.
 const STEPS: usize = 4;
@@ -100,6 +127,28 @@ impl Units<'_> {
             })
         });
         writes.take(TEXTS).collect()
+    }
+
+    /// Returns the texts that are written to files of code, of a build or of settings, the patches,
+    /// and the texts that a system is set up by.
+    pub(in crate::inspect) fn source_texts(&self, tool: &str) -> Vec<&str> {
+        let written = self.written_texts(tool).into_iter();
+        let sources = written.filter(|written| !is_document(written.path));
+        let patches = self
+            .units
+            .iter()
+            .filter(|unit| unit.role == Role::Value && !unit.joined)
+            .filter(|unit| {
+                Words::new(last_name(&unit.argument))
+                    .list()
+                    .iter()
+                    .any(|word| SETUPS.contains(word))
+                    || references::patched_files(&unit.text).any(|file| !is_document(file))
+            });
+        sources
+            .map(|written| written.text)
+            .chain(patches.map(|unit| &*unit.text))
+            .collect()
     }
 
     /// Returns the files to which a downloading tool saves the content of a URL in its arguments.
@@ -168,5 +217,36 @@ impl Units<'_> {
 
     fn parent(&self, node: usize) -> Option<usize> {
         self.nodes.get(node).and_then(|node| node.parent)
+    }
+}
+
+/// Returns whether people read the file with this path rather than programs.
+fn is_document(path: &str) -> bool {
+    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let file = file.to_ascii_lowercase();
+    match file.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => DOCUMENTS.contains(&extension),
+        _ => DOCUMENT_NAMES.contains(&file.as_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_document;
+
+    #[test]
+    fn documents_are_told_from_sources() {
+        for path in ["README.md", "docs/a.TXT", "C:\\x\\notes", "LICENSE"] {
+            assert!(is_document(path), "{path}");
+        }
+        for path in [
+            "Makefile",
+            ".bashrc",
+            "a/b.yml",
+            ".github/workflows/ci.yaml",
+            "x.py",
+        ] {
+            assert!(!is_document(path), "{path}");
+        }
     }
 }
