@@ -132,6 +132,11 @@ pub trait Detector: Send + Sync + fmt::Debug {
         let (_, _) = (place, matches);
     }
 
+    /// Adds every rule that a script which a call writes to a file matches. Most kinds add nothing.
+    fn scan_script(&self, script: &command::Script<'_>, matches: &mut Vec<Match>) {
+        let (_, _) = (script, matches);
+    }
+
     /// Returns the cost of each rule for searching a text in which nothing matches. Empty for kinds
     /// whose cost does not depend on the text.
     fn costs(&self, text: &str) -> Vec<(usize, Cost)> {

@@ -47,6 +47,8 @@ pub struct Rule {
     pub unless: Vec<Regex>,
     /// Whether quotations in texts about attacks are excluded.
     pub spares_quotes: bool,
+    /// Whether a rule about commands also judges scripts and code that a call writes to a file.
+    pub written: bool,
     /// SHA-256 of what the rule searches for, in hex.
     digest: ByteString,
     /// The cases; those of a built-in rule are read on demand.

@@ -154,6 +154,7 @@ impl Commands {
                         .program
                         .iter()
                         .filter_map(|name| name.strip_prefix("windows:"))
+                        .filter(|name| !name.contains('*'))
                         .map(String::from),
                 );
                 if clause.is_raw_only() {
@@ -183,13 +184,13 @@ impl Commands {
 
     fn judge(
         &self,
+        script: &Script<'_>,
         result: &Reading,
-        programs: &Programs,
         clauses: Clauses,
         matches: &mut Vec<Match>,
     ) {
-        for script in result.scripts.iter().filter(|_| clauses == Clauses::All) {
-            self.raw.scan(script, |at| {
+        for text in result.scripts.iter().filter(|_| clauses == Clauses::All) {
+            self.raw.scan(text, |at| {
                 if let Some((rule, _)) = self.clauses.get(at)
                     && !matches.iter().any(|m| m.rule == *rule)
                 {
@@ -201,12 +202,16 @@ impl Commands {
                 }
             });
         }
-        let alternatives: Vec<Facts> = result
-            .facts
-            .iter()
-            .flat_map(|facts| self.expand_pattern(facts, programs))
+        // A source that has sockets and starts programs need not tie them together.
+        let facts = || {
+            result.facts.iter().filter(|facts| {
+                !script.is_source() || facts.behaviour != Some(Behaviour::ReverseShell)
+            })
+        };
+        let alternatives: Vec<Facts> = facts()
+            .flat_map(|facts| self.expand_pattern(facts, script.programs()))
             .collect();
-        for facts in result.facts.iter().chain(&alternatives) {
+        for facts in facts().chain(&alternatives) {
             let line = OnceCell::new();
             let split_words = OnceCell::new();
             let kinds = facts.kinds();
@@ -312,19 +317,20 @@ impl Detector for Commands {
                 &fallback
             }
         };
+        self.scan_script(script, matches);
+    }
+
+    fn scan_script(&self, script: &Script<'_>, matches: &mut Vec<Match>) {
         for reading in script.readings() {
-            self.judge(reading, script.programs(), Clauses::All, matches);
+            self.judge(script, reading, Clauses::All, matches);
         }
-        let dialect = script.dialect(&self.windows);
-        if dialect != Dialect::Posix {
-            let clauses = if dialect == Dialect::Windows {
-                Clauses::All
-            } else {
-                Clauses::OfWindows
-            };
-            for reading in script.windows_readings() {
-                self.judge(reading, script.programs(), clauses, matches);
-            }
+        let clauses = match script.dialect(&self.windows) {
+            Dialect::Posix => return,
+            Dialect::Windows => Clauses::All,
+            Dialect::Open => Clauses::OfWindows,
+        };
+        for reading in script.windows_readings() {
+            self.judge(script, reading, clauses, matches);
         }
     }
 }

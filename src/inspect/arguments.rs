@@ -9,6 +9,7 @@
 
 mod base_path;
 mod forms;
+mod implied;
 mod join;
 mod look;
 mod names;
@@ -18,6 +19,7 @@ mod references;
 mod tool;
 mod words;
 mod written;
+mod written_code;
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -250,6 +252,20 @@ impl<'m> Units<'m> {
             frame.pinned,
         ));
         let covered_values = self.join(frame, &scope, &members, readers);
+        let implied = frame.scope.tool.subject.filter(|_| !frame.pinned);
+        if let Some((line, node)) = implied
+            .and_then(|subject| subject.command(&members))
+            .zip(frame.node)
+        {
+            self.units.push(Unit {
+                text: Cow::Owned(line),
+                argument: frame.argument.clone(),
+                role: Role::Value,
+                read_as: ReadAs::Shell,
+                joined: true,
+                node,
+            });
+        }
         let named_pair =
             pairs::name_value_pair(&members).map(|(at, text)| (at, text, ReadAs::Text));
         let not_local = scope.stored || scope.in_container || scope.is_routed;
@@ -529,24 +545,31 @@ impl Scope {
             .filter(|(key, _)| names::is_language(key))
             .find_map(|(_, value)| text(*value));
         // `shell: "bash"` names what executes another member.
-        let names_language = |key: &str, value: Value<'_>| {
-            names::is_language(key) && value.str().is_some_and(|text| look::is_language(&text))
-        };
-        let executes = heads.iter().zip(members).any(|(head, (key, value))| {
+        let names_language =
+            |value: Value<'_>| value.str().is_some_and(|text| look::is_language(&text));
+        let executes = heads.iter().zip(members).any(|(head, (_, value))| {
             matches!(head, Head::Shell | Head::Code | Head::Sql)
                 && matches!(
                     value.kind(),
                     ValueKind::String | ValueKind::Array | ValueKind::Object
                 )
-                && !names_language(key, *value)
+                && !names_language(*value)
         });
         let names_tool = name.is_some();
         let routed = self.tool.routes;
+        // `{ "module": "win_shell", "params": … }`
+        let runs_shell = members.iter().any(|(key, value)| {
+            names::is_module(key) && text(*value).is_some_and(|module| tool::is_shell(&module))
+        });
+        let tool = match name {
+            Some(name) => Rc::new(Tool::new(&name, false)),
+            None if runs_shell && self.tool.runs != Runs::Mentions => {
+                Rc::new(self.tool.running_all())
+            }
+            None => self.tool.clone(),
+        };
         Self {
-            tool: name.map_or_else(
-                || self.tool.clone(),
-                |name| Rc::new(Tool::new(&name, false)),
-            ),
+            tool,
             language: language.or_else(|| self.language.clone()),
             executes: executes || (self.executes && !names_tool),
             stored: (self.stored || record || pinned) && !names_tool,

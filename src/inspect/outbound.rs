@@ -126,7 +126,10 @@ impl Outbound<'_> {
                 surface: Surface::Arguments,
                 ..base
             };
-            judge.judge_call(
+            let mut matches = Vec::new();
+            judge.rules.scan_call(&place, &mut matches);
+            judge.record_matches(
+                matches,
                 tool,
                 &place,
                 &Site {
@@ -196,6 +199,25 @@ impl Outbound<'_> {
                     &mut inspection.session_update.files,
                 );
             }
+        }
+        for (code, read_as) in units.written_code(tool) {
+            let script = self.parse_script(&code, read_as).as_source();
+            let place = Place {
+                surface: Surface::Arguments,
+                ..base
+            };
+            let mut matches = Vec::new();
+            judge.rules.scan_written(&script, &place, &mut matches);
+            judge.record_matches(
+                matches,
+                "",
+                &place,
+                &Site {
+                    at: &|| format!("{prefix}/params/arguments"),
+                    opaque: &|| true,
+                    in_block: false,
+                },
+            );
         }
         let value_units = || {
             units

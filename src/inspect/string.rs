@@ -82,25 +82,25 @@ impl<'p> Judge<'p, '_> {
             self.rules.scan_pieces(parts, place, &mut matches);
         }
         if !matches.is_empty() {
-            let text = parts.concat();
-            let hits: Vec<Hit<'_>> = matches
-                .drain(..)
-                .map(|found| self.hit(found, &text, place, site))
-                .collect();
-            self.record_findings(&hits, &text, place, site, (site.opaque)());
+            let found = std::mem::take(&mut matches);
+            self.record_matches(found, &parts.concat(), place, site);
         }
         self.matches = matches;
     }
 
-    /// Judges a call as a whole; findings are recorded.
-    pub(super) fn judge_call(&mut self, tool: &str, place: &Place<'_>, site: &Site<'_>) {
-        let mut matches = Vec::new();
-        self.rules.scan_call(place, &mut matches);
-        let hits: Vec<Hit<'_>> = matches
+    /// Records matches in a call as a whole, or in the code that it writes to a file.
+    pub(super) fn record_matches(
+        &mut self,
+        found: Vec<Match>,
+        text: &str,
+        place: &Place<'_>,
+        site: &Site<'_>,
+    ) {
+        let hits: Vec<Hit<'_>> = found
             .into_iter()
-            .map(|found| self.hit(found, tool, place, site))
+            .map(|found| self.hit(found, text, place, site))
             .collect();
-        self.record_findings(&hits, tool, place, site, (site.opaque)());
+        self.record_findings(&hits, text, place, site, (site.opaque)());
     }
 
     /// Judges several consecutive texts, joined in `text`; matches `inside` one of them are not

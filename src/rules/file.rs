@@ -157,6 +157,14 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     };
     let unless = regexes(table, "unless");
     let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
+    let written = table.boolean("written").unwrap_or(false);
+    if written && find.as_ref().is_some_and(|find| find.word() != "command") {
+        table.fault_at_key(
+            "written",
+            "only rules with `find.command` judge what is written",
+            Some("remove the line; `only = { source_code = true }` is for the other kinds"),
+        );
+    }
     let has_cases = !shared.builtin || table.has("catches");
     let cases = has_cases.then(|| Cases {
         catches: cases(
@@ -197,6 +205,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         only: only?,
         unless: unless?,
         spares_quotes,
+        written,
         digest: digest?,
         cases,
         references,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::detect::command::{ProgramTable, Programs};
+use crate::detect::command::{ProgramTable, Programs, Script};
 use crate::detect::{Cost, Detector, Match, Place};
 use crate::document::Fault;
 use crate::message::{Direction, hex};
@@ -126,6 +126,18 @@ impl RuleSet {
         if matches.len() > before {
             self.drop_excluded(before, &Text::new(parts.concat()), place, matches);
         }
+    }
+
+    /// Adds every match of a rule in force that also judges what a call writes to files, in a script
+    /// that the call at `place` writes.
+    pub fn scan_written(&self, script: &Script<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
+        let mut found = Vec::new();
+        for detector in &self.0.detectors {
+            detector.scan_script(script, &mut found);
+        }
+        found.retain(|hit| self.rules().get(hit.rule).is_some_and(|rule| rule.written));
+        self.drop_excluded(0, &Text::new(""), place, &mut found);
+        matches.append(&mut found);
     }
 
     /// Adds every match of a rule in force for the call as a whole.
@@ -304,6 +316,9 @@ pub fn describe_weakening(old: &RuleSet, new: &RuleSet) -> Vec<String> {
                 .all(|other| other.source() != regex.source())
         }) {
             changes.push(format!("rule `{id}` excludes more: its `unless` has grown"));
+        }
+        if rule.written && !current.written {
+            changes.push(format!("rule `{id}` no longer judges written files"));
         }
         if current.spares_quotes && !rule.spares_quotes {
             changes.push(format!(

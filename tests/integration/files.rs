@@ -53,7 +53,7 @@ async fn what_a_session_wrote_is_judged_when_it_runs_it() {
     assert!(!refused(write("/srv/app/tidy.sh", "rm -rf ./build")).await);
     assert!(!refused(run("bash tidy.sh")).await);
     assert!(
-        !refused(write("/srv/app/tidy.sh", "rm -rf /")).await,
+        !refused(write("/srv/app/tidy.sh", "cat /etc/shadow")).await,
         "writing it does nothing yet"
     );
     assert!(refused(run("cd /srv/app && bash ./tidy.sh")).await);
@@ -68,10 +68,13 @@ async fn what_a_session_wrote_is_judged_when_it_runs_it() {
 #[test]
 fn between_pipes_too() {
     let mut wrapped = Wrapped::start_with(&["--policy", "shipped"], KEEPS, "[policy.shipped]\n");
-    wrapped.say(&(write("tidy.sh", "rm -rf /") + "\n"));
+    wrapped.say(&(write("tidy.sh", "cat /etc/shadow") + "\n"));
     wrapped.say(&(run("chmod +x tidy.sh; ./tidy.sh") + "\n"));
     let refused = wrapped.hear_json();
     assert_eq!(refused["result"]["isError"], true, "{refused}");
     assert!(wrapped.end().success());
-    assert_eq!(wrapped.read("got"), write("tidy.sh", "rm -rf /") + "\n");
+    assert_eq!(
+        wrapped.read("got"),
+        write("tidy.sh", "cat /etc/shadow") + "\n"
+    );
 }

@@ -267,6 +267,10 @@ impl Reader<'_> {
             }
             '-' if matches!(next, Some(Token::Sign('>'))) => {}
             '+' | '.' | '%' | '/' | '|' | '-' => {
+                // `$this->{folder} . '/'`
+                if frame.value.is_none() && matches!(before, Some(Token::Sign('}' | ']' | ')'))) {
+                    frame.value = Some(Term::default());
+                }
                 frame.apply_sign();
                 frame.sign = Some(sign);
             }

@@ -180,7 +180,10 @@ impl Reader<'_> {
         {
             return Term::unknown(taint | Taint::SOCKET);
         }
-        if SEND.contains(&last) || (FETCH.contains(&last) && !arguments.is_empty()) {
+        let writes_file = last == "write" && callee.name.starts_with(OPENED);
+        if (SEND.contains(&last) && !writes_file)
+            || (FETCH.contains(&last) && !arguments.is_empty())
+        {
             flow.sent |= taint;
         }
         if FETCH.contains(&last)

@@ -22,6 +22,8 @@ const MARKS: [&str; 14] = [
     "sh -c ",
     "make ",
 ];
+/// Prefixes of lines of editors and debuggers that are Python.
+const PYTHON: [&str; 6] = ["python ", "python3 ", "py ", "py3 ", "pyx ", "pi "];
 /// Words in code of rare languages that pass a text to a shell.
 const RUNNERS: [&str; 14] = [
     "system", "exec", "shell", "cmd", "command", "run", "spawn", "process", "popen", "execute",
@@ -62,10 +64,10 @@ impl Reader<'_> {
                         .rsplit_once('\'')
                         .map_or(program, |(program, _)| program),
                 );
-            } else if let Some(code) = line
-                .strip_prefix("python ")
-                .or_else(|| line.strip_prefix("pi "))
-            {
+            } else if let Some((_, call)) = line.split_once("system(\"") {
+                // gdb: `call (int)system("…")`.
+                self.read_shell_text(call.rsplit_once('"').map_or(call, |(script, _)| script));
+            } else if let Some(code) = PYTHON.iter().find_map(|mark| line.strip_prefix(mark)) {
                 self.evaluate_code("python", code, Default::default());
             }
         }

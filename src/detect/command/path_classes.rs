@@ -52,7 +52,8 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
     ("etc", "/etc/**"),
     (
         "binary",
-        "/bin/* /sbin/* /usr/bin/* /usr/sbin/* /usr/local/bin/* /usr/local/sbin/* /lib/** /usr/lib/** /boot/**",
+        "/bin/* /sbin/* /usr/bin/* /usr/sbin/* /usr/local/bin/* /usr/local/sbin/* /lib/** /usr/lib/** /boot/** \
+         ?:/windows/system32/** ?:/windows/syswow64/**",
     ),
     (
         "device",
@@ -94,7 +95,8 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
          **/.rhosts **/ntds.dit **/config/sam **/config/security **/config/system **/.remmina/** \
          **/.config/filezilla/** **/.config/remmina/** **/.subversion/auth/** **/.fetchmailrc **/.msmtprc \
          **/.ansible/vault* **/.config/solana/id.json **/.ethereum/keystore/** **/unattend.xml **/*.kdbx \
-         /etc/krb5.keytab /tmp/krb5cc_*",
+         /etc/krb5.keytab /tmp/krb5cc_* **/User?Data/*/Cookies **/User?Data/*/Network/Cookies **/Chrome/*/Cookies \
+         **/Library/Messages/chat.db **/TelegramDesktop/tdata/** **/Cookies.binarycookies **/signal/config.json",
     ),
     (
         "personal",
@@ -116,7 +118,9 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
          /etc/bash.bashrc /etc/bashrc /etc/zshrc /etc/zshenv /etc/zsh/** /etc/environment /etc/skel/** \
          /etc/rc.local /etc/rc.d/** /etc/rc*.d/** /etc/update-motd.d/** /etc/xdg/autostart/** /etc/csh.* \
          ~/.pam_environment ~/.ssh/rc /etc/ssh/sshrc \
-         **/Start?Menu/Programs/Startup/**",
+         **/Start?Menu/Programs/Startup/** **/start?menu/programs/startup/** **/*powershell_profile.ps1 \
+         **/windowspowershell/v1.0/profile.ps1 **/powershell/profile.ps1 **/netlogon/*.bat **/netlogon/*.cmd \
+         **/netlogon/*.vbs **/netlogon/*.ps1",
     ),
     (
         "authorized-keys",
@@ -131,7 +135,7 @@ pub(super) const CLASSES: [(&str, &str); 21] = [
     (
         "service",
         "/etc/systemd/system/** /etc/systemd/user/** /lib/systemd/** /usr/lib/systemd/** /run/systemd/system/** \
-         ~/.config/systemd/** /etc/init.d/** /etc/init/** /etc/inittab /etc/xinetd.d/** ~/Library/LaunchAgents/** \
+         ~/.config/systemd/** /etc/init.d/** /etc/init/** /etc/inittab /etc/inetd.conf /etc/xinetd.conf /etc/xinetd.d/** ~/Library/LaunchAgents/** \
          /Library/LaunchAgents/** /Library/LaunchDaemons/** /System/Library/LaunchDaemons/** /etc/udev/rules.d/** \
          /lib/udev/rules.d/** /etc/modules-load.d/** /etc/modprobe.d/** /etc/modules /etc/emond.d/** \
          /etc/NetworkManager/dispatcher.d/** /etc/network/if-*.d/** /etc/networkd-dispatcher/** \

@@ -65,13 +65,38 @@ pub(super) fn find_closing(bytes: &[u8], start: usize, closer: u8) -> usize {
     bytes.len()
 }
 
-/// Returns the text without comments, bodies of here-documents, and quoted runs that contain white
-/// space: these are mentioned, not run.
+/// Operators and parameters of PowerShell that search for what follows.
+const SEARCHES: [&str; 9] = [
+    "-match",
+    "-notmatch",
+    "-imatch",
+    "-cmatch",
+    "-like",
+    "-notlike",
+    "-ilike",
+    "-clike",
+    "-pattern",
+];
+
+/// Reports whether a text ends with one of the operators that search for what follows.
+fn ends_in_search(text: &str) -> bool {
+    let text = text.trim_end_matches([' ', '(', '@']).as_bytes();
+    SEARCHES.iter().any(|operator| {
+        text.len()
+            .checked_sub(operator.len())
+            .and_then(|start| text.get(start..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(operator.as_bytes()))
+    })
+}
+
+/// Returns the text without comments, bodies of here-documents, quoted runs that contain white
+/// space, and what PowerShell searches for: these are mentioned, not run.
 pub(super) fn strip_mentions(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     let mut documents = true;
+    let mut searched = false;
     while at < bytes.len() {
         let next = bytes
             .get(at..)
@@ -119,7 +144,8 @@ pub(super) fn strip_mentions(text: &str) -> String {
             Some(b'\'') => {
                 let end = find(bytes, next + 1, b'\'');
                 let inside = cut(text, next + 1, end);
-                out.push_str(if inside.contains([' ', '\n', '\t']) {
+                searched = ends_in_search(&out) || (searched && out.ends_with("'',"));
+                out.push_str(if searched || inside.contains([' ', '\n', '\t']) {
                     "''"
                 } else {
                     inside
@@ -129,7 +155,8 @@ pub(super) fn strip_mentions(text: &str) -> String {
             Some(_) => {
                 let end = find_unescaped(bytes, next + 1, b'"');
                 let inside = cut(text, next + 1, end);
-                out.push_str(if inside.contains([' ', '\n', '\t']) {
+                searched = ends_in_search(&out) || (searched && out.ends_with("\"\","));
+                out.push_str(if searched || inside.contains([' ', '\n', '\t']) {
                     "\"\""
                 } else {
                     inside

@@ -67,6 +67,8 @@ pub(super) struct ScriptContext<'w> {
     pub(super) written_files: Option<&'w dyn WrittenFiles>,
     /// Data about programs; that of the built-in tables if `None`.
     pub(super) programs: Option<&'w Programs>,
+    /// Whether the text is the source of a program that is not run now.
+    pub(super) is_source: bool,
 }
 
 /// The context of a simple command.

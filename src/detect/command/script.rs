@@ -34,6 +34,7 @@ pub struct Script<'t> {
     read_as: ReadAs,
     written_files: Option<&'t dyn WrittenFiles>,
     programs: &'t Programs,
+    is_source: bool,
     readings: OnceCell<Vec<Reading>>,
     windows: OnceCell<Vec<Reading>>,
     /// Evidence of the shell that the text is for.
@@ -63,6 +64,7 @@ impl<'t> Script<'t> {
             read_as,
             written_files: None,
             programs: Programs::builtin(),
+            is_source: false,
             readings: OnceCell::new(),
             windows: OnceCell::new(),
             evidence: OnceCell::new(),
@@ -74,6 +76,18 @@ impl<'t> Script<'t> {
     pub fn with_written_files(mut self, written_files: &'t dyn WrittenFiles) -> Self {
         self.written_files = Some(written_files);
         self
+    }
+
+    /// Makes it the source of a program that is not run now: what only suggests that a string is
+    /// passed to a shell has no weight.
+    #[must_use]
+    pub fn as_source(mut self) -> Self {
+        self.is_source = true;
+        self
+    }
+
+    pub(super) fn is_source(&self) -> bool {
+        self.is_source
     }
 
     /// Sets the data about programs.
@@ -149,6 +163,7 @@ impl<'t> Script<'t> {
         ScriptContext {
             written_files: self.written_files,
             programs: Some(self.programs),
+            is_source: self.is_source,
         }
     }
 

@@ -298,11 +298,14 @@ fn has_flag(facts: &Facts, alternatives: &[String]) -> bool {
             let is_match = if facts.windows {
                 let text = text.to_ascii_lowercase();
                 let flag = flag.to_ascii_lowercase();
+                let name = text.split(':').next().unwrap_or("");
+                // `-rec` is `-Recurse`; `--` ends the options of other programs.
                 text == flag
                     || (flag.len() > 2
-                        && text.len() >= 2
+                        && name.len() >= 2
+                        && name != "--"
                         && flag.starts_with('-')
-                        && flag.starts_with(text.split(':').next().unwrap_or("")))
+                        && flag.starts_with(name))
             } else if let Some(long) = flag.strip_prefix("--") {
                 text.strip_prefix("--").is_some_and(|text| {
                     let text = text.split('=').next().unwrap_or(text);

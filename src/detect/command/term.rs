@@ -8,6 +8,8 @@ use super::value::Taint;
 const MAX_ITEMS: usize = 1_024;
 /// Maximum length of a text that is produced, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
+/// Stand-in for a part of a path that is not known, as a shell's variable.
+const UNKNOWN_NAME: &str = "$_";
 
 /// The value of an expression, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,7 +79,8 @@ impl Term {
     /// Returns `self + more`: numbers are added, lists and texts joined.
     pub(super) fn plus(mut self, more: Self) -> Self {
         self.taint |= more.taint;
-        if self.list {
+        // A list without items may be a value that is not known.
+        if self.list && (self.is_known() || more.list) {
             self.items.extend(more.items);
             self.items.truncate(MAX_ITEMS);
             return self;
@@ -93,9 +96,16 @@ impl Term {
                     more.first().to_owned()
                 };
                 match self.items.first_mut() {
+                    // A folder with an unknown name in it is not that folder.
+                    Some(text) if added.is_empty() && !more.is_known() && text.ends_with('/') => {
+                        text.push_str(UNKNOWN_NAME);
+                    }
                     Some(text) if text.len() + added.len() <= MAX_TEXT => text.push_str(&added),
                     Some(_) => {}
                     // If the text is unknown, only its end is known.
+                    None if added.starts_with('/') => {
+                        self.items.push(format!("{UNKNOWN_NAME}{added}"));
+                    }
                     None => self
                         .items
                         .extend(Some(added).filter(|added| !added.is_empty())),

@@ -68,7 +68,18 @@ impl<'w> Reader<'w> {
         let mut reader = Self::with_context(context);
         match language {
             Language::PowerShell => reader.read_windows_script(text),
+            // A string that only looks like a command is none in a source. Scripts for Windows
+            // contain little but commands.
+            Language::Compiled | Language::Other(_)
+                if context.is_source && language.program() != "wscript" =>
+            {
+                reader.evaluate_code(language.program(), text, Taint::NONE);
+            }
             Language::Compiled => reader.read_source_code(text),
+            Language::Other(program) => {
+                reader.read_foreign_code(program, text, Taint::NONE);
+                reader.read_rare_code(text);
+            }
             language => reader.read_foreign_code(language.program(), text, Taint::NONE),
         }
         reader

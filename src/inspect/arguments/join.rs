@@ -85,18 +85,24 @@ impl<'m> Units<'m> {
                     .unwrap_or_else(|| Cow::Owned(quoted_words(*value).trim_start().to_owned()));
                 (text, Some((key, *value)))
             }
-            (None, Some(_)) if scope.tool.program.is_some() || scope.tool.is_program() => (
-                Cow::Owned(
-                    scope
-                        .tool
-                        .program
-                        .map_or_else(|| scope.tool.last_word.clone(), str::to_owned)
-                        + &find(names::is_verb)
-                            .map(|(_, verb)| operands(*verb))
-                            .unwrap_or_default(),
-                ),
-                None,
-            ),
+            // The words that `ssh` is given beside a host are a command of that host.
+            (None, Some(_))
+                if scope.tool.program.is_some()
+                    || scope.tool.is_program() && !scope.tool.connects =>
+            {
+                (
+                    Cow::Owned(
+                        scope
+                            .tool
+                            .program
+                            .map_or_else(|| scope.tool.last_word.clone(), str::to_owned)
+                            + &find(names::is_verb)
+                                .map(|(_, verb)| operands(*verb))
+                                .unwrap_or_default(),
+                    ),
+                    None,
+                )
+            }
             _ => return none,
         };
         let mut words = list
@@ -146,7 +152,12 @@ impl<'m> Units<'m> {
             .unwrap_or_default();
         line.push_str(&variables);
         let with_program = program_member.and_then(|_| with_program(&scope.tool, &program));
-        line.push_str(with_program.as_deref().unwrap_or(&program));
+        match with_program {
+            Some(program) => line.push_str(&program),
+            // `C:\Program Files\…\x.exe`
+            None if is_spaced_path(&program) => line.push_str(&format!("\"{program}\"")),
+            None => line.push_str(&program),
+        }
         line.push_str(&words);
         if let Some((_, text)) = &stdin {
             line.push_str(&heredoc(text));
@@ -184,6 +195,16 @@ impl<'m> Units<'m> {
         let list = list.filter(|_| !words.is_empty()).map(|(_, value)| *value);
         [program, list, stdin.map(|(value, _)| value)]
     }
+}
+
+/// Returns whether a text is the path of a program of Windows that contains blanks.
+fn is_spaced_path(program: &str) -> bool {
+    program.contains(' ')
+        && program.get(1..3) == Some(":\\")
+        && !program.contains(['"', '/'])
+        && [".exe", ".com", ".bat", ".cmd"]
+            .iter()
+            .any(|end| program.to_ascii_lowercase().ends_with(end))
 }
 
 /// Joins a list of strings: into the words of one command, or into several commands, or into both
@@ -346,7 +367,7 @@ fn quote_folder(folder: &str) -> String {
 }
 
 /// Quotes one word for a shell.
-fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let plain = |b: u8| {
         b.is_ascii_alphanumeric()
             || matches!(

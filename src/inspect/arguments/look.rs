@@ -318,9 +318,9 @@ fn language(name: &str) -> Option<ReadAs> {
         "python" | "py" | "ipython" | "jupyter" | "ipykernel" | "pythonv" => Language::Python,
         "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" | "deno" | "bun" | "jsx"
         | "tsx" | "mjs" => Language::JavaScript,
-        "ruby" | "rb" => Language::Ruby,
+        "ruby" | "rb" | "irb" => Language::Ruby,
         "perl" | "pl" => Language::Perl,
-        "php" => Language::Php,
+        "php" | "tinker" => Language::Php,
         "lua" => Language::Lua,
         "powershell" | "pwsh" | "ps" | "cmd" | "bat" | "batch" | "windowspowershell" => {
             Language::PowerShell
@@ -331,7 +331,7 @@ fn language(name: &str) -> Option<ReadAs> {
         | "zh" | "mermaid" | "graphql" | "diff" => return Some(ReadAs::Text),
         "go" | "golang" | "rust" | "java" | "jshell" | "c" | "cpp" | "c++" | "csharp" | "c#"
         | "fsharp" | "f#" | "kotlin" | "kts" | "swift" | "scala" | "haskell" | "nim" | "zig"
-        | "dart" => Language::Compiled,
+        | "dart" | "fsi" | "evcxr" => Language::Compiled,
         "r" | "rscript" => Language::Other("Rscript"),
         "julia" => Language::Other("julia"),
         "applescript" | "osascript" => Language::Other("osascript"),
@@ -341,6 +341,7 @@ fn language(name: &str) -> Option<ReadAs> {
         "clojure" => Language::Other("clojure"),
         "octave" | "matlab" => Language::Other("octave"),
         "tcl" => Language::Other("tclsh"),
+        "vbscript" | "vbs" | "vba" | "jscript" => Language::Other("wscript"),
         "lisp" | "elisp" | "emacslisp" => Language::Other("sbcl"),
         "awk" => Language::Other("awk"),
         _ => return None,
@@ -348,9 +349,27 @@ fn language(name: &str) -> Option<ReadAs> {
     Some(ReadAs::Code(language))
 }
 
+/// Returns whether the first line of a text begins a here-document that a later line ends.
+fn has_here_document(text: &str) -> bool {
+    let mut lines = text.trim_start().lines();
+    let delimiter = lines
+        .next()
+        .and_then(|line| line.split_once("<<"))
+        .map(|(_, rest)| rest.trim_start_matches(['-', '~', ' ', '\'', '"', '\\']))
+        .and_then(|rest| {
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+        })
+        .filter(|delimiter| !delimiter.is_empty());
+    delimiter.is_some_and(|delimiter| lines.any(|line| line.trim() == delimiter))
+}
+
 /// Returns how code is read by its look: Python and JavaScript are recognizable by their first
 /// words; anything else may be for a shell.
 pub(super) fn guess_language(code: &str) -> ReadAs {
+    if has_here_document(code) {
+        return ReadAs::Shell;
+    }
     for line in code
         .lines()
         .map(str::trim_start)

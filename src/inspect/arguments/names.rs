@@ -251,6 +251,11 @@ pub(super) fn is_operand(name: &str) -> bool {
     roles(name) & OPERAND != 0
 }
 
+/// Returns whether the name is that of the module or the kind of a step.
+pub(super) fn is_module(name: &str) -> bool {
+    matches!(plain_name(name).as_str(), "module" | "type" | "kind")
+}
+
 /// Returns whether the name is that of what a program is to do, next to its arguments.
 pub(super) fn is_verb(name: &str) -> bool {
     matches!(
@@ -367,7 +372,7 @@ const ROLE_NAMES: [(u16, &str); 12] = [
     (
         PROGRAM,
         "command cmd program executable exe binary bin file process executablepath commandname app shell interpreter \
-         entrypoint subcommand exec path filename commandline script runtime",
+         entrypoint subcommand exec execute path filename filepath commandline script runtime",
     ),
     (
         RECORD,

@@ -31,6 +31,13 @@ impl Frame<'_> {
             Head::Unknown | Head::Loose => {
                 tool.runs == Runs::All && !self.scope.executes && !self.scope.stored
             }
+            // `steps: [["git", "add", "."], ["git", "push"]]`
+            Head::Text => {
+                self.listed
+                    && matches!(tool.runs, Runs::All | Runs::Some)
+                    && !self.scope.executes
+                    && !self.scope.stored
+            }
             _ => false,
         }
     }

@@ -1,7 +1,8 @@
 //! What the name of a tool indicates about how it uses its arguments.
 
-use crate::detect::ReadAs;
+use crate::detect::{Language, ReadAs};
 
+use super::implied::Subject;
 use super::look;
 use super::words::{Table, Words};
 
@@ -46,15 +47,19 @@ pub(super) struct Tool {
     pub(super) program: Option<&'static str>,
     /// The last word of its name, for a tool that is called like a program.
     pub(super) last_word: String,
+    /// What it works on, if its arguments amount to a command.
+    pub(super) subject: Option<Subject>,
     /// Whether its name consists of that word only.
     is_one_word: bool,
 }
 
 /// Tools that pass their input to a shell.
 static SHELLS: Table = Table::new(
-    "bash shell sh zsh fish exec terminal powershell pwsh ssh subprocess tty pty console tmux cmd iterm wsl command \
+    "bash shell sh zsh fish exec terminal powershell pwsh ps7 vbscript jscript ssh subprocess tty pty console tmux cmd iterm wsl command \
     commands repl interpreter cmdline shells bashrc oneliner adb telnet winrm psexec xterm kitty",
 );
+/// Programs and builtins that run what they are given, as tools of the same name do.
+const GENERIC: [&str; 6] = ["exec", "command", "batch", "script", "builtin", "eval"];
 /// Tools that run something.
 static RUNS: Table = Table::new(
     "execute run process script scripts system sandbox cli eval evaluate launch spawn invoke start job cron schedule \
@@ -178,14 +183,17 @@ impl Tool {
         let server_words = Words::new(server);
         let all = own_words.list();
         let before = server_words.list();
+        let all_words = || all.iter().chain(&before).copied();
         let mut runs = infer_runs(&all);
-        if matches!(runs, Runs::Unknown | Runs::Some) && contains_any(&SHELLS, &before) {
+        if matches!(runs, Runs::Unknown | Runs::Some) && contains_any(&SHELLS, &before)
+            || is_interpreter(&all)
+            || is_interpreter(&all_words().collect::<Vec<_>>())
+        {
             runs = Runs::All;
         }
         if described && matches!(runs, Runs::Unknown | Runs::Some) {
             runs = Runs::All;
         }
-        let all_words = || all.iter().chain(&before).copied();
         let language = || all_words().find_map(look::code_language);
         let browser = contains_any(&BROWSERS, &all) || contains_any(&BROWSERS, &before);
         let evaluates = browser && contains_any(&EVALUATES, &all);
@@ -217,7 +225,16 @@ impl Tool {
                 .next()
                 .unwrap_or(tool_name)
                 .to_owned(),
+            subject: Subject::of(&all_words().collect::<Vec<_>>()),
             is_one_word: !tool_name.contains('_'),
+        }
+    }
+
+    /// Returns the tool as one that passes its input to a shell, which an argument indicates.
+    pub(super) fn running_all(&self) -> Self {
+        Self {
+            runs: Runs::All,
+            ..self.clone()
         }
     }
 
@@ -225,8 +242,29 @@ impl Tool {
     pub(super) fn is_program(&self) -> bool {
         !self.last_word.is_empty()
             && self.is_one_word
+            && !GENERIC.contains(&self.last_word.as_str())
             && (self.runs == Runs::Unknown || look::is_program(&self.last_word))
     }
+}
+
+/// Returns whether a text is the name of a module or a kind of step that runs a command in a shell.
+pub(super) fn is_shell(module: &str) -> bool {
+    let module = module.rsplit('.').next().unwrap_or(module);
+    matches!(
+        module,
+        "shell"
+            | "command"
+            | "raw"
+            | "script"
+            | "win_shell"
+            | "win_command"
+            | "win_powershell"
+            | "cmd"
+            | "bash"
+            | "powershell"
+            | "pwsh"
+            | "exec"
+    )
 }
 
 /// Splits a name into the server's part and the tool's own.
@@ -243,6 +281,41 @@ fn split(name: &str) -> (&str, &str) {
     match (name.get(..at), name.get(at + sign..)) {
         (Some(server), Some(own)) if !own.is_empty() => (server, own),
         _ => ("", name),
+    }
+}
+
+/// Returns whether a name consists of a language and words for running code: `lua_eval`, `python`.
+/// A compiler, or `node` alone, may be something else.
+fn is_interpreter(words: &[&str]) -> bool {
+    const RUNNING: [&str; 15] = [
+        "eval",
+        "evaluate",
+        "exec",
+        "execute",
+        "run",
+        "runner",
+        "interpreter",
+        "repl",
+        "console",
+        "script",
+        "code",
+        "sandbox",
+        "playground",
+        "shell",
+        "kernel",
+    ];
+    let mut language = None;
+    for word in words {
+        match look::code_language(word) {
+            Some(read_as) if language.is_none() => language = Some(read_as),
+            None if RUNNING.contains(word) => {}
+            _ => return false,
+        }
+    }
+    match language {
+        Some(ReadAs::Code(Language::Compiled | Language::JavaScript)) => words.len() > 1,
+        Some(_) => true,
+        None => false,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Texts that a call writes to files according to its own arguments.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use super::names::{self, Head};
-use super::references;
 use super::words::Words;
 use super::{Units, last_name};
+use super::{references, written_code};
 use crate::detect::ReadAs;
 use crate::message::Role;
 
@@ -19,9 +20,57 @@ pub(in crate::inspect) struct Written<'u> {
 }
 
 /// Last words of the names of arguments with the content of a file.
-const WHOLE: [&str; 14] = [
-    "content", "contents", "text", "data", "body", "code", "source", "script", "lines", "value",
-    "payload", "input", "string", "bytes",
+const WHOLE: [&str; 27] = [
+    "content",
+    "contents",
+    "text",
+    "data",
+    "body",
+    "code",
+    "source",
+    "script",
+    "lines",
+    "line",
+    "value",
+    "payload",
+    "input",
+    "string",
+    "bytes",
+    "newcontent",
+    "hcl",
+    "xml",
+    "json",
+    "toml",
+    "html",
+    "css",
+    "hook",
+    "snippet",
+    "kts",
+    "filetext",
+    "blob",
+];
+/// Words of the names of texts next to a path that do not become the content of the file.
+const OTHERS: [&str; 20] = [
+    "old",
+    "find",
+    "search",
+    "remove",
+    "before",
+    "pattern",
+    "description",
+    "comment",
+    "message",
+    "expected",
+    "query",
+    "prompt",
+    "instructions",
+    "instruction",
+    "title",
+    "reason",
+    "path",
+    "file",
+    "name",
+    "target",
 ];
 /// Words of the names of arguments that are inserted into the existing content.
 const PARTS: [&str; 9] = [
@@ -80,14 +129,19 @@ impl Units<'_> {
     pub(in crate::inspect) fn written_texts(&self, tool: &str) -> Vec<Written<'_>> {
         let values = || self.units.iter().filter(|unit| !unit.joined);
         let mut paths_by_parent: HashMap<Option<usize>, &str> = HashMap::new();
+        let mut outer_paths: HashMap<Option<usize>, &str> = HashMap::new();
         let mut paths_by_node: HashMap<usize, &str> = HashMap::new();
         for unit in values().filter(|unit| unit.read_as == ReadAs::Path) {
             match unit.role {
-                Role::Value => drop(
-                    paths_by_parent
-                        .entry(self.parent(unit.node))
-                        .or_insert(&unit.text),
-                ),
+                Role::Value => {
+                    let parent = self.parent(unit.node);
+                    paths_by_parent.entry(parent).or_insert(&unit.text);
+                    // `{ "target": { "path": "…" }, "text": "…" }`
+                    if let Some(parent) = parent {
+                        let outer = self.parent(parent);
+                        outer_paths.entry(outer).or_insert(&unit.text);
+                    }
+                }
                 Role::Key => drop(paths_by_node.insert(unit.node, &unit.text)),
             }
         }
@@ -115,10 +169,14 @@ impl Units<'_> {
             let names = name.list();
             let is_part = names.iter().any(|name| PARTS.contains(name));
             let is_whole = names.last().is_some_and(|name| WHOLE.contains(name));
+            // Whatever it is called, a text of several lines next to a path is the content.
+            let is_long =
+                unit.text.contains('\n') && !names.iter().any(|name| OTHERS.contains(name));
+            let is_content = is_part || is_whole || is_long;
             let mut at = Some(unit.node);
-            let path = (0..STEPS).filter(|_| is_part || is_whole).find_map(|_| {
+            let path = (0..STEPS).filter(|_| is_content).find_map(|_| {
                 at = self.parent(at?);
-                paths_by_parent.get(&at)
+                paths_by_parent.get(&at).or_else(|| outer_paths.get(&at))
             })?;
             Some(Written {
                 path,
@@ -129,11 +187,21 @@ impl Units<'_> {
         writes.take(TEXTS).collect()
     }
 
+    /// Returns the code in the texts that are written to files, and how each is read.
+    pub(in crate::inspect) fn written_code(&self, tool: &str) -> Vec<(Cow<'_, str>, ReadAs)> {
+        let written = self.written_texts(tool).into_iter();
+        written
+            .filter_map(|written| written_code::code_of(written.path, written.text))
+            .collect()
+    }
+
     /// Returns the texts that are written to files of code, of a build or of settings, the patches,
     /// and the texts that a system is set up by.
     pub(in crate::inspect) fn source_texts(&self, tool: &str) -> Vec<&str> {
         let written = self.written_texts(tool).into_iter();
-        let sources = written.filter(|written| !is_document(written.path));
+        let sources = written.filter(|written| {
+            !is_document(written.path) && !written_code::has_samples(written.path, written.text)
+        });
         let patches = self
             .units
             .iter()
