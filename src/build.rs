@@ -235,7 +235,11 @@ fn add(
 ) {
     match value.map(Spanned::get_ref) {
         Some(DeValue::String(source)) => {
-            add_regex(source, BY_LITERALS.contains(&key), prepared, searched)
+            add_regex(source, BY_LITERALS.contains(&key), prepared, searched);
+            // The words of such a regex are searched for in any case.
+            if let Some(source) = source.strip_prefix("(?i)").filter(|_| key == "raw") {
+                add_regex(source, true, prepared, searched);
+            }
         }
         Some(DeValue::Array(values)) => values
             .iter()

@@ -146,9 +146,14 @@ pub fn read_edited<T>(
 
 /// The built-in rule files, each preceded by its name.
 static PREPARED_FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prepared_files.bin"));
-/// The texts of these files.
-pub(crate) static PREPARED_TEXTS: &str =
-    include_str!(concat!(env!("OUT_DIR"), "/prepared_texts.txt"));
+/// Returns the texts of these files.
+///
+/// Never inlined: the compiler would put a copy of all texts into each part of the program that
+/// uses them, and texts are recognized by their address.
+#[inline(never)]
+pub(crate) fn prepared_texts() -> &'static str {
+    include_str!(concat!(env!("OUT_DIR"), "/prepared_texts.txt"))
+}
 
 /// Reads a built-in rule file as parsed by the build: without cases, and with its regexes expanded.
 /// `file` is its name below `rules`.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytestring::ByteString;
 
 use super::value::Members;
-use super::{Fault, PREPARED_TEXTS, Place, Table, prepared};
+use super::{Fault, Place, Table, prepared, prepared_texts};
 
 /// What the positions in a parsed file mean.
 pub(super) enum Positions<'t> {
@@ -81,8 +81,8 @@ impl<'t> Source<'t> {
     /// Returns a text of the file that outlives the file. A text of a built-in file is not copied.
     pub(super) fn to_byte_string(&self, text: &str) -> ByteString {
         // If the text is one of those in the binary, its address gives its offset among them.
-        let offset = (text.as_ptr() as usize).wrapping_sub(PREPARED_TEXTS.as_ptr() as usize);
-        let built_in = PREPARED_TEXTS.get(offset..offset.saturating_add(text.len()));
+        let offset = (text.as_ptr() as usize).wrapping_sub(prepared_texts().as_ptr() as usize);
+        let built_in = prepared_texts().get(offset..offset.saturating_add(text.len()));
         built_in.map_or_else(|| ByteString::from(text), ByteString::from_static)
     }
 

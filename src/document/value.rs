@@ -6,9 +6,9 @@ use std::{iter, slice};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::PREPARED_TEXTS;
 use super::bytes::Reader;
 use super::prepared;
+use super::prepared_texts;
 
 /// A value and the position at which it begins: a byte of the file or a packed place.
 pub(super) struct Value<'s> {
@@ -65,8 +65,8 @@ impl<'s> Value<'s> {
         let kind = *from.bytes(1)?.first()?;
         let at = from.number()? as usize;
         let content = match kind {
-            prepared::STRING => Content::String(prepared::read_text(from, PREPARED_TEXTS)?),
-            prepared::INTEGER => Content::Integer(prepared::read_text(from, PREPARED_TEXTS)?, 10),
+            prepared::STRING => Content::String(prepared::read_text(from, prepared_texts())?),
+            prepared::INTEGER => Content::Integer(prepared::read_text(from, prepared_texts())?, 10),
             prepared::BOOLEAN => Content::Boolean(from.flag()?),
             prepared::ARRAY => {
                 let mut values = Reader(from.text()?);
@@ -128,7 +128,7 @@ impl<'s> Members<'s> {
                 candidates
                     .filter_map(|(_, start)| {
                         let mut member = Reader(from.0.get(u32::from_le_bytes(*start) as usize..)?);
-                        let (name, _) = prepared::read_key(&mut member, PREPARED_TEXTS)?;
+                        let (name, _) = prepared::read_key(&mut member, prepared_texts())?;
                         if name == key {
                             Value::from_prepared(&mut member)
                         } else {
@@ -152,7 +152,7 @@ impl<'s> Members<'s> {
                 // The members follow the tags and starts, one after the other.
                 let _ = from.numbers().and_then(|_| from.numbers());
                 Box::new(iter::from_fn(move || {
-                    let (name, at) = prepared::read_key(&mut from, PREPARED_TEXTS)?;
+                    let (name, at) = prepared::read_key(&mut from, prepared_texts())?;
                     Some((name, at, Value::from_prepared(&mut from)?))
                 }))
             }

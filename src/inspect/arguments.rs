@@ -33,6 +33,7 @@ use super::readers::{Readers, ToolReaders};
 use super::tools::Definition;
 pub(super) use names::Head;
 use tool::{Runs, Tool};
+pub(super) use written::Written;
 
 /// One string of the arguments, or several that the receiver reads as one.
 pub(super) struct Unit<'m> {
@@ -559,7 +560,7 @@ impl Scope {
         let routed = self.tool.routes;
         // `{ "module": "win_shell", "params": … }`
         let runs_shell = members.iter().any(|(key, value)| {
-            names::is_module(key) && text(*value).is_some_and(|module| tool::is_shell(&module))
+            text(*value).is_some_and(|module| tool::is_shell(&module)) && names::is_module(key)
         });
         let tool = match name {
             Some(name) => Rc::new(Tool::new(&name, false)),

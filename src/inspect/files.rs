@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::detect::command::{Content, Script, WrittenFiles};
 
-use super::arguments::Units;
+use super::arguments::{Units, Written};
 
 /// Maximum number of files stored for a session, and of their bytes; the oldest is removed first.
 const FILES: usize = 32;
@@ -125,8 +125,13 @@ impl FileEffect {
 }
 
 /// Records the files that a call writes according to its own arguments.
-pub(super) fn record_written_files(tool: &str, units: &Units<'_>, effects: &mut Vec<FileEffect>) {
-    for written in units.written_texts(tool) {
+pub(super) fn record_written_files(
+    tool: &str,
+    units: &Units<'_>,
+    written_texts: &[Written<'_>],
+    effects: &mut Vec<FileEffect>,
+) {
+    for written in written_texts {
         effects.extend(FileEffect::new(
             written.path,
             Content::new(written.text),

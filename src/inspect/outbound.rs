@@ -147,7 +147,8 @@ impl Outbound<'_> {
         };
         let units = place_arguments(tool, arguments, &self.policy.readers, definition.as_deref());
         let read_only = self.policy.read_only.for_call(tool, &units);
-        let sources = units.source_texts(tool);
+        let written = units.written_texts(tool);
+        let sources = units.source_texts(&written);
         for unit in &units.units {
             if !unit.joined {
                 coverage.strings += 1;
@@ -200,7 +201,7 @@ impl Outbound<'_> {
                 );
             }
         }
-        for (code, read_as) in units.written_code(tool) {
+        for (code, read_as) in written.iter().filter_map(|written| written.code()) {
             let script = self.parse_script(&code, read_as).as_source();
             let place = Place {
                 surface: Surface::Arguments,
@@ -242,7 +243,7 @@ impl Outbound<'_> {
         let Some(memory) = &self.context.memory else {
             return;
         };
-        files::record_written_files(tool, &units, &mut inspection.session_update.files);
+        files::record_written_files(tool, &units, &written, &mut inspection.session_update.files);
         for unit in value_units() {
             for pieces in memory.combined_values(tool, &unit.argument, &unit.text) {
                 let at = || prefix.clone() + &units.pointer(unit);

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use super::{Cases, Rule, RuleId, file};
 
 /// Name and text of each file. To add a file, add an entry here.
-pub const FILES: &[(&str, &str)] = &[
+pub static FILES: &[(&str, &str)] = &[
     (
         "rules/outbound/accounts.toml",
         include_str!("../../rules/outbound/accounts.toml"),

@@ -183,11 +183,12 @@ impl Tool {
         let server_words = Words::new(server);
         let all = own_words.list();
         let before = server_words.list();
-        let all_words = || all.iter().chain(&before).copied();
+        let whole: Vec<&str> = all.iter().chain(&before).copied().collect();
+        let all_words = || whole.iter().copied();
         let mut runs = infer_runs(&all);
         if matches!(runs, Runs::Unknown | Runs::Some) && contains_any(&SHELLS, &before)
             || is_interpreter(&all)
-            || is_interpreter(&all_words().collect::<Vec<_>>())
+            || is_interpreter(&whole)
         {
             runs = Runs::All;
         }
@@ -225,7 +226,7 @@ impl Tool {
                 .next()
                 .unwrap_or(tool_name)
                 .to_owned(),
-            subject: Subject::of(&all_words().collect::<Vec<_>>()),
+            subject: Subject::of(&whole),
             is_one_word: !tool_name.contains('_'),
         }
     }

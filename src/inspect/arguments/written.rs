@@ -19,6 +19,13 @@ pub(in crate::inspect) struct Written<'u> {
     pub(in crate::inspect) appends: bool,
 }
 
+impl<'u> Written<'u> {
+    /// Returns the code in the text, and how it is read.
+    pub(in crate::inspect) fn code(&self) -> Option<(Cow<'u, str>, ReadAs)> {
+        written_code::code_of(self.path, self.text)
+    }
+}
+
 /// Last words of the names of arguments with the content of a file.
 const WHOLE: [&str; 27] = [
     "content",
@@ -118,6 +125,8 @@ const DOCUMENT_NAMES: [&str; 6] = [
     "todo",
     "contributing",
 ];
+/// Minimum length of a patch, or of a text that a system is set up by, in bytes.
+const SOURCE_BYTES: usize = 24;
 /// Maximum number of steps from the object that contains a path down to a text.
 const STEPS: usize = 4;
 /// Maximum number of texts that are reported for one call.
@@ -187,25 +196,18 @@ impl Units<'_> {
         writes.take(TEXTS).collect()
     }
 
-    /// Returns the code in the texts that are written to files, and how each is read.
-    pub(in crate::inspect) fn written_code(&self, tool: &str) -> Vec<(Cow<'_, str>, ReadAs)> {
-        let written = self.written_texts(tool).into_iter();
-        written
-            .filter_map(|written| written_code::code_of(written.path, written.text))
-            .collect()
-    }
-
     /// Returns the texts that are written to files of code, of a build or of settings, the patches,
     /// and the texts that a system is set up by.
-    pub(in crate::inspect) fn source_texts(&self, tool: &str) -> Vec<&str> {
-        let written = self.written_texts(tool).into_iter();
-        let sources = written.filter(|written| {
+    pub(in crate::inspect) fn source_texts<'u>(&'u self, written: &[Written<'u>]) -> Vec<&'u str> {
+        let sources = written.iter().filter(|written| {
             !is_document(written.path) && !written_code::has_samples(written.path, written.text)
         });
         let patches = self
             .units
             .iter()
-            .filter(|unit| unit.role == Role::Value && !unit.joined)
+            .filter(|unit| {
+                unit.role == Role::Value && !unit.joined && unit.text.len() >= SOURCE_BYTES
+            })
             .filter(|unit| {
                 Words::new(last_name(&unit.argument))
                     .list()
