@@ -87,7 +87,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Returns the usual name of the interpreter; `compiled` if there is none.
+    /// Returns the usual name of the interpreter, or `compiled` for a compiled language.
     pub fn program(self) -> &'static str {
         match self {
             Self::Python => "python",

@@ -253,20 +253,7 @@ impl<'m> Units<'m> {
             frame.pinned,
         ));
         let covered_values = self.join(frame, &scope, &members, readers);
-        let implied = frame.scope.tool.subject.filter(|_| !frame.pinned);
-        if let Some((line, node)) = implied
-            .and_then(|subject| subject.command(&members))
-            .zip(frame.node)
-        {
-            self.units.push(Unit {
-                text: Cow::Owned(line),
-                argument: frame.argument.clone(),
-                role: Role::Value,
-                read_as: ReadAs::Shell,
-                joined: true,
-                node,
-            });
-        }
+        self.add_implied(frame, &members);
         let named_pair =
             pairs::name_value_pair(&members).map(|(at, text)| (at, text, ReadAs::Text));
         let not_local = scope.stored || scope.in_container || scope.is_routed;

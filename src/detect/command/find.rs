@@ -160,8 +160,8 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
     }
 }
 
-/// Options of `fd` that take a value, and those whose value excludes files.
-const VALUED_BY_FD: [&str; 24] = [
+/// Options of `fd` whose value does not exclude files by name or property.
+const VALUED_BY_FD: [&str; 13] = [
     "-t",
     "--type",
     "-d",
@@ -174,19 +174,9 @@ const VALUED_BY_FD: [&str; 24] = [
     "--color",
     "-j",
     "--threads",
-    "-e",
-    "--extension",
-    "-S",
-    "--size",
-    "-o",
-    "--owner",
-    "--changed-within",
-    "--changed-before",
-    "--newer",
-    "--older",
-    "--and",
     "--format",
 ];
+/// Options of `fd` whose value excludes files.
 const FILTERS_OF_FD: [&str; 11] = [
     "-e",
     "--extension",
@@ -219,7 +209,9 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
         is_filtered |= FILTERS_OF_FD.contains(&name);
         match field.text.as_str() {
             "--search-path" | "--base-directory" | "-C" => folders.extend(fields.next().cloned()),
-            option if VALUED_BY_FD.contains(&option) => drop(fields.next()),
+            option if VALUED_BY_FD.contains(&option) || FILTERS_OF_FD.contains(&option) => {
+                drop(fields.next());
+            }
             option if option.starts_with('-') && option.len() > 1 => {}
             _ => operands.push(field.clone()),
         }

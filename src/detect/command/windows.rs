@@ -68,8 +68,8 @@ impl<'w> Reader<'w> {
         let mut reader = Self::with_context(context);
         match language {
             Language::PowerShell => reader.read_windows_script(text),
-            // A string that only looks like a command is none in a source. Scripts for Windows
-            // contain little but commands.
+            // In a source, a string that looks like a command need not be one. Most strings of
+            // scripts for Windows are commands.
             Language::Compiled | Language::Other(_)
                 if context.is_source && language.program() != "wscript" =>
             {

@@ -1,11 +1,13 @@
-//! Commands that the arguments of a tool amount to, where the tool is not given a command: a value
-//! that is set in the registry of Windows, a container that is started.
+//! Commands that are equivalent to the arguments of a tool that takes no command: values set in the
+//! registry of Windows or in git's configuration, containers with access to the machine.
 
 use std::borrow::Cow;
 
-use crate::message::{Value, ValueKind};
+use crate::detect::ReadAs;
+use crate::message::{Role, Value, ValueKind};
 
 use super::join::quote;
+use super::{Frame, Node, Unit, Units};
 
 /// What a tool works on, if its arguments amount to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,30 @@ impl Subject {
                 ))
             }
         }
+    }
+}
+
+impl Units<'_> {
+    /// Adds the command that the arguments of a tool amount to, at the place of the first one.
+    pub(super) fn add_implied(&mut self, frame: &Frame<'_>, members: &[(Cow<'_, str>, Value<'_>)]) {
+        let subject = frame.scope.tool.subject.filter(|_| !frame.pinned);
+        let Some(line) = subject.and_then(|subject| subject.command(members)) else {
+            return;
+        };
+        self.nodes.push(Node {
+            parent: frame.node,
+            step: members
+                .first()
+                .map_or_else(String::new, |(key, _)| key.to_string()),
+        });
+        self.units.push(Unit {
+            text: Cow::Owned(line),
+            argument: frame.argument.clone(),
+            role: Role::Value,
+            read_as: ReadAs::Shell,
+            joined: true,
+            node: self.nodes.len() - 1,
+        });
     }
 }
 
@@ -179,9 +205,11 @@ fn container_run(members: &[(Cow<'_, str>, Value<'_>)]) -> Option<String> {
             line.push_str(&format!(" {flag} {}", quote(&item)));
         }
     }
+    // A container that gets nothing of the machine is not worth a command.
+    let is_plain = line.ends_with("docker run");
     line.push(' ');
     line.push_str(&quote(&image));
-    Some(line)
+    (!is_plain).then_some(line)
 }
 
 /// Returns a volume as `docker` takes it: `/:/mnt`, or an object with its source and target.

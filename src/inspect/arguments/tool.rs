@@ -364,7 +364,8 @@ mod tests {
     fn names_say_what_tools_do() {
         for (names, want) in [
             (
-                "bash Bash run_command execute_shell_command shell_exec terminal ssh_exec mcp__shell__do runCommand cmd",
+                "bash Bash run_command execute_shell_command shell_exec terminal ssh_exec mcp__shell__do runCommand cmd \
+                 python lua_eval node.eval",
                 Runs::All,
             ),
             (

@@ -68,7 +68,7 @@ fn file_name(path: &str) -> String {
 /// or rules of a scanner.
 pub(super) fn has_samples(path: &str, text: &str) -> bool {
     const FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "fixtures", "testdata"];
-    const MARKS: [&str; 6] = ["_test.", ".test.", ".spec.", "_spec.", "test_", "tests."];
+    const MARKS: [&str; 6] = ["_test.", ".test.", ".spec.", "_spec.", "_tests.", ".tests."];
     const ASSERTS: [&str; 8] = [
         "assert",
         "expect(",
@@ -88,7 +88,8 @@ pub(super) fn has_samples(path: &str, text: &str) -> bool {
         "alert tcp ",
     ];
     let file = file_name(path);
-    let in_tests = MARKS.iter().any(|mark| file.contains(mark))
+    let in_tests = file.starts_with("test_")
+        || MARKS.iter().any(|mark| file.contains(mark))
         || path.split(['/', '\\']).any(|part| FOLDERS.contains(&part));
     let detects = [".yar", ".yara", ".yml", ".yaml", ".rules"];
     in_tests && ASSERTS.iter().any(|word| text.contains(word))
@@ -320,6 +321,21 @@ mod tests {
             ("notes.txt", "rm -rf /", ""),
         ] {
             assert_eq!(commands(path, text), found, "{path}");
+        }
+    }
+
+    #[test]
+    fn tests_and_rules_of_scanners_have_samples() {
+        for (path, text, samples) in [
+            ("test_a.py", "assert not safe('rm -rf /')", true),
+            ("src/a_test.go", "t.Errorf(x)", true),
+            ("tests/a.rs", "expect(x)", true),
+            ("tests/a.py", "import shutil", false),
+            ("latest_build.sh", "# should work", false),
+            ("rules/a.yar", "condition: $a", true),
+            (".github/workflows/ci.yml", "steps:", false),
+        ] {
+            assert_eq!(has_samples(path, text), samples, "{path}");
         }
     }
 
