@@ -210,7 +210,7 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
         match field.text.as_str() {
             "--search-path" | "--base-directory" | "-C" => folders.extend(fields.next().cloned()),
             option if VALUED_BY_FD.contains(&option) || FILTERS_OF_FD.contains(&option) => {
-                drop(fields.next());
+                fields.next();
             }
             option if option.starts_with('-') && option.len() > 1 => {}
             _ => operands.push(field.clone()),
