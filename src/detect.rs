@@ -112,6 +112,22 @@ pub struct Match {
     pub span: Option<Range<usize>>,
     /// The reading in which it was found: `raw`, `plain`, `shell` and so on.
     pub reading: &'static str,
+    /// Whether the reading quotes the matched words and is about attacks: see
+    /// [`QuotedMentions`](crate::text::QuotedMentions).
+    /// Only for readings whose matches cannot be located within the string.
+    pub is_quoted: bool,
+}
+
+impl Match {
+    /// Creates a match that is not known to be quoted.
+    pub const fn new(rule: usize, span: Option<Range<usize>>, reading: &'static str) -> Self {
+        Self {
+            rule,
+            span,
+            reading,
+            is_quoted: false,
+        }
+    }
 }
 
 /// Searches for all rules of one kind at once.

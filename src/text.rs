@@ -177,6 +177,13 @@ impl<'m> Text<'m> {
         }
     }
 
+    /// Returns the range of [`Text::raw`] that a range of one of its readings was made from, also if
+    /// it is unchanged. `None` if it is only known for the reading as a whole.
+    pub fn source_in(&self, reading: &Reading, range: &Range<usize>) -> Option<Range<usize>> {
+        let plain = reading.map.as_ref()?.cover(range)?;
+        Some(self.locate(plain))
+    }
+
     /// Reports whether a passage consists of samples of attacks in code or in a table. Searches the
     /// text for them on first use.
     pub fn is_attack_sample(&self, span: &Range<usize>) -> bool {

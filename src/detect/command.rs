@@ -194,11 +194,7 @@ impl Commands {
                 if let Some((rule, _)) = self.clauses.get(at)
                     && !matches.iter().any(|m| m.rule == *rule)
                 {
-                    matches.push(Match {
-                        rule: *rule,
-                        span: None,
-                        reading: "script",
-                    });
+                    matches.push(Match::new(*rule, None, "script"));
                 }
             });
         }
@@ -251,11 +247,7 @@ impl Commands {
                     } else {
                         "shell"
                     };
-                    matches.push(Match {
-                        rule: *rule,
-                        span: None,
-                        reading,
-                    });
+                    matches.push(Match::new(*rule, None, reading));
                 }
             }
         }

@@ -79,11 +79,9 @@ impl Detector for HiddenRules {
                 .rules
                 .iter()
                 .filter(|(_, any)| any.contains(&invisible));
-            matches.extend(rules.map(|(rule, _)| Match {
-                rule: *rule,
-                span: Some(reading.span.clone()),
-                reading: reading.path,
-            }));
+            matches.extend(
+                rules.map(|(rule, _)| Match::new(*rule, Some(reading.span.clone()), reading.path)),
+            );
         }
         if text.raw_facts().is_ascii() && std::ptr::eq(text.plain(), text.raw()) {
             return;
@@ -93,11 +91,7 @@ impl Detector for HiddenRules {
                 .rules
                 .iter()
                 .filter(|(_, any)| any.contains(&invisible));
-            matches.extend(rules.map(|(rule, _)| Match {
-                rule: *rule,
-                span: Some(span.clone()),
-                reading: "raw",
-            }));
+            matches.extend(rules.map(|(rule, _)| Match::new(*rule, Some(span.clone()), "raw")));
         }
     }
 }

@@ -49,11 +49,7 @@ impl Detector for Pages {
         let Some(page) = text.page() else { return };
         for (rule, hides) in &self.rules {
             if !hides || !page.hidden.is_empty() {
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading: "markup",
-                });
+                matches.push(Match::new(*rule, None, "markup"));
             }
         }
     }

@@ -91,11 +91,7 @@ impl Paths {
         for (rule, spec) in &self.rules {
             if spec.matches(facts) && !matches.iter().any(|hit| hit.rule == *rule) {
                 let reading = if facts.too_much { work::PATH } else { reading };
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading,
-                });
+                matches.push(Match::new(*rule, None, reading));
             }
         }
     }

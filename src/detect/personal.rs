@@ -46,18 +46,14 @@ impl Detector for Forms {
         for (rule, form) in &self.0 {
             let spans = form.find(plain, SPANS);
             if spans.len() > SPANS {
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading: "plain",
-                });
+                matches.push(Match::new(*rule, None, "plain"));
                 continue;
             }
-            matches.extend(spans.into_iter().map(|span| Match {
-                rule: *rule,
-                span: Some(text.locate(span)),
-                reading: "plain",
-            }));
+            matches.extend(
+                spans
+                    .into_iter()
+                    .map(|span| Match::new(*rule, Some(text.locate(span)), "plain")),
+            );
         }
     }
 }

@@ -8,7 +8,7 @@ use super::search::{Class, Cost, Engine, Phrase, Scan, Spec};
 use super::signal::{self, SearchedText, Signals};
 use super::{Detector, Match, Place, Surface, work};
 use crate::message::Direction;
-use crate::text::Text;
+use crate::text::{QuotedMentions, Suspicion, Text};
 
 /// A pattern rule: its number, its regexes, and the surfaces that it is limited to, if any.
 pub(crate) type PatternRule<'s> = (usize, &'s Spec, &'s [Surface]);
@@ -115,18 +115,21 @@ impl Table {
             for reading in text.readings() {
                 let scan = self.engine.scan(&reading.text);
                 let mut reported = HashSet::new();
+                let quoted = QuotedMentions::new(&reading.text);
                 self.engine.search(
                     &scan,
                     Class::Pattern,
                     &reading.text,
                     0..reading.text.len(),
                     |rule, part| {
-                        let span = text.locate_in(reading, &part.unwrap_or(0..reading.text.len()));
-                        if span.is_some() && reported.insert((rule, span.clone())) {
+                        let part = part.unwrap_or(0..reading.text.len());
+                        let span = text.locate_in(reading, &part);
+                        let is_quoted =
+                            reading.suspicion == Suspicion::Usual && quoted.contains(&part);
+                        if span.is_some() && reported.insert((rule, span.clone(), is_quoted)) {
                             matches.push(Match {
-                                rule,
-                                span,
-                                reading: reading.path,
+                                is_quoted,
+                                ..Match::new(rule, span, reading.path)
                             });
                         }
                     },
@@ -158,11 +161,8 @@ impl Table {
         self.engine
             .search(scan, Class::Pattern, plain, 0..plain.len(), |rule, span| {
                 let reading = reading_name(&span, "plain");
-                matches.push(Match {
-                    rule,
-                    span: span.map(|span| text.locate(span)),
-                    reading,
-                });
+                let span = span.map(|span| text.locate(span));
+                matches.push(Match::new(rule, span, reading));
             });
     }
 
@@ -178,21 +178,13 @@ impl Table {
             .collect();
         self.search(raw, |rule, span| {
             if reported.insert((rule, span.clone())) {
-                matches.push(Match {
-                    rule,
-                    reading: reading_name(&span, "raw"),
-                    span,
-                });
+                matches.push(Match::new(rule, span.clone(), reading_name(&span, "raw")));
             }
         });
         if let Some(bare) = text.bare() {
             self.search(bare, |rule, span| {
                 if reported.insert((rule, None)) {
-                    matches.push(Match {
-                        rule,
-                        span: None,
-                        reading: reading_name(&span, "bare"),
-                    });
+                    matches.push(Match::new(rule, None, reading_name(&span, "bare")));
                 }
             });
         }

@@ -162,11 +162,7 @@ impl Detector for Shadows {
                 _ => None,
             };
             if let Some(span) = span {
-                matches.push(Match {
-                    rule: *rule,
-                    span: Some(span),
-                    reading: "shadow",
-                });
+                matches.push(Match::new(*rule, Some(span), "shadow"));
             }
         }
     }

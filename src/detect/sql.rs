@@ -59,11 +59,11 @@ impl Statements {
         for (rule, clause) in &self.clauses {
             if !matches.iter().any(|hit| hit.rule == *rule) && clause_matches(clause, &facts) {
                 let too_much = clause.behaviour == Some(Behaviour::Unreadable) && facts.too_much;
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading: if too_much { work::SQL } else { reading },
-                });
+                matches.push(Match::new(
+                    *rule,
+                    None,
+                    if too_much { work::SQL } else { reading },
+                ));
             }
         }
     }
@@ -89,11 +89,7 @@ impl Detector for Statements {
             for (rule, _) in self.clauses.iter().filter(|(_, clause)| {
                 has_objection && clause.behaviour == Some(Behaviour::BeyondReading)
             }) {
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading: "sql",
-                });
+                matches.push(Match::new(*rule, None, "sql"));
             }
         }
         match place.outbound().read_as {

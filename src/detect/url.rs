@@ -96,11 +96,7 @@ impl Urls {
                 continue;
             }
             if let Some(reading) = spec.matches(facts) {
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading,
-                });
+                matches.push(Match::new(*rule, None, reading));
             }
         }
     }

@@ -394,17 +394,13 @@ impl<'p> Judge<'p, '_> {
         place: &Place<'_>,
         site: &Site<'_>,
     ) -> Hit<'p> {
-        let Match {
-            rule,
-            span,
-            reading,
-        } = found;
         let suppression = self
             .rules
             .rules()
-            .get(rule)
+            .get(found.rule)
             .filter(|_| !self.suppressions.is_empty())
             .and_then(|rule| {
+                let span = found.span.clone();
                 let evidence = || {
                     evidence(
                         rule,
@@ -412,7 +408,7 @@ impl<'p> Judge<'p, '_> {
                     )
                 };
                 self.suppressions
-                    .find(rule, place, reading, self.audit, site.at, &evidence)
+                    .find(rule, place, found.reading, self.audit, site.at, &evidence)
             });
         let extras = suppression.map(|suppressed| {
             Box::new(HitExtras {
@@ -420,14 +416,7 @@ impl<'p> Judge<'p, '_> {
                 ..HitExtras::default()
             })
         });
-        Hit::new(
-            Match {
-                rule,
-                span,
-                reading,
-            },
-            extras,
-        )
+        Hit::new(found, extras)
     }
 
     fn trace_match(

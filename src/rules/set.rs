@@ -182,11 +182,14 @@ impl RuleSet {
             if !rule.only.admits(place, open) {
                 return false;
             }
-            let mentions = || {
-                open && is_mention(rule, &quoted, hit)
-                    || !place.inbound().hidden && is_sample(rule, text, hit)
+            let is_mention = || {
+                let span = hit.span.as_ref();
+                hit.is_quoted
+                    || open && span.is_some_and(|span| quoted.contains(span))
+                    || span.is_some_and(|span| text.is_attack_sample(span))
             };
-            let excluded = is_excluded(rule, text, hit.span.as_ref()) || mentions();
+            let excluded = is_excluded(rule, text, hit.span.as_ref())
+                || rule.spares_quotes && !place.inbound().hidden && is_mention();
             any_excluded |= excluded;
             !excluded
         });
@@ -239,21 +242,6 @@ fn add_repeats(before: usize, text: &Text<'_>, matches: &mut Vec<Match>) {
         }
     }
     matches.append(&mut repeated);
-}
-
-/// Returns whether a rule excludes quotations in texts about attacks and the match is such a
-/// quotation.
-fn is_mention(rule: &Rule, quoted: &QuotedMentions<'_>, hit: &Match) -> bool {
-    rule.spares_quotes && hit.span.as_ref().is_some_and(|span| quoted.contains(span))
-}
-
-/// Returns whether a rule excludes samples of attacks and the match is in one.
-fn is_sample(rule: &Rule, text: &Text<'_>, hit: &Match) -> bool {
-    rule.spares_quotes
-        && hit
-            .span
-            .as_ref()
-            .is_some_and(|span| text.is_attack_sample(span))
 }
 
 /// Returns whether the text around a match excludes it.

@@ -120,11 +120,7 @@ impl Detector for Flows {
         for (rule, by_guess) in &self.completes {
             if if *by_guess { guessed } else { declared } {
                 context.session.record_source(*rule, servers.clone(), since);
-                matches.push(Match {
-                    rule: *rule,
-                    span: None,
-                    reading: "session",
-                });
+                matches.push(Match::new(*rule, None, "session"));
             }
         }
     }
@@ -262,11 +258,7 @@ impl Search<'_, '_> {
                 self.context
                     .session
                     .record_source(*rule, servers.numbers(), label.since());
-                self.matches.push(Match {
-                    rule: *rule,
-                    span: span.clone(),
-                    reading,
-                });
+                self.matches.push(Match::new(*rule, span.clone(), reading));
             }
         }
     }

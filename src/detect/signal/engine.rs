@@ -9,7 +9,7 @@ use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, RegionSearch, RulePlaces, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
-use crate::text::{REJOINED, Reading, Suspicion, Text};
+use crate::text::{QuotedMentions, REJOINED, Reading, Suspicion, Text};
 
 /// Minimum weight of an anchor. No sum is reached without an anchor, so other phrases are only
 /// searched for around them.
@@ -388,6 +388,7 @@ impl Signals {
             text,
             place,
             (None, &|part| Some(text.locate(part))),
+            &|part| Some(text.locate(part)),
             matches,
         );
     }
@@ -408,6 +409,7 @@ impl Signals {
             text,
             place,
             (way, &|part| text.locate_in(reading, &part)),
+            &|part| text.source_in(reading, &part),
             &mut reading_matches,
         );
         reading_matches.dedup_by(|a, b| a.rule == b.rule && a.span == b.span);
@@ -418,24 +420,26 @@ impl Signals {
     }
 
     /// Adds the sums that a reading reaches. `locate` maps a part of the reading to its place in
-    /// the text, or returns `None` if it does not differ from the text itself.
+    /// the text, or returns `None` if it does not differ from the text itself; `source` maps each
+    /// part whose place is known.
     fn judge(
         &self,
         searched: &SearchedText<'_>,
         text: &Text<'_>,
         place: &Place<'_>,
         (way, locate): (Option<Suspicion>, Locate<'_>),
+        source: Locate<'_>,
         matches: &mut Vec<Match>,
     ) {
         let mut events = self.events(searched, place, way);
         if place.trial {
             matches.extend(events.iter().filter_map(|event| {
                 let span = locate(event.span())?;
-                Some(Match {
-                    rule: self.rule(event.phrase as usize)?,
-                    span: Some(span),
-                    reading: "plain",
-                })
+                Some(Match::new(
+                    self.rule(event.phrase as usize)?,
+                    Some(span),
+                    "plain",
+                ))
             }));
         }
         let before = matches.len();
@@ -445,9 +449,19 @@ impl Signals {
         }
         // Samples of attacks are excluded before anything is added up, so that they do not mask
         // signals next to them.
+        let is_read_by_people = way.is_none_or(|way| way == Suspicion::Usual);
+        let quoted = QuotedMentions::new(searched.text);
+        let quoted_as_received = QuotedMentions::new(text.raw());
+        let is_mention = |quoted: &QuotedMentions<'_>, event: &Event, span: &Range<usize>| {
+            quoted.contains(span) || event.is_estimate && quoted.fills(span)
+        };
         let is_sample = |event: &Event| {
             !event.everywhere
-                && locate(event.span()).is_some_and(|span| text.is_attack_sample(&span))
+                && (is_read_by_people && is_mention(&quoted, event, &event.span())
+                    || source(event.span()).is_some_and(|span| {
+                        text.is_attack_sample(&span)
+                            || is_read_by_people && is_mention(&quoted_as_received, event, &span)
+                    }))
         };
         let count = events.len();
         events.retain(|event| event.weight < 0 || !is_sample(event));
@@ -487,11 +501,7 @@ impl Signals {
         matches: &mut Vec<Match>,
     ) {
         let Some(first) = sums.first() else { return };
-        let new_match = |rule: usize, span| Match {
-            rule,
-            span,
-            reading: "plain",
-        };
+        let new_match = |rule: usize, span| Match::new(rule, span, "plain");
         let longest = events
             .iter()
             .map(|event| event.span().len())

@@ -101,7 +101,7 @@ impl SourceMap {
 
     /// Returns the range of the source for a range of the text, including everything left out of
     /// it.
-    pub(super) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
+    pub(in crate::text) fn cover(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let (first, last) = self.end_stretches(range)?;
         Some(Self::source_range(first, last, range))
     }

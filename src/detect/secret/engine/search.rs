@@ -537,11 +537,7 @@ impl<'s> Search<'s> {
             .iter()
             .any(|earlier| earlier.rule == rule && earlier.span == span)
         {
-            self.matches.push(Match {
-                rule,
-                span,
-                reading,
-            });
+            self.matches.push(Match::new(rule, span, reading));
         }
     }
 }
