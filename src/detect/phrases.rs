@@ -124,8 +124,9 @@ impl Table {
                     |rule, part| {
                         let part = part.unwrap_or(0..reading.text.len());
                         let span = text.locate_in(reading, &part);
-                        let is_quoted =
-                            reading.suspicion == Suspicion::Usual && quoted.contains(&part);
+                        let is_quoted = reading.suspicion == Suspicion::Usual
+                            && span.as_ref() == Some(&reading.span)
+                            && quoted.contains(&part);
                         if span.is_some() && reported.insert((rule, span.clone(), is_quoted)) {
                             matches.push(Match {
                                 is_quoted,

@@ -256,6 +256,14 @@ pub static FILES: &[(&str, &str)] = &[
         include_str!("../../rules/inbound/languages/unasked.toml"),
     ),
     (
+        "rules/inbound/languages/verbatim.toml",
+        include_str!("../../rules/inbound/languages/verbatim.toml"),
+    ),
+    (
+        "rules/inbound/languages/verdicts.toml",
+        include_str!("../../rules/inbound/languages/verdicts.toml"),
+    ),
+    (
         "rules/inbound/languages/asia.toml",
         include_str!("../../rules/inbound/languages/asia.toml"),
     ),
@@ -352,6 +360,10 @@ pub static FILES: &[(&str, &str)] = &[
         include_str!("../../rules/inbound/signals/limits.toml"),
     ),
     (
+        "rules/inbound/signals/machine-roles.toml",
+        include_str!("../../rules/inbound/signals/machine-roles.toml"),
+    ),
+    (
         "rules/inbound/signals/required.toml",
         include_str!("../../rules/inbound/signals/required.toml"),
     ),
@@ -378,6 +390,10 @@ pub static FILES: &[(&str, &str)] = &[
     (
         "rules/inbound/signals/languages-orders.toml",
         include_str!("../../rules/inbound/signals/languages-orders.toml"),
+    ),
+    (
+        "rules/inbound/signals/languages-readers.toml",
+        include_str!("../../rules/inbound/signals/languages-readers.toml"),
     ),
     (
         "rules/inbound/signals/languages-answers.toml",

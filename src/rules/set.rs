@@ -185,8 +185,8 @@ impl RuleSet {
             let is_mention = || {
                 let span = hit.span.as_ref();
                 hit.is_quoted
-                    || open && span.is_some_and(|span| quoted.contains(span))
                     || span.is_some_and(|span| text.is_attack_sample(span))
+                    || open && span.is_some_and(|span| quoted.contains(span))
             };
             let excluded = is_excluded(rule, text, hit.span.as_ref())
                 || rule.spares_quotes && !place.inbound().hidden && is_mention();

@@ -91,6 +91,18 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> + Clone {
     })
 }
 
+/// Iterates over the set bits of two masks in step, as long as the first has bits: the starts and
+/// the ends of runs.
+#[inline]
+pub(crate) fn pairs(mut starts: u64, mut ends: u64) -> impl Iterator<Item = (u32, u32)> + Clone {
+    std::iter::from_fn(move || {
+        let pair = (starts.trailing_zeros(), ends.trailing_zeros());
+        starts &= starts.wrapping_sub(1);
+        ends &= ends.wrapping_sub(1);
+        (pair.0 < u64::BITS).then_some(pair)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

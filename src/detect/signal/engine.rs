@@ -452,16 +452,22 @@ impl Signals {
         let is_read_by_people = way.is_none_or(|way| way == Suspicion::Usual);
         let quoted = QuotedMentions::new(searched.text);
         let quoted_as_received = QuotedMentions::new(text.raw());
+        let is_raw = std::ptr::eq(searched.text, text.raw());
         let is_mention = |quoted: &QuotedMentions<'_>, event: &Event, span: &Range<usize>| {
             quoted.contains(span) || event.is_estimate && quoted.fills(span)
         };
         let is_sample = |event: &Event| {
-            !event.everywhere
-                && (is_read_by_people && is_mention(&quoted, event, &event.span())
-                    || source(event.span()).is_some_and(|span| {
-                        text.is_attack_sample(&span)
-                            || is_read_by_people && is_mention(&quoted_as_received, event, &span)
-                    }))
+            if event.everywhere {
+                return false;
+            }
+            let span = source(event.span());
+            span.as_ref()
+                .is_some_and(|span| text.is_attack_sample(span))
+                || is_read_by_people
+                    && (is_mention(&quoted, event, &event.span())
+                        || !is_raw
+                            && span
+                                .is_some_and(|span| is_mention(&quoted_as_received, event, &span)))
         };
         let count = events.len();
         events.retain(|event| event.weight < 0 || !is_sample(event));

@@ -264,7 +264,7 @@ impl<'t> Words<'t> {
     /// Adds the pieces of a block that begins at `at`.
     #[inline]
     fn add_block(&mut self, at: usize, pieces: &Pieces, lengths: &Lengths) {
-        let spans = blocks::bits(pieces.starts).zip(blocks::bits(pieces.ends));
+        let spans = blocks::pairs(pieces.starts, pieces.ends);
         let piece = |start: u32, end: u32| at + start as usize..at + end as usize;
         let Some(first) = spans.clone().next().map(|(start, end)| piece(start, end)) else {
             return;

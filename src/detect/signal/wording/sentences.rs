@@ -95,7 +95,7 @@ impl Place<'_> {
                 );
             }
         };
-        for (start, end) in blocks::bits(starts).zip(blocks::bits(ends)) {
+        for (start, end) in blocks::pairs(starts, ends) {
             skip_until(self, start, reader);
             let from = start as usize;
             reader.word(&Word::ascii(
