@@ -14,7 +14,7 @@ const INTRODUCTION_BYTES: usize = 60;
 /// Points of an introduction by anyone but those whom an assistant obeys.
 const INTRODUCED: u32 = 2;
 /// Those whom an assistant obeys: what they say in quotation marks is an order.
-const MASTERS: [&str; 14] = [
+const AUTHORITIES: [&str; 14] = [
     "admin",
     "operator",
     "developer",
@@ -275,7 +275,10 @@ fn is_introduced(text: &str, opening: Range<usize>) -> bool {
         })
     };
     let lower = before.to_ascii_lowercase();
-    (has_word(before) || has_word(after)) && !MASTERS.iter().any(|master| lower.contains(master))
+    (has_word(before) || has_word(after))
+        && !AUTHORITIES
+            .iter()
+            .any(|authority| lower.contains(authority))
 }
 
 /// The start of a passage in a text.
