@@ -12,6 +12,7 @@ mod grouped;
 mod keywords;
 mod literals;
 mod look;
+mod lower_case;
 mod parse;
 mod regex;
 mod scan;

@@ -21,9 +21,10 @@ use regex_automata::hybrid::dfa::{Cache, Config, DFA};
 use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::nfa::thompson::{Compiler, NFA, WhichCaptures};
 use regex_automata::{Anchored, Input, MatchKind};
+use regex_syntax::hir::Hir;
 
-use super::parse;
 use super::regex::{self, REGEX_BYTES};
+use super::{lower_case, parse};
 use crate::text::quick::QuickMap;
 
 /// Maximum size of the compiled regexes of all rules that are kept, in bytes. The pages of
@@ -58,6 +59,8 @@ pub(super) struct Compiled {
     /// Identifies the caches of these regexes.
     id: u64,
     sources: Vec<usize>,
+    /// Whether the regexes are in lower case, and search texts in lower case.
+    in_lower_case: bool,
     nfa: NFA,
     /// `None` if the regexes cannot run as a lazy automaton.
     forward: Option<DFA>,
@@ -175,15 +178,22 @@ impl Compiled {
     /// # Errors
     /// Returns the bound that the regexes exceed.
     pub(super) fn new(sources: &[(usize, ByteString)]) -> Result<Self, String> {
-        let nfa = build_program(sources.iter().map(|(_, source)| &**source), false)?;
+        let (hirs, in_lower_case) = parse_all(sources)?;
+        let nfa = build_program(&hirs, false)?;
         Ok(Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             sources: sources.iter().map(|(index, _)| *index).collect(),
+            in_lower_case,
             forward: build_lazy(&nfa, MatchKind::LeftmostFirst),
             nfa,
             backward: OnceLock::new(),
             backward_id: IDS.fetch_add(1, Ordering::Relaxed),
         })
+    }
+
+    /// Reports whether the text must be in lower case.
+    pub(super) fn is_in_lower_case(&self) -> bool {
+        self.in_lower_case
     }
 
     fn memory(&self) -> usize {
@@ -249,8 +259,8 @@ impl Compiled {
 
     fn backward(&self, unit: &Automaton) -> Option<&DFA> {
         let build = || {
-            let nfa = build_program(unit.sources.iter().map(|(_, source)| &**source), true).ok()?;
-            build_lazy(&nfa, MatchKind::All)
+            let (hirs, _) = parse_all(&unit.sources).ok()?;
+            build_lazy(&build_program(&hirs, true).ok()?, MatchKind::All)
         };
         self.backward.get_or_init(build).as_ref()
     }
@@ -275,14 +285,27 @@ impl Compiled {
     }
 }
 
-/// Builds the program of several regexes, with their gaps pooled.
-fn build_program<'s>(
-    sources: impl Iterator<Item = &'s str>,
-    backward: bool,
-) -> Result<NFA, String> {
-    let hirs = sources
-        .map(parse::parse_pooled)
-        .collect::<Result<Vec<_>, String>>()?;
+/// Parses regexes for one program, with their gaps pooled, and reports whether they are in lower
+/// case.
+fn parse_all(sources: &[(usize, ByteString)]) -> Result<(Vec<Hir>, bool), String> {
+    let lower: Option<Vec<Hir>> = sources
+        .iter()
+        .map(|(_, source)| lower_case::parse(source))
+        .collect();
+    let in_lower_case = lower.is_some();
+    let hirs = match lower {
+        Some(hirs) => hirs,
+        None => sources
+            .iter()
+            .map(|(_, source)| parse::parse(source))
+            .collect::<Result<_, String>>()?,
+    };
+    let pooled = hirs.into_iter().map(parse::pool_gaps).collect();
+    Ok((pooled, in_lower_case))
+}
+
+/// Builds the program of several regexes.
+fn build_program(hirs: &[Hir], backward: bool) -> Result<NFA, String> {
     let captures = if backward {
         WhichCaptures::None
     } else {
@@ -295,7 +318,7 @@ fn build_program<'s>(
         .reverse(backward);
     Compiler::new()
         .configure(config)
-        .build_many_from_hir(&hirs)
+        .build_many_from_hir(hirs)
         .map_err(|error| regex::build_error_message(&error))
 }
 

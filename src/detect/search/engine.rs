@@ -310,7 +310,7 @@ impl Engine {
         region: Range<usize>,
         mut report: impl FnMut(usize, Option<Range<usize>>),
     ) {
-        let mut search = RegionSearch::new(class, text, region.clone());
+        let mut search = RegionSearch::new(class, scan, text, region.clone());
         self.visit_rules(scan, class, &region, |places| {
             let rule = places.number();
             search.run(places, |span| report(rule, span));
@@ -490,23 +490,29 @@ impl RulePlaces<'_> {
 
 /// A search for rules in a region of a text, which share its budget.
 pub(in crate::detect) struct RegionSearch<'s> {
+    scan: &'s Scan,
     text: &'s str,
-    start: usize,
+    region: Range<usize>,
     bounds: Bounds,
     budget: usize,
 }
 
 impl<'s> RegionSearch<'s> {
-    /// Starts a search for rules of a class in a region, which consists of whole characters.
-    pub(in crate::detect) fn new(class: Class, text: &'s str, region: Range<usize>) -> Self {
-        let start = region.start;
-        let text = text.get(region).unwrap_or_default();
+    /// Starts a search for rules of a class in a region of the text that was scanned. The region
+    /// consists of whole characters.
+    pub(in crate::detect) fn new(
+        class: Class,
+        scan: &'s Scan,
+        text: &'s str,
+        region: Range<usize>,
+    ) -> Self {
         let bounds = class.bounds();
         Self {
+            scan,
             text,
-            start,
+            budget: bounds.budget(region.len()),
+            region,
             bounds,
-            budget: bounds.budget(text.len()),
         }
     }
 
@@ -522,10 +528,13 @@ impl<'s> RegionSearch<'s> {
         }
         let rule_search = RuleSearch {
             rule: places.rule,
-            text: self.text,
+            scan: self.scan,
+            whole: self.text,
+            text: self.text.get(self.region.clone()).unwrap_or_default(),
+            start: self.region.start,
             spans: self.bounds.spans,
         };
-        let start = self.start;
+        let start = self.region.start;
         rule_search.search(places.runs, &mut self.budget, |span| {
             report(span.map(|span| start + span.start..start + span.end));
         });

@@ -129,7 +129,7 @@ fn split_branches(hir: &Hir) -> Vec<Branch> {
 fn build_branch(hir: &Hir) -> Branch {
     let longest = hir.properties().maximum_len();
     // The regex is searched for with pooled gaps, so they may be longer than written.
-    let hir = parse::pool_gaps(hir);
+    let hir = parse::pool_gaps(hir.clone());
     let extent = hir.properties().maximum_len();
     let hir = collapse_blanks(&hir);
     let parts = match hir.kind() {

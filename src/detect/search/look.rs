@@ -7,6 +7,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::automaton::{Automaton, Compiled, RegexMatch};
 use super::engine::Rule;
+use super::scan::Scan;
 use super::windows::{Windows, whole_characters, widen};
 use super::word_list::WordList;
 
@@ -112,7 +113,12 @@ impl Cost {
 /// A search for the matches of one rule.
 pub(super) struct RuleSearch<'l> {
     pub(super) rule: &'l Rule,
+    pub(super) scan: &'l Scan,
+    /// The text that was scanned, and the part of it that is searched.
+    pub(super) whole: &'l str,
     pub(super) text: &'l str,
+    /// Where the part begins.
+    pub(super) start: usize,
     /// Maximum number of matches that are reported; beyond it, the match is for the whole text.
     pub(super) spans: usize,
 }
@@ -173,6 +179,17 @@ impl RuleSearch<'_> {
         let cursors = runs.into_iter().flat_map(Cursor::for_run).collect();
         if self.report_matches(cursors, budget, &mut report).is_err() {
             report(None);
+        }
+    }
+
+    /// Returns the text in the form in which regexes search it.
+    fn text_for(&self, compiled: &Compiled) -> &[u8] {
+        if compiled.is_in_lower_case() {
+            let part = self.start..self.start + self.text.len();
+            let lower = self.scan.lower_text(self.whole).get(part);
+            lower.unwrap_or_default()
+        } else {
+            self.text.as_bytes()
         }
     }
 
@@ -271,6 +288,7 @@ impl RuleSearch<'_> {
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
     ) -> Result<Option<RegexMatch>, BudgetExhausted> {
+        let text = self.text_for(compiled);
         while let Some(start) = starts.pop() {
             if start < min_start {
                 continue;
@@ -280,7 +298,7 @@ impl RuleSearch<'_> {
                 if *budget == 0 {
                     return Err(BudgetExhausted);
                 }
-                let found = compiled.find(automaton, self.text.as_bytes(), start..stop, true);
+                let found = compiled.find(automaton, text, start..stop, true);
                 *budget = budget.saturating_sub(
                     found
                         .as_ref()
@@ -309,6 +327,7 @@ impl RuleSearch<'_> {
         (automaton, compiled): (&Automaton, &Compiled),
         budget: &mut usize,
     ) -> Result<Option<RegexMatch>, BudgetExhausted> {
+        let text = self.text_for(compiled);
         while let Some(Range { start, end }) = windows.pop() {
             let mut at = start.max(min_start);
             // Searched in pieces, so that no search examines much more than the match it finds.
@@ -317,7 +336,7 @@ impl RuleSearch<'_> {
                 if *budget == 0 {
                     return Err(BudgetExhausted);
                 }
-                let found = compiled.find(automaton, self.text.as_bytes(), at..stop, false);
+                let found = compiled.find(automaton, text, at..stop, false);
                 let examined = found.as_ref().map_or(stop, |found| found.span.end) - at;
                 *budget = budget.saturating_sub(examined.saturating_add(SEARCH_BYTES));
                 at = match found {

@@ -4,7 +4,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 /// Maximum nesting depth of a regex.
-const NESTING: u32 = 64;
+pub(super) const NESTING: u32 = 64;
 /// Minimum difference between the bounds of a gap for it to be pooled: see [`pool_gaps`].
 const POOLED: u32 = 8;
 
@@ -47,55 +47,69 @@ pub(super) fn parse_as(source: &str, any_case: bool) -> Result<Hir, String> {
         .map_err(|error| error_message(&error))
 }
 
-/// Parses a regex that runs near its literals, with its gaps pooled.
-pub(super) fn parse_pooled(source: &str) -> Result<Hir, String> {
-    Ok(pool_gaps(&parse(source)?))
-}
-
 /// Removes the upper bounds of the gaps inside a regex: `a[^.]{0,40}b` becomes `a[^.]*?b`.
 ///
 /// An automaton that counts has a state for each set of counts. A text can be crafted to need a new
 /// state at each byte, which is a thousand times slower than the rest. The caller must enforce the
 /// sum of the bounds: no match may be longer.
-pub(super) fn pool_gaps(hir: &Hir) -> Hir {
+pub(super) fn pool_gaps(hir: Hir) -> Hir {
     pool_part(hir, true)
 }
 
 /// Does the same for a part of a regex; `last` means that nothing follows it.
-fn pool_part(hir: &Hir, last: bool) -> Hir {
-    match hir.kind() {
-        HirKind::Repetition(gap) if !last && matches!(gap.sub.kind(), HirKind::Class(_)) => {
-            match gap.max {
-                Some(max) if max - gap.min >= POOLED => Hir::repetition(Repetition {
-                    min: gap.min,
-                    max: None,
-                    greedy: false,
-                    sub: gap.sub.clone(),
-                }),
-                _ => hir.clone(),
+fn pool_part(hir: Hir, last: bool) -> Hir {
+    if !needs_change(&hir) {
+        return hir;
+    }
+    match hir.into_kind() {
+        HirKind::Repetition(gap) if is_gap(&gap) => Hir::repetition(if last {
+            gap
+        } else {
+            Repetition {
+                max: None,
+                greedy: false,
+                ..gap
             }
-        }
-        HirKind::Repetition(repetition) => {
+        }),
+        HirKind::Repetition(mut repetition) => {
             let once = repetition.max == Some(1);
-            Hir::repetition(repetition.with(pool_part(&repetition.sub, last && once)))
+            repetition.sub = Box::new(pool_part(*repetition.sub, last && once));
+            Hir::repetition(repetition)
         }
-        HirKind::Capture(capture) => pool_part(&capture.sub, last),
+        HirKind::Capture(capture) => pool_part(*capture.sub, last),
         HirKind::Concat(parts) => {
             let end = parts
                 .iter()
                 .rposition(|part| !matches!(part.kind(), HirKind::Look(_)));
-            Hir::concat(
-                parts
-                    .iter()
-                    .enumerate()
-                    .map(|(at, part)| pool_part(part, last && Some(at) == end))
-                    .collect(),
-            )
+            let pooled = parts
+                .into_iter()
+                .enumerate()
+                .map(|(at, part)| pool_part(part, last && Some(at) == end));
+            Hir::concat(pooled.collect())
         }
         HirKind::Alternation(parts) => {
-            Hir::alternation(parts.iter().map(|part| pool_part(part, last)).collect())
+            let pooled = parts.into_iter().map(|part| pool_part(part, last));
+            Hir::alternation(pooled.collect())
         }
-        _ => hir.clone(),
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) => Hir::literal(literal.0),
+        HirKind::Class(class) => Hir::class(class),
+        HirKind::Look(look) => Hir::look(look),
+    }
+}
+
+fn is_gap(repetition: &Repetition) -> bool {
+    let is_wide = |max: u32| max.saturating_sub(repetition.min) >= POOLED;
+    matches!(repetition.sub.kind(), HirKind::Class(_)) && repetition.max.is_some_and(is_wide)
+}
+
+/// Reports whether a part has a gap, or a group, which is replaced by its content.
+fn needs_change(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Repetition(repetition) => is_gap(repetition) || needs_change(&repetition.sub),
+        HirKind::Capture(_) => true,
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(needs_change),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => false,
     }
 }
 

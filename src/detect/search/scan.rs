@@ -5,6 +5,7 @@ use std::cell::{OnceCell, RefCell};
 
 use super::Class;
 use super::folded::Folded;
+use super::lower_case::lower_text;
 use super::words::Hit;
 
 /// A place where a regex could match, in the folded text. Kept small, because a text may have
@@ -55,6 +56,7 @@ pub(in crate::detect) struct Scan {
     /// Whether the text is too long to be searched.
     pub(super) too_long: bool,
     others_by_place: OnceCell<Vec<Candidate>>,
+    lower_text: OnceCell<Vec<u8>>,
 }
 
 /// The memory of a scan.
@@ -80,7 +82,13 @@ impl Scan {
             buffers: SPARE.take().unwrap_or_default(),
             too_long: false,
             others_by_place: OnceCell::new(),
+            lower_text: OnceCell::new(),
         }
+    }
+
+    /// Returns the scanned text in lower case.
+    pub(super) fn lower_text(&self, text: &str) -> &[u8] {
+        self.lower_text.get_or_init(|| lower_text(text))
     }
 
     /// Returns the candidates of the class [`Class::Other`] sorted by place. Most texts do not need

@@ -254,7 +254,8 @@ impl Signals {
             .filter_map(|rule| self.weights.get(rule.number()))
             .for_each(|(_, intent, weight)| sums.add_phrase(*intent, *weight));
         for (region, rules) in group.iter().zip(rules_by_region) {
-            let mut search = RegionSearch::new(Class::Other, searched.text, region.clone());
+            let mut search =
+                RegionSearch::new(Class::Other, searched.scan, searched.text, region.clone());
             for rule in rules {
                 let phrase = rule.number();
                 let Some((_, intent, weight)) = self.weights.get(phrase).copied() else {
