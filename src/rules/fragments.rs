@@ -24,6 +24,8 @@ const BOUNDARIES: [&str; 4] = ["start", "end", "start-half", "end-half"];
 const STAND_IN: &str = "unexpanded";
 /// Kinds whose `any` contains regexes.
 const KINDS: [&str; 2] = ["pattern", "signal"];
+/// Keys of a clause for commands whose values are regexes.
+const COMMAND_KEYS: [&str; 5] = ["argument", "content", "line", "raw", "unless"];
 
 /// A fault in a fragment or in a reference to one.
 #[derive(Debug, PartialEq)]
@@ -55,6 +57,13 @@ pub(crate) fn expand(root: &mut DeTable<'_>, text: &str) -> Vec<FragmentFault> {
                     .and_then(|kind| kind.get_mut("any")),
             );
         }
+        let Some(command) = find.get_mut("command").and_then(table) else {
+            continue;
+        };
+        fragments.expand_clause(command);
+        items(command.get_mut("any"))
+            .filter_map(table)
+            .for_each(|clause| fragments.expand_clause(clause));
     }
     fragments.report_unused();
     fragments.faults
@@ -160,6 +169,13 @@ impl Fragments<'_> {
             );
         }
         wrong.is_none()
+    }
+
+    /// Expands the regexes of a clause for commands.
+    fn expand_clause(&mut self, clause: &mut DeTable<'_>) {
+        for key in COMMAND_KEYS {
+            self.expand_all(clause.get_mut(key));
+        }
     }
 
     fn expand_all(&mut self, regexes: Option<&mut Spanned<DeValue<'_>>>) {
@@ -404,6 +420,19 @@ mod tests {
             .as_str()
             .unwrap()
             .to_owned())
+    }
+
+    #[test]
+    fn regexes_of_clauses_for_commands_are_expanded() {
+        let file = "[define]\nplace = 'prod|live'\n[[rule]]\nfind.command = { any = [\n\
+                    { program = ['rm'], line = ['-{place}$'] }, { raw = ['x {place}'] } ] }\n\
+                    [[rule]]\nfind.command = { unless = ['{place}'] }\n";
+        let mut root = DeTable::parse(file).unwrap();
+        assert_eq!(expand(root.get_mut(), file), []);
+        let text = format!("{:?}", root.get_ref());
+        for regex in ["-(?:prod|live)$", "x (?:prod|live)", "\"(?:prod|live)\""] {
+            assert!(text.contains(regex), "{regex} in {text}");
+        }
     }
 
     #[test]
