@@ -112,6 +112,10 @@ pub static FILES: &[(&str, &str)] = &[
         include_str!("../../rules/outbound/sql.toml"),
     ),
     (
+        "rules/outbound/wholesale.toml",
+        include_str!("../../rules/outbound/wholesale.toml"),
+    ),
+    (
         "rules/outbound/windows.toml",
         include_str!("../../rules/outbound/windows.toml"),
     ),
