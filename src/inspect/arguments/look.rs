@@ -317,7 +317,7 @@ fn language(name: &str) -> Option<ReadAs> {
         }
         "python" | "py" | "ipython" | "jupyter" | "ipykernel" | "pythonv" => Language::Python,
         "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" | "deno" | "bun" | "jsx"
-        | "tsx" | "mjs" => Language::JavaScript,
+        | "tsx" | "mjs" | "mongosh" => Language::JavaScript,
         "ruby" | "rb" | "irb" => Language::Ruby,
         "perl" | "pl" => Language::Perl,
         "php" | "tinker" => Language::Php,

@@ -56,13 +56,10 @@ const WHOLE: [&str; 27] = [
     "filetext",
     "blob",
 ];
+/// Words of the names of texts that are removed from a file.
+const REMOVED: [&str; 5] = ["old", "find", "search", "remove", "before"];
 /// Words of the names of texts next to a path that do not become the content of the file.
-const OTHERS: [&str; 20] = [
-    "old",
-    "find",
-    "search",
-    "remove",
-    "before",
+const OTHERS: [&str; 15] = [
     "pattern",
     "description",
     "comment",
@@ -177,11 +174,12 @@ impl Units<'_> {
             let name = Words::new(last_name(&unit.argument));
             let names = name.list();
             let is_part = names.iter().any(|name| PARTS.contains(name));
+            let is_removed = names.iter().any(|name| REMOVED.contains(name));
             let is_whole = names.last().is_some_and(|name| WHOLE.contains(name));
             // Whatever it is called, a text of several lines next to a path is the content.
             let is_long =
                 unit.text.contains('\n') && !names.iter().any(|name| OTHERS.contains(name));
-            let is_content = is_part || is_whole || is_long;
+            let is_content = is_part || !is_removed && (is_whole || is_long);
             let mut at = Some(unit.node);
             let path = (0..STEPS).filter(|_| is_content).find_map(|_| {
                 at = self.parent(at?);

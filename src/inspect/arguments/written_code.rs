@@ -10,7 +10,7 @@ const COMMANDS: usize = 512;
 /// Maximum length of a command in a file, in bytes.
 const COMMAND_BYTES: usize = 4096;
 /// Members of YAML whose values are commands.
-const COMMAND_KEYS: [&str; 12] = [
+const COMMAND_KEYS: [&str; 15] = [
     "run",
     "script",
     "shell",
@@ -23,6 +23,9 @@ const COMMAND_KEYS: [&str; 12] = [
     "ansible.builtin.shell",
     "ansible.builtin.command",
     "test",
+    "bash",
+    "powershell",
+    "pwsh",
 ];
 
 /// Returns the code in a text that is written to the file with this path, and how it is read; `None`
@@ -102,7 +105,8 @@ pub(super) fn has_samples(path: &str, text: &str) -> bool {
 fn read_source(file: &str, extension: &str, text: &str) -> Option<ReadAs> {
     let language = match extension {
         "sh" | "bash" | "zsh" | "ksh" | "dash" | "command" | "envrc" => return Some(ReadAs::Shell),
-        "py" | "pyw" => Language::Python,
+        // Python executes the lines of a `.pth` file that begin with `import` at each start.
+        "py" | "pyw" | "pth" => Language::Python,
         "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" | "jsx" | "tsx" => Language::JavaScript,
         "rb" | "gemspec" | "rake" => Language::Ruby,
         "pl" | "pm" => Language::Perl,
