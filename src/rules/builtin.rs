@@ -364,6 +364,10 @@ pub static FILES: &[(&str, &str)] = &[
         include_str!("../../rules/inbound/signals/limits.toml"),
     ),
     (
+        "rules/inbound/signals/machine-address.toml",
+        include_str!("../../rules/inbound/signals/machine-address.toml"),
+    ),
+    (
         "rules/inbound/signals/machine-roles.toml",
         include_str!("../../rules/inbound/signals/machine-roles.toml"),
     ),
