@@ -53,6 +53,8 @@ pub struct Wording {
     pub weight: i32,
     /// The signal applies to scores that at most this many of 100,000 ordinary documents reach.
     pub per_100k: u32,
+    /// The same for passages that are not in English, of which ordinary documents have few.
+    pub per_100k_not_english: u32,
 }
 
 /// The conditions of a rule that adds up signals.
@@ -152,13 +154,23 @@ fn sum(table: &Table<'_>) -> Option<Sum> {
 
 fn wording(table: &Table<'_>) -> Option<Wording> {
     let intent = table.required("intent", INTENT);
-    let share = table
-        .integer("per_100k", wording::SHARES)
-        .and_then(|share| u32::try_from(share).ok());
+    let share = |key: &str| {
+        table
+            .integer(key, wording::SHARES)
+            .and_then(|share| u32::try_from(share).ok())
+    };
+    let per_100k = share("per_100k");
+    let not_english = "per_100k_not_english";
+    let per_100k_not_english = if table.has(not_english) {
+        share(not_english)
+    } else {
+        per_100k
+    };
     Some(Wording {
         intent: intent?.value,
         weight: points(table, "weight")?,
-        per_100k: share?,
+        per_100k: per_100k?,
+        per_100k_not_english: per_100k_not_english?,
     })
 }
 

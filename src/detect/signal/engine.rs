@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::reachable::ReachableSums;
 use super::window::{Event, WINDOW_BYTES_WIDE, sort, windows};
-use super::wording::Model;
+use super::wording::{Model, is_english};
 use super::{Spec, Sum, ordered};
 use crate::detect::search::{Class, Engine, Phrase, RegionSearch, RulePlaces, Scan};
 use crate::detect::{Match, Place};
@@ -40,8 +40,16 @@ pub(in crate::detect) struct Signals {
 #[derive(Debug)]
 struct Wording {
     model: Model,
-    /// Minimum score and number of each rule, which counts as a phrase.
-    phrases: Vec<(i32, usize)>,
+    rules: Vec<WordingRule>,
+}
+
+/// A rule that uses the model of wording. It counts as a phrase.
+#[derive(Debug)]
+struct WordingRule {
+    phrase: usize,
+    /// Minimum scores of passages in English and in other languages.
+    min_score: i32,
+    min_score_not_english: i32,
 }
 
 /// A rule that adds up signals.
@@ -100,7 +108,7 @@ impl Signals {
     ) -> Self {
         let mut weights = Vec::new();
         let mut command_phrases = Vec::new();
-        let mut shares = Vec::new();
+        let mut wording_specs = Vec::new();
         let mut sum_specs: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
         let mut intent_number = |intent: &'s str| {
@@ -117,7 +125,7 @@ impl Signals {
             match spec {
                 Spec::Sum(sum) => sum_specs.push((*rule, sum)),
                 Spec::Wording(wording) => {
-                    shares.push((wording.per_100k, weights.len()));
+                    wording_specs.push((wording, weights.len()));
                     weights.push((*rule, intent_number(&wording.intent), wording.weight));
                 }
                 Spec::Phrase(phrase) => {
@@ -151,13 +159,17 @@ impl Signals {
             SumRule::new(rule, sum.clone(), counted_intents)
         });
         let sums = sums.collect();
-        let model = Model::builtin().filter(|_| !shares.is_empty());
+        let model = Model::builtin().filter(|_| !wording_specs.is_empty());
         let wording = model.map(|model| {
-            let phrases = shares
+            let rules = wording_specs
                 .into_iter()
-                .map(|(share, phrase)| (model.threshold(share), phrase))
+                .map(|(spec, phrase)| WordingRule {
+                    phrase,
+                    min_score: model.threshold(spec.per_100k),
+                    min_score_not_english: model.threshold(spec.per_100k_not_english),
+                })
                 .collect();
-            Wording { model, phrases }
+            Wording { model, rules }
         });
         Self {
             weights,
@@ -275,19 +287,28 @@ impl Signals {
     }
 
     fn add_wording_events(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
-        let Some(min_score) = wording.phrases.iter().map(|(least, _)| *least).min() else {
+        let min_scores = wording
+            .rules
+            .iter()
+            .map(|rule| rule.min_score.min(rule.min_score_not_english));
+        let Some(min_score) = min_scores.min() else {
             return;
         };
         for (span, score) in wording.model.windows(text, min_score) {
-            for (_, phrase) in wording
-                .phrases
-                .iter()
-                .filter(|(threshold, _)| score >= *threshold)
-            {
-                let Some((_, intent, weight)) = self.weights.get(*phrase) else {
+            let is_english = text.get(span.clone()).is_some_and(is_english);
+            for rule in &wording.rules {
+                let min_score = if is_english {
+                    rule.min_score
+                } else {
+                    rule.min_score_not_english
+                };
+                let Some((_, intent, weight)) = self.weights.get(rule.phrase) else {
                     continue;
                 };
-                let number = u32::try_from(*phrase).unwrap_or(u32::MAX);
+                if score < min_score {
+                    continue;
+                }
+                let number = u32::try_from(rule.phrase).unwrap_or(u32::MAX);
                 let mut event = Event::new(span.clone(), number, (*intent, *weight), false);
                 event.is_estimate = true;
                 events.push(event);

@@ -7,6 +7,7 @@
 //! training command. The command also measures which share of ordinary documents reaches which
 //! score.
 
+mod language;
 mod model;
 mod sentences;
 mod word;
@@ -14,6 +15,7 @@ mod word;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+pub(super) use language::is_english;
 use model::Weights;
 pub(super) use model::{Model, SHARES};
 use sentences::Reader;
