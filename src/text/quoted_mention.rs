@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::{memrchr, memrchr_iter};
 
 use super::cut;
@@ -113,7 +113,9 @@ static TALK: LazyLock<Option<Talk>> = LazyLock::new(|| {
             stems.push((number, points));
         }
     }
+    // Only texts with findings are searched, so the automaton that is built fastest is used.
     let words = AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::NoncontiguousNFA))
         .ascii_case_insensitive(true)
         .build(spellings)
         .ok()?;

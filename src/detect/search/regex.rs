@@ -76,7 +76,10 @@ impl Regex {
     }
 
     fn try_compile(&self) -> Result<meta::Regex, String> {
-        compile(&parse_as(&self.source, self.any_case)?)
+        // Regexes in either case are for texts of a few hundred bytes: to prepare a search for
+        // their literals takes longer than it saves.
+        let has_prefilter = !self.any_case;
+        compile(&parse_as(&self.source, self.any_case)?, has_prefilter)
     }
 
     fn compiled(&self) -> Option<&meta::Regex> {
@@ -117,8 +120,9 @@ pub(super) fn build_error_message(error: &BuildError) -> String {
 }
 
 /// Compiles a regex within its bounds.
-fn compile(hir: &Hir) -> Result<meta::Regex, String> {
+fn compile(hir: &Hir, has_prefilter: bool) -> Result<meta::Regex, String> {
     let config = meta::Config::new()
+        .auto_prefilter(has_prefilter)
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES))
         .hybrid_cache_capacity(CACHE_BYTES)
