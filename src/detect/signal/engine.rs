@@ -287,14 +287,12 @@ impl Signals {
     }
 
     fn add_wording_events(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
-        let min_scores = wording
-            .rules
-            .iter()
-            .map(|rule| rule.min_score.min(rule.min_score_not_english));
-        let Some(min_score) = min_scores.min() else {
+        let min_score = wording.rules.iter().map(|rule| rule.min_score).min();
+        let not_english = wording.rules.iter().map(|rule| rule.min_score_not_english);
+        let Some((min_score, not_english)) = min_score.zip(not_english.min()) else {
             return;
         };
-        for (span, score) in wording.model.windows(text, min_score) {
+        for (span, score) in wording.model.windows(text, min_score, not_english) {
             let is_english = text.get(span.clone()).is_some_and(is_english);
             for rule in &wording.rules {
                 let min_score = if is_english {

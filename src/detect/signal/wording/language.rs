@@ -10,6 +10,9 @@ const FREQUENT_PER_100: usize = 10;
 
 /// Reports whether a passage is in English rather than in another language.
 pub(in crate::detect::signal) fn is_english(text: &str) -> bool {
+    if text.contains(" the ") {
+        return true;
+    }
     let mut words = 0;
     let mut frequent = 0;
     for word in text.split(|c: char| !c.is_alphabetic()) {

@@ -3,7 +3,7 @@
 `records.py FOLDER` writes FOLDER/samples.jsonl: {id, class, source, kind, text[, plain, format, payload, lang, disguise, of]}; the same every
 time. `kind` is the technique of an attack and the kind of document of the rest, `plain` an attack's words without what stands around
 them, `payload` what must not reach an agent, flagged or not."""
-import hashlib, itertools, json, pathlib, re, sys
+import ast, hashlib, itertools, json, pathlib, re, sys
 
 from disguise import DISGUISES, disguised
 from fetch import folder_of, sources
@@ -49,7 +49,9 @@ def agentdojo_goals(of):
 def agentdojo_templates(of):
     for path in of.files("agentdojo", "agentdojo/attacks/*_attacks.py"):
         for _, _, known, node in classes(path):
-            template = next((text for text in [known.get("_JB_STRING"), *strings(node)] if text and "{goal}" in text and "{tools}" not in text), None)
+            # The docstring describes the attack.
+            texts = (text for text in strings(node) if text != ast.get_docstring(node, clean=False))
+            template = next((text for text in [known.get("_JB_STRING"), *texts] if text and "{goal}" in text and "{tools}" not in text), None)
             if template and "name" in known and not known["name"].startswith(("important_instructions_", "tool_knowledge", "manual")):
                 yield known["name"].replace("_", " "), template
 
