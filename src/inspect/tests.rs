@@ -494,6 +494,23 @@ fn nothing_outbound_is_rewritten() {
 }
 
 #[test]
+fn code_that_an_edit_removes_is_not_judged() {
+    let edit = |removed: &str, added: &str| {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"edit_file","arguments":{{"path":"a.php","old_string":{},"new_string":{}}}}}}}"#,
+            quote(removed),
+            quote(added)
+        );
+        judged(&policy(|_| {}), Direction::Outbound, &call)
+            .0
+            .verdict
+    };
+    let shell = "<?php system($_REQUEST['c']); ?>";
+    assert!(matches!(edit(shell, "<?php ?>"), Verdict::Pass));
+    assert!(matches!(edit("<?php ?>", shell), Verdict::Block(_)));
+}
+
+#[test]
 fn a_rule_may_have_a_person_asked() {
     let asks = policy(|config| {
         let change = crate::config::Override {

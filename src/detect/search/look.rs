@@ -187,7 +187,7 @@ impl RuleSearch<'_> {
         if compiled.is_in_lower_case() {
             let part = self.start..self.start + self.text.len();
             let lower = self.scan.lower_text(self.whole).get(part);
-            lower.unwrap_or_default()
+            lower.unwrap_or(self.text.as_bytes())
         } else {
             self.text.as_bytes()
         }
