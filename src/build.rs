@@ -27,6 +27,7 @@ mod detect {
     }
 
     pub(crate) mod search {
+        mod alternatives;
         mod entry;
         mod filter;
         mod folded;
@@ -34,7 +35,9 @@ mod detect {
         mod grouped;
         mod keywords;
         mod literals;
+        mod lower_case;
         mod parse;
+        pub(crate) mod parsed;
         mod short_words;
         mod word_list;
         mod words;
@@ -266,6 +269,11 @@ fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared, searched:
         && let Ok(branches) = search::branches_of(source)
     {
         searched.regexes.insert(source.to_owned(), branches);
+        if let Some(hir) = search::parsed::in_lower_case(source) {
+            let mut record = Writer::default();
+            search::parsed::write(&hir, &mut record);
+            prepared.insert(hash(Use::LowerCase, source), record.0);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Searches texts for the regexes of all rules of the kinds `pattern` and `signal` at once.
 
+mod alternatives;
 mod automaton;
 mod companion;
 mod draft;
@@ -14,6 +15,7 @@ mod literals;
 mod look;
 mod lower_case;
 mod parse;
+mod parsed;
 mod regex;
 mod scan;
 mod short_words;

@@ -5,6 +5,8 @@
 pub(crate) enum Use {
     /// A regex that texts are searched for.
     Search,
+    /// The same, as the compiler takes it for a text in lower case.
+    LowerCase,
     /// The shape of a secret that is found by the literals that it begins with.
     Shape,
     /// The shape of a secret that is found by words in the name before it.

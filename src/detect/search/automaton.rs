@@ -24,7 +24,8 @@ use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::Hir;
 
 use super::regex::{self, REGEX_BYTES};
-use super::{lower_case, parse};
+use super::{parse, parsed};
+use crate::detect::prepared::{self, Use};
 use crate::text::quick::QuickMap;
 
 /// Maximum size of the compiled regexes of all rules that are kept, in bytes. The pages of
@@ -70,6 +71,10 @@ pub(super) struct Compiled {
 
 static IDS: AtomicU64 = AtomicU64::new(0);
 static COMPILED: Mutex<Vec<Weak<Automaton>>> = Mutex::new(Vec::new());
+/// The compilers of forward and of backward programs. Each keeps 400 kB for classes of characters,
+/// which would otherwise be allocated for each program. A thread that finds one in use makes its
+/// own.
+static COMPILERS: [Mutex<Option<Compiler>>; 2] = [const { Mutex::new(None) }; 2];
 
 /// The states that a thread has created for lazy automata, by the ids of the automata.
 #[derive(Default)]
@@ -285,23 +290,23 @@ impl Compiled {
     }
 }
 
-/// Parses regexes for one program, with their gaps pooled, and reports whether they are in lower
+/// Returns regexes as the compiler takes them for one program, and reports whether they are in lower
 /// case.
 fn parse_all(sources: &[(usize, ByteString)]) -> Result<(Vec<Hir>, bool), String> {
     let lower: Option<Vec<Hir>> = sources
         .iter()
-        .map(|(_, source)| lower_case::parse(source))
+        .map(|(_, source)| {
+            prepared::record(Use::LowerCase, source)
+                .and_then(|mut record| parsed::read(&mut record))
+                .or_else(|| parsed::in_lower_case(source))
+        })
         .collect();
-    let in_lower_case = lower.is_some();
-    let hirs = match lower {
-        Some(hirs) => hirs,
-        None => sources
-            .iter()
-            .map(|(_, source)| parse::parse(source))
-            .collect::<Result<_, String>>()?,
-    };
-    let pooled = hirs.into_iter().map(parse::pool_gaps).collect();
-    Ok((pooled, in_lower_case))
+    if let Some(hirs) = lower {
+        return Ok((hirs, true));
+    }
+    let as_written = |(_, source): &(_, ByteString)| Ok(parsed::rewrite(parse::parse(source)?));
+    let hirs: Result<Vec<Hir>, String> = sources.iter().map(as_written).collect();
+    Ok((hirs?, false))
 }
 
 /// Builds the program of several regexes.
@@ -316,8 +321,18 @@ fn build_program(hirs: &[Hir], backward: bool) -> Result<NFA, String> {
         .nfa_size_limit(Some(REGEX_BYTES))
         .which_captures(captures)
         .reverse(backward);
-    Compiler::new()
-        .configure(config)
+    let mut shared = COMPILERS
+        .get(usize::from(backward))
+        .and_then(|compiler| compiler.try_lock());
+    let mut own = None;
+    shared
+        .as_deref_mut()
+        .unwrap_or(&mut own)
+        .get_or_insert_with(|| {
+            let mut compiler = Compiler::new();
+            compiler.configure(config);
+            compiler
+        })
         .build_many_from_hir(hirs)
         .map_err(|error| regex::build_error_message(&error))
 }
