@@ -1,6 +1,7 @@
 //! Groups the regexes of a rule by the words that they wait for.
 
 use super::Class;
+use super::companion::Side;
 use super::keywords::Keywords;
 use super::literals::{Branch, COMPANIONS};
 use super::word_list::WordList;
@@ -18,8 +19,8 @@ pub(super) struct Wait<'w> {
     pub(super) begins_word: bool,
     pub(super) back: usize,
     pub(super) ahead: usize,
-    /// Words, one of which is near every match; empty if there are none.
-    pub(super) companions: WordList,
+    /// Lists of words, one of each of which is on this side of the word in every match.
+    pub(super) companions: Vec<(Side, WordList)>,
 }
 
 /// Groups the regexes of a rule into units by the words that they wait for.
@@ -79,9 +80,8 @@ impl<'w> Draft<'w> {
                 same.back = same.back.max(wait.back);
                 same.ahead = same.ahead.max(wait.ahead);
                 // A match of one branch need not contain the companions of the other.
-                if same.companions != wait.companions {
-                    same.companions = WordList::default();
-                }
+                same.companions
+                    .retain(|companion| wait.companions.contains(companion));
             }
             None => self.waits.push(wait),
         }
@@ -108,7 +108,10 @@ impl<'w> Wait<'w> {
                 back: radius,
                 ahead: radius,
                 // A vague branch has no needles.
-                companions: few_companions(branch.needles.words.clone()),
+                companions: [&branch.needles.words, &branch.before, &branch.after]
+                    .into_iter()
+                    .filter_map(|words| companion(Side::Either, words))
+                    .collect(),
             };
         }
         let needles = &branch.needles;
@@ -121,16 +124,16 @@ impl<'w> Wait<'w> {
             begins_word,
             back,
             ahead: max_extent,
-            companions: branch.companions.clone(),
+            companions: [(Side::Before, &branch.before), (Side::After, &branch.after)]
+                .into_iter()
+                .filter_map(|(side, words)| companion(side, words))
+                .collect(),
         }
     }
 }
 
-/// Returns the words if they are few enough to be companions, otherwise none.
-fn few_companions(words: WordList) -> WordList {
-    if words.iter().nth(COMPANIONS).is_none() {
-        words
-    } else {
-        WordList::default()
-    }
+/// Returns words as companions, if there are any and not too many.
+fn companion(side: Side, words: &WordList) -> Option<(Side, WordList)> {
+    let is_searchable = !words.is_empty() && words.iter().nth(COMPANIONS).is_none();
+    is_searchable.then(|| (side, words.clone()))
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::automaton::Automaton;
-use super::companion::{Companion, CompanionSearch};
+use super::companion::{Companion, CompanionSearch, Side};
 use super::draft::{Wait, draft_units};
 use super::folded::Folded;
 use super::grouped::sort_by_group;
@@ -75,16 +75,21 @@ struct Use {
     /// Maximum distance that a match can extend before and after the word.
     back: u32,
     ahead: u32,
-    /// Index of the words of which one is near every match.
-    companion: Option<u32>,
+    /// Indices of the words of which one of each is near every match: the first one and the end.
+    companions: (u32, u32),
 }
 
 impl Use {
-    /// Returns the part of the padded folded text that a match with this candidate can extend over.
-    fn surroundings(&self, candidate: &Candidate) -> Range<usize> {
-        let start = candidate.start as usize;
-        let end = start.saturating_add((self.longest + self.ahead) as usize);
-        start.saturating_sub(self.back as usize)..end
+    /// Returns the part of the padded folded text in which a companion of this candidate begins.
+    fn surroundings(&self, candidate: &Candidate, side: Side) -> Range<usize> {
+        let place = candidate.start as usize;
+        let start = place.saturating_sub(self.back as usize);
+        let end = place.saturating_add((self.longest + self.ahead) as usize);
+        match side {
+            Side::Before => start..place + 1,
+            Side::After => place..end,
+            Side::Either => start..end,
+        }
     }
 }
 
@@ -198,10 +203,11 @@ impl Engine {
                     ahead,
                     companions,
                 } = wait;
-                let companion = (!companions.is_empty()).then(|| {
-                    self.companions.push(Companion::new(companions));
-                    index(self.companions.len() - 1)
-                });
+                let first_companion = index(self.companions.len());
+                let companions = companions
+                    .into_iter()
+                    .map(|(side, words)| Companion::new(side, words));
+                self.companions.extend(companions);
                 let longest = index(words.iter().map(<[u8]>::len).max().unwrap_or_default());
                 self.longest = self.longest.max(longest);
                 self.uses.push(Use {
@@ -212,7 +218,7 @@ impl Engine {
                     longest,
                     back: index(back),
                     ahead: index(ahead),
-                    companion,
+                    companions: (first_companion, index(self.companions.len())),
                 });
                 word_uses.add(words, use_index);
             }
@@ -235,12 +241,16 @@ impl Engine {
             scan.too_long = true;
             return scan;
         }
+        if !text.is_ascii() {
+            scan.lower_text(text);
+        }
+        let (buffers, lower_text) = scan.buffers_mut();
         let Buffers {
             folded,
             hits,
             candidates,
-        } = &mut scan.buffers;
-        folded.fold(text.as_bytes());
+        } = buffers;
+        folded.fold(lower_text.unwrap_or(text.as_bytes()));
         let mut record = |word: usize, start: usize| {
             for use_index in self.uses_of(word) {
                 let Some(word_use) = self.uses.get(*use_index as usize) else {
@@ -435,17 +445,21 @@ impl Engine {
             let Some(word_use) = of_use.first().and_then(|candidate| self.use_of(candidate)) else {
                 continue;
             };
-            // With dense needles, the regex searches most of the text at once, which costs less.
-            let mut companions = CompanionSearch::new(
-                word_use
-                    .companion
-                    .filter(|_| sparse)
-                    .and_then(|at| self.companions.get(at as usize)),
-                folded.padded(),
-            );
-            let accompanied = of_use
+            let (first, end) = word_use.companions;
+            let companions = self.companions.get(first as usize..end as usize);
+            let mut searches: Vec<(Side, CompanionSearch<'_>)> = companions
+                .unwrap_or_default()
                 .iter()
-                .filter(|candidate| companions.may_occur_in(word_use.surroundings(candidate)));
+                .map(|companion| {
+                    let search = CompanionSearch::new(companion, folded.padded());
+                    (companion.side, search)
+                })
+                .collect();
+            let accompanied = of_use.iter().filter(|candidate| {
+                searches.iter_mut().all(|(side, search)| {
+                    search.may_begin_in(word_use.surroundings(candidate, *side))
+                })
+            });
             for candidate in accompanied {
                 let start = candidate.start as usize;
                 let word = folded.span(start..start + word_use.longest as usize);

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use super::lower_case::lower_text;
+
 /// Bytes before and after the text that no word contains, so that words can be compared eight bytes
 /// at a time.
 pub(super) const PAD: usize = 8;
@@ -21,7 +23,8 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    /// Replaces the content with the folded form of another text.
+    /// Replaces the content with the folded form of another text, which is in ASCII or in lower
+    /// case.
     pub(super) fn fold(&mut self, text: &[u8]) {
         self.bytes.clear();
         self.gaps.clear();
@@ -112,7 +115,7 @@ impl Folded {
     }
 }
 
-/// Converts letters to lower case and all white space to blanks.
+/// Converts ASCII letters to lower case and all white space to blanks.
 #[inline]
 fn fold(b: u8) -> u8 {
     if matches!(b, b'\t'..=b'\r') {
@@ -123,8 +126,8 @@ fn fold(b: u8) -> u8 {
 }
 
 /// Returns a word in the form in which it is searched for.
-pub(super) fn fold_word(word: &[u8]) -> Vec<u8> {
-    let mut folded: Vec<u8> = word.iter().map(|b| fold(*b)).collect();
+pub(super) fn fold_word(word: &str) -> Vec<u8> {
+    let mut folded: Vec<u8> = lower_text(word).into_iter().map(fold).collect();
     folded.dedup_by(|a, b| *a == b' ' && *b == b' ');
     folded
 }

@@ -15,7 +15,7 @@ pub(crate) struct Keywords {
 
 impl Keywords {
     pub(crate) fn new<S: AsRef<str>>(words: &[S]) -> Self {
-        let mut words: Vec<Vec<u8>> = words.iter().flat_map(|word| forms(word.as_ref())).collect();
+        let mut words: Vec<Vec<u8>> = words.iter().map(|word| fold_word(word.as_ref())).collect();
         words.sort();
         words.dedup();
         let words: WordList = words.into_iter().collect();
@@ -42,33 +42,4 @@ impl Keywords {
             cost,
         })
     }
-}
-
-/// Returns the forms of a keyword to search for. The search itself ignores the case of ASCII
-/// letters.
-fn forms(keyword: &str) -> Vec<Vec<u8>> {
-    let forms = if keyword.is_ascii() {
-        vec![keyword.to_owned()]
-    } else {
-        vec![
-            keyword.to_lowercase(),
-            keyword.to_uppercase(),
-            capitalize(keyword),
-            keyword.to_owned(),
-        ]
-    };
-    forms
-        .into_iter()
-        .map(|form| fold_word(form.as_bytes()))
-        .collect()
-}
-
-fn capitalize(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first
-            .to_uppercase()
-            .chain(letters.flat_map(char::to_lowercase))
-            .collect()
-    })
 }

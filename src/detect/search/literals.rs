@@ -13,7 +13,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 use super::folded::fold_word;
 use super::keywords::Keywords;
 use super::word_list::{Vocabulary, WordList};
-use super::{grams, parse};
+use super::{grams, lower_case, parse};
 use crate::detect::prepared::{Reader, Writer};
 
 /// Maximum number of literals in one set: the search costs nearly the same for any number of them.
@@ -49,9 +49,11 @@ const ACCOMPANIED: f64 = 0.7;
 pub(crate) struct Branch {
     /// Literals, one of which every match contains. Empty if no set is worth a search.
     pub(super) needles: Needles,
-    /// Words, one of which every match contains besides its needle, cut to a few bytes. Empty if
+    /// Words, one of which every match contains before its needle, cut to a few bytes. Empty if
     /// ordinary text contains them nearly everywhere.
-    pub(super) companions: WordList,
+    pub(super) before: WordList,
+    /// The same after the needle.
+    pub(super) after: WordList,
     /// Maximum length of a match in bytes, if it is bounded.
     pub(super) longest: Option<usize>,
     /// The same for the regex with pooled gaps, as it is searched for.
@@ -80,7 +82,10 @@ pub(super) struct Needles {
 /// # Errors
 /// Returns the reason why the regex is invalid.
 pub(crate) fn branches_of(source: &str) -> Result<Vec<Branch>, String> {
-    Ok(split_branches(&parse::parse_for_literals(source)?))
+    match lower_case::parse(source) {
+        Some(hir) => Ok(split_branches(&parse::reject_empty(hir)?, true)),
+        None => Ok(split_branches(&parse::parse_for_literals(source)?, false)),
+    }
 }
 
 /// Writes the branches of a regex, and whether one of them is vague.
@@ -111,22 +116,22 @@ pub(super) fn is_vague(mut record: Reader<'static>) -> Option<bool> {
     record.flag()
 }
 
-/// Returns the branches of a regex that was parsed as case-sensitive. Literals are searched for in
-/// any case.
-fn split_branches(hir: &Hir) -> Vec<Branch> {
+/// Returns the branches of a regex that is in lower case, or was parsed as case-sensitive. Literals
+/// are searched for in any case.
+fn split_branches(hir: &Hir, in_lower_case: bool) -> Vec<Branch> {
     let mut pending = vec![hir];
     let mut result = Vec::new();
     while let Some(hir) = pending.pop() {
         match hir.kind() {
             HirKind::Capture(capture) => pending.push(&capture.sub),
             HirKind::Alternation(branches) => pending.extend(branches),
-            _ => result.push(build_branch(hir)),
+            _ => result.push(build_branch(hir, in_lower_case)),
         }
     }
     result
 }
 
-fn build_branch(hir: &Hir) -> Branch {
+fn build_branch(hir: &Hir, in_lower_case: bool) -> Branch {
     let longest = hir.properties().maximum_len();
     // The regex is searched for with pooled gaps, so they may be longer than written.
     let hir = parse::pool_gaps(hir.clone());
@@ -153,7 +158,7 @@ fn build_branch(hir: &Hir) -> Branch {
             );
             continue;
         }
-        let sets = literal_sets(parts.get(at..).unwrap_or_default());
+        let sets = literal_sets(parts.get(at..).unwrap_or_default(), in_lower_case);
         sets_by_part.extend(sets.iter().map(|set| (at, set.words.clone())));
         let best = sets
             .into_iter()
@@ -168,12 +173,13 @@ fn build_branch(hir: &Hir) -> Branch {
         }
         prefix.extend(part);
     }
-    let others = sets_by_part
-        .into_iter()
-        .filter(|(at, _)| *at != needle_part)
-        .map(|(_, words)| words);
+    let companions = |on_side: &dyn Fn(usize) -> bool| {
+        let sets = sets_by_part.iter().filter(|(at, _)| on_side(*at));
+        companions(&needles.words, sets.map(|(_, words)| words.as_slice()))
+    };
     Branch {
-        companions: companions(&needles.words, others),
+        before: companions(&|at| at < needle_part),
+        after: companions(&|at| at > needle_part),
         needles,
         longest,
         extent,
@@ -182,7 +188,7 @@ fn build_branch(hir: &Hir) -> Branch {
 }
 
 /// Chooses the rarest of the sets, one word of each of which every match contains.
-fn companions(needles: &WordList, sets: impl Iterator<Item = Vec<Vec<u8>>>) -> WordList {
+fn companions<'s>(needles: &WordList, sets: impl Iterator<Item = &'s [Vec<u8>]>) -> WordList {
     let is_part_of_needle = |word: &[u8]| {
         needles
             .iter()
@@ -191,7 +197,7 @@ fn companions(needles: &WordList, sets: impl Iterator<Item = Vec<Vec<u8>>>) -> W
     let share = |words: &WordList| {
         grams::frequency(words) * f64::from(u32::try_from(REACH_COST).unwrap_or(u32::MAX))
     };
-    sets.filter_map(|words| few_beginnings(&words))
+    sets.filter_map(few_beginnings)
         .filter(|words| !words.iter().any(is_part_of_needle))
         .map(|words| (share(&words), words))
         .filter(|(share, _)| *share <= ACCOMPANIED)
@@ -243,7 +249,8 @@ impl Branch {
             .into_iter()
             .for_each(|flag| out.flag(flag));
         words.write(vocabularies, out);
-        self.companions.write(&[], out);
+        self.before.write(&[], out);
+        self.after.write(&[], out);
     }
 
     /// Reports whether the needles of the branch are searched for, rather than the keywords of its
@@ -269,9 +276,11 @@ impl Branch {
         let first = record.flag()?;
         let begins_word = record.flag()?;
         let words = WordList::read(record)?;
-        let companions = WordList::read(record)?;
+        let before = WordList::read(record)?;
+        let after = WordList::read(record)?;
         Some(Self {
-            companions,
+            before,
+            after,
             needles: Needles {
                 words,
                 first,
@@ -340,7 +349,7 @@ struct Set {
 
 /// Returns the literals that the parts can begin with, and those that the first part can end with.
 /// Returns nothing if the first part can be empty.
-fn literal_sets(parts: &[Hir]) -> Vec<Set> {
+fn literal_sets(parts: &[Hir], in_lower_case: bool) -> Vec<Set> {
     let Some((part, _)) = parts
         .split_first()
         .filter(|(part, _)| part.properties().minimum_len() != Some(0))
@@ -350,7 +359,8 @@ fn literal_sets(parts: &[Hir]) -> Vec<Set> {
     let sequence = Hir::concat(parts.iter().take(PARTS).cloned().collect());
     let mut candidates = Vec::new();
     for length in LENGTHS {
-        let Some(words) = extract_words(&sequence, ExtractKind::Prefix, length) else {
+        let words = extract_words(&sequence, ExtractKind::Prefix, length, in_lower_case);
+        let Some(words) = words else {
             continue;
         };
         let long = words.iter().all(|word| word.len() >= LONG_BYTES);
@@ -364,7 +374,7 @@ fn literal_sets(parts: &[Hir]) -> Vec<Set> {
     }
     let suffixes = LENGTHS
         .first()
-        .and_then(|length| extract_words(part, ExtractKind::Suffix, *length));
+        .and_then(|length| extract_words(part, ExtractKind::Suffix, *length, in_lower_case));
     candidates.extend(suffixes.map(|words| Set {
         words,
         at_start: false,
@@ -372,7 +382,12 @@ fn literal_sets(parts: &[Hir]) -> Vec<Set> {
     candidates
 }
 
-fn extract_words(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<u8>>> {
+fn extract_words(
+    hir: &Hir,
+    kind: ExtractKind,
+    length: usize,
+    in_lower_case: bool,
+) -> Option<Vec<Vec<u8>>> {
     let seq = Extractor::new()
         .kind(kind)
         .limit_class(CLASS)
@@ -382,7 +397,7 @@ fn extract_words(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<
     let mut words: Vec<Vec<u8>> = seq
         .literals()?
         .iter()
-        .filter_map(|literal| searchable_word(literal.as_bytes()))
+        .filter_map(|literal| searchable_word(literal.as_bytes(), in_lower_case))
         .collect();
     let complete = seq.len() == Some(words.len());
     words.sort_unstable();
@@ -392,8 +407,9 @@ fn extract_words(hir: &Hir, kind: ExtractKind, length: usize) -> Option<Vec<Vec<
 }
 
 /// Returns a literal in the form in which it is searched for. Returns `None` if it is too short, or
-/// if it contains non-ASCII letters, for which the search does not know the other case.
-fn searchable_word(literal: &[u8]) -> Option<Vec<u8>> {
+/// if it contains non-ASCII letters and its regex is not in lower case: some of these letters have
+/// other forms than the two cases.
+fn searchable_word(literal: &[u8], in_lower_case: bool) -> Option<Vec<u8>> {
     // Only the last character can have been cut.
     let whole = match std::str::from_utf8(literal) {
         Ok(whole) => whole,
@@ -409,10 +425,10 @@ fn searchable_word(literal: &[u8]) -> Option<Vec<u8>> {
                 || c.to_uppercase().ne([c])
                 || c.to_lowercase().ne([c]))
     };
-    if whole.chars().any(has_case) {
+    if !in_lower_case && whole.chars().any(has_case) {
         return None;
     }
-    Some(fold_word(whole.as_bytes())).filter(|word| word.len() >= SHORT_BYTES)
+    Some(fold_word(whole)).filter(|word| word.len() >= SHORT_BYTES)
 }
 
 /// Returns the cost of searching for needles in ordinary text, in bytes examined per byte of text.

@@ -31,13 +31,13 @@ impl NearbyKeywords {
         }
     }
 
+    /// Reports whether a keyword occurs in a part of a text in lower case.
     fn occurs_in(&self, part: &[u8]) -> bool {
         let build = || {
             let kind = Some(AhoCorasickKind::ContiguousNFA);
             AhoCorasick::builder()
                 .kind(kind)
                 .prefilter(false)
-                .ascii_case_insensitive(true)
                 .build(self.words.iter())
                 .ok()
         };
@@ -185,12 +185,16 @@ impl RuleSearch<'_> {
     /// Returns the text in the form in which regexes search it.
     fn text_for(&self, compiled: &Compiled) -> &[u8] {
         if compiled.is_in_lower_case() {
-            let part = self.start..self.start + self.text.len();
-            let lower = self.scan.lower_text(self.whole).get(part);
-            lower.unwrap_or(self.text.as_bytes())
+            self.lower_text()
         } else {
             self.text.as_bytes()
         }
+    }
+
+    fn lower_text(&self) -> &[u8] {
+        let part = self.start..self.start + self.text.len();
+        let lower = self.scan.lower_text(self.whole).get(part);
+        lower.unwrap_or(self.text.as_bytes())
     }
 
     /// Reports whether a match is no longer than the gaps of its regex allow.
@@ -202,8 +206,10 @@ impl RuleSearch<'_> {
 
     /// Reports whether a keyword is near.
     fn is_near(&self, candidate: &RegexMatch) -> bool {
-        let surroundings = || widen(candidate.span.clone(), self.rule.reach, self.text.len());
-        let part = || self.text.as_bytes().get(surroundings()).unwrap_or_default();
+        let part = || {
+            let near = widen(candidate.span.clone(), self.rule.reach, self.text.len());
+            self.lower_text().get(near).unwrap_or_default()
+        };
         self.rule
             .nearby_keywords
             .as_ref()

@@ -22,7 +22,7 @@ pub(super) fn parse_for_literals(source: &str) -> Result<Hir, String> {
 }
 
 /// Rejects a regex that matches the empty text, since its rule would match everywhere.
-fn reject_empty(hir: Hir) -> Result<Hir, String> {
+pub(super) fn reject_empty(hir: Hir) -> Result<Hir, String> {
     let empty = hir
         .properties()
         .minimum_len()

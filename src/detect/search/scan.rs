@@ -86,6 +86,12 @@ impl Scan {
         }
     }
 
+    /// Returns the memory of the scan, and the text in lower case if it is known.
+    pub(super) fn buffers_mut(&mut self) -> (&mut Buffers, Option<&[u8]>) {
+        let lower_text = self.lower_text.get().map(Vec::as_slice);
+        (&mut self.buffers, lower_text)
+    }
+
     /// Returns the scanned text in lower case.
     pub(super) fn lower_text(&self, text: &str) -> &[u8] {
         self.lower_text.get_or_init(|| lower_text(text))

@@ -478,14 +478,12 @@ fn find_candidates(
 mod tests {
     use super::*;
     use crate::detect::search::folded::fold_word;
+    use crate::detect::search::lower_case::lower_text;
 
     fn find_all(words: &[&str], text: &str) -> Vec<(usize, usize, usize)> {
-        let words: Vec<Vec<u8>> = words
-            .iter()
-            .map(|word| fold_word(word.as_bytes()))
-            .collect();
+        let words: Vec<Vec<u8>> = words.iter().map(|word| fold_word(word)).collect();
         let mut text_folded = Folded::default();
-        text_folded.fold(text.as_bytes());
+        text_folded.fold(&lower_text(text));
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let found = |words: &Words| {
             let mut found = Vec::new();
