@@ -9,7 +9,8 @@ use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Capture, Hir, HirKind};
 
 /// Maximum number of literals that stand for one alternative, and maximum length of each in bytes.
-const LITERALS: usize = 16;
+/// With more, the programs of all built-in rules grow.
+const LITERALS: usize = 3;
 const LITERAL_BYTES: usize = 64;
 /// Maximum number of characters of a class for each of which there is a literal.
 const CLASS_CHARS: usize = 4;

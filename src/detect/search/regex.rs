@@ -11,8 +11,9 @@ use regex_syntax::hir::Hir;
 use super::parse::{parse, parse_as};
 use crate::detect::prepared::{self, Use};
 
-/// Maximum size of the compiled form of one regex, in bytes.
-pub const REGEX_BYTES: usize = 256 << 10;
+/// Maximum size of the compiled form of the regexes of one rule, in bytes. The compiler counts states
+/// that it removes at the end, too.
+pub const REGEX_BYTES: usize = 512 << 10;
 /// Maximum memory for the states that one regex creates while searching, in bytes.
 const CACHE_BYTES: usize = 512 << 10;
 
