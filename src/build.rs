@@ -86,6 +86,8 @@ type Prepared = BTreeMap<u64, Vec<u8>>;
 #[derive(Default)]
 struct Searched {
     regexes: BTreeMap<String, Vec<Branch>>,
+    /// The regexes as the compiler takes them.
+    parsed: Prepared,
     keywords: BTreeMap<String, Keywords>,
     /// The words of rules that look in the same places, by these places.
     words: BTreeMap<String, Numbered>,
@@ -157,7 +159,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.join("prepared_words.bin"),
         searched.write(&mut prepared),
     )?;
-    fs::write(out.join("prepared.bin"), table(&prepared))?;
+    fs::write(out.join("prepared.bin"), table(&prepared, &searched.parsed))?;
     fs::write(out.join("prepared_files.bin"), files.0)?;
     fs::write(out.join("prepared_texts.txt"), texts.all)?;
     Ok(())
@@ -272,7 +274,8 @@ fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared, searched:
         if let Some(hir) = search::parsed::in_lower_case(source) {
             let mut record = Writer::default();
             search::parsed::write(&hir, &mut record);
-            prepared.insert(hash(Use::LowerCase, source), record.0);
+            let key = hash(Use::LowerCase, source);
+            searched.parsed.insert(key, record.0);
         }
     }
 }
@@ -380,16 +383,20 @@ fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
     }
 }
 
-/// Returns the table in the format that `src/detect/prepared.rs` describes.
-fn table(prepared: &Prepared) -> Vec<u8> {
-    let mut table = Writer::default();
-    table.number(prepared.len());
-    prepared.keys().for_each(|hash| table.long(*hash));
-    let mut end = table.0.len() + 4 * prepared.len();
-    for record in prepared.values() {
-        table.number(if record.is_empty() { 0 } else { end });
+/// Returns the table in the format that `src/detect/prepared.rs` describes. The parsed regexes come
+/// last: a start reads all other records, and should not load the pages of these.
+fn table(prepared: &Prepared, parsed: &Prepared) -> Vec<u8> {
+    let records = || prepared.iter().chain(parsed);
+    let mut end = 4 + (8 + 4) * records().count();
+    let mut places = BTreeMap::new();
+    for (hash, record) in records() {
+        places.insert(*hash, if record.is_empty() { 0 } else { end });
         end += record.len();
     }
-    table.0.extend(prepared.values().flatten());
+    let mut table = Writer::default();
+    table.number(places.len());
+    places.keys().for_each(|hash| table.long(*hash));
+    places.values().for_each(|place| table.number(*place));
+    table.0.extend(records().flat_map(|(_, record)| record));
     table.0
 }
