@@ -1,5 +1,6 @@
 //! The compiled rules in force for one direction.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::document::Fault;
 use crate::message::{Direction, hex};
 use crate::text::{QuotedMentions, REJOINED, Text};
 
-use super::{Only, Rule, kinds};
+use super::{Action, Find, Only, Rule, kinds};
 
 /// Number of bytes on each side of a match that `unless` is applied to, together with the match.
 const UNLESS_BYTES: usize = 256;
@@ -109,11 +110,75 @@ impl RuleSet {
     /// because of the text around them.
     pub fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) -> bool {
         let before = matches.len();
+        let any_excluded = self.find(text, place, matches);
+        self.drop_quoted(before, text, place, matches) || any_excluded
+    }
+
+    /// Adds every match of a rule in force at `place`, quoted or not.
+    fn find(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) -> bool {
+        let before = matches.len();
         for detector in &self.0.detectors {
             detector.scan(text, place, matches);
         }
         add_repeats(before, text, matches);
         self.drop_excluded(before, text, place, matches)
+    }
+
+    /// Removes new matches of rules that spare quotations if they are not found in the text without
+    /// its quotations, and adds those that are only found there; returns whether it has any. Words
+    /// of a quotation can be a part of a sum, of a decoded reading and of what the model of wording
+    /// scores.
+    fn drop_quoted(
+        &self,
+        before: usize,
+        text: &Text<'_>,
+        place: &Place<'_>,
+        matches: &mut Vec<Match>,
+    ) -> bool {
+        let rule = |hit: &Match| self.0.rules.get(hit.rule);
+        let spares = |hit: &Match| rule(hit).is_some_and(|rule| rule.spares_quotes);
+        if place.direction() != Direction::Inbound
+            || place.inbound().hidden
+            || !matches.iter().skip(before).any(spares)
+        {
+            return false;
+        }
+        let Some(unquoted) = QuotedMentions::new(text.raw()).without_mentions() else {
+            return false;
+        };
+        let mut unquoted_matches = Vec::new();
+        let unquoted = Text::new(unquoted);
+        self.find(&unquoted, place, &mut unquoted_matches);
+        let is_signal =
+            |hit: &Match| rule(hit).is_some_and(|rule| matches!(*rule.find, Find::Signal(_)));
+        // An order to say what a quotation says begins before it.
+        let begins_before = |hit: &Match| {
+            let is_plain = matches!(hit.reading, "plain" | "raw");
+            let span = hit.span.as_ref().filter(|_| is_plain && !is_signal(hit));
+            span.is_some_and(|span| begins_alike(text.raw(), unquoted.raw(), span))
+        };
+        // Signals are only reported beside the sums that they contribute to.
+        let may_be_quoted = |hit: &Match| {
+            spares(hit)
+                || is_signal(hit) && rule(hit).is_some_and(|rule| rule.action == Action::Log)
+        };
+        let mut index = 0;
+        matches.retain(|hit| {
+            index += 1;
+            index <= before || !may_be_quoted(hit) || begins_before(hit)
+        });
+        let kept: HashSet<(usize, Option<Range<usize>>)> = matches
+            .iter()
+            .skip(before)
+            .map(|hit| (hit.rule, hit.span.clone()))
+            .collect();
+        let is_new = |hit: &Match| !kept.contains(&(hit.rule, hit.span.clone()));
+        matches.extend(
+            unquoted_matches
+                .into_iter()
+                .filter(|hit| may_be_quoted(hit) && is_new(hit)),
+        );
+        true
     }
 
     /// Adds every match of a rule in force at `place` that exists only in several strings of a call
@@ -225,6 +290,13 @@ impl RuleSet {
         programs.for_each(|table| hash.update(format!("{table:?}")));
         hex(&hash.finalize())
     }
+}
+
+/// Reports whether the first letter of a part is the same in two texts.
+fn begins_alike(text: &str, other: &str, span: &Range<usize>) -> bool {
+    let part = text.get(span.clone()).unwrap_or_default();
+    let at = span.start + part.find(char::is_alphanumeric).unwrap_or_default();
+    text.as_bytes().get(at) == other.as_bytes().get(at)
 }
 
 /// Copies each new match in a reading to the other spans that have the same reading.

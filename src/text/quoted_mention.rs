@@ -9,6 +9,9 @@ use memchr::{memrchr, memrchr_iter};
 
 use super::cut;
 
+mod quotations;
+mod without;
+
 /// How far before and after a quotation the words that introduce it are searched for, in bytes.
 const INTRODUCTION_BYTES: usize = 60;
 /// Points of an introduction by anyone but those whom an assistant obeys.
@@ -258,9 +261,6 @@ fn find_fences(text: &str) -> Vec<usize> {
 /// Reports whether the words before or after a quotation introduce it, and those of nobody whom an
 /// assistant obeys.
 fn is_introduced(text: &str, opening: Range<usize>) -> bool {
-    let Some(introductions) = INTRODUCTIONS.as_ref() else {
-        return false;
-    };
     let start = text.ceil_char_boundary(opening.start.saturating_sub(INTRODUCTION_BYTES));
     let before = text.get(start..opening.start).unwrap_or_default();
     let quotation = text.get(opening.end..).unwrap_or_default();
@@ -269,18 +269,27 @@ fn is_introduced(text: &str, opening: Range<usize>) -> bool {
         .find(CLOSING)
         .and_then(|at| quotation.get(at..))
         .map_or("", |after| cut(after, INTRODUCTION_BYTES));
-    let has_word = |part: &str| {
-        introductions.find_overlapping_iter(part).any(|word| {
-            let head = part.get(..word.start()).unwrap_or_default();
-            let is_ascii = part.as_bytes().get(word.start()).is_some_and(u8::is_ascii);
-            !is_ascii || !head.ends_with(char::is_alphanumeric)
-        })
+    !has_authority(before) && (has_introduction(before) || has_introduction(after))
+}
+
+/// Reports whether a part of a text has a word that introduces a quotation.
+fn has_introduction(part: &str) -> bool {
+    let Some(introductions) = INTRODUCTIONS.as_ref() else {
+        return false;
     };
-    let lower = before.to_ascii_lowercase();
-    (has_word(before) || has_word(after))
-        && !AUTHORITIES
-            .iter()
-            .any(|authority| lower.contains(authority))
+    introductions.find_overlapping_iter(part).any(|word| {
+        let head = part.get(..word.start()).unwrap_or_default();
+        let is_ascii = part.as_bytes().get(word.start()).is_some_and(u8::is_ascii);
+        !is_ascii || !head.ends_with(char::is_alphanumeric)
+    })
+}
+
+/// Reports whether a part of a text names anyone whom an assistant obeys.
+fn has_authority(part: &str) -> bool {
+    let lower = part.to_ascii_lowercase();
+    AUTHORITIES
+        .iter()
+        .any(|authority| lower.contains(authority))
 }
 
 /// The start of a passage in a text.
