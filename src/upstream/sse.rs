@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, uri};
 use tokio::sync::watch;
 use tokio::time::sleep;
+use url::{Position, Url};
 
 use super::body::{self, EventStream, Timer, with_timeout};
 use super::channel::Channel;
@@ -316,78 +317,23 @@ async fn read_events(
 /// `None` if it is at another origin: the gateway's credentials are sent there.
 fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.split('#').next().unwrap_or_default();
-    let scheme = base.scheme_str()?;
-    let path = if reference.is_empty() {
+    // `url` would remove or escape what no URL contains.
+    let is_unusual = |c: char| c.is_ascii_whitespace() || c.is_ascii_control();
+    if reference.is_empty() || reference.contains(is_unusual) {
         return None;
-    } else if let Some(rest) = reference.strip_prefix("//") {
-        own_path(base, &format!("{scheme}://{rest}"))?
-    } else if reference.starts_with('/') {
-        reference.to_owned()
-    } else if reference.starts_with('?') {
-        format!("{}{reference}", base.path())
-    } else if reference.contains("://") {
-        own_path(base, reference)?
-    } else {
-        let folder = base
-            .path()
-            .rfind('/')
-            .and_then(|end| base.path().get(..=end))
-            .unwrap_or("/");
-        format!("{folder}{reference}")
-    };
-    let (path, query) = match path.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (path.as_str(), None),
-    };
-    let path = without_dots(path);
-    let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
+    }
+    let stream = Url::parse(&base.to_string()).ok()?;
+    let endpoint = stream.join(reference).ok()?;
+    let has_login = !endpoint.username().is_empty() || endpoint.password().is_some();
+    if endpoint.origin() != stream.origin() || has_login {
+        return None;
+    }
     uri::Builder::new()
-        .scheme(scheme)
+        .scheme(base.scheme_str()?)
         .authority(base.authority()?.clone())
-        .path_and_query(path)
+        .path_and_query(&endpoint[Position::BeforePath..])
         .build()
         .ok()
-}
-
-/// Returns path and query of an absolute URL at the origin of `base`.
-fn own_path(base: &Uri, url: &str) -> Option<String> {
-    let url: Uri = url.parse().ok()?;
-    let port = |uri: &Uri| {
-        uri.port_u16()
-            .unwrap_or(if uri.scheme_str() == Some("https") {
-                443
-            } else {
-                80
-            })
-    };
-    let same = url.scheme() == base.scheme()
-        && url.host()?.eq_ignore_ascii_case(base.host()?)
-        && port(&url) == port(base)
-        && !url.authority()?.as_str().contains('@');
-    same.then(|| {
-        url.path_and_query()
-            .map_or("/".to_owned(), |path| path.as_str().to_owned())
-    })
-}
-
-/// Removes `.` and `..` from a path (RFC 3986, 5.2.4).
-fn without_dots(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    let mut ends_in_folder = false;
-    for part in path.split('/').skip(1) {
-        ends_in_folder = matches!(part, "." | "..");
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    let end = if ends_in_folder && !parts.is_empty() {
-        "/"
-    } else {
-        ""
-    };
-    format!("/{}{end}", parts.join("/"))
 }
 
 #[cfg(test)]
