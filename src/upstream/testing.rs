@@ -112,14 +112,9 @@ pub(super) fn limits() -> Limits {
 
 pub(super) fn upstream(transport: Transport, limits: &Limits) -> Upstream {
     let config = UpstreamConfig {
-        enforce: None,
-        transport,
-        policy: "default".into(),
         initialize_timeout: Duration::from_secs(3),
         request_timeout: Duration::from_millis(1500),
-        roots: None,
-        flow: None,
-        faults: Vec::new(),
+        ..UpstreamConfig::new(transport)
     };
     Upstream::new(UpstreamName("it".into()), &config, limits, None).unwrap()
 }
@@ -148,6 +143,17 @@ pub(super) fn modern(text: &str) -> Call {
 
 pub(super) fn legacy(text: &str, session: Option<&str>) -> Call {
     call(CallKind::Send(message(text)), Era::Legacy, session)
+}
+
+/// Reports whether a call is refused since its session is unknown.
+pub(super) async fn is_unknown(upstream: &Upstream, call: &Call) -> bool {
+    matches!(upstream.call(call).await, Err(CallError::UnknownSession))
+}
+
+/// Makes a call another agent's.
+pub(super) fn foreign(mut call: Call) -> Call {
+    call.context.agent = AgentName("bob".into());
+    call
 }
 
 /// Returns the raw bytes of all frames, and the error that ended them.

@@ -30,6 +30,18 @@ fn at(address: std::net::SocketAddr) -> Upstream {
     )
 }
 
+/// Serves one event stream, to which the test sends.
+async fn one_stream() -> (tokio::sync::mpsc::Sender<Bytes>, std::net::SocketAddr) {
+    let (send, answer) = streamed();
+    let answer = std::sync::Mutex::new(Some(answer));
+    let address = serve(None, move |_| {
+        let answer = answer.lock().unwrap().take().unwrap();
+        async move { answer }
+    })
+    .await;
+    (send, address)
+}
+
 async fn answered_with(answer: fn() -> Answer) -> Result<Reply, CallError> {
     at(serve(None, move |_| async move { answer() }).await)
         .call(&modern(ASK))
@@ -105,13 +117,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
 
 #[tokio::test]
 async fn an_event_is_passed_on_when_its_blank_line_is_in() {
-    let (send, answer) = streamed();
-    let answer = Arc::new(std::sync::Mutex::new(Some(answer)));
-    let address = serve(None, move |_| {
-        let answer = answer.lock().unwrap().take().unwrap();
-        async move { answer }
-    })
-    .await;
+    let (send, address) = one_stream().await;
     let mut reply = at(address).call(&modern(ASK)).await.unwrap();
     assert_eq!(reply.framing, Framing::Events);
     for (sent, written, kind) in [
@@ -199,13 +205,7 @@ async fn dropping_the_frames_or_the_call_closes_the_stream_upstream() {
         "the server still works on a call that was given up"
     );
 
-    let (send, answer) = streamed();
-    let answer = Arc::new(std::sync::Mutex::new(Some(answer)));
-    let address = serve(None, move |_| {
-        let answer = answer.lock().unwrap().take().unwrap();
-        async move { answer }
-    })
-    .await;
+    let (send, address) = one_stream().await;
     let reply = at(address).call(&ask()).await.unwrap();
     drop(reply);
     tokio::time::timeout(Duration::from_secs(2), send.closed())
@@ -273,34 +273,24 @@ async fn json_in_events_of_other_names_is_read_as_strictly() {
 #[tokio::test]
 async fn answers_that_cannot_be_judged_are_refused() {
     let bad = |answer: fn() -> Answer| async move { answered_with(answer).await.unwrap_err() };
-    assert!(matches!(
-        bad(|| answer(200, JSON, "{\"hello\":1}")).await,
-        CallError::NotMcp(_)
-    ));
-    assert!(matches!(
-        bad(|| answer(200, JSON, "oops")).await,
-        CallError::NotMcp(_)
-    ));
-    assert!(matches!(
-        bad(|| answer(200, &[("content-type", "text/html")], "<p>")).await,
-        CallError::BadReply(_)
-    ));
-    assert!(matches!(
-        bad(|| answer(200, &[], "{}")).await,
-        CallError::BadReply(_)
-    ));
-    assert!(matches!(
-        bad(|| answer(200, &[("content-encoding", "gzip")], "x")).await,
-        CallError::BadReply(_)
-    ));
-    assert!(matches!(
-        bad(|| answer(307, &[("location", "http://evil.test/")], "")).await,
-        CallError::BadReply(_)
-    ));
-    assert!(matches!(
-        bad(|| answer(401, &[("www-authenticate", "Bearer")], "")).await,
-        CallError::AuthRequired
-    ));
+    let not_mcp: [fn() -> Answer; 2] = [
+        || answer(200, JSON, "{\"hello\":1}"),
+        || answer(200, JSON, "oops"),
+    ];
+    for answer in not_mcp {
+        assert!(matches!(bad(answer).await, CallError::NotMcp(_)));
+    }
+    let bad_replies: [fn() -> Answer; 4] = [
+        || answer(200, &[("content-type", "text/html")], "<p>"),
+        || answer(200, &[], "{}"),
+        || answer(200, &[("content-encoding", "gzip")], "x"),
+        || answer(307, &[("location", "http://evil.test/")], ""),
+    ];
+    for answer in bad_replies {
+        assert!(matches!(bad(answer).await, CallError::BadReply(_)));
+    }
+    let refused = bad(|| answer(401, &[("www-authenticate", "Bearer")], "")).await;
+    assert!(matches!(refused, CallError::AuthRequired));
     let long = bad(|| answer(200, JSON, vec![b' '; 70_000])).await;
     assert_eq!(long.limit(), Some("message_bytes"));
 }
@@ -318,37 +308,23 @@ async fn http_errors_keep_their_status_and_what_can_be_judged_of_their_body() {
             },
         }
     };
-    assert_eq!(
-        text(|| answer(
-            404,
-            JSON,
-            r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"},"id":null}"#
-        ))
-        .await,
-        (404, "message")
-    );
-    assert_eq!(
-        text(|| answer(400, JSON, r#"{"error":"x"}"#)).await,
-        (400, "text")
-    );
-    assert_eq!(
-        text(|| answer(500, &[("content-type", "text/html")], "<p>sorry")).await,
-        (500, "text")
-    );
-    assert_eq!(
-        text(|| answer(400, JSON, r#"{"a":1,"a":2}"#)).await,
-        (400, "nothing")
-    );
-    assert_eq!(
-        text(|| answer(400, &[], &b"\xff\xfe"[..])).await,
-        (400, "nothing")
-    );
-    assert_eq!(
-        text(|| answer(404, &[("content-encoding", "gzip")], "x")).await,
-        (404, "nothing")
-    );
-    assert_eq!(text(|| answer(405, &[], "")).await, (405, "nothing"));
-    assert_eq!(text(|| answer(202, JSON, "null")).await, (202, "nothing"));
+    const ERROR: &str = r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"},"id":null}"#;
+    let html = || answer(500, &[("content-type", "text/html")], "<p>sorry");
+    let gzip = || answer(404, &[("content-encoding", "gzip")], "x");
+    type Case = (fn() -> Answer, (u16, &'static str));
+    let cases: [Case; 8] = [
+        (|| answer(404, JSON, ERROR), (404, "message")),
+        (|| answer(400, JSON, r#"{"error":"x"}"#), (400, "text")),
+        (html, (500, "text")),
+        (|| answer(400, JSON, r#"{"a":1,"a":2}"#), (400, "nothing")),
+        (|| answer(400, &[], &b"\xff\xfe"[..]), (400, "nothing")),
+        (gzip, (404, "nothing")),
+        (|| answer(405, &[], ""), (405, "nothing")),
+        (|| answer(202, JSON, "null"), (202, "nothing")),
+    ];
+    for (answer, expected) in cases {
+        assert_eq!(text(answer).await, expected);
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::super::testing::*;
 use super::*;
 use crate::config::Transport;
-use crate::protocol::{AgentName, CallKind, Framing};
+use crate::protocol::{CallKind, Framing};
 use crate::upstream::Health;
 use crate::upstream::Upstream;
 
@@ -135,12 +135,8 @@ async fn a_stream_is_a_session() {
         "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n"
     );
 
-    let mut foreign = legacy(note, Some(&session));
-    foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(
-        upstream.call(&foreign).await,
-        Err(CallError::UnknownSession)
-    ));
+    let foreign = foreign(legacy(note, Some(&session)));
+    assert!(is_unknown(&upstream, &foreign).await);
     assert!(matches!(
         upstream.call(&modern(ASK)).await,
         Err(CallError::NotOffered)
@@ -161,10 +157,7 @@ async fn a_stream_is_a_session() {
     tokio::time::timeout(Duration::from_secs(2), stream.closed())
         .await
         .expect("the stream is closed upstream");
-    assert!(matches!(
-        upstream.call(&legacy(note, Some(&session))).await,
-        Err(CallError::UnknownSession)
-    ));
+    assert!(is_unknown(&upstream, &legacy(note, Some(&session))).await);
 }
 
 #[tokio::test]
@@ -177,10 +170,7 @@ async fn when_the_stream_ends_open_calls_fail() {
         server.says.lock().unwrap().take();
     });
     assert!(matches!(reply, Err(CallError::Connect(_))), "{reply:?}");
-    assert!(matches!(
-        upstream.call(&legacy(ASK, Some(&session))).await,
-        Err(CallError::UnknownSession)
-    ));
+    assert!(is_unknown(&upstream, &legacy(ASK, Some(&session))).await);
 
     let session = open(&upstream).await;
     let ask = legacy(ASK, Some(&session));

@@ -6,7 +6,7 @@ use http::StatusCode;
 use super::super::testing::*;
 use super::*;
 use crate::config::{Secret, Transport};
-use crate::protocol::{AgentName, Framing, ProcessFaultKind, header};
+use crate::protocol::{Framing, ProcessFaultKind, header};
 use crate::upstream::Health;
 use crate::upstream::Upstream;
 
@@ -32,8 +32,11 @@ done"#
     })
 }
 
-fn server(folder: &Path, body: &str) -> Upstream {
-    upstream(script(folder, body), &limits())
+/// A folder, and such a server in it.
+fn server(body: &str) -> (tempfile::TempDir, Upstream) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = upstream(script(folder.path(), body), &limits());
+    (folder, server)
 }
 
 async fn open(upstream: &Upstream) -> String {
@@ -61,6 +64,11 @@ fn runs(pid: &str) -> bool {
     })
 }
 
+/// Reports whether the server got a line with this part.
+fn got(folder: &Path, part: &str) -> bool {
+    lines(folder, "in").iter().any(|line| line.contains(part))
+}
+
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..600 {
         if holds() {
@@ -73,11 +81,8 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[tokio::test]
 async fn bytes_go_out_and_come_back_as_they_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
-        r#"say ' {"id" : 7,"jsonrpc":"2.0","result":{"s":"\u00e9é\/","n":1.0e+3}}	'"#,
-    );
+    let (folder, server) =
+        server(r#"say ' {"id" : 7,"jsonrpc":"2.0","result":{"s":"\u00e9é\/","n":1.0e+3}}	'"#);
     let session = open(&server).await;
     let ask = "{ \"jsonrpc\":\"2.0\",\n\t\"id\":7,\r\n\"method\":\"x\",\"params\":{\"s\":\"\\u00e9é\\n\",\"n\":-0.10E2}}";
     let reply = server.call(&legacy(ask, Some(&session))).await.unwrap();
@@ -104,9 +109,7 @@ async fn bytes_go_out_and_come_back_as_they_are() {
 
 #[tokio::test]
 async fn messages_before_the_answer_are_events_as_they_come() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
+    let (_folder, server) = server(
         r#"case "$line" in *'"go"'*)
     say '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t"}}'
     say 'starting up: not JSON at all'
@@ -138,25 +141,14 @@ async fn messages_before_the_answer_are_events_as_they_come() {
 
 #[tokio::test]
 async fn a_session_is_its_agents_and_ends_with_delete() {
-    let folder = tempfile::tempdir().unwrap();
     // The helper process that it starts ignores everything but SIGKILL.
-    let server = server(
-        folder.path(),
-        "( trap '' TERM HUP; sleep 300 ) & echo $! >> pids",
-    );
+    let (folder, server) = server("( trap '' TERM HUP; sleep 300 ) & echo $! >> pids");
     let session = open(&server).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let mut foreign = legacy(note, Some(&session));
-    foreign.context.agent = AgentName("bob".into());
-    assert!(matches!(
-        server.call(&foreign).await,
-        Err(CallError::UnknownSession)
-    ));
+    let foreign = foreign(legacy(note, Some(&session)));
+    assert!(is_unknown(&server, &foreign).await);
     for session in [None, Some("made-up")] {
-        assert!(matches!(
-            server.call(&legacy(note, session)).await,
-            Err(CallError::UnknownSession)
-        ));
+        assert!(is_unknown(&server, &legacy(note, session)).await);
     }
     server.call(&legacy(note, Some(&session))).await.unwrap();
     until("a helper process", || {
@@ -173,10 +165,7 @@ async fn a_session_is_its_agents_and_ends_with_delete() {
         (closed.status, closed.framing),
         (StatusCode::NO_CONTENT, Framing::Empty)
     );
-    assert!(matches!(
-        server.call(&legacy(note, Some(&session))).await,
-        Err(CallError::UnknownSession)
-    ));
+    assert!(is_unknown(&server, &legacy(note, Some(&session))).await);
     until("the whole process group to end", || {
         !pids.iter().any(|pid| runs(pid))
     })
@@ -185,9 +174,7 @@ async fn a_session_is_its_agents_and_ends_with_delete() {
 
 #[tokio::test]
 async fn what_belongs_to_no_call_goes_to_the_one_listener() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
+    let (_folder, server) = server(
         r#"say '{"jsonrpc":"2.0","method":"a"}'; say '{"jsonrpc":"2.0","method":"b"}'; say '{"jsonrpc":"2.0","method":"c"}'"#,
     );
     let session = open(&server).await;
@@ -211,9 +198,7 @@ async fn what_belongs_to_no_call_goes_to_the_one_listener() {
 
 #[tokio::test]
 async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
+    let (folder, server) = server(
         r#"case "$line" in *'"wait"'*) ;;
   *'"method":"subscriptions/listen"'*) say '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}}';;
   *) say '{"jsonrpc":"2.0","id":5,"result":{"pid":'$$'}}';; esac"#,
@@ -239,20 +224,14 @@ async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
     });
     assert!(matches!(waits, Err(CallError::Silent(_))), "{waits:?}");
     assert_ne!(first, other, "the same id in flight twice on one child");
-    let mut foreign = ask("5", "x");
-    foreign.context.agent = AgentName("bob".into());
+    let foreign = foreign(ask("5", "x"));
     let foreign = all(server.call(&foreign).await.unwrap()).await.0;
     assert!(
         foreign != first && foreign != other,
         "two agents share a child"
     );
     drop(listen);
-    until("cancellation", || {
-        lines(folder.path(), "in")
-            .iter()
-            .any(|line| line.contains(r#""requestId":"s""#))
-    })
-    .await;
+    until("cancellation", || got(folder.path(), r#""requestId":"s""#)).await;
     let cancelled =
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
     assert!(
@@ -266,11 +245,8 @@ async fn modern_calls_of_an_agent_share_a_child_unless_ids_collide() {
 
 #[tokio::test]
 async fn dropping_a_call_cancels_it_in_the_modern_era_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
-        r#"case "$line" in *'"method":"x"'*) say '{"jsonrpc":"2.0","method":"m"}';; esac"#,
-    );
+    let (folder, server) =
+        server(r#"case "$line" in *'"method":"x"'*) say '{"jsonrpc":"2.0","method":"m"}';; esac"#);
     let session = open(&server).await;
     let ask = r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#;
     drop(server.call(&legacy(ask, Some(&session))).await.unwrap());
@@ -289,8 +265,8 @@ async fn dropping_a_call_cancels_it_in_the_modern_era_only() {
 
 #[tokio::test]
 async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = std::sync::Arc::new(server(folder.path(), ""));
+    let (folder, server) = server("");
+    let server = std::sync::Arc::new(server);
     let session = open(&server).await;
     let ask = |id: u32| {
         let server = server.clone();
@@ -330,9 +306,7 @@ async fn a_call_that_its_agent_cancels_or_leaves_is_no_fault_of_the_server() {
     );
     assert!(all(reply).await.0.is_empty());
     until("the cancellation at the server", || {
-        lines(folder.path(), "in")
-            .iter()
-            .any(|line| line.contains("cancelled"))
+        got(folder.path(), "cancelled")
     })
     .await;
     let left = ask(8);
@@ -359,14 +333,9 @@ async fn only_what_is_named_reaches_the_child() {
     let Transport::Stdio(mut transport) = script(folder.path(), "") else {
         panic!()
     };
-    transport.command = vec![
-        "sh".into(),
-        "-c".into(),
-        "read -r l; env > env; for a; do echo \"$a\" >> args; done; kill $$".into(),
-    ];
-    transport
-        .command
-        .extend(["zero", "$(touch oops)", "a b"].map(Into::into));
+    let shell = "read -r l; env > env; for a; do echo \"$a\" >> args; done; kill $$";
+    let command = ["sh", "-c", shell, "zero", "$(touch oops)", "a b"];
+    transport.command = command.map(Into::into).into();
     transport.set_env = vec![("TOKEN".into(), Secret("s3cret".into()))];
     let server = upstream(Transport::Stdio(transport), &limits());
     let error = server.call(&legacy(INITIALIZE, None)).await.unwrap_err();
@@ -403,10 +372,7 @@ async fn limits_hold() {
         server.call(&long).await.unwrap_err().limit(),
         Some("message_bytes")
     );
-    assert!(matches!(
-        server.call(&long).await,
-        Err(CallError::UnknownSession)
-    ));
+    assert!(is_unknown(&server, &long).await);
     until("the child to be killed", || {
         !runs(&lines(folder.path(), "pids")[0])
     })
@@ -419,10 +385,7 @@ async fn limits_hold() {
     })
     .await;
     let note = legacy(r#"{"jsonrpc":"2.0","method":"n"}"#, Some(&session));
-    assert!(matches!(
-        server.call(&note).await,
-        Err(CallError::UnknownSession)
-    ));
+    assert!(is_unknown(&server, &note).await);
 }
 
 #[tokio::test]
@@ -437,14 +400,9 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
     };
     let timeout = Duration::from_secs(5);
     let config = UpstreamConfig {
-        enforce: None,
-        transport: Transport::Stdio(transport.clone()),
-        policy: "default".into(),
         initialize_timeout: timeout,
         request_timeout: timeout,
-        roots: None,
-        flow: None,
-        faults: Vec::new(),
+        ..UpstreamConfig::new(Transport::Stdio(transport.clone()))
     };
     let mut server = Stdio::new(UpstreamName("it".into()), &transport, &config, &few).unwrap();
     server.abandoned_after = Duration::from_millis(200);
@@ -456,8 +414,7 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
         "in use just now"
     );
     tokio::time::sleep(Duration::from_millis(250)).await;
-    let mut foreign = ask();
-    foreign.context.agent = AgentName("bob".into());
+    let foreign = foreign(ask());
     assert_eq!(
         server.call(&foreign).await.unwrap_err().limit(),
         Some("children_per_upstream")
@@ -476,8 +433,7 @@ async fn an_abandoned_session_makes_place_for_a_new_one_of_its_agent_only() {
 
 #[tokio::test]
 async fn a_child_that_ends_is_told_of_and_started_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), "exit 3");
+    let (folder, server) = server("exit 3");
     let ask = || modern(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#);
     let error = server.call(&ask()).await.unwrap_err();
     assert_eq!(
@@ -510,11 +466,7 @@ async fn a_child_that_ends_is_told_of_and_started_again() {
 
 #[tokio::test]
 async fn answers_that_cannot_be_read_fail_their_call_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
-        r#"say '{"jsonrpc":"2.0","id":3,"id":3,"result":{}}'"#,
-    );
+    let (_folder, server) = server(r#"say '{"jsonrpc":"2.0","id":3,"id":3,"result":{}}'"#);
     let session = open(&server).await;
     let error = server
         .call(&legacy(
@@ -539,8 +491,7 @@ async fn answers_that_cannot_be_read_fail_their_call_at_once() {
 
 #[tokio::test]
 async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), "echo GITHUB_TOKEN is not set >&2; exit 3");
+    let (_folder, server) = server("echo GITHUB_TOKEN is not set >&2; exit 3");
     let session = open(&server).await;
     let ask = |id| {
         legacy(
@@ -573,8 +524,7 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
             )
         );
     }
-    let mut foreign = ask(7);
-    foreign.context.agent = AgentName("bob".into());
+    let foreign = foreign(ask(7));
     assert!(
         matches!(server.call(&foreign).await, Err(CallError::UnknownSession)),
         "another agent learns nothing of it"
@@ -591,8 +541,7 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
 
 #[tokio::test]
 async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), r#"say 'Listening on port 3000'"#);
+    let (_folder, server) = server(r#"say 'Listening on port 3000'"#);
     let session = open(&server).await;
     let ask = legacy(r#"{"jsonrpc":"2.0","id":3,"method":"x"}"#, Some(&session));
     let CallError::Process(fault) = server.call(&ask).await.unwrap_err() else {
@@ -612,11 +561,8 @@ async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
 
 #[tokio::test]
 async fn an_invalid_meta_is_400_and_other_invalid_parameters_are_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(
-        folder.path(),
-        r#"say '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"m"}}'"#,
-    );
+    let (_folder, server) =
+        server(r#"say '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"m"}}'"#);
     let ask = |meta: &str| {
         modern(&format!(
             r#"{{"jsonrpc":"2.0","id":3,"method":"x","params":{{"_meta":{meta}}}}}"#
