@@ -18,6 +18,7 @@ use std::fmt;
 use std::iter;
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
+use std::time::Duration;
 
 pub use date::Day;
 pub use replace::replace;
@@ -261,6 +262,13 @@ impl<'s> Table<'s> {
             .collect()
     }
 
+    /// Returns the keys in alphabetical order.
+    pub fn sorted_keys(&self) -> Vec<Located<String>> {
+        let mut keys = self.keys();
+        keys.sort_by(|a, b| a.value.cmp(&b.value));
+        keys
+    }
+
     fn take(&self, key: &str) -> Option<Value<'s>> {
         self.mark_known(key);
         self.members.get(key)
@@ -328,17 +336,33 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// Returns a string that is required.
-    pub fn required(&self, key: &str, hint: &str) -> Option<Located<String>> {
+    /// Reports a required key if it is missing.
+    pub fn require(&self, key: &str, hint: &str) {
         if !self.has(key) {
             self.missing(key, hint);
         }
+    }
+
+    /// Returns a string without its place, if the key exists.
+    pub fn value(&self, key: &str) -> Option<String> {
+        self.string(key).map(|text| text.value)
+    }
+
+    /// Returns a string that is required.
+    pub fn required(&self, key: &str, hint: &str) -> Option<Located<String>> {
+        self.require(key, hint);
         self.string(key)
     }
 
     /// Returns a list of strings; empty if the key does not exist.
     pub fn strings(&self, key: &str) -> Vec<Located<String>> {
         self.list(key, str::to_owned)
+    }
+
+    /// Returns a list of strings without their places; empty if the key does not exist.
+    pub fn values(&self, key: &str) -> Vec<String> {
+        let texts = self.strings(key).into_iter();
+        texts.map(|text| text.value).collect()
     }
 
     /// Like [`Self::strings`], but texts of a built-in file are not copied from the binary.
@@ -395,6 +419,11 @@ impl<'s> Table<'s> {
         }
     }
 
+    /// Returns a boolean; `base` if there is none.
+    pub fn flag(&self, key: &str, base: bool) -> bool {
+        self.boolean(key).unwrap_or(base)
+    }
+
     /// Returns a whole number within `range`, if the key exists.
     pub fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.take(key)?;
@@ -419,6 +448,23 @@ impl<'s> Table<'s> {
         }
     }
 
+    /// Returns a whole number within `range`; `base` if there is none.
+    pub fn count(&self, key: &str, range: RangeInclusive<u64>, base: usize) -> usize {
+        self.integer(key, range)
+            .map_or(base, |number| usize::try_from(number).unwrap_or(usize::MAX))
+    }
+
+    /// Returns a time within `range`, in the unit with which the key ends; `base` if there is none.
+    pub fn duration(&self, key: &str, range: RangeInclusive<u64>, base: Duration) -> Duration {
+        self.integer(key, range)
+            .map_or(base, |number| match key.rsplit('_').next() {
+                Some("ms" | "milliseconds") => Duration::from_millis(number),
+                Some("hours") => Duration::from_secs(number * 3600),
+                Some("days") => Duration::from_secs(number * 86_400),
+                _ => Duration::from_secs(number),
+            })
+    }
+
     /// Returns the value of one of a few words, if the key exists.
     pub fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.string(key)?;
@@ -428,11 +474,9 @@ impl<'s> Table<'s> {
             .map(|(_, value)| *value);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.fault_at(
-                &text.place,
-                format!("`{}` is not a valid `{key}`", text.value),
-                Some(&suggest(&text.value, &known)),
-            );
+            let message = format!("`{}` is not a valid `{key}`", text.value);
+            let hint = suggest(&text.value, &known);
+            self.fault_at(&text.place, message, Some(&hint));
         }
         found
     }

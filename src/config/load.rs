@@ -183,38 +183,24 @@ enum LoadScope {
     Policies,
 }
 
-/// What a config file may reference outside itself.
+/// What a config file may reference outside itself; by default, what is on this machine.
 trait Environment {
     /// Returns an environment variable; `None` if it is not set or not UTF-8.
-    fn variable(&self, name: &str) -> Option<String>;
-    /// Returns the text of a file of at most `most` bytes.
-    fn read(&self, path: &Path, most: u64) -> io::Result<String>;
-    /// Runs a program and returns its output, up to [`guarded_secrets::VALUE_BYTES`], if it exits
-    /// successfully within this time.
-    fn run(&self, command: &[String], timeout: Duration) -> io::Result<String>;
-    fn is_file(&self, path: &Path) -> bool;
-    fn is_folder(&self, path: &Path) -> bool;
-}
-
-/// The machine that the gate runs on.
-struct Machine;
-
-impl Environment for Machine {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
 
+    /// Returns the text of a file of at most `most` bytes.
     fn read(&self, path: &Path, most: u64) -> io::Result<String> {
         let mut text = String::new();
         std::fs::File::open(path)?
             .take(most + 1)
             .read_to_string(&mut text)?;
-        if text.len() as u64 > most {
-            return Err(io::Error::other(format!("longer than {most} bytes")));
-        }
-        Ok(text)
+        check_length(text, most)
     }
 
+    /// Runs a program and returns its output, up to [`guarded_secrets::VALUE_BYTES`], if it exits
+    /// successfully within this time.
     fn run(&self, command: &[String], timeout: Duration) -> io::Result<String> {
         command_output::read_output(command, timeout, guarded_secrets::VALUE_BYTES)
     }
@@ -226,6 +212,18 @@ impl Environment for Machine {
     fn is_folder(&self, path: &Path) -> bool {
         path.is_dir()
     }
+}
+
+/// The machine that the gate runs on.
+struct Machine;
+
+impl Environment for Machine {}
+
+fn check_length(text: String, most: u64) -> io::Result<String> {
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("longer than {most} bytes")));
+    }
+    Ok(text)
 }
 
 fn load_in(
@@ -367,10 +365,8 @@ fn read_named<T>(
     let Some(all) = root.table(section) else {
         return Vec::new();
     };
-    let mut names = all.keys();
-    names.sort_by(|a, b| a.value.cmp(&b.value));
     let mut out = Vec::new();
-    for name in names {
+    for name in all.sorted_keys() {
         values::check_name(&all, &name, section);
         if let Some(table) = all.table(&name.value) {
             let value = read(&name.value, &table);
@@ -385,25 +381,18 @@ fn check_listener(root: &Table<'_>, listen: &Listen, no_callers: bool) {
     if listen.address.ip().to_canonical().is_loopback() || !no_callers || listen.allow_anyone {
         return;
     }
-    root.fault_at_key(
-        "listen",
-        format!("`{}` is reachable from other machines, and callers are not authenticated", listen.address),
-        Some("add agents with tokens (`[[agent]]`), listen on 127.0.0.1, or set `allow_unauthenticated_agents_off_loopback = true`"),
+    let message = format!(
+        "`{}` is reachable from other machines, and callers are not authenticated",
+        listen.address
     );
+    let hint = "add agents with tokens (`[[agent]]`), listen on 127.0.0.1, or set `allow_unauthenticated_agents_off_loopback = true`";
+    root.fault_at_key("listen", message, Some(hint));
 }
 
 fn limits(table: &Table<'_>) -> Limits {
     let base = Limits::default();
-    let count = |key: &str, range: std::ops::RangeInclusive<u64>, base: usize| {
-        table
-            .integer(key, range)
-            .map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
-    };
-    let seconds = |key: &str, most: u64, base: Duration| {
-        table
-            .integer(key, 1..=most)
-            .map_or(base, Duration::from_secs)
-    };
+    let count = |key: &str, range, base| table.count(key, range, base);
+    let seconds = |key: &str, most: u64, base| table.duration(key, 1..=most, base);
     let limits = Limits {
         read: ReadLimits {
             message_bytes: count("message_bytes", 1024..=1 << 30, base.read.message_bytes),
@@ -424,9 +413,7 @@ fn limits(table: &Table<'_>) -> Limits {
             unpacked_bytes: count(work::UNPACKED, 1024..=1 << 30, base.work.unpacked_bytes),
             judged_bytes: count(work::JUDGED, 1024..=1 << 32, base.work.judged_bytes),
         },
-        judging: table
-            .integer("judging_milliseconds", 1..=600_000)
-            .map_or(base.judging, Duration::from_millis),
+        judging: table.duration("judging_milliseconds", 1..=600_000, base.judging),
         header_bytes: count("header_bytes", HEADER_BYTES..=1 << 20, base.header_bytes),
         connections: count("connections", 1..=1_000_000, base.connections),
         unauthenticated_connections: count(
@@ -456,9 +443,7 @@ fn limits(table: &Table<'_>) -> Limits {
         sessions: count("sessions", 1..=10_000_000, base.sessions),
         session_idle: seconds("session_idle_seconds", 30 * 86_400, base.session_idle),
         stream_idle: seconds("stream_idle_seconds", 7 * 86_400, base.stream_idle),
-        keep_alive: table
-            .integer("keep_alive_seconds", 0..=3600)
-            .map_or(base.keep_alive, Duration::from_secs),
+        keep_alive: table.duration("keep_alive_seconds", 0..=3600, base.keep_alive),
         request_read: seconds("request_read_seconds", 3600, base.request_read),
         children_per_upstream: count(
             "children_per_upstream",
@@ -513,10 +498,9 @@ fn limits(table: &Table<'_>) -> Limits {
         ),
     ] {
         if limit < limits.read.message_bytes {
-            table.fault(
-                format!("`{key}` is less than `message_bytes`"),
-                Some("no message of that size could pass"),
-            );
+            let message = format!("`{key}` is less than `message_bytes`");
+            let hint = "no message of that size could pass";
+            table.fault(message, Some(hint));
         }
     }
     table.finish();

@@ -45,11 +45,9 @@ impl AgentToken {
             for table in root.tables("token") {
                 if let Some((token, place)) = token(&table) {
                     if all.iter().any(|other| other.sha256 == token.sha256) {
-                        table.fault_at(
-                            &place,
-                            "the same token is listed twice",
-                            Some("remove one of them"),
-                        );
+                        let message = "the same token is listed twice";
+                        let hint = "remove one of them";
+                        table.fault_at(&place, message, Some(hint));
                     }
                     all.push(token);
                 }
@@ -93,11 +91,8 @@ fn token(table: &Table<'_>) -> Option<(AgentToken, Place)> {
     let sha256 = hash.as_ref().and_then(|hash| {
         let digest = read_hash(&hash.value);
         if digest.is_none() {
-            table.fault_at(
-                &hash.place,
-                "`sha256` is not 64 hexadecimal digits",
-                Some(hint),
-            );
+            let message = "`sha256` is not 64 hexadecimal digits";
+            table.fault_at(&hash.place, message, Some(hint));
         }
         digest
     });
@@ -116,11 +111,8 @@ fn is_valid_name(table: &Table<'_>, agent: &Located<String>) -> bool {
     let is_valid = is_name(&agent.value);
     if !is_valid {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(
-            &agent.place,
-            format!("invalid agent name `{}`", agent.value.escape_debug()),
-            Some(hint),
-        );
+        let message = format!("invalid agent name `{}`", agent.value.escape_debug());
+        table.fault_at(&agent.place, message, Some(hint));
     }
     is_valid
 }

@@ -100,9 +100,7 @@ fn read_pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     let hint = "each pin has `upstream`, `kind`, `name`, `sha256` and `definition`";
     let upstream = table.required("upstream", hint);
     let words = Kind::ALL.map(|kind| (kind.name(), kind));
-    if !table.has("kind") {
-        table.missing("kind", hint);
-    }
+    table.require("kind", hint);
     let kind = table.choice("kind", &words);
     let name = table.required("name", hint);
     let kind = kind?;
@@ -125,7 +123,7 @@ fn read_pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
             class
         });
         let classes = classes.collect();
-        read_held_content(table, kind).map(|content| PendingDefinition { content, classes })
+        read_content(table, "held_", kind).map(|content| PendingDefinition { content, classes })
     } else {
         None
     };
@@ -140,10 +138,6 @@ fn read_pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
             pending: held,
         },
     ))
-}
-
-fn read_held_content(table: &Table<'_>, kind: Kind) -> Option<Content> {
-    read_content(table, "held_", kind)
 }
 
 fn read_content(table: &Table<'_>, prefix: &str, kind: Kind) -> Option<Content> {

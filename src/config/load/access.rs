@@ -6,13 +6,6 @@ use crate::text::glob_matches;
 
 /// Reads one table. `upstreams` are the names of all configured upstreams.
 pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> AccessConfig {
-    let read_strings = |key: &str| {
-        table
-            .strings(key)
-            .into_iter()
-            .map(|written| written.value)
-            .collect::<Vec<_>>()
-    };
     let read_upstreams = |key: &str| {
         let all = table.strings(key).into_iter();
         all.map(|written| {
@@ -33,9 +26,9 @@ pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> Acces
         |key: &str, read: &dyn Fn(&str) -> Vec<String>| table.has(key).then(|| read(key));
     let config = AccessConfig {
         name: name.to_owned(),
-        agents: read_strings("agents"),
-        users: read_strings("users"),
-        groups: read_strings("groups"),
+        agents: table.values("agents"),
+        users: table.values("users"),
+        groups: table.values("groups"),
         allow: Lists {
             upstreams: read_optional("allow_upstreams", &read_upstreams),
             tools: read_optional("allow_tools", &read_qualified),
@@ -48,26 +41,23 @@ pub(super) fn access(name: &str, table: &Table<'_>, upstreams: &[&str]) -> Acces
             prompts: read_qualified("deny_prompts"),
             resources: read_qualified("deny_resources"),
         },
-        read_only: table.boolean("read_only").unwrap_or(false),
+        read_only: table.flag("read_only", false),
         reading_tools: read_qualified("reading_tools"),
         writing_tools: read_qualified("writing_tools"),
         trust_annotations: read_upstreams("trust_annotations"),
     };
     if config.agents.is_empty() && config.users.is_empty() && config.groups.is_empty() {
-        table.fault(
-            format!("`access.{name}` applies to nobody"),
-            Some("set `agents`, `users` or `groups`; `agents = [\"*\"]` is everyone"),
-        );
+        let message = format!("`access.{name}` applies to nobody");
+        let hint = "set `agents`, `users` or `groups`; `agents = [\"*\"]` is everyone";
+        table.fault(message, Some(hint));
     }
     let has_overrides = !config.reading_tools.is_empty()
         || !config.writing_tools.is_empty()
         || !config.trust_annotations.is_empty();
     if has_overrides && !config.read_only {
         let hint = "these keys require `read_only = true`: `reading_tools`, `writing_tools`, `trust_annotations`";
-        table.fault(
-            format!("`access.{name}` classifies tools without `read_only = true`"),
-            Some(hint),
-        );
+        let message = format!("`access.{name}` classifies tools without `read_only = true`");
+        table.fault(message, Some(hint));
     }
     config
 }

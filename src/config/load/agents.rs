@@ -69,12 +69,10 @@ pub(super) fn file(root: &Table<'_>, reader: &Reader<'_>) -> AgentsFile {
     let Some(table) = root.table("agents") else {
         return AgentsFile::default();
     };
-    if !table.has("file") {
-        table.missing(
-            "file",
-            "the file in which `lychgate agent` stores token hashes, such as `agents.toml`",
-        );
-    }
+    table.require(
+        "file",
+        "the file in which `lychgate agent` stores token hashes, such as `agents.toml`",
+    );
     let file = reader.any_path(&table, "file");
     table.finish();
     AgentsFile { file }
@@ -120,26 +118,18 @@ fn agent(table: &Table<'_>, reader: &Reader<'_>, file: &AgentsFile) -> ParsedAge
         .and_then(|written| check_hash(table, &written));
     let certificate = certificate(table);
     if has_token && has_hash {
-        table.fault(
-            "an agent has either `token` or `token_sha256`",
-            Some(TOKEN_HINT),
-        );
+        let message = "an agent has either `token` or `token_sha256`";
+        table.fault(message, Some(TOKEN_HINT));
     }
     if !(has_token || has_hash || table.has("certificate") || file.file.is_some()) {
-        table.fault(
-            "an agent needs `token`, `token_sha256` or `certificate`",
-            Some(TOKEN_HINT),
-        );
+        let message = "an agent needs `token`, `token_sha256` or `certificate`";
+        table.fault(message, Some(TOKEN_HINT));
     }
     let upstreams = table.strings("upstreams");
     let upstream_names = table
         .has("upstreams")
         .then(|| upstreams.iter().map(|name| name.value.clone()).collect());
-    let groups = table
-        .strings("groups")
-        .into_iter()
-        .map(|group| group.value)
-        .collect();
+    let groups = table.values("groups");
     let place = name
         .as_ref()
         .map_or_else(|| table.place(), |name| name.place.clone());
@@ -178,11 +168,8 @@ fn certificate(table: &Table<'_>) -> Option<String> {
     };
     if name.is_empty() || kind == "dns:" && !is_host() {
         let hint = "a name in the certificate, such as `spiffe://example.org/ci` or `ci.example.org`; `cn:NAME` is its common name";
-        table.fault_at(
-            &written.place,
-            format!("`certificate`: `{value}` is not a valid name"),
-            Some(hint),
-        );
+        let message = format!("`certificate`: `{value}` is not a valid name");
+        table.fault_at(&written.place, message, Some(hint));
     }
     Some(format!(
         "{kind}{}",
@@ -207,11 +194,8 @@ fn hash_token(table: &Table<'_>, token: &str) -> Option<[u8; 32]> {
 fn check_hash(table: &Table<'_>, written: &Located<String>) -> Option<[u8; 32]> {
     let hash = read_hash(&written.value);
     if hash.is_none() {
-        table.fault_at(
-            &written.place,
-            "`token_sha256` is not 64 hexadecimal digits",
-            Some(TOKEN_HINT),
-        );
+        let message = "`token_sha256` is not 64 hexadecimal digits";
+        table.fault_at(&written.place, message, Some(TOKEN_HINT));
     }
     hash
 }
@@ -223,18 +207,13 @@ pub(super) fn issuers(root: &Table<'_>, reader: &Reader<'_>) -> Vec<IssuerConfig
     for table in &tables {
         let (config, place) = issuer(table, reader);
         if configs.iter().any(|other| other.issuer == config.issuer) {
-            root.fault_at(
-                &place,
-                format!("there are two issuers `{}`", config.issuer),
-                Some("remove one of them"),
-            );
+            let message = format!("there are two issuers `{}`", config.issuer);
+            let hint = "remove one of them";
+            root.fault_at(&place, message, Some(hint));
         }
         if configs.len() >= ISSUERS {
-            root.fault_at(
-                &place,
-                format!("there are more than {ISSUERS} issuers"),
-                None,
-            );
+            let message = format!("there are more than {ISSUERS} issuers");
+            root.fault_at(&place, message, None);
             break;
         }
         configs.push(config);
@@ -255,23 +234,11 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
             url.value.starts_with("https://") || url.value.starts_with("http://");
         if !has_valid_scheme || url.value.contains(['#', ' ']) {
             let hint = "an `https` URL without a fragment; `http` on loopback requires `allow_loopback_http = true` under `[oauth]`";
-            table.fault_at(
-                &url.place,
-                format!("`{}` is not a valid issuer URL", url.value),
-                Some(hint),
-            );
+            let message = format!("`{}` is not a valid issuer URL", url.value);
+            table.fault_at(&url.place, message, Some(hint));
         }
     }
-    let words = |key: &str| -> Vec<String> {
-        table
-            .strings(key)
-            .into_iter()
-            .map(|word| word.value)
-            .collect()
-    };
-    let word = |key: &str| table.string(key).map(|word| word.value);
-    let seconds =
-        |key: &str, range, base| Duration::from_secs(table.integer(key, range).unwrap_or(base));
+    let seconds = |key: &str, range, base| table.duration(key, range, Duration::from_secs(base));
     let agent = table.string("agent");
     if let Some(agent) = &agent {
         check_name(table, agent, "agent");
@@ -281,24 +248,26 @@ fn issuer(table: &Table<'_>, reader: &Reader<'_>) -> (IssuerConfig, Place) {
         // RFC 6749, section 3.3.
         let is_valid = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
         if scope.value.is_empty() || !scope.value.bytes().all(is_valid) {
-            table.fault_at(
-                &scope.place,
-                format!("`{}` is not a valid scope", scope.value),
-                Some("write one scope per string, without spaces"),
-            );
+            let message = format!("`{}` is not a valid scope", scope.value);
+            let hint = "write one scope per string, without spaces";
+            table.fault_at(&scope.place, message, Some(hint));
         }
     }
     let config = IssuerConfig {
         issuer: issuer.map(|issuer| issuer.value).unwrap_or_default(),
-        jwks_uri: word("jwks_uri"),
+        jwks_uri: table.value("jwks_uri"),
         ca: reader.file(table, "ca"),
-        audience: words("audience"),
+        audience: table.values("audience"),
         leeway: seconds("leeway_seconds", 0..=LEEWAY_SECONDS, 60),
         keys_keep: seconds("keys_keep_seconds", 60..=7 * 86_400, 86_400),
         agent: agent.map_or_else(|| "oauth".to_owned(), |agent| agent.value),
-        agent_claim: word("agent_claim"),
-        user_claim: word("user_claim").unwrap_or_else(|| "sub".to_owned()),
-        groups_claim: word("groups_claim").unwrap_or_else(|| "groups".to_owned()),
+        agent_claim: table.value("agent_claim"),
+        user_claim: table
+            .value("user_claim")
+            .unwrap_or_else(|| "sub".to_owned()),
+        groups_claim: table
+            .value("groups_claim")
+            .unwrap_or_else(|| "groups".to_owned()),
         scopes: scopes.into_iter().map(|scope| scope.value).collect(),
     };
     table.finish();
@@ -324,22 +293,16 @@ pub(super) fn check_listener(
             "`{}` has a `certificate`, but the listener requests none",
             parsed.agent.name
         );
-        root.fault_at(
-            &parsed.place,
-            message,
-            Some("name the authority that signs them: `tls.client_ca` under `[listen]`"),
-        );
+        let hint = "name the authority that signs them: `tls.client_ca` under `[listen]`";
+        root.fault_at(&parsed.place, message, Some(hint));
     }
     let has_no_name = listen.public_url.is_none()
         && listen.hosts.is_empty()
         && listen.address.ip().is_unspecified();
     if has_no_name && issuers.iter().any(|issuer| issuer.audience.is_empty()) {
         let message = "tokens of an `[[issuer]]` must be for this gate, and it has no name";
-        root.fault_at_key(
-            "issuer",
-            message,
-            Some("set `public_url` under `[listen]`, or `audience` under `[[issuer]]`"),
-        );
+        let hint = "set `public_url` under `[listen]`, or `audience` under `[[issuer]]`";
+        root.fault_at_key("issuer", message, Some(hint));
     }
 }
 
@@ -358,11 +321,8 @@ pub(super) fn check(
             let (name, other) = (&parsed.agent.name, &earlier.agent.name);
             if name == other {
                 let hint = "agent names are unique; `lychgate agent add` creates further tokens for an agent";
-                root.fault_at(
-                    &parsed.place,
-                    format!("there are two agents `{name}`"),
-                    Some(hint),
-                );
+                let message = format!("there are two agents `{name}`");
+                root.fault_at(&parsed.place, message, Some(hint));
             }
             if parsed
                 .agent
@@ -371,11 +331,8 @@ pub(super) fn check(
                 .any(|token| earlier.agent.tokens.contains(token))
             {
                 let message = format!("`{name}` has the same token as `{other}`");
-                root.fault_at(
-                    &parsed.place,
-                    message,
-                    Some("each agent needs its own token, which identifies it"),
-                );
+                let hint = "each agent needs its own token, which identifies it";
+                root.fault_at(&parsed.place, message, Some(hint));
             }
             if parsed.agent.certificate.is_some()
                 && parsed.agent.certificate == earlier.agent.certificate
@@ -387,11 +344,8 @@ pub(super) fn check(
         for name in &parsed.upstreams {
             if !upstream_names.contains(&name.value.as_str()) {
                 let message = format!("there is no `[upstream.{}]`", name.value);
-                root.fault_at(
-                    &name.place,
-                    message,
-                    Some(&suggest(&name.value, &upstream_names)),
-                );
+                let hint = suggest(&name.value, &upstream_names);
+                root.fault_at(&name.place, message, Some(&hint));
             }
         }
     }

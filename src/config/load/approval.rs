@@ -1,7 +1,5 @@
 //! Loading of `[approval]`, and `[policy.NAME.approval]`.
 
-use std::time::Duration;
-
 use crate::config::{ApprovalConfig, PolicyConfig, Scope};
 use crate::document::Table;
 
@@ -14,11 +12,7 @@ pub(super) fn approval(root: &Table<'_>, reader: &Reader<'_>) -> ApprovalConfig 
     let Some(table) = root.table("approval") else {
         return base;
     };
-    let seconds = |key: &str, most: u64, base: Duration| {
-        table
-            .integer(key, 1..=most)
-            .map_or(base, Duration::from_secs)
-    };
+    let seconds = |key: &str, most: u64, base| table.duration(key, 1..=most, base);
     let config = ApprovalConfig {
         deadline: seconds("deadline_seconds", 86_400, base.deadline),
         wait: seconds("wait_seconds", 3600, base.wait),
@@ -39,7 +33,7 @@ pub(super) fn read_policy_settings(table: &Table<'_>, policy: &mut PolicyConfig)
     let Some(approval) = table.table("approval") else {
         return;
     };
-    policy.through_agent = approval.boolean("through_agent").unwrap_or(true);
+    policy.through_agent = approval.flag("through_agent", true);
     if approval.has("scopes") {
         let mut scopes = Vec::new();
         for word in approval.strings("scopes") {
@@ -47,22 +41,17 @@ pub(super) fn read_policy_settings(table: &Table<'_>, policy: &mut PolicyConfig)
                 Some(scope) => scopes.push(scope),
                 None => {
                     let hint = "known: `once`, `session`, `call`, `always`";
-                    approval.fault_at(
-                        &word.place,
-                        format!("`scopes` contains `{}`", word.value),
-                        Some(hint),
-                    );
+                    let message = format!("`scopes` contains `{}`", word.value);
+                    approval.fault_at(&word.place, message, Some(hint));
                 }
             }
         }
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() {
-            approval.fault_at_key(
-                "scopes",
-                "`scopes` is empty: no approval is possible",
-                Some("write `scopes = [\"once\"]`"),
-            );
+            let message = "`scopes` is empty: no approval is possible";
+            let hint = "write `scopes = [\"once\"]`";
+            approval.fault_at_key("scopes", message, Some(hint));
         }
         policy.scopes = scopes;
     }
@@ -82,12 +71,9 @@ pub(super) fn check(
     ) {
         let hint =
             "permanent approvals are stored in a file: set `file = \"PATH\"` under `[approval]`";
-        root.fault_at_key(
-            "policy",
-            format!(
-                "`policy.{name}.approval` allows `always`, but permanent approvals have no file"
-            ),
-            Some(hint),
+        let message = format!(
+            "`policy.{name}.approval` allows `always`, but permanent approvals have no file"
         );
+        root.fault_at_key("policy", message, Some(hint));
     }
 }

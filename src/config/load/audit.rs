@@ -33,27 +33,21 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     };
     let mut config = AuditConfig::default();
     let file = reader.any_path(&table, "file");
-    let stdout = table.boolean("stdout").unwrap_or(false);
-    config.required = table.boolean("required").unwrap_or(false);
+    let stdout = table.flag("stdout", false);
+    config.required = table.flag("required", false);
     config.key_file = reader.any_path(&table, "key_file");
     config.checkpoint_lines = table
         .integer("checkpoint_lines", 1..=1_000_000)
         .unwrap_or(config.checkpoint_lines);
-    let seconds = table
-        .integer("checkpoint_seconds", 1..=86_400)
-        .map(Duration::from_secs);
-    config.checkpoint_time = seconds.unwrap_or(config.checkpoint_time);
+    config.checkpoint_time =
+        table.duration("checkpoint_seconds", 1..=86_400, config.checkpoint_time);
     config.anchor.command = command(&table, reader, "anchor_command");
     config.anchor.url = url(&table);
-    config.anchor.timeout = table
-        .integer("anchor_seconds", 1..=300)
-        .map_or(config.anchor.timeout, Duration::from_secs);
+    config.anchor.timeout = table.duration("anchor_seconds", 1..=300, config.anchor.timeout);
     let rotation = &mut config.rotation;
     rotation.bytes = read_bytes(&table, "rotate_bytes").unwrap_or(rotation.bytes);
-    rotation.age = table
-        .integer("rotate_hours", 0..=8784)
-        .map_or(rotation.age, |hours| Duration::from_secs(hours * 3600));
-    rotation.compress = table.boolean("compress").unwrap_or(rotation.compress);
+    rotation.age = table.duration("rotate_hours", 0..=8784, rotation.age);
+    rotation.compress = table.flag("compress", rotation.compress);
     rotation.keep_files = table.integer("keep_files", 1..=100_000);
     rotation.keep_age = table
         .integer("keep_days", 1..=36_600)
@@ -62,19 +56,15 @@ pub(super) fn audit(root: &Table<'_>, reader: &Reader<'_>) -> AuditConfig {
     if stdout {
         for key in FILE_KEYS.iter().filter(|key| table.has(key)) {
             let hint = "remove it, or replace `stdout` with `file = \"PATH\"`";
-            table.fault_at_key(
-                key,
-                format!("`{key}` has no effect on standard output"),
-                Some(hint),
-            );
+            let message = format!("`{key}` has no effect on standard output");
+            table.fault_at_key(key, message, Some(hint));
         }
     }
     table.finish();
     if file.is_some() == stdout {
-        table.fault(
-            "the audit log needs either `file` or `stdout`",
-            Some("write `file = \"PATH\"` or `stdout = true`"),
-        );
+        let message = "the audit log needs either `file` or `stdout`";
+        let hint = "write `file = \"PATH\"` or `stdout = true`";
+        table.fault(message, Some(hint));
     }
     config.to = file
         .map(AuditTo::File)
@@ -95,11 +85,7 @@ fn read_bytes(table: &Table<'_>, key: &str) -> Option<u64> {
 
 /// Reads a program with its arguments.
 pub(super) fn command(table: &Table<'_>, reader: &Reader<'_>, key: &str) -> Vec<String> {
-    let mut words: Vec<String> = table
-        .strings(key)
-        .into_iter()
-        .map(|word| word.value)
-        .collect();
+    let mut words = table.values(key);
     match words.first_mut() {
         Some(program) if program.is_empty() => {
             let hint = "for example `[\"/usr/local/bin/program\", \"--option\"]`";
@@ -127,11 +113,8 @@ fn url(table: &Table<'_>) -> Option<String> {
         table.fault_at(&url.place, "`anchor_url` is not a valid URL", Some(hint));
     } else if is_unencrypted_remote(&url.value) {
         let hint = "a checkpoint modified in transit proves nothing: use `https://`, or a host on this machine";
-        table.fault_at(
-            &url.place,
-            "`anchor_url` would be contacted without encryption",
-            Some(hint),
-        );
+        let message = "`anchor_url` would be contacted without encryption";
+        table.fault_at(&url.place, message, Some(hint));
     }
     Some(url.value)
 }
@@ -142,27 +125,9 @@ mod tests {
     use crate::document;
 
     fn read(text: &str) -> Result<AuditConfig, String> {
-        struct EmptyEnvironment;
-        impl super::super::Environment for EmptyEnvironment {
-            fn variable(&self, _: &str) -> Option<String> {
-                None
-            }
-            fn read(&self, _: &std::path::Path, _: u64) -> std::io::Result<String> {
-                Err(std::io::ErrorKind::NotFound.into())
-            }
-            fn run(&self, _: &[String], _: Duration) -> std::io::Result<String> {
-                Err(std::io::ErrorKind::NotFound.into())
-            }
-            fn is_file(&self, _: &std::path::Path) -> bool {
-                false
-            }
-            fn is_folder(&self, _: &std::path::Path) -> bool {
-                false
-            }
-        }
         let path = std::path::Path::new("/etc/gate/gate.toml");
         let read = document::read("gate.toml", text, |root| {
-            Some(audit(root, &Reader::new(path, &EmptyEnvironment)))
+            Some(audit(root, &Reader::new(path, &super::super::Machine)))
         });
         read.map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
     }

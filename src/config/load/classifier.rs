@@ -1,11 +1,10 @@
 //! Loading of `[policy.NAME.classifier]`.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use http::Uri;
 
-use crate::config::{ClassifierConfig, ClassifierScope};
+use crate::config::{ClassifierConfig, ClassifierScope, HttpTransport};
 use crate::document::Table;
 
 use super::upstream::http;
@@ -15,64 +14,51 @@ use super::values::Reader;
 pub(super) fn classifier(policy: &Table<'_>, reader: &Reader<'_>) -> Option<ClassifierConfig> {
     let table = policy.table("classifier")?;
     let server = http(&table, reader);
-    if let Some(server) = server
-        .as_ref()
-        .filter(|server| is_unencrypted_remote(&server.url))
+    if let Some(server) = &server
+        && is_unencrypted_remote(&server.url)
     {
-        let host = server
-            .url
-            .parse::<Uri>()
-            .ok()
-            .and_then(|url| url.host().map(str::to_owned))
-            .unwrap_or_default();
+        let url = server.url.parse::<Uri>().ok();
+        let host = url.as_ref().and_then(Uri::host).unwrap_or_default();
+        let host = host.escape_debug();
+        let message = format!("`{host}` would be contacted without encryption");
         let hint =
             "it receives server content: use `https://`, or run the classifier on this machine";
-        table.fault_at_key(
-            "url",
-            format!(
-                "`{}` would be contacted without encryption",
-                host.escape_debug()
-            ),
-            Some(hint),
-        );
+        table.fault_at_key("url", message, Some(hint));
     }
-    let mut config = server.map(ClassifierConfig::new);
-    let bytes = |key: &str, range| {
-        table
-            .integer(key, range)
-            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    let is_known = server.is_some();
+    // Without a server, a fault is recorded, so the config is not used.
+    let base = ClassifierConfig::new(server.unwrap_or_else(|| HttpTransport::new(String::new())));
+    let config = ClassifierConfig {
+        timeout: table.duration("timeout_ms", 1..=30_000, base.timeout),
+        text_bytes: table.count("text_bytes", 1..=64 << 20, base.text_bytes),
+        least_bytes: table.count("least_bytes", 0..=1 << 20, base.least_bytes),
+        calls_at_once: table.count("calls_at_once", 1..=1024, base.calls_at_once),
+        ask_about: table
+            .choice("ask_about", &ClassifierScope::WORDS)
+            .unwrap_or(base.ask_about),
+        action: table
+            .choice("action", &ClassifierConfig::ACTIONS)
+            .unwrap_or(base.action),
+        passes_on_failure: table
+            .choice("on_failure", &ClassifierConfig::ON_FAILURE)
+            .unwrap_or(base.passes_on_failure),
+        threshold: fraction(&table, "threshold").unwrap_or(base.threshold),
+        server: base.server,
     };
-    let timeout = table
-        .integer("timeout_ms", 1..=30_000)
-        .map(Duration::from_millis);
-    let text_bytes = bytes("text_bytes", 1..=64 << 20);
-    let least_bytes = bytes("least_bytes", 0..=1 << 20);
-    let calls_at_once = bytes("calls_at_once", 1..=1024);
-    let ask_about = table.choice("ask_about", &ClassifierScope::WORDS);
-    let action = table.choice("action", &ClassifierConfig::ACTIONS);
-    let on_failure = table.choice("on_failure", &ClassifierConfig::ON_FAILURE);
-    let threshold = table.number("threshold").and_then(|written| {
-        let number = written
-            .value
-            .parse::<f64>()
-            .ok()
-            .filter(|number| (0.0..=1.0).contains(number));
-        if number.is_none() {
-            table.fault_at(&written.place, "`threshold` must be between 0 and 1", None);
-        }
-        number
-    });
     table.finish();
-    let settings = config.as_mut()?;
-    settings.timeout = timeout.unwrap_or(settings.timeout);
-    settings.text_bytes = text_bytes.unwrap_or(settings.text_bytes);
-    settings.least_bytes = least_bytes.unwrap_or(settings.least_bytes);
-    settings.calls_at_once = calls_at_once.unwrap_or(settings.calls_at_once);
-    settings.ask_about = ask_about.unwrap_or(settings.ask_about);
-    settings.action = action.unwrap_or(settings.action);
-    settings.passes_on_failure = on_failure.unwrap_or(settings.passes_on_failure);
-    settings.threshold = threshold.unwrap_or(settings.threshold);
-    config
+    is_known.then_some(config)
+}
+
+/// Reads a number between 0 and 1.
+pub(super) fn fraction(table: &Table<'_>, key: &str) -> Option<f64> {
+    let written = table.number(key)?;
+    let number = written.value.parse::<f64>().ok();
+    let number = number.filter(|number| (0.0..=1.0).contains(number));
+    if number.is_none() {
+        let message = format!("`{key}` must be between 0 and 1");
+        table.fault_at(&written.place, message, None);
+    }
+    number
 }
 
 /// Reports whether a URL leads off this machine without TLS.

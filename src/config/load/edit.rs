@@ -2,9 +2,8 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
-use super::{Environment, LoadScope, Machine, load, load_in};
+use super::{Environment, LoadScope, Machine, check_length, load, load_in};
 use crate::config::Config;
 use crate::document::Fault;
 
@@ -29,29 +28,11 @@ struct EditedFile<'e> {
 }
 
 impl Environment for EditedFile<'_> {
-    fn variable(&self, name: &str) -> Option<String> {
-        Machine.variable(name)
-    }
-
     fn read(&self, path: &Path, most: u64) -> io::Result<String> {
-        match path == self.path {
-            true if self.text.len() as u64 > most => {
-                Err(io::Error::other(format!("longer than {most} bytes")))
-            }
-            true => Ok(self.text.to_owned()),
-            false => Machine.read(path, most),
+        if path == self.path {
+            check_length(self.text.to_owned(), most)
+        } else {
+            Machine.read(path, most)
         }
-    }
-
-    fn run(&self, command: &[String], timeout: Duration) -> io::Result<String> {
-        Machine.run(command, timeout)
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        Machine.is_file(path)
-    }
-
-    fn is_folder(&self, path: &Path) -> bool {
-        Machine.is_folder(path)
     }
 }

@@ -24,8 +24,5 @@ fn tools(flow: &Table<'_>, key: &str) -> Vec<String> {
             Vec::new()
         };
     }
-    flow.strings(key)
-        .into_iter()
-        .map(|glob| glob.value)
-        .collect()
+    flow.values(key)
 }

@@ -27,17 +27,13 @@ pub(super) fn guarded_secrets(policy: &Table<'_>, reader: &Reader<'_>) -> Guarde
         if let Some(name) = &name {
             check_name(&table, name, "secret");
             if names.contains(&name.value) {
-                table.fault_at(
-                    &name.place,
-                    format!("there are two secrets `{}`", name.value),
-                    Some("names are unique"),
-                );
+                let message = format!("there are two secrets `{}`", name.value);
+                let hint = "names are unique";
+                table.fault_at(&name.place, message, Some(hint));
             }
             names.push(name.value.clone());
         }
-        let timeout = table
-            .integer("timeout_seconds", 1..=300)
-            .map_or(TIMEOUT, Duration::from_secs);
+        let timeout = table.duration("timeout_seconds", 1..=300, TIMEOUT);
         let env = table.string("env");
         let file = table.string("file");
         let command = table.strings("command");
@@ -83,11 +79,8 @@ pub(super) fn guarded_secrets(policy: &Table<'_>, reader: &Reader<'_>) -> Guarde
                     "the secret in {from} is shorter than {} bytes",
                     GuardedValues::LEAST_BYTES
                 );
-                table.fault_at(
-                    &place,
-                    message,
-                    Some("short values occur in ordinary text by chance and cannot be guarded"),
-                );
+                let hint = "short values occur in ordinary text by chance and cannot be guarded";
+                table.fault_at(&place, message, Some(hint));
             }
             Ok(_) => {}
         }

@@ -28,21 +28,17 @@ pub(super) fn listen(root: &Table<'_>, reader: &Reader<'_>) -> Listen {
     config.public_url = table
         .string("public_url")
         .map(|url| check_public_url(&table, url));
-    config.allow_anyone = table
-        .boolean("allow_unauthenticated_agents_off_loopback")
-        .unwrap_or(false);
+    config.allow_anyone = table.flag("allow_unauthenticated_agents_off_loopback", false);
     table.finish();
     config
 }
 
 fn listen_tls(table: &Table<'_>, reader: &Reader<'_>) -> Option<ListenTls> {
     for key in ["cert", "key"] {
-        if !table.has(key) {
-            table.missing(
-                key,
-                "TLS needs a certificate chain and its private key, PEM files",
-            );
-        }
+        table.require(
+            key,
+            "TLS needs a certificate chain and its private key, PEM files",
+        );
     }
     let cert = reader.file(table, "cert");
     let key = reader.file(table, "key");
@@ -60,11 +56,8 @@ fn address(table: &Table<'_>, port: &str) -> Option<SocketAddr> {
     let address = written.value.parse().ok();
     if address.is_none() {
         let hint = format!("an IP address and a port, as in `127.0.0.1:{port}` or `[::1]:{port}`");
-        table.fault_at(
-            &written.place,
-            format!("`{}` is not a valid `address`", written.value),
-            Some(&hint),
-        );
+        let message = format!("`{}` is not a valid `address`", written.value);
+        table.fault_at(&written.place, message, Some(&hint));
     }
     address
 }
@@ -83,11 +76,8 @@ fn check_origin(table: &Table<'_>, origin: Located<String>) -> String {
         });
     if !is_valid {
         let hint = "an origin consists of scheme, host and port, as in `https://app.example.org`; wildcards are not supported";
-        table.fault_at(
-            &origin.place,
-            format!("`{}` is not a valid origin", origin.value),
-            Some(hint),
-        );
+        let message = format!("`{}` is not a valid origin", origin.value);
+        table.fault_at(&origin.place, message, Some(hint));
     }
     value
 }
@@ -100,11 +90,8 @@ fn check_public_url(table: &Table<'_>, url: Located<String>) -> String {
     let is_valid = |site: &str| site.parse::<http::uri::Authority>().is_ok() && !site.contains('@');
     if !authority.is_some_and(is_valid) {
         let hint = "scheme, host and port only, as in `https://gate.example.org`";
-        table.fault_at(
-            &url.place,
-            format!("`{}` is not a valid `public_url`", url.value),
-            Some(hint),
-        );
+        let message = format!("`{}` is not a valid `public_url`", url.value);
+        table.fault_at(&url.place, message, Some(hint));
     }
     trimmed.to_owned()
 }
@@ -121,11 +108,8 @@ fn check_host(table: &Table<'_>, host: Located<String>) -> String {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if !is_name && unbracketed.parse::<std::net::Ipv6Addr>().is_err() {
         let hint = "a host is a name or an address without scheme and port, as in `gate.example.org`; wildcards are not supported";
-        table.fault_at(
-            &host.place,
-            format!("`{}` is not a valid host", host.value),
-            Some(hint),
-        );
+        let message = format!("`{}` is not a valid host", host.value);
+        table.fault_at(&host.place, message, Some(hint));
     }
     value
 }
@@ -135,9 +119,10 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
     let Some(table) = root.table("admin") else {
         return Admin::default();
     };
-    if !table.has("address") {
-        table.missing("address", "the address that serves `/metrics`, `/healthz` and `/readyz`, such as `127.0.0.1:8801`");
-    }
+    table.require(
+        "address",
+        "the address that serves `/metrics`, `/healthz` and `/readyz`, such as `127.0.0.1:8801`",
+    );
     let address = address(&table, "8801");
     let hosts = table
         .strings("hosts")
@@ -154,20 +139,15 @@ pub(super) fn admin(root: &Table<'_>, listen: SocketAddr) -> Admin {
         && address.is_some_and(|address| !address.ip().is_loopback())
     {
         let hint = "put a TLS proxy in front and set its URL: `console_url = \"https://gate-admin.example.org\"`";
-        table.fault_at_key(
-            "console",
-            "off loopback the console requires TLS",
-            Some(hint),
-        );
+        let message = "off loopback the console requires TLS";
+        table.fault_at_key("console", message, Some(hint));
     }
     if address.is_some_and(|admin| {
         admin.port() != 0 && admin.port() == listen.port() && overlap(admin, listen)
     }) {
-        table.fault_at_key(
-            "address",
-            "the admin port equals the agents' port",
-            Some("use a different port"),
-        );
+        let message = "the admin port equals the agents' port";
+        let hint = "use a different port";
+        table.fault_at_key("address", message, Some(hint));
     }
     Admin {
         address,
@@ -188,11 +168,8 @@ fn check_console_url(table: &Table<'_>, url: Located<String>) -> String {
         .filter(|site| !site.contains('@'));
     if authority.is_none_or(|site| site.parse::<http::uri::Authority>().is_err()) {
         let hint = "`https`, host and port only, as in `https://gate-admin.example.org`";
-        table.fault_at(
-            &url.place,
-            format!("`{}` is not a valid `console_url`", url.value),
-            Some(hint),
-        );
+        let message = format!("`{}` is not a valid `console_url`", url.value);
+        table.fault_at(&url.place, message, Some(hint));
     }
     trimmed
 }

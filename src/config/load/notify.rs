@@ -31,11 +31,8 @@ pub(super) fn notify(root: &Table<'_>, reader: &Reader<'_>) -> NotifyConfig {
     };
     if seconds.is_some() && config.command.is_empty() && !table.has("webhook") {
         let hint = "add `notify_command` or `webhook`, or remove it";
-        table.fault_at_key(
-            "notify_seconds",
-            "`notify_seconds` has no effect: nobody is notified",
-            Some(hint),
-        );
+        let message = "`notify_seconds` has no effect: nobody is notified";
+        table.fault_at_key("notify_seconds", message, Some(hint));
     }
     config
 }
@@ -57,11 +54,9 @@ fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
         .as_ref()
         .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
     {
-        table.fault_at_key(
-            "bearer",
-            "the token is not valid in a header",
-            Some("a bearer token is printable ASCII"),
-        );
+        let message = "the token is not valid in a header";
+        let hint = "a bearer token is printable ASCII";
+        table.fault_at_key("bearer", message, Some(hint));
     }
     let headers = headers(&table, reader);
     let ca = reader.file(&table, "ca");
@@ -85,11 +80,8 @@ fn check(table: &Table<'_>, url: &str) {
         table.fault_at_key("url", "`url` of `webhook` is not a valid URL", Some(hint));
     } else if is_unencrypted_remote(url) {
         let hint = "requests contain agents, tools and arguments: use `https://`, or an address of this machine";
-        table.fault_at_key(
-            "url",
-            "the webhook would be called without encryption",
-            Some(hint),
-        );
+        let message = "the webhook would be called without encryption";
+        table.fault_at_key("url", message, Some(hint));
     } else if scheme == Some("http") && table.has("ca") {
         table.fault_at_key(
             "ca",

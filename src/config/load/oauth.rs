@@ -1,7 +1,6 @@
 //! Loading of `[oauth]`, and `oauth` of an upstream.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use http::Uri;
 
@@ -30,8 +29,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     let Some(table) = root.table("oauth") else {
         return config;
     };
-    let seconds =
-        |key: &str, range, base| table.integer(key, range).map_or(base, Duration::from_secs);
+    let seconds = |key: &str, range, base| table.duration(key, range, base);
     config.vault = reader.any_path(&table, "vault");
     config.vault_key = table
         .table("vault_key")
@@ -46,7 +44,7 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     config.callback_port = table
         .integer("callback_port", 0..=65_535)
         .map_or(0, |port| u16::try_from(port).unwrap_or(0));
-    config.open_browser = table.boolean("open_browser").unwrap_or(config.open_browser);
+    config.open_browser = table.flag("open_browser", config.open_browser);
     config.login_wait = seconds("login_wait_seconds", 0..=600, config.login_wait);
     config.login = seconds("login_seconds", 30..=3600, config.login);
     config.renew_before = seconds("renew_before_seconds", 0..=3600, config.renew_before);
@@ -54,33 +52,23 @@ pub(super) fn oauth(root: &Table<'_>, reader: &Reader<'_>) -> OAuthConfig {
     config.request = seconds("request_seconds", 1..=120, config.request);
     if config.lease <= config.request {
         let hint = "a renewal must end before its lease does";
-        table.fault(
-            "`lease_seconds` must be longer than `request_seconds`",
-            Some(hint),
-        );
+        let message = "`lease_seconds` must be longer than `request_seconds`";
+        table.fault(message, Some(hint));
     }
-    config.pending_logins = table
-        .integer("pending_logins", 1..=100_000)
-        .map_or(config.pending_logins, |most| most as usize);
-    config.allow_loopback_http = table
-        .boolean("allow_loopback_http")
-        .unwrap_or(config.allow_loopback_http);
-    config.private_hosts = table
-        .strings("private_hosts")
-        .into_iter()
-        .map(|host| host.value.to_ascii_lowercase())
-        .collect();
+    config.pending_logins = table.count("pending_logins", 1..=100_000, config.pending_logins);
+    config.allow_loopback_http = table.flag("allow_loopback_http", config.allow_loopback_http);
+    config.private_hosts = table.values("private_hosts");
+    for host in &mut config.private_hosts {
+        host.make_ascii_lowercase();
+    }
     config.client_document = client_document(&table);
     if let Some(name) = table.string("client_name") {
         if name.value.is_empty()
             || name.value.len() > 100
             || name.value.chars().any(char::is_control)
         {
-            table.fault_at(
-                &name.place,
-                "`client_name` must be 1 to 100 bytes on one line",
-                None,
-            );
+            let message = "`client_name` must be 1 to 100 bytes on one line";
+            table.fault_at(&name.place, message, None);
         }
         config.client_name = name.value;
     }
@@ -99,20 +87,16 @@ pub(super) fn read_vault_key(table: &Table<'_>, reader: &Reader<'_>) -> Option<V
         (None, Some(name), None) => match reader.variable(&name.value) {
             Some(value) => Some(VaultKey::Value(Secret(value))),
             None => {
-                table.fault_at(
-                    &name.place,
-                    format!("the environment variable `{}` is not set", name.value),
-                    None,
-                );
+                let message = format!("the environment variable `{}` is not set", name.value);
+                table.fault_at(&name.place, message, None);
                 None
             }
         },
         (None, None, Some(name)) => Some(VaultKey::Keyring(name.value)),
         _ => {
-            table.fault(
-                "set exactly one source for the key",
-                Some("`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`"),
-            );
+            let message = "set exactly one source for the key";
+            let hint = "`{ file = \"PATH\" }`, `{ env = \"NAME\" }` or `{ keyring = \"NAME\" }`";
+            table.fault(message, Some(hint));
             None
         }
     }
@@ -170,11 +154,11 @@ pub(super) fn login(table: &Table<'_>, reader: &Reader<'_>) -> Option<Box<LoginC
             .unwrap_or_default(),
         grant: grant(&inner, reader),
         issuer: address(&inner, "issuer"),
-        resource: inner.string("resource").map(|resource| resource.value),
-        client_id: inner.string("client_id").map(|id| id.value),
+        resource: inner.value("resource"),
+        client_id: inner.value("client_id"),
         client_secret: reader.secret(&inner, "client_secret").map(Secret),
         client_key: key(&inner, reader),
-        client_key_id: inner.string("client_key_id").map(|id| id.value),
+        client_key_id: inner.value("client_key_id"),
         client_auth: client_auth(&inner),
         scopes: inner.has("scopes").then(|| {
             inner
@@ -205,13 +189,8 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
                 "grant",
                 &[("authorization_code", false), ("client_credentials", true)],
             )
-            .map_or(Grant::Person, |as_client| {
-                if as_client {
-                    Grant::Client
-                } else {
-                    Grant::Person
-                }
-            });
+            .filter(|as_client| *as_client)
+            .map_or(Grant::Person, |_| Grant::Client);
     }
     let found = table.table("grant").and_then(|outer| {
         let inner = outer.table("enterprise");
@@ -236,20 +215,15 @@ fn grant(table: &Table<'_>, reader: &Reader<'_>) -> Grant {
             "the file with the ID token; read before each exchange",
         ),
     ] {
-        if !inner.has(key) {
-            inner.missing(key, hint);
-        }
+        inner.require(key, hint);
     }
     let config = EnterpriseConfig {
         issuer: issuer.unwrap_or_default(),
         token_endpoint: address(&inner, "token_endpoint"),
-        client_id: inner
-            .string("client_id")
-            .map(|id| id.value)
-            .unwrap_or_default(),
+        client_id: inner.value("client_id").unwrap_or_default(),
         client_secret: reader.secret(&inner, "client_secret").map(Secret),
         subject_token_file: reader.any_path(&inner, "id_token_file").unwrap_or_default(),
-        saml: inner.boolean("saml").unwrap_or(false),
+        saml: inner.flag("saml", false),
     };
     inner.finish();
     Grant::Enterprise(config)
@@ -261,11 +235,9 @@ fn key(table: &Table<'_>, reader: &Reader<'_>) -> Option<Secret> {
     match reader.read(&path, KEY_BYTES) {
         Ok(pem) => Some(Secret(pem)),
         Err(error) => {
-            table.fault_at_key(
-                "client_key",
-                format!("`{}` cannot be read: {error}", path.display()),
-                Some("a private key as a PEM file"),
-            );
+            let message = format!("`{}` cannot be read: {error}", path.display());
+            let hint = "a private key as a PEM file";
+            table.fault_at_key("client_key", message, Some(hint));
             None
         }
     }
@@ -284,11 +256,9 @@ fn check_scope(table: &Table<'_>, scope: Located<String>) -> String {
             .bytes()
             .all(|b| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
     if !is_valid {
-        table.fault_at(
-            &scope.place,
-            format!("`{}` is not a valid scope", scope.value.escape_debug()),
-            Some("a scope contains neither spaces nor quotes"),
-        );
+        let message = format!("`{}` is not a valid scope", scope.value.escape_debug());
+        let hint = "a scope contains neither spaces nor quotes";
+        table.fault_at(&scope.place, message, Some(hint));
     }
     scope.value
 }

@@ -1,12 +1,11 @@
 //! Loading of `[otlp]`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::config::OtlpConfig;
 use crate::document::Table;
 
-use super::classifier::is_unencrypted_remote;
+use super::classifier::{fraction, is_unencrypted_remote};
 use super::upstream::{check_url, headers};
 use super::values::Reader;
 
@@ -25,26 +24,19 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
     let allows_plain_http = table.boolean("allow_plain_http") == Some(true);
     if let Some(url) = &endpoint {
         let is_https = check_url(&table, url, "endpoint");
+        let path = url.value.trim_end_matches('/');
+        let signals = ["/v1/logs", "/v1/traces", "/v1/metrics"];
         if url.value.contains('?') {
             let hint = "put keys into `headers`, as `{ env = … }` or `{ file = … }`";
             table.fault_at(&url.place, "`endpoint` contains a query", Some(hint));
-        } else if url.value.trim_end_matches('/').ends_with("/v1/logs")
-            || url.value.trim_end_matches('/').ends_with("/v1/traces")
-            || url.value.trim_end_matches('/').ends_with("/v1/metrics")
-        {
+        } else if signals.iter().any(|signal| path.ends_with(signal)) {
             let hint = "remove `/v1/…`: the gate appends it for each signal";
-            table.fault_at(
-                &url.place,
-                "`endpoint` is the URL of a single signal",
-                Some(hint),
-            );
+            let message = "`endpoint` is the URL of a single signal";
+            table.fault_at(&url.place, message, Some(hint));
         } else if is_unencrypted_remote(&url.value) && !allows_plain_http {
             let hint = "it receives audit lines: use `https://`, run a collector on this machine, or set `allow_plain_http = true`";
-            table.fault_at(
-                &url.place,
-                "the collector would be contacted without encryption",
-                Some(hint),
-            );
+            let message = "the collector would be contacted without encryption";
+            table.fault_at(&url.place, message, Some(hint));
         }
         if !is_https && table.has("ca") {
             table.fault_at_key(
@@ -57,51 +49,24 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
     let mut config = OtlpConfig::new(endpoint.map(|url| url.value).unwrap_or_default());
     config.headers = headers(&table, reader);
     config.ca = reader.file(&table, "ca");
-    config.logs = table.boolean("logs").unwrap_or(config.logs);
-    config.traces = table.boolean("traces").unwrap_or(config.traces);
-    config.metrics = table.boolean("metrics").unwrap_or(config.metrics);
-    if let Some(written) = table.number("sample_ratio") {
-        match written
-            .value
-            .parse::<f64>()
-            .ok()
-            .filter(|number| (0.0..=1.0).contains(number))
-        {
-            Some(ratio) => config.sample_ratio = ratio,
-            None => table.fault_at(
-                &written.place,
-                "`sample_ratio` must be between 0 and 1",
-                None,
-            ),
-        }
-    }
+    config.logs = table.flag("logs", config.logs);
+    config.traces = table.flag("traces", config.traces);
+    config.metrics = table.flag("metrics", config.metrics);
+    config.sample_ratio = fraction(&table, "sample_ratio").unwrap_or(config.sample_ratio);
     config.resource = resource(&table);
-    let milliseconds = |key: &str, range, base| {
-        table
-            .integer(key, range)
-            .map_or(base, Duration::from_millis)
-    };
-    config.interval = milliseconds("interval_ms", 50..=3_600_000, config.interval);
-    config.metrics_interval = milliseconds(
-        "metrics_interval_ms",
-        50..=3_600_000,
-        config.metrics_interval,
-    );
-    config.timeout = milliseconds("timeout_ms", 50..=120_000, config.timeout);
-    let count = |key: &str, range, base| {
-        table
-            .integer(key, range)
-            .map_or(base, |n| usize::try_from(n).unwrap_or(usize::MAX))
-    };
-    config.queue_records = count("queue_records", 1..=10_000_000, config.queue_records);
-    config.queue_bytes = count("queue_bytes", 1024..=1 << 32, config.queue_bytes);
-    config.batch_records = count("batch_records", 1..=100_000, config.batch_records);
-    config.batch_bytes = count("batch_bytes", 1024..=64 << 20, config.batch_bytes);
+    let milliseconds = |key: &str, most: u64, base| table.duration(key, 50..=most, base);
+    config.interval = milliseconds("interval_ms", 3_600_000, config.interval);
+    config.metrics_interval =
+        milliseconds("metrics_interval_ms", 3_600_000, config.metrics_interval);
+    config.timeout = milliseconds("timeout_ms", 120_000, config.timeout);
+    config.queue_records = table.count("queue_records", 1..=10_000_000, config.queue_records);
+    config.queue_bytes = table.count("queue_bytes", 1024..=1 << 32, config.queue_bytes);
+    config.batch_records = table.count("batch_records", 1..=100_000, config.batch_records);
+    config.batch_bytes = table.count("batch_bytes", 1024..=64 << 20, config.batch_bytes);
     if !config.logs && !config.traces && !config.metrics {
-        table.fault(
-            "all signals are disabled",
-            Some("enable `logs`, `traces` or `metrics`, or remove `[otlp]`"),
-        );
+        let message = "all signals are disabled";
+        let hint = "enable `logs`, `traces` or `metrics`, or remove `[otlp]`";
+        table.fault(message, Some(hint));
     }
     table.finish();
     Some(config)
@@ -112,17 +77,12 @@ fn resource(table: &Table<'_>) -> BTreeMap<String, String> {
         return BTreeMap::new();
     };
     let mut out = BTreeMap::new();
-    let mut names = all.keys();
-    names.sort_by(|a, b| a.value.cmp(&b.value));
-    for name in names {
+    for name in all.sorted_keys() {
         if all.is_table(&name.value) {
             all.mark_known(&name.value);
             let hint = "quote the whole name, as in `\"service.name\" = \"gate\"`";
-            all.fault_at(
-                &name.place,
-                format!("`{}` is not a string", name.value.escape_debug()),
-                Some(hint),
-            );
+            let message = format!("`{}` is not a string", name.value.escape_debug());
+            all.fault_at(&name.place, message, Some(hint));
             continue;
         }
         let Some(value) = all.string(&name.value) else {

@@ -14,13 +14,11 @@ pub(super) fn pins(root: &Table<'_>, reader: &Reader<'_>) -> PinsConfig {
         file: reader.any_path(&table, "file"),
         ..PinsConfig::default()
     };
-    config.persistent = table.boolean("persistent").unwrap_or(config.persistent);
+    config.persistent = table.flag("persistent", config.persistent);
     if config.file.is_some() && !config.persistent {
-        table.fault_at_key(
-            "persistent",
-            "`persistent = false` contradicts `file`",
-            Some("remove one of the two"),
-        );
+        let message = "`persistent = false` contradicts `file`";
+        let hint = "remove one of the two";
+        table.fault_at_key("persistent", message, Some(hint));
     }
     table.finish();
     config

@@ -18,10 +18,8 @@ pub(super) fn places(table: &Table<'_>, reader: &Reader<'_>) -> PlacesConfig {
         ..PlacesConfig::default()
     };
     if let Some(urls) = table.table("urls") {
-        let resolves = urls.boolean("resolve").unwrap_or(false);
-        let timeout = urls
-            .integer("resolve_ms", 10..=10_000)
-            .map_or(RESOLVE, Duration::from_millis);
+        let resolves = urls.flag("resolve", false);
+        let timeout = urls.duration("resolve_ms", 10..=10_000, RESOLVE);
         config.resolve = resolves.then_some(timeout);
         config.urls = hosts(&urls);
     }
@@ -45,11 +43,8 @@ pub(super) fn hosts(table: &Table<'_>) -> HostList {
         let pattern = |entry: &Located<String>| match HostPattern::read(&entry.value) {
             Ok(pattern) => Some(pattern),
             Err(hint) => {
-                table.fault_at(
-                    &entry.place,
-                    format!("`{key}` contains `{}`", entry.value.escape_debug()),
-                    Some(hint),
-                );
+                let message = format!("`{key}` contains `{}`", entry.value.escape_debug());
+                table.fault_at(&entry.place, message, Some(hint));
                 None
             }
         };
@@ -75,11 +70,8 @@ fn folder(table: &Table<'_>, reader: &Reader<'_>, written: &Located<String>) -> 
     {
         let hint =
             "a root is a folder such as `/srv/data`, `~/work` or `C:\\work`, without `..` and `*`";
-        table.fault_at(
-            &written.place,
-            format!("`roots` contains `{}`", text.escape_debug()),
-            Some(hint),
-        );
+        let message = format!("`roots` contains `{}`", text.escape_debug());
+        table.fault_at(&written.place, message, Some(hint));
         return None;
     }
     Some(if is_windows_path {

@@ -46,11 +46,8 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
             let hint = format!(
                 "write `rules = [\"{BUILTIN}\"]`, or `mode = \"observe\"` to enforce nothing"
             );
-            table.fault_at_key(
-                "rules",
-                format!("`policy.{name}` enforces no rules at all"),
-                Some(&hint),
-            );
+            let message = format!("`policy.{name}` enforces no rules at all");
+            table.fault_at_key("rules", message, Some(&hint));
         }
     }
     if let Some(packs) = table.table("packs") {
@@ -64,11 +61,9 @@ pub(super) fn policy(name: &str, table: &Table<'_>, reader: &Reader<'_>) -> Poli
     if table.has("model") {
         // Otherwise the hint would be `mode`, the nearest key.
         table.mark_known("model");
-        table.fault_at_key(
-            "model",
-            "unknown key `model`",
-            Some("the model is a pack: write `packs = { model = false }` to disable it"),
-        );
+        let message = "unknown key `model`";
+        let hint = "the model is a pack: write `packs = { model = false }` to disable it";
+        table.fault_at_key("model", message, Some(hint));
     }
     if table.choice("profile", &PROFILES) == Some(true) {
         config.packs.entry(LIKELY.to_owned()).or_insert(false);
@@ -140,11 +135,8 @@ fn block_uninspected(policy: &Table<'_>) -> Vec<SkipReason> {
             .find(|(word, _)| *word == written.value);
         if found.is_none() {
             let hint = suggest(&written.value, &SkipReason::WORDS.map(|(word, _)| word));
-            policy.fault_at(
-                &written.place,
-                format!("`block_uninspected` contains `{}`", written.value),
-                Some(&hint),
-            );
+            let message = format!("`block_uninspected` contains `{}`", written.value);
+            policy.fault_at(&written.place, message, Some(&hint));
         }
         found.map(|(_, reason)| *reason)
     };
@@ -178,10 +170,9 @@ fn read_override(table: &Table<'_>) -> Override {
         && !table.has("action")
         && !table.has("enabled")
     {
-        table.fault(
-            "the override has no effect",
-            Some("write `{ action = \"log\" }` or `{ enabled = false }`"),
-        );
+        let message = "the override has no effect";
+        let hint = "write `{ action = \"log\" }` or `{ enabled = false }`";
+        table.fault(message, Some(hint));
     }
     table.finish();
     change
@@ -196,11 +187,8 @@ fn arguments(table: &Table<'_>, key: &str) -> Vec<String> {
             .is_some_and(|(tool, argument)| !tool.is_empty() && !argument.is_empty());
         if !is_valid {
             let hint = "a tool and its argument joined by a dot, as in `run_query.sql`";
-            table.fault_at(
-                &entry.place,
-                format!("`{key}` contains `{}`", entry.value),
-                Some(hint),
-            );
+            let message = format!("`{key}` contains `{}`", entry.value);
+            table.fault_at(&entry.place, message, Some(hint));
         }
     }
     written.into_iter().map(|entry| entry.value).collect()
@@ -218,11 +206,8 @@ pub(super) fn check(
             && !policies.contains_key(&policy.value)
         {
             let message = format!("there is no `[policy.{}]`", policy.value);
-            root.fault_at(
-                &policy.place,
-                message,
-                Some(&suggest(&policy.value, &policy_names)),
-            );
+            let hint = suggest(&policy.value, &policy_names);
+            root.fault_at(&policy.place, message, Some(&hint));
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Loading of `[quarantine]` and `[evidence]`.
 
-use std::time::Duration;
-
 use crate::config::{EvidenceConfig, QuarantineConfig, VaultKey};
 use crate::document::Table;
 
@@ -10,6 +8,7 @@ use super::values::Reader;
 
 /// Minimum and maximum size of a store, in bytes.
 const BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 44;
+const MAX_AGE_DAYS: std::ops::RangeInclusive<u64> = 1..=36_500;
 
 /// Reads `[quarantine]`.
 pub(super) fn quarantine(root: &Table<'_>, reader: &Reader<'_>) -> QuarantineConfig {
@@ -17,19 +16,13 @@ pub(super) fn quarantine(root: &Table<'_>, reader: &Reader<'_>) -> QuarantineCon
     let Some(table) = root.table("quarantine") else {
         return config;
     };
-    config.enabled = table.boolean("enabled").unwrap_or(config.enabled);
+    config.enabled = table.flag("enabled", config.enabled);
     config.folder = reader.any_path(&table, "folder");
     config.key = read_key(&table, reader).unwrap_or(config.key);
-    config.items = table
-        .integer("max_items", 1..=100_000)
-        .map_or(config.items, |most| {
-            usize::try_from(most).unwrap_or(usize::MAX)
-        });
+    config.items = table.count("max_items", 1..=100_000, config.items);
     config.bytes = table.integer("max_bytes", BYTES).unwrap_or(config.bytes);
-    config.age = max_age(&table).unwrap_or(config.age);
-    config.release = table
-        .integer("release_seconds", 10..=30 * 86_400)
-        .map_or(config.release, Duration::from_secs);
+    config.age = table.duration("max_age_days", MAX_AGE_DAYS, config.age);
+    config.release = table.duration("release_seconds", 10..=30 * 86_400, config.release);
     table.finish();
     config
 }
@@ -43,7 +36,7 @@ pub(super) fn evidence(root: &Table<'_>, reader: &Reader<'_>) -> EvidenceConfig 
     config.folder = reader.any_path(&table, "folder");
     config.key = read_key(&table, reader).unwrap_or(config.key);
     config.bytes = table.integer("max_bytes", BYTES).unwrap_or(config.bytes);
-    config.age = max_age(&table).unwrap_or(config.age);
+    config.age = table.duration("max_age_days", MAX_AGE_DAYS, config.age);
     table.finish();
     config
 }
@@ -52,10 +45,4 @@ fn read_key(table: &Table<'_>, reader: &Reader<'_>) -> Option<VaultKey> {
     table
         .table("key")
         .and_then(|key| read_vault_key(&key, reader))
-}
-
-fn max_age(table: &Table<'_>) -> Option<Duration> {
-    table
-        .integer("max_age_days", 1..=36_500)
-        .map(|days| Duration::from_secs(days * 86_400))
 }

@@ -29,11 +29,9 @@ const AT: &str =
 pub(super) fn suppressions(policy: &Table<'_>) -> Vec<Arc<Suppression>> {
     let tables = policy.tables("suppress");
     if tables.len() > MOST {
-        policy.fault_at_key(
-            "suppress",
-            format!("more than {MOST} suppressions"),
-            Some("change the rule, or disable it"),
-        );
+        let message = format!("more than {MOST} suppressions");
+        let hint = "change the rule, or disable it";
+        policy.fault_at_key("suppress", message, Some(hint));
     }
     tables
         .iter()
@@ -51,11 +49,8 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
     let read_checked = |key: &str, hint: &str, is_valid: fn(&str) -> bool| {
         let names = names(table, key);
         for name in names.iter().filter(|name| !is_valid(&name.value)) {
-            table.fault_at(
-                &name.place,
-                format!("`{}` is not a valid `{key}`", name.value.escape_debug()),
-                Some(hint),
-            );
+            let message = format!("`{}` is not a valid `{key}`", name.value.escape_debug());
+            table.fault_at(&name.place, message, Some(hint));
         }
         names
     };
@@ -67,28 +62,19 @@ fn suppression(table: &Table<'_>) -> Option<Suppression> {
                 .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     });
     if let (Some(_), Some(at)) = (&argument, at.first()) {
-        table.fault_at(
-            &at.place,
-            "`argument` and `at` both set the location",
-            Some("remove one of them"),
-        );
+        let message = "`argument` and `at` both set the location";
+        let hint = "remove one of them";
+        table.fault_at(&at.place, message, Some(hint));
     }
-    if !table.has("reason") {
-        table.missing("reason", REASON);
-    }
+    table.require("reason", REASON);
     let reason = read_text(table, "reason");
-    if !table.has("until") {
-        table.missing("until", UNTIL);
-    }
+    table.require("until", UNTIL);
     let until = table.day("until");
     if let Some(until) = &until
         && until.value.end > SystemTime::now() + Duration::from_secs((MOST_DAYS + 1) * 86_400)
     {
-        table.fault_at(
-            &until.place,
-            format!("`until` is more than {MOST_DAYS} days ahead"),
-            Some(UNTIL),
-        );
+        let message = format!("`until` is more than {MOST_DAYS} days ahead");
+        table.fault_at(&until.place, message, Some(UNTIL));
     }
     table.finish();
     let value = |name: Option<Located<String>>| name.map(|name| name.value.into_boxed_str());
@@ -137,11 +123,9 @@ fn rules(table: &Table<'_>) -> Vec<Located<String>> {
 fn names(table: &Table<'_>, key: &str) -> Vec<Located<String>> {
     let names = table.one_or_more(key);
     if names.is_empty() && table.is_list(key) {
-        table.fault_at_key(
-            key,
-            format!("`{key}` is empty"),
-            Some("remove it, or add at least one"),
-        );
+        let message = format!("`{key}` is empty");
+        let hint = "remove it, or add at least one";
+        table.fault_at_key(key, message, Some(hint));
     }
     names.iter().for_each(|name| check_text(table, key, name));
     names

@@ -413,7 +413,7 @@ fn the_sample_explains_every_key_that_is_read() {
     ]
     .concat()
         + include_str!("values.rs");
-    let reads = r#"\b(?:string|required|strings|boolean|integer|choice|number|milliseconds|tables?|named|secret|file|any_path|arguments|count|seconds)\((?:&?\w+, )?"([a-z0-9_]+)""#;
+    let reads = r#"\b(?:string|required|strings|values?|boolean|flag|integer|duration|choice|number|fraction|milliseconds|tables?|named|secret|file|any_path|arguments|count|seconds)\((?:&?\w+, )?"([a-z0-9_]+)""#;
     let keys: Vec<&str> = regex::Regex::new(reads)
         .unwrap()
         .captures_iter(&sources)

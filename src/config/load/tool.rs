@@ -43,7 +43,7 @@ pub(super) fn schema(policy: &Table<'_>) -> SchemaConfig {
         return base;
     };
     let config = SchemaConfig {
-        enforce: table.boolean("enforce").unwrap_or(base.enforce),
+        enforce: table.flag("enforce", base.enforce),
         unlisted: table.choice("unlisted", &UNLISTED).unwrap_or(base.unlisted),
     };
     table.finish();
@@ -53,7 +53,7 @@ pub(super) fn schema(policy: &Table<'_>) -> SchemaConfig {
 fn tool(table: &Table<'_>) -> ToolConfig {
     let mut config = ToolConfig {
         hidden: table.boolean("hidden"),
-        description: table.string("description").map(|text| text.value),
+        description: table.value("description"),
         ask: table.choice("ask", &AskTool::WORDS),
         urls: table
             .table("urls")
@@ -82,17 +82,15 @@ fn tool(table: &Table<'_>) -> ToolConfig {
 fn argument(table: &Table<'_>) -> ArgumentConfig {
     let config = ArgumentConfig {
         read_as: table.choice("read_as", &ReadsAs::WORDS),
-        description: table.string("description").map(|text| text.value),
-        required: table.boolean("required").unwrap_or(false),
+        description: table.value("description"),
+        required: table.flag("required", false),
         format: table.choice("format", &PathFormat::WORDS),
         keywords: keywords(table),
     };
     if config.format.is_some() && config.keywords.contains_key("pattern") {
-        table.fault_at_key(
-            "format",
-            "`format` and `pattern` are both set",
-            Some("remove one of them"),
-        );
+        let message = "`format` and `pattern` are both set";
+        let hint = "remove one of them";
+        table.fault_at_key("format", message, Some(hint));
     }
     table.finish();
     config
@@ -115,22 +113,16 @@ fn keywords(table: &Table<'_>) -> BTreeMap<&'static str, String> {
     }
     if let Some(list) = table.json("enum") {
         if !list.value.starts_with('[') || list.value == "[]" {
-            table.fault_at(
-                &list.place,
-                "`enum` must be a list of at least one value",
-                None,
-            );
+            let message = "`enum` must be a list of at least one value";
+            table.fault_at(&list.place, message, None);
         }
         keywords.insert("enum", list.value);
     }
     if let Some(pattern) = table.string("pattern") {
         if let Err(error) = regex::Regex::new(&pattern.value) {
             let hint = "use a regular expression without look-around and back-references";
-            table.fault_at(
-                &pattern.place,
-                format!("`pattern` is invalid: {error}"),
-                Some(hint),
-            );
+            let message = format!("`pattern` is invalid: {error}");
+            table.fault_at(&pattern.place, message, Some(hint));
         }
         keywords.extend(
             table

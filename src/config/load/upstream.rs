@@ -1,7 +1,5 @@
 //! Loading of `[upstream.NAME]`.
 
-use std::time::Duration;
-
 use http::{HeaderName, HeaderValue, Uri};
 
 use crate::config::{
@@ -54,10 +52,8 @@ fn read_upstream(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
     let kinds = ["http", "sse", "stdio"];
     if kinds.iter().filter(|way| table.has(way)).count() != 1 {
         let hint = "as in `http = { url = \"https://…\" }` or `stdio = { command = [\"PROGRAM\", \"ARGUMENT\"] }`";
-        table.fault(
-            "an upstream needs exactly one of `http`, `sse` and `stdio`",
-            Some(hint),
-        );
+        let message = "an upstream needs exactly one of `http`, `sse` and `stdio`";
+        table.fault(message, Some(hint));
     }
     let mut transport = None;
     for kind in kinds {
@@ -85,11 +81,7 @@ fn read_upstream(table: &Table<'_>, reader: &Reader<'_>) -> ParsedUpstream {
     if let Some(policy) = &policy {
         config.policy.clone_from(&policy.value);
     }
-    let seconds = |key: &str, base| {
-        table
-            .integer(key, 1..=86_400)
-            .map_or(base, Duration::from_secs)
-    };
+    let seconds = |key: &str, base| table.duration(key, 1..=86_400, base);
     config.initialize_timeout = seconds("initialize_timeout_seconds", config.initialize_timeout);
     config.request_timeout = seconds("request_timeout_seconds", config.request_timeout);
     config.enforce = table.choice("mode", &MODES);
@@ -128,11 +120,9 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
             .as_ref()
             .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
     {
-        table.fault_at_key(
-            "bearer",
-            "the token is not valid in a header",
-            Some("a bearer token is printable ASCII"),
-        );
+        let message = "the token is not valid in a header";
+        let hint = "a bearer token is printable ASCII";
+        table.fault_at_key("bearer", message, Some(hint));
     }
     let headers = headers(table, reader);
     let file = |table: &Table<'_>, key: &str| {
@@ -143,12 +133,10 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     let ca = file(table, "ca");
     let client_cert = table.table("client_cert").and_then(|pair| {
         for key in ["cert", "key"] {
-            if !pair.has(key) {
-                pair.missing(
-                    key,
-                    "a client certificate needs the chain and its private key, PEM files",
-                );
-            }
+            pair.require(
+                key,
+                "a client certificate needs the chain and its private key, PEM files",
+            );
         }
         let cert = file(&pair, "cert");
         let key = file(&pair, "key");
@@ -184,22 +172,16 @@ pub(super) fn check_url(table: &Table<'_>, url: &Located<String>, key: &str) -> 
     let scheme = parsed.as_ref().and_then(Uri::scheme_str);
     let host = parsed.as_ref().and_then(Uri::host).unwrap_or_default();
     if !matches!(scheme, Some("http" | "https")) || host.is_empty() || url.value.contains('#') {
-        table.fault_at(
-            &url.place,
-            format!("`{key}` is not a valid URL"),
-            Some(hint),
-        );
+        let message = format!("`{key}` is not a valid URL");
+        table.fault_at(&url.place, message, Some(hint));
     } else if parsed
         .as_ref()
         .and_then(Uri::authority)
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
         let hint = "remove it and use `bearer` or `headers` with `{ env = … }`";
-        table.fault_at(
-            &url.place,
-            format!("`{key}` contains a user name or password"),
-            Some(hint),
-        );
+        let message = format!("`{key}` contains a user name or password");
+        table.fault_at(&url.place, message, Some(hint));
     }
     scheme == Some("https")
 }
@@ -210,9 +192,7 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
         return Vec::new();
     };
     let mut out: Vec<(String, String)> = Vec::new();
-    let mut names = all.keys();
-    names.sort_by(|a, b| a.value.cmp(&b.value));
-    for written in names {
+    for written in all.sorted_keys() {
         let name = written.value.to_ascii_lowercase();
         let fault = if HeaderName::try_from(&name).is_err() {
             Some("is not a valid header name")
@@ -229,21 +209,15 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
             None
         };
         if let Some(fault) = fault {
-            all.fault_at(
-                &written.place,
-                format!("header `{}` {fault}", written.value.escape_debug()),
-                None,
-            );
+            let message = format!("header `{}` {fault}", written.value.escape_debug());
+            all.fault_at(&written.place, message, None);
         }
         let Some(value) = plain_or_secret(&all, reader, &written) else {
             continue;
         };
         if !reader.isolates_upstreams() && HeaderValue::try_from(value.as_str()).is_err() {
-            all.fault_at(
-                &written.place,
-                format!("the value of `{name}` is not valid in a header"),
-                None,
-            );
+            let message = format!("the value of `{name}` is not valid in a header");
+            all.fault_at(&written.place, message, None);
         }
         out.push((name, value));
     }
@@ -252,12 +226,10 @@ pub(super) fn headers(table: &Table<'_>, reader: &Reader<'_>) -> Vec<(String, St
 }
 
 fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
-    if !table.has("command") {
-        table.missing(
-            "command",
-            "the program and its arguments, as in `[\"npx\", \"-y\", \"some-server\"]`",
-        );
-    }
+    table.require(
+        "command",
+        "the program and its arguments, as in `[\"npx\", \"-y\", \"some-server\"]`",
+    );
     let written = table.strings("command");
     if table.has("command")
         && written
@@ -273,11 +245,8 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
         }
         if index > 0 && part.value.starts_with("~/") {
             let hint = "arguments are passed without a shell: write the full path";
-            table.fault_at(
-                &part.place,
-                format!("`{}` would not be expanded", part.value),
-                Some(hint),
-            );
+            let message = format!("`{}` would not be expanded", part.value);
+            table.fault_at(&part.place, message, Some(hint));
         }
         // As in a shell, only a program name that contains a slash is a path.
         let is_path = index == 0 && part.value.contains('/');
@@ -293,9 +262,7 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
     }
     let mut set_env = Vec::new();
     if let Some(all) = table.table("set_env") {
-        let mut names = all.keys();
-        names.sort_by(|a, b| a.value.cmp(&b.value));
-        for name in names {
+        for name in all.sorted_keys() {
             check_variable(&all, &name);
             if let Some(value) = plain_or_secret(&all, reader, &name) {
                 set_env.push((name.value, Secret(value)));
@@ -317,14 +284,11 @@ fn stdio(table: &Table<'_>, reader: &Reader<'_>) -> Option<StdioTransport> {
 fn check_variable(table: &Table<'_>, name: &Located<String>) {
     if name.value.is_empty() || name.value.contains(['=', '\0']) {
         let hint = "list names only; `set_env` sets values";
-        table.fault_at(
-            &name.place,
-            format!(
-                "`{}` is not a valid environment variable name",
-                name.value.escape_debug()
-            ),
-            Some(hint),
+        let message = format!(
+            "`{}` is not a valid environment variable name",
+            name.value.escape_debug()
         );
+        table.fault_at(&name.place, message, Some(hint));
     }
 }
 
@@ -339,11 +303,8 @@ fn plain_or_secret(
     }
     let value = table.string(&name.value)?;
     if value.value.contains('\0') {
-        table.fault_at(
-            &value.place,
-            format!("`{}` holds a NUL character", name.value),
-            None,
-        );
+        let message = format!("`{}` holds a NUL character", name.value);
+        table.fault_at(&value.place, message, None);
     }
     Some(value.value)
 }

@@ -144,12 +144,8 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.environment.is_file(&path) {
             let message = format!("`{key}`: there is no file `{}`", path.display());
-            self.missing(
-                table,
-                &written.place,
-                message,
-                Some("relative paths start at the config file's folder"),
-            );
+            let hint = "relative paths start at the config file's folder";
+            self.missing(table, &written.place, message, Some(hint));
         }
         Some(path)
     }
@@ -164,12 +160,8 @@ impl<'w> Reader<'w> {
         let path = self.path(&written.value);
         if !self.environment.is_folder(&path) {
             let message = format!("`{key}`: there is no folder `{}`", path.display());
-            self.missing(
-                table,
-                &written.place,
-                message,
-                Some("relative paths start at the config file's folder"),
-            );
+            let hint = "relative paths start at the config file's folder";
+            self.missing(table, &written.place, message, Some(hint));
         }
         path
     }
@@ -182,11 +174,8 @@ impl<'w> Reader<'w> {
         }
         if !table.is_table(key) {
             table.mark_known(key);
-            table.fault_at_key(
-                key,
-                format!("`{key}` is a secret and must not be in the config file"),
-                Some(&secret_hint(key)),
-            );
+            let message = format!("`{key}` is a secret and must not be in the config file");
+            table.fault_at_key(key, message, Some(&secret_hint(key)));
             return None;
         }
         let place = table.table(key)?;
@@ -213,21 +202,15 @@ impl<'w> Reader<'w> {
                     ),
                     Err(error) => {
                         let message = format!("`{}` cannot be read: {error}", path.display());
-                        self.missing(
-                            &place,
-                            &name.place,
-                            message,
-                            Some("create it, or make it readable for the gate's user"),
-                        );
+                        let hint = "create it, or make it readable for the gate's user";
+                        self.missing(&place, &name.place, message, Some(hint));
                         None
                     }
                 }
             }
             _ => {
-                place.fault(
-                    format!("`{key}` needs either `env` or `file`"),
-                    Some(&secret_hint(key)),
-                );
+                let message = format!("`{key}` needs either `env` or `file`");
+                place.fault(message, Some(&secret_hint(key)));
                 None
             }
         }
@@ -241,22 +224,14 @@ impl<'w> Reader<'w> {
         value: String,
     ) -> Option<String> {
         if value.is_empty() {
-            self.missing(
-                table,
-                &name.place,
-                format!("the secret in `{}` is empty", name.value),
-                None,
-            );
+            let message = format!("the secret in `{}` is empty", name.value);
+            self.missing(table, &name.place, message, None);
             return None;
         }
         if value.chars().any(char::is_control) {
             let message = format!("the secret in `{}` holds a control character", name.value);
-            self.missing(
-                table,
-                &name.place,
-                message,
-                Some("use a single line without tabs"),
-            );
+            let hint = "use a single line without tabs";
+            self.missing(table, &name.place, message, Some(hint));
             return None;
         }
         Some(value)
@@ -272,10 +247,7 @@ fn secret_hint(key: &str) -> String {
 pub(super) fn check_name(table: &Table<'_>, name: &Located<String>, what: &str) {
     if !is_name(&name.value) {
         let hint = "a name has 1 to 64 of the characters `a` to `z`, `0` to `9`, `_` and `-`";
-        table.fault_at(
-            &name.place,
-            format!("invalid {what} name `{}`", name.value.escape_debug()),
-            Some(hint),
-        );
+        let message = format!("invalid {what} name `{}`", name.value.escape_debug());
+        table.fault_at(&name.place, message, Some(hint));
     }
 }
