@@ -180,39 +180,32 @@ fn changed_paths(before: &[Stamp], now: &[Stamp]) -> Vec<PathBuf> {
 }
 
 fn warn_restart_required(old: &Config, new: &Config) {
-    if old.listen.address != new.listen.address || old.admin != new.admin {
-        tracing::warn!("an address or `[admin]` was changed in the config: restart required");
-    }
-    if old.listen.public_url != new.listen.public_url {
-        tracing::warn!("`public_url` was changed in the config: restart required");
-    }
-    if old.listen.tls != new.listen.tls {
-        tracing::warn!("`tls` under `[listen]` was changed in the config: restart required");
-    }
-    if old.limits != new.limits {
-        tracing::warn!("`[limits]` was changed in the config: restart required");
-    }
-    if old.approval != new.approval || old.notify != new.notify {
-        tracing::warn!("`[approval]` was changed in the config: restart required");
-    }
-    if old.oauth != new.oauth {
-        tracing::warn!("`[oauth]` was changed in the config: restart required");
-    }
-    if !new.quarantine.is_same_config(&old.quarantine)
-        || !new.evidence.is_same_config(&old.evidence)
-    {
-        tracing::warn!(
-            "`[quarantine]` or `[evidence]` was changed in the config: restart required"
-        );
-    }
-    if old.otlp != new.otlp {
-        tracing::warn!("`[otlp]` was changed in the config: restart required");
-    }
-    if !new.pins.is_same_config(&old.pins) {
-        tracing::warn!("`[pins]` was changed in the config: restart required");
-    }
-    if old.audit != new.audit {
-        tracing::warn!("`[audit]` was changed in the config: restart required");
+    let has_other_stores = !new.quarantine.is_same_config(&old.quarantine)
+        || !new.evidence.is_same_config(&old.evidence);
+    for (is_changed, part) in [
+        (
+            old.listen.address != new.listen.address || old.admin != new.admin,
+            "an address or `[admin]`",
+        ),
+        (
+            old.listen.public_url != new.listen.public_url,
+            "`public_url`",
+        ),
+        (old.listen.tls != new.listen.tls, "`tls` under `[listen]`"),
+        (old.limits != new.limits, "`[limits]`"),
+        (
+            old.approval != new.approval || old.notify != new.notify,
+            "`[approval]`",
+        ),
+        (old.oauth != new.oauth, "`[oauth]`"),
+        (has_other_stores, "`[quarantine]` or `[evidence]`"),
+        (old.otlp != new.otlp, "`[otlp]`"),
+        (!new.pins.is_same_config(&old.pins), "`[pins]`"),
+        (old.audit != new.audit, "`[audit]`"),
+    ] {
+        if is_changed {
+            tracing::warn!("{part} was changed in the config: restart required");
+        }
     }
 }
 
