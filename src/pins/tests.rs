@@ -43,40 +43,21 @@ fn processes_that_share_a_file_agree() {
     let path = folder.path().join("deep/lychgate.lock");
     let one = PinStore::open(Some(&path)).unwrap();
     let two = PinStore::open(Some(&path)).unwrap();
-    assert_eq!(
-        one.update("up", &seen(None, "old", ChangeAction::Pass))
-            .first_seen,
-        1
-    );
+    let old = seen(None, "old", ChangeAction::Pass);
+    assert_eq!(one.update("up", &old).first_seen, 1);
     // The other process has not seen a list yet. What it sees first is already pinned, so it takes
     // over that pin.
-    assert_eq!(
-        two.update("up", &seen(None, "new", ChangeAction::Pass))
-            .first_seen,
-        0
-    );
-    assert_eq!(
-        two.for_upstream("up").get(&key()).unwrap().content,
-        Some(content("old"))
-    );
-    assert_eq!(
-        two.update("up", &seen(Some("old"), "new", ChangeAction::Hold))
-            .events
-            .len(),
-        1
-    );
+    let new = seen(None, "new", ChangeAction::Pass);
+    assert_eq!(two.update("up", &new).first_seen, 0);
+    let pins = two.for_upstream("up");
+    assert_eq!(pins.get(&key()).unwrap().content, Some(content("old")));
+    let changed = seen(Some("old"), "new", ChangeAction::Hold);
+    assert_eq!(two.update("up", &changed).events.len(), 1);
     assert_eq!(one.reload().unwrap().unwrap(), [("up".into(), Kind::Tool)]);
     assert_eq!(one.reload().unwrap(), None, "it is read once");
-    assert_eq!(
-        one.for_upstream("up")
-            .get(&key())
-            .unwrap()
-            .pending
-            .as_ref()
-            .unwrap()
-            .content,
-        content("new")
-    );
+    let pins = one.for_upstream("up");
+    let pending = pins.get(&key()).unwrap().pending.as_ref();
+    assert_eq!(pending.unwrap().content, content("new"));
     let names: Vec<_> = std::fs::read_dir(path.parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -121,14 +102,8 @@ fn what_is_broken_is_neither_used_nor_written_over() {
         "it holds in memory"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "[[pin]\n");
-    assert!(
-        store
-            .for_upstream("up")
-            .get(&key())
-            .unwrap()
-            .pending
-            .is_some()
-    );
+    let pins = store.for_upstream("up");
+    assert!(pins.get(&key()).unwrap().pending.is_some());
     assert!(PinStore::open(Some(&path)).is_err());
 }
 

@@ -22,43 +22,26 @@ async fn what_is_too_much_to_look_at_is_refused_and_counted() {
     let policy = Arc::new(policy);
     let bomb = miniz_oxide::deflate::compress_to_vec_zlib(&vec![b'a'; 4 << 20], 6);
     let bomb = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bomb);
-    for (limit, tool, argument, value) in [
-        (
-            work::COMMAND,
-            "run_command",
-            "command",
-            "echo a few words; ".repeat(6_000),
-        ),
-        (
-            work::COMMAND,
-            "run_command",
-            "command",
-            "$(".repeat(60) + "true" + &")".repeat(60),
-        ),
-        (work::SQL, "query", "sql", "select 1;".repeat(30_000)),
-        (work::SECRET, "send_message", "text", bomb.clone()),
-        (work::UNPACKED, "send_message", "text", bomb.clone()),
-        (
-            work::SECRET,
-            "send_message",
-            "text",
-            "secret_key=".repeat(10_000),
-        ),
-        (work::PATH, "", "", "a/".repeat(20_000)),
+    let urls = (0..2_100).fold("curl".to_owned(), |line, n| {
+        format!("{line} https://h{n}.example")
+    });
+    let nested = "$(".repeat(60) + "true" + &")".repeat(60);
+    let command = ("run_command", "command");
+    let text = ("send_message", "text");
+    for (limit, (tool, argument), value) in [
+        (work::COMMAND, command, "echo a few words; ".repeat(6_000)),
+        (work::COMMAND, command, nested),
+        (work::SQL, ("query", "sql"), "select 1;".repeat(30_000)),
+        (work::SECRET, text, bomb.clone()),
+        (work::UNPACKED, text, bomb.clone()),
+        (work::SECRET, text, "secret_key=".repeat(10_000)),
+        (work::PATH, ("", ""), "a/".repeat(20_000)),
         (
             work::URL,
-            "fetch",
-            "url",
+            ("fetch", "url"),
             format!("https://example.com/{}", "a".repeat(70_000)),
         ),
-        (
-            work::URL,
-            "run_command",
-            "command",
-            (0..2_100).fold("curl".into(), |line, n| {
-                format!("{line} https://h{n}.example")
-            }),
-        ),
+        (work::URL, command, urls),
     ] {
         let recorder = Arc::new(Recorder::new(&AuditConfig::default()).unwrap());
         let (method, params) = match tool {

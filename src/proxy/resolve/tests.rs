@@ -78,12 +78,10 @@ async fn refusal(gate: &Gate, call: &str) -> Option<String> {
         .unwrap();
     match judged.outbound(&message).unwrap() {
         OutboundOutcome::Pass => None,
-        OutboundOutcome::Refused(refused_message) => refused_message
-            .reasons
-            .into_iter()
-            .flatten()
-            .next()
-            .map(|reason| reason.rule),
+        OutboundOutcome::Refused(refused) => {
+            let mut reasons = refused.reasons.into_iter().flatten();
+            reasons.next().map(|reason| reason.rule)
+        }
         OutboundOutcome::Ask(_) => panic!("no rule asks"),
     }
 }
@@ -92,85 +90,40 @@ async fn refusal(gate: &Gate, call: &str) -> Option<String> {
 async fn names_are_judged_by_what_they_resolve_to() {
     let lookups = Arc::new(AtomicUsize::new(0));
     let gate = gate(Some(SHORT), zone(&lookups));
-    for (tool, argument, value, rule) in [
-        ("fetch", "url", "https://public.example/a", None),
+    let internal = Some("url-internal");
+    let unresolved = Some("url-unresolved");
+    for (url, rule) in [
+        ("https://public.example/a", None),
+        ("https://both.example/a", internal),
+        ("https://INSIDE.example./", internal),
+        ("http://mapped.example/latest", Some("url-metadata")),
         (
-            "fetch",
-            "url",
-            "https://both.example/a",
-            Some("url-internal"),
-        ),
-        (
-            "fetch",
-            "url",
-            "https://INSIDE.example./",
-            Some("url-internal"),
-        ),
-        (
-            "fetch",
-            "url",
-            "http://mapped.example/latest",
-            Some("url-metadata"),
-        ),
-        (
-            "fetch",
-            "url",
             "https://public.example/go?url=https://inside.example/",
-            Some("url-internal"),
+            internal,
         ),
+        ("https://nobody.example/", unresolved),
+        ("https://crowd.example/", unresolved),
+        ("https://slow.example/", unresolved),
+        ("https://allowed.example/", None),
+    ] {
+        let found = refusal(&gate, &call("fetch", "url", url)).await;
+        assert_eq!(found.as_deref(), rule, "{url}");
+    }
+    for (url, rule) in [
         (
-            "fetch",
-            "url",
-            "https://nobody.example/",
-            Some("url-unresolved"),
-        ),
-        (
-            "fetch",
-            "url",
-            "https://crowd.example/",
-            Some("url-unresolved"),
-        ),
-        (
-            "fetch",
-            "url",
-            "https://slow.example/",
-            Some("url-unresolved"),
-        ),
-        ("fetch", "url", "https://allowed.example/", None),
-        (
-            "run_command",
-            "command",
-            "curl -s https://mapped.example/latest",
+            "https://mapped.example/latest",
             Some("url-metadata-command"),
         ),
-        (
-            "run_command",
-            "command",
-            "curl -s https://nobody.example/",
-            Some("url-unresolved"),
-        ),
-        (
-            "run_command",
-            "command",
-            "curl -s https://both.example/",
-            None,
-        ),
-        (
-            "run_command",
-            "command",
-            "curl -s https://public.example/",
-            None,
-        ),
-        ("send_message", "text", "see https://nobody.example/", None),
+        ("https://nobody.example/", unresolved),
+        ("https://both.example/", None),
+        ("https://public.example/", None),
     ] {
-        assert_eq!(
-            refusal(&gate, &call(tool, argument, value))
-                .await
-                .as_deref(),
-            rule,
-            "{value}"
-        );
+        let command = call("run_command", "command", &format!("curl -s {url}"));
+        let found = refusal(&gate, &command).await;
+        assert_eq!(found.as_deref(), rule, "{url}");
     }
+    let text = call("send_message", "text", "see https://nobody.example/");
+    assert_eq!(refusal(&gate, &text).await, None);
     let metrics = gate.recorder().metrics_text();
     assert!(
         metrics.contains("lychgate_limits_hit_total{limit=\"resolve_ms\"} 1"),
@@ -182,10 +135,8 @@ async fn names_are_judged_by_what_they_resolve_to() {
 async fn nothing_is_looked_up_that_need_not_be() {
     let lookups = Arc::new(AtomicUsize::new(0));
     let off = gate(None, zone(&lookups));
-    assert_eq!(
-        refusal(&off, &call("fetch", "url", "https://inside.example/")).await,
-        None
-    );
+    let fetch = call("fetch", "url", "https://inside.example/");
+    assert_eq!(refusal(&off, &fetch).await, None);
     let on = gate(Some(SHORT), zone(&lookups));
     for value in [
         "http://127.0.0.1/",
@@ -210,12 +161,9 @@ async fn there_is_a_bound_on_the_names_of_a_call() {
     let urls: Vec<String> = (0..=most)
         .map(|at| format!("curl https://a{at}.example/"))
         .collect();
-    assert_eq!(
-        refusal(&gate, &call("run_command", "command", &urls.join("\n")))
-            .await
-            .as_deref(),
-        Some("url-unresolved")
-    );
+    let command = call("run_command", "command", &urls.join("\n"));
+    let found = refusal(&gate, &command).await;
+    assert_eq!(found.as_deref(), Some("url-unresolved"));
     assert_eq!(lookups.load(Ordering::SeqCst), most);
     let metrics = gate.recorder().metrics_text();
     assert!(
@@ -261,12 +209,8 @@ async fn a_late_answer_counts_only_within_the_time_of_the_config() {
         std::fs::write(&file, text).unwrap();
         let config = crate::config::load_policies(&file).unwrap();
         let gate = gate(config.policies["default"].places.resolve, late());
-        assert_eq!(
-            refusal(&gate, &call("fetch", "url", "https://late.example/"))
-                .await
-                .as_deref(),
-            rule,
-            "{milliseconds} ms"
-        );
+        let fetch = call("fetch", "url", "https://late.example/");
+        let found = refusal(&gate, &fetch).await;
+        assert_eq!(found.as_deref(), rule, "{milliseconds} ms");
     }
 }
