@@ -77,7 +77,7 @@ pub struct LoginParty {
 }
 
 /// The metadata of an authorization server, as far as a client needs it (RFC 8414, section 2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorizationServer {
     /// The issuer identifier, as received.
     pub issuer: String,

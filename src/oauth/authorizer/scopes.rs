@@ -41,19 +41,8 @@ mod tests {
 
     fn discovery(resource: &str, server: &str) -> Discovery {
         let server = AuthorizationServer {
-            issuer: "https://as.example".into(),
-            authorization_endpoint: None,
-            token_endpoint: "https://as.example/token".into(),
-            registration_endpoint: None,
-            revocation_endpoint: None,
-            device_authorization_endpoint: None,
-            token_endpoint_auth_methods: vec![],
-            token_endpoint_auth_signing_algs: vec![],
             scopes: Scopes::parse(server),
-            grant_types: vec![],
-            client_id_metadata_document: false,
-            iss_in_response: false,
-            s256: true,
+            ..AuthorizationServer::default()
         };
         Discovery {
             resource: "https://mcp.example/mcp".into(),

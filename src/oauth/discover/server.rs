@@ -183,14 +183,7 @@ fn default_server(fetcher: &Fetcher, origin: &str) -> Result<AuthorizationServer
         authorization_endpoint: Some(url("/authorize")),
         token_endpoint: url("/token"),
         registration_endpoint: Some(url("/register")),
-        revocation_endpoint: None,
-        device_authorization_endpoint: None,
-        token_endpoint_auth_methods: vec![],
-        token_endpoint_auth_signing_algs: vec![],
-        scopes: Default::default(),
-        grant_types: vec![],
-        client_id_metadata_document: false,
-        iss_in_response: false,
         s256: true,
+        ..AuthorizationServer::default()
     })
 }
