@@ -17,6 +17,7 @@ pub mod grant;
 pub mod identity;
 pub mod issuer;
 mod logins;
+mod strict;
 #[cfg(test)]
 mod testing;
 mod types;

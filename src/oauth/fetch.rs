@@ -4,7 +4,6 @@
 
 mod converse;
 mod guard;
-mod strict;
 #[cfg(test)]
 mod tests;
 
@@ -25,10 +24,13 @@ pub use guard::Guard;
 pub(super) use guard::is_this_machine;
 
 use self::guard::{Lookup, Target};
-use super::bounds;
 use super::discover::shown_host;
+use super::{bounds, strict};
 use crate::reach::Reach;
 use crate::trust;
+
+/// Maximum depth of nested values in a document.
+const JSON_DEPTH: usize = 127;
 
 /// Why a request failed. Contains nothing of the response except a status and an error code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,7 +170,7 @@ impl Fetcher {
             .exchange(request(Method::GET, url, Vec::new())?)
             .await?;
         match response.status() {
-            StatusCode::OK => strict::read(response.body()).ok_or(FetchError::Unreadable),
+            StatusCode::OK => read(response.body()).ok_or(FetchError::Unreadable),
             status => Err(FetchError::Status(status.as_u16())),
         }
     }
@@ -192,7 +194,7 @@ impl Fetcher {
         let response = self.exchange(request).await?;
         let status = response.status();
         if status.is_success() {
-            return strict::read(response.body()).ok_or(FetchError::Unreadable);
+            return read(response.body()).ok_or(FetchError::Unreadable);
         }
         let status = status.as_u16();
         Err(
@@ -240,11 +242,20 @@ fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>,
     Ok(request)
 }
 
+/// Parses a document strictly; `None` if it does not have the expected shape.
+fn read<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    let json = strict::parse(body, converse::BODY_BYTES, converse::BODY_BYTES, JSON_DEPTH)?;
+    if !strict::has_finite_numbers(&json) {
+        return None;
+    }
+    serde_json::from_slice(json.bytes()).ok()
+}
+
 /// Returns the error code of a response, if it has one.
 fn error_code(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct ErrorBody {
         error: String,
     }
-    strict::read::<ErrorBody>(body).and_then(|parsed| bounds::known_error_code(parsed.error))
+    read::<ErrorBody>(body).and_then(|parsed| bounds::known_error_code(parsed.error))
 }

@@ -4,11 +4,11 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 
 use super::provider;
-use crate::message::{Json, ReadLimits, Value, ValueKind};
+use crate::message::{Value, ValueKind};
+use crate::oauth::strict;
 
 /// Maximum length of a key set, in bytes.
 const MOST_BYTES: usize = 512 << 10;
@@ -56,15 +56,7 @@ impl Keys {
     /// Fails if the bytes are not a key set or contain too many keys.
     pub fn parse(jwks: &[u8]) -> Result<Self, KeysError> {
         provider::install();
-        let limits = ReadLimits {
-            message_bytes: MOST_BYTES,
-            strings_per_message: 10_000,
-            depth: 8,
-            batch_items: 0,
-            ..ReadLimits::default()
-        };
-        let json =
-            Json::parse(Bytes::copy_from_slice(jwks), &limits).map_err(|_| KeysError::NotJwks)?;
+        let json = strict::parse(jwks, MOST_BYTES, 10_000, 8).ok_or(KeysError::NotJwks)?;
         let list = json
             .root()
             .get("keys")

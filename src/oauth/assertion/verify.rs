@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
 use jsonwebtoken::crypto;
 
 use super::claims::{Claims, strings};
 use super::keys::{Keys, algorithm};
 use super::provider;
-use crate::message::{Json, ReadLimits, Value, ValueKind};
+use crate::message::{Json, Value, ValueKind};
+use crate::oauth::strict;
 
 /// Maximum length of a token, in bytes.
 const MOST_BYTES: usize = 16 << 10;
@@ -228,25 +228,9 @@ impl<'t> Parts<'t> {
 
 fn object(part: &str) -> Result<Json, JwtError> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtError::NotJwt)?;
-    let limits = ReadLimits {
-        message_bytes: MOST_BYTES,
-        strings_per_message: 2_000,
-        depth: 16,
-        batch_items: 0,
-        ..ReadLimits::default()
-    };
-    let json = Json::parse(Bytes::from(bytes), &limits).map_err(|_| JwtError::NotJwt)?;
-    // A number beyond the range of an IEEE 754 double is infinite to one parser and an error to
-    // another (RFC 8259, section 6).
-    let mut fits = json.root().kind() == ValueKind::Object;
-    json.root().walk(|_, value, _| {
-        fits &= value.kind() != ValueKind::Number || value.raw().parse().is_ok_and(f64::is_finite);
-    });
-    if fits {
-        Ok(json)
-    } else {
-        Err(JwtError::NotJwt)
-    }
+    strict::parse(&bytes, MOST_BYTES, 2_000, 16)
+        .filter(|json| json.root().kind() == ValueKind::Object && strict::has_finite_numbers(json))
+        .ok_or(JwtError::NotJwt)
 }
 
 /// Returns a time (RFC 7519, section 2): a number, possibly with a fraction.
