@@ -7,7 +7,7 @@ use crate::config::{self, LoginConfig, OAuthConfig};
 use crate::oauth::Principal;
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::{Fetcher, Guard};
-use crate::oauth::grant;
+use crate::oauth::grant::TokenClient;
 use crate::oauth::vault::{Account, Vault, VaultError};
 
 /// Arguments of `lychgate logout`.
@@ -199,10 +199,15 @@ impl Revoker {
         let Some(granted) = &account.granted else {
             return Ok(());
         };
-        let server = &account.server;
-        let client = &account.client;
-        grant::revoke(&self.fetcher, server, client, self.key.as_ref(), granted)
-            .await
-            .map_err(|error| error.to_string())
+        let token_client = TokenClient {
+            fetcher: &self.fetcher,
+            server: &account.server,
+            client: &account.client,
+            key: self.key.as_ref(),
+            resource: &account.party.resource,
+            scopes: &account.asked,
+        };
+        let revoked = token_client.revoke(granted).await;
+        revoked.map_err(|error| error.to_string())
     }
 }

@@ -24,10 +24,10 @@ use self::login_slot::{LoginSlot, Outcome, RenewalGuard};
 use super::assertion::SigningKey;
 use super::challenge::Challenge;
 use super::fetch::{Fetcher, Guard};
-use super::grant::{self, Answer, Attempt, GrantError};
-use super::identity::{self, IdentityError};
+use super::grant::{Answer, Attempt, GrantError, TokenClient, check_answer};
+use super::identity;
 use super::logins::Plan;
-use super::vault::{Account, VaultError};
+use super::vault::Account;
 use super::{Client, LoginError, Principal, SecretText, TokenGrant, unix_now};
 use crate::config::{HttpTransport, LoginConfig, TokenOf};
 use crate::protocol::Context;
@@ -241,14 +241,20 @@ impl Authorizer {
         let client = self
             .identify_client(plan, redirect_uri, earlier_client)
             .await?;
-        let attempt = grant::begin(
-            &plan.server,
-            &client,
-            redirect_uri,
-            &plan.party.resource,
-            &plan.scopes,
-        );
-        Ok((client, attempt.map_err(|error| login_error(&error))?))
+        let attempt = self.token_client(plan, &client).begin(redirect_uri)?;
+        Ok((client, attempt))
+    }
+
+    /// Returns the client that obtains the tokens of a plan.
+    fn token_client<'a>(&'a self, plan: &'a Plan, client: &'a Client) -> TokenClient<'a> {
+        TokenClient {
+            fetcher: &self.fetcher,
+            server: &plan.server,
+            client,
+            key: self.key.as_ref(),
+            resource: &plan.party.resource,
+            scopes: &plan.scopes,
+        }
     }
 
     /// Returns the gate's client identity at the server of a plan.
@@ -262,21 +268,17 @@ impl Authorizer {
             Some(client) => Some(client),
             None => self.known_client(plan).await?,
         };
-        let uris = [redirect_uri.to_owned()];
-        let document = self.shared.logins.document_url();
-        let server = &plan.server;
-        let name = &self.shared.config.client_name;
         let client = identity::identify(
             &self.fetcher,
-            server,
+            &plan.server,
             &self.login,
-            document.as_deref(),
-            &uris,
+            self.shared.logins.document_url().as_deref(),
+            &[redirect_uri.to_owned()],
             known_client.as_ref(),
-            name,
+            &self.shared.config.client_name,
         )
-        .await;
-        client.map_err(|error| identity_error(&error))
+        .await?;
+        Ok(client)
     }
 
     /// Redeems an authorization server's answer for a token, and stores it.
@@ -288,24 +290,11 @@ impl Authorizer {
         attempt: &Attempt,
         answer: &Answer,
     ) -> Result<(), LoginError> {
-        let server = &plan.server;
-        let code = grant::check_answer(server, &attempt.state, answer)
-            .map_err(|error| login_error(&error))?;
-        let resource = plan.party.resource.as_str();
-        let verifier = &attempt.verifier;
-        let key = self.key.as_ref();
-        let granted = grant::redeem(
-            &self.fetcher,
-            server,
-            &client,
-            key,
-            redirect_uri,
-            resource,
-            &code,
-            verifier,
-            &plan.scopes,
-        )
-        .await;
+        let code = check_answer(&plan.server, &attempt.state, answer)?;
+        let granted = self
+            .token_client(plan, &client)
+            .redeem(redirect_uri, &code, &attempt.verifier)
+            .await;
         self.store_grant(plan, client, granted).await
     }
 
@@ -316,13 +305,9 @@ impl Authorizer {
         client: Client,
         granted: Result<TokenGrant, GrantError>,
     ) -> Result<(), LoginError> {
-        let granted = granted.map_err(|error| {
-            self.record(
-                &plan.party.principal,
-                "login_failed",
-                Some(&error.to_string()),
-            );
-            login_error(&error)
+        let principal = plan.party.principal.clone();
+        let granted = granted.inspect_err(|error| {
+            self.record(&principal, "login_failed", Some(&error.to_string()));
         })?;
         let account = Account {
             upstream: self.upstream.clone(),
@@ -334,13 +319,9 @@ impl Authorizer {
             last_refresh_unix: None,
             last_error: None,
         };
-        let principal = plan.party.principal.clone();
         let lease = match self.shared.vault() {
-            Ok(store) => store
-                .lease(&self.upstream, &principal)
-                .await
-                .map_err(vault_error),
-            Err(error) => Err(error),
+            Ok(store) => store.lease(&self.upstream, &principal).await.ok(),
+            Err(_) => None,
         };
         // Stored even if another process holds the lease for too long: these tokens are newer than
         // any others.
@@ -436,11 +417,7 @@ impl Authorizer {
     }
 
     async fn write(&self, account: &Account) -> Result<(), LoginError> {
-        self.shared
-            .vault()?
-            .write(account)
-            .await
-            .map_err(vault_error)
+        Ok(self.shared.vault()?.write(account).await?)
     }
 
     fn slot(&self, principal: &Principal) -> Arc<LoginSlot> {
@@ -490,25 +467,4 @@ enum Freshness {
     Good,
     Expiring,
     Expired,
-}
-
-/// Converts a failure at the token endpoint into a message for the agent or a page.
-fn login_error(error: &GrantError) -> LoginError {
-    if error.is_transient() {
-        LoginError::Unreachable(error.to_string())
-    } else {
-        LoginError::Operator(error.to_string())
-    }
-}
-
-fn identity_error(error: &IdentityError) -> LoginError {
-    if error.is_transient() {
-        LoginError::Unreachable(error.to_string())
-    } else {
-        LoginError::Operator(error.to_string())
-    }
-}
-
-fn vault_error(error: VaultError) -> LoginError {
-    LoginError::Vault(error.to_string())
 }

@@ -1,5 +1,10 @@
 //! Errors for calls without a token.
 
+use super::discover::DiscoverError;
+use super::grant::GrantError;
+use super::identity::IdentityError;
+use super::vault::VaultError;
+
 /// Why there is no token for a call. `Display` is the beginning of a sentence for the reader of the
 /// response; it contains no text written by other parties.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,4 +36,41 @@ pub enum LoginError {
     /// A limit in the config was reached.
     #[error("the limit `{0}` was reached")]
     Limit(&'static str),
+}
+
+impl LoginError {
+    fn at_server(is_transient: bool, message: String) -> Self {
+        if is_transient {
+            Self::Unreachable(message)
+        } else {
+            Self::Operator(message)
+        }
+    }
+}
+
+impl From<GrantError> for LoginError {
+    fn from(error: GrantError) -> Self {
+        Self::at_server(error.is_transient(), error.to_string())
+    }
+}
+
+impl From<IdentityError> for LoginError {
+    fn from(error: IdentityError) -> Self {
+        Self::at_server(error.is_transient(), error.to_string())
+    }
+}
+
+impl From<DiscoverError> for LoginError {
+    fn from(error: DiscoverError) -> Self {
+        if error.names_no_server() {
+            return Self::NotOAuth;
+        }
+        Self::at_server(error.is_transient(), error.to_string())
+    }
+}
+
+impl From<VaultError> for LoginError {
+    fn from(error: VaultError) -> Self {
+        Self::Vault(error.to_string())
+    }
 }

@@ -13,11 +13,10 @@ mod renew;
 mod tokens;
 mod wire;
 
-pub use code::{Answer, Attempt, begin, check_answer, redeem};
-pub use device::{DeviceAttempt, device_begin, device_poll};
-pub use enterprise::{enterprise, redeem_assertion};
+pub use code::{Answer, Attempt, check_answer};
+pub use device::DeviceAttempt;
 pub use error::GrantError;
-pub use renew::{client_credentials, refresh, revoke};
+pub use wire::TokenClient;
 
 #[cfg(test)]
 mod tests;

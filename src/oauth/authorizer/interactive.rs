@@ -6,9 +6,9 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use subtle::ConstantTimeEq;
 
-use super::{Authorizer, Plan, login_error, scopes, vault_error};
+use super::{Authorizer, Plan, scopes};
 use crate::oauth::challenge::{self, Challenge};
-use crate::oauth::grant::{self, Answer, Attempt, DeviceAttempt};
+use crate::oauth::grant::{Answer, Attempt, DeviceAttempt};
 use crate::oauth::{Client, LoginError, Principal, SecretText};
 
 /// A request that has no effect, and that a server with authentication refuses.
@@ -63,12 +63,7 @@ impl Authorizer {
     /// # Errors
     /// Fails if no authorization server is found, or if the vault cannot be used.
     pub async fn plan(&self, principal: &Principal) -> Result<Plan, LoginError> {
-        let account = self
-            .shared
-            .vault()?
-            .read(&self.upstream, principal)
-            .await
-            .map_err(vault_error)?;
+        let account = self.shared.vault()?.read(&self.upstream, principal).await?;
         let challenge = self.request_challenge().await;
         let discovery = self.discover_server(&challenge, account.as_ref()).await?;
         let party = discovery.login_party(principal);
@@ -145,15 +140,11 @@ impl Authorizer {
         redirect_uri: &str,
     ) -> Result<DeviceLogin, LoginError> {
         let client = self.identify_client(plan, redirect_uri, None).await?;
-        let server = &plan.server;
-        let key = self.key.as_ref();
-        let resource = plan.party.resource.as_str();
-        let device =
-            grant::device_begin(&self.fetcher, server, &client, key, resource, &plan.scopes).await;
+        let device = self.token_client(plan, &client).device_begin().await?;
         Ok(DeviceLogin {
             plan: plan.clone(),
             client,
-            device: device.map_err(|error| login_error(&error))?,
+            device,
         })
     }
 
@@ -167,19 +158,7 @@ impl Authorizer {
             client,
             device,
         } = login;
-        let server = &plan.server;
-        let key = self.key.as_ref();
-        let resource = plan.party.resource.as_str();
-        let granted = grant::device_poll(
-            &self.fetcher,
-            server,
-            &client,
-            key,
-            &device,
-            resource,
-            &plan.scopes,
-        )
-        .await;
+        let granted = self.token_client(&plan, &client).device_poll(&device).await;
         self.store_grant(&plan, client, granted).await
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{EnterpriseConfig, Grant};
-use crate::oauth::discover::{DiscoverError, Discovery, DiscoveryHints, discover, server_metadata};
+use crate::oauth::discover::{Discovery, DiscoveryHints, discover, server_metadata};
 use crate::oauth::{Origin, Scopes};
 
 /// Maximum number of times per hour that more scopes are requested from one principal; further
@@ -41,18 +41,9 @@ impl Authorizer {
             }
             None => None,
         };
-        let lease = self
-            .shared
-            .vault()?
-            .lease(&self.upstream, principal)
-            .await
-            .map_err(vault_error)?;
-        let stored = self
-            .shared
-            .vault()?
-            .read(&self.upstream, principal)
-            .await
-            .map_err(vault_error)?;
+        let vault = self.shared.vault()?;
+        let lease = vault.lease(&self.upstream, principal).await?;
+        let stored = vault.read(&self.upstream, principal).await?;
         let account = {
             let state = slot.state();
             // An account that could not be written is newer than the vault's. Otherwise the vault
@@ -189,37 +180,26 @@ impl Authorizer {
         else {
             return self.require_login(principal, plan_from_account(&account));
         };
-        let (server, client, resource) =
-            (&account.server, &account.client, &account.party.resource);
-        let scopes = &granted.scopes;
-        match grant::refresh(
-            &self.fetcher,
-            server,
-            client,
-            self.key.as_ref(),
-            refresh,
-            resource,
-            scopes,
-        )
-        .await
-        {
+        let token_client = TokenClient {
+            fetcher: &self.fetcher,
+            server: &account.server,
+            client: &account.client,
+            key: self.key.as_ref(),
+            resource: &account.party.resource,
+            scopes: &granted.scopes,
+        };
+        match token_client.refresh(refresh).await {
             Ok(granted) => {
-                self.store_renewal(
-                    slot,
-                    principal,
-                    Account {
-                        granted: Some(granted),
-                        ..account
-                    },
-                )
-                .await
+                let granted = Some(granted);
+                let account = Account { granted, ..account };
+                self.store_renewal(slot, principal, account).await
             }
             Err(error) if error.ends_login() && !rejects_configured_client(&account, &error) => {
                 self.end_login(slot, principal, account, &error).await
             }
             Err(error) => {
                 self.record_failure(slot, principal, account, &error);
-                Err(login_error(&error))
+                Err(error.into())
             }
         }
     }
@@ -294,12 +274,9 @@ impl Authorizer {
         let client_rejected = matches!(error, GrantError::InvalidClient);
         let plan = plan_from_account(&account);
         let stored = if client_rejected {
-            self.shared
-                .vault()?
-                .erase(&self.upstream, principal)
-                .await
-                .map(drop)
-                .map_err(vault_error)
+            let vault = self.shared.vault()?;
+            let erased = vault.erase(&self.upstream, principal).await;
+            erased.map(drop).map_err(LoginError::from)
         } else {
             self.write(&account).await
         };
@@ -435,9 +412,7 @@ impl Authorizer {
             issuer: preferred,
             resource: self.login.resource.as_deref(),
         };
-        discover(&self.fetcher, &self.url, challenge, expected)
-            .await
-            .map_err(|error| discovery_error(&error))
+        Ok(discover(&self.fetcher, &self.url, challenge, expected).await?)
     }
 
     /// Returns the client that was stored for exactly this party.
@@ -446,8 +421,7 @@ impl Authorizer {
             .shared
             .vault()?
             .read(&self.upstream, &plan.party.principal)
-            .await
-            .map_err(vault_error)?;
+            .await?;
         Ok(account
             .filter(|account| account.party == plan.party)
             .map(|account| account.client))
@@ -490,14 +464,4 @@ fn granted_scopes(account: &Account) -> Scopes {
         .as_ref()
         .map(|granted| granted.scopes.clone())
         .unwrap_or_default()
-}
-
-fn discovery_error(error: &DiscoverError) -> LoginError {
-    if error.is_transient() {
-        LoginError::Unreachable(error.to_string())
-    } else if error.names_no_server() {
-        LoginError::NotOAuth
-    } else {
-        LoginError::Operator(error.to_string())
-    }
 }

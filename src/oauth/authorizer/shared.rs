@@ -57,10 +57,7 @@ impl Shared {
     }
 
     pub(super) fn vault(&self) -> Result<&Vault, LoginError> {
-        self.vault
-            .as_ref()
-            .ok_or(VaultError::NoFolder)
-            .map_err(super::vault_error)
+        Ok(self.vault.as_ref().ok_or(VaultError::NoFolder)?)
     }
 
     /// Waits for renewals in progress, for as long as one may take: a token that a server has just

@@ -14,9 +14,7 @@ use subtle::ConstantTimeEq;
 use super::GrantError;
 use super::tokens::is_sendable;
 use super::wire::{OAuth, TokenClient};
-use crate::oauth::assertion::SigningKey;
-use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, Scopes, SecretText, TokenGrant};
+use crate::oauth::{AuthorizationServer, SecretText, TokenGrant};
 
 /// Maximum length of an answer, in bytes.
 const MOST_ANSWER_BYTES: usize = 32 << 10;
@@ -114,50 +112,71 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Begins a login.
-///
-/// # Errors
-/// Fails if the server has no authorization endpoint, or none that a browser may be sent to, or
-/// does not support S256.
-pub fn begin(
-    server: &AuthorizationServer,
-    client: &Client,
-    redirect_uri: &str,
-    resource: &str,
-    scopes: &Scopes,
-) -> Result<Attempt, GrantError> {
-    if !server.s256 {
-        return Err(GrantError::NotOffered(
-            "PKCE with S256 (`code_challenge_methods_supported`)",
-        ));
+impl TokenClient<'_> {
+    /// Begins a login.
+    ///
+    /// # Errors
+    /// Fails if the server has no authorization endpoint, or none that a browser may be sent to, or
+    /// does not support S256.
+    pub fn begin(&self, redirect_uri: &str) -> Result<Attempt, GrantError> {
+        if !self.server.s256 {
+            return Err(GrantError::NotOffered(
+                "PKCE with S256 (`code_challenge_methods_supported`)",
+            ));
+        }
+        let endpoint = self
+            .server
+            .authorization_endpoint
+            .clone()
+            .ok_or(GrantError::NotOffered("an authorization endpoint"))?;
+        let endpoint =
+            AuthUrl::new(endpoint).map_err(|_| GrantError::Url("authorization endpoint"))?;
+        let clashes = endpoint
+            .url()
+            .query_pairs()
+            .any(|(name, _)| OWN_PARAMETERS.contains(&name.as_ref()));
+        if !is_safe_for_browser(endpoint.url()) || clashes {
+            return Err(GrantError::Url("authorization endpoint"));
+        }
+        let oauth = OAuth::<oauth2::EndpointNotSet>::new(ClientId::new(self.client.id.clone()))
+            .set_auth_uri(endpoint);
+        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+        let (url, state) = oauth
+            .authorize_url(|| CsrfToken::new_random_len(32))
+            .set_pkce_challenge(challenge)
+            .set_redirect_uri(Cow::Owned(redirect_url(redirect_uri)?))
+            .add_scopes(self.scopes.0.iter().cloned().map(Scope::new))
+            .add_extra_param("resource", self.resource)
+            .url();
+        Ok(Attempt {
+            url: url.into(),
+            state: SecretText::new(state.into_secret()),
+            verifier: SecretText::new(verifier.into_secret()),
+        })
     }
-    let endpoint = server
-        .authorization_endpoint
-        .clone()
-        .ok_or(GrantError::NotOffered("an authorization endpoint"))?;
-    let endpoint = AuthUrl::new(endpoint).map_err(|_| GrantError::Url("authorization endpoint"))?;
-    let clashes = endpoint
-        .url()
-        .query_pairs()
-        .any(|(name, _)| OWN_PARAMETERS.contains(&name.as_ref()));
-    if !is_safe_for_browser(endpoint.url()) || clashes {
-        return Err(GrantError::Url("authorization endpoint"));
+
+    /// Redeems the code for tokens.
+    ///
+    /// # Errors
+    /// Returns the error with which the server responds.
+    pub async fn redeem(
+        &self,
+        redirect_uri: &str,
+        code: &SecretText,
+        verifier: &SecretText,
+    ) -> Result<TokenGrant, GrantError> {
+        let oauth = self.oauth()?;
+        let mut request = oauth
+            .exchange_code(AuthorizationCode::new(code.expose().to_owned()))
+            .set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()))
+            .set_redirect_uri(Cow::Owned(redirect_url(redirect_uri)?))
+            .add_extra_param("resource", self.resource);
+        for (name, value) in self.assertion_parameters()? {
+            request = request.add_extra_param(name, value.expose().to_owned());
+        }
+        let tokens = request.request_async(self).await?;
+        tokens.into_grant(self.scopes, None)
     }
-    let oauth = OAuth::<oauth2::EndpointNotSet>::new(ClientId::new(client.id.clone()))
-        .set_auth_uri(endpoint);
-    let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
-    let (url, state) = oauth
-        .authorize_url(|| CsrfToken::new_random_len(32))
-        .set_pkce_challenge(challenge)
-        .set_redirect_uri(Cow::Owned(redirect_url(redirect_uri)?))
-        .add_scopes(scopes.0.iter().cloned().map(Scope::new))
-        .add_extra_param("resource", resource)
-        .url();
-    Ok(Attempt {
-        url: url.into(),
-        state: SecretText::new(state.into_secret()),
-        verifier: SecretText::new(verifier.into_secret()),
-    })
 }
 
 /// Checks an answer: that it belongs to this login, then that it comes from the server that was
@@ -201,38 +220,6 @@ pub fn check_answer(
         .clone()
         .filter(|code| is_sendable(code, b' '))
         .ok_or(GrantError::Unreadable)
-}
-
-/// Redeems the code for tokens.
-///
-/// # Errors
-/// Returns the error with which the server responds.
-#[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
-pub async fn redeem(
-    fetcher: &Fetcher,
-    server: &AuthorizationServer,
-    client: &Client,
-    key: Option<&SigningKey>,
-    redirect_uri: &str,
-    resource: &str,
-    code: &SecretText,
-    verifier: &SecretText,
-    requested_scopes: &Scopes,
-) -> Result<TokenGrant, GrantError> {
-    let token_client = TokenClient::new(fetcher, server, client, key);
-    let oauth = token_client.oauth(&server.token_endpoint)?;
-    let mut request = oauth
-        .exchange_code(AuthorizationCode::new(code.expose().to_owned()))
-        .set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()))
-        .set_redirect_uri(Cow::Owned(redirect_url(redirect_uri)?))
-        .add_extra_param("resource", resource);
-    for (name, value) in token_client.assertion_parameters()? {
-        request = request.add_extra_param(name, value.expose().to_owned());
-    }
-    request
-        .request_async(&token_client)
-        .await?
-        .into_grant(requested_scopes, None)
 }
 
 /// Reports whether a browser may be sent to a URL: `https`, or `http` on this machine, without

@@ -9,13 +9,9 @@ use zeroize::Zeroizing;
 
 use super::GrantError;
 use super::tokens::Tokens;
-use super::wire::{TokenClient, read};
+use super::wire::TokenClient;
 use crate::config::EnterpriseConfig;
-use crate::oauth::assertion::SigningKey;
-use crate::oauth::fetch::Fetcher;
-use crate::oauth::{
-    AuthorizationServer, Client, ClientAuth, Origin, Scopes, SecretText, TokenGrant,
-};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Origin, SecretText, TokenGrant};
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -25,93 +21,66 @@ const SAML: &str = "urn:ietf:params:oauth:token-type:saml2";
 /// Maximum length of a subject token, in bytes: SAML assertions are long.
 const MOST_SUBJECT_BYTES: u64 = 256 << 10;
 
-/// Obtains a token through the organisation's own login server: the ID token (or SAML assertion) is
-/// exchanged there for an ID-JAG (RFC 8693), and that is exchanged at the MCP server's
-/// authorization server for a token (RFC 7523), without user interaction (extension
-/// `enterprise-managed-authorization`).
-///
-/// # Errors
-/// Returns the error with which either server responds; `Subject` if there is no ID token.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "each is a part of one of the two requests"
-)]
-pub async fn enterprise(
-    fetcher: &Fetcher,
-    idp_token_endpoint: &str,
-    idp: &EnterpriseConfig,
-    server: &AuthorizationServer,
-    client: &Client,
-    key: Option<&SigningKey>,
-    resource: &str,
-    scopes: &Scopes,
-) -> Result<TokenGrant, GrantError> {
-    let subject = read_subject_token(&idp.subject_token_file).await?;
-    let idp_client = Client {
-        id: idp.client_id.clone(),
-        secret: idp
-            .client_secret
-            .as_ref()
-            .map(|secret| SecretText::new(secret.0.clone())),
-        secret_expires_unix: None,
-        auth: if idp.client_secret.is_some() {
-            ClientAuth::Basic
-        } else {
-            ClientAuth::None
-        },
-        origin: Origin::Preregistered,
-        redirect_uris: vec![],
-    };
-    let token_client = TokenClient {
-        fetcher,
-        issuer: &idp.issuer,
-        algorithms: &[],
-        client: &idp_client,
-        key: None,
-    };
-    let mut parameters = vec![
-        ("grant_type", EXCHANGE),
-        ("requested_token_type", ID_JAG),
-        ("audience", server.issuer.as_str()),
-        ("resource", resource),
-        ("subject_token", subject.expose()),
-        ("subject_token_type", if idp.saml { SAML } else { ID_TOKEN }),
-    ];
-    let scope = scopes.parameter();
-    parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
-    let answer = read(&token_client.post(idp_token_endpoint, &parameters).await?)?;
-    let assertion = Tokens::read(&answer)?.into_exchanged_token(ID_JAG)?;
-    redeem_assertion(fetcher, server, client, key, &assertion, resource, scopes).await
-}
+impl TokenClient<'_> {
+    /// Obtains a token through the organisation's own login server: the ID token (or SAML
+    /// assertion) is exchanged there for an ID-JAG (RFC 8693), and that is exchanged at the MCP
+    /// server's authorization server for a token (RFC 7523), without user interaction (extension
+    /// `enterprise-managed-authorization`).
+    ///
+    /// # Errors
+    /// Returns the error with which either server responds; `Subject` if there is no ID token.
+    pub async fn enterprise(
+        &self,
+        idp_token_endpoint: &str,
+        idp: &EnterpriseConfig,
+    ) -> Result<TokenGrant, GrantError> {
+        let subject = read_subject_token(&idp.subject_token_file).await?;
+        let secret = idp.client_secret.as_ref();
+        let idp_client = Client {
+            id: idp.client_id.clone(),
+            secret: secret.map(|secret| SecretText::new(secret.0.clone())),
+            secret_expires_unix: None,
+            auth: secret.map_or(ClientAuth::None, |_| ClientAuth::Basic),
+            origin: Origin::Preregistered,
+            redirect_uris: vec![],
+        };
+        let idp_server = AuthorizationServer {
+            issuer: idp.issuer.clone(),
+            ..AuthorizationServer::default()
+        };
+        let at_idp = TokenClient {
+            server: &idp_server,
+            client: &idp_client,
+            key: None,
+            ..*self
+        };
+        let parameters = [
+            ("grant_type", EXCHANGE),
+            ("requested_token_type", ID_JAG),
+            ("audience", self.server.issuer.as_str()),
+            ("resource", self.resource),
+            ("subject_token", subject.expose()),
+            ("subject_token_type", if idp.saml { SAML } else { ID_TOKEN }),
+        ];
+        let answer = at_idp.ask(idp_token_endpoint, &parameters).await?;
+        let assertion = Tokens::read(&answer)?.into_exchanged_token(ID_JAG)?;
+        self.redeem_assertion(&assertion).await
+    }
 
-/// Obtains a token for an assertion signed by a party that the server trusts (RFC 7523, section
-/// 2.1). A refusal is final: the request is not repeated, and no other grant is tried.
-///
-/// # Errors
-/// Returns the error with which the server responds.
-pub async fn redeem_assertion(
-    fetcher: &Fetcher,
-    server: &AuthorizationServer,
-    client: &Client,
-    key: Option<&SigningKey>,
-    assertion: &SecretText,
-    resource: &str,
-    scopes: &Scopes,
-) -> Result<TokenGrant, GrantError> {
-    let token_client = TokenClient::new(fetcher, server, client, key);
-    let mut parameters = vec![
-        ("grant_type", JWT_BEARER),
-        ("assertion", assertion.expose()),
-        ("resource", resource),
-    ];
-    let scope = scopes.parameter();
-    parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
-    let answer = read(
-        &token_client
-            .post(&server.token_endpoint, &parameters)
-            .await?,
-    )?;
-    Tokens::read(&answer)?.into_grant(scopes, None)
+    /// Obtains a token for an assertion signed by a party that the server trusts (RFC 7523, section
+    /// 2.1). A refusal is final: the request is not repeated, and no other grant is tried.
+    ///
+    /// # Errors
+    /// Returns the error with which the server responds.
+    pub async fn redeem_assertion(&self, assertion: &SecretText) -> Result<TokenGrant, GrantError> {
+        let parameters = [
+            ("grant_type", JWT_BEARER),
+            ("assertion", assertion.expose()),
+            ("resource", self.resource),
+        ];
+        let answer = self.ask(&self.server.token_endpoint, &parameters).await?;
+        Tokens::read(&answer)?.into_grant(self.scopes, None)
+    }
 }
 
 /// Reads the subject token. It is read each time, since the program that writes it there also

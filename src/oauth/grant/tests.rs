@@ -4,12 +4,14 @@ mod device;
 mod faults;
 mod others;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use oauth2::url::{Url, form_urlencoded};
 
 use super::*;
 use crate::oauth::assertion::{Keys, SignedClaims, SigningKey};
+use crate::oauth::fetch::Fetcher;
 use crate::oauth::testing::{Asked, Reply, Site, fetcher};
 use crate::oauth::{AuthorizationServer, Client, ClientAuth, Origin, Scopes, SecretText};
 
@@ -22,16 +24,10 @@ fn server(origin: &str) -> AuthorizationServer {
         issuer: format!("{origin}/tenant"),
         authorization_endpoint: Some("https://as.example/authorize?prompt=login".into()),
         token_endpoint: format!("{origin}/token?kind=a"),
-        registration_endpoint: None,
         revocation_endpoint: Some(format!("{origin}/revoke")),
         device_authorization_endpoint: Some(format!("{origin}/device")),
-        token_endpoint_auth_methods: vec![],
-        token_endpoint_auth_signing_algs: vec![],
-        scopes: Scopes::default(),
-        grant_types: vec![],
-        client_id_metadata_document: false,
-        iss_in_response: false,
         s256: true,
+        ..AuthorizationServer::default()
     }
 }
 
@@ -46,11 +42,12 @@ fn client(auth: ClientAuth) -> Client {
     }
 }
 
-fn public() -> Client {
-    Client {
+fn public() -> &'static Client {
+    static PUBLIC: LazyLock<Client> = LazyLock::new(|| Client {
         secret: None,
         ..client(ClientAuth::None)
-    }
+    });
+    &PUBLIC
 }
 
 fn hidden(text: &str) -> SecretText {
@@ -72,15 +69,35 @@ fn pairs(map: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
         .collect()
 }
 
-async fn answering(body: &'static str) -> Site {
-    Site::new(move |_, _| Reply::json(body)).await
+async fn answering(body: impl Into<String>) -> Site {
+    let body = body.into();
+    Site::new(move |_, _| Reply::json(body.clone())).await
+}
+
+/// A client without a key, which requests no scopes.
+fn asking<'a>(server: &'a AuthorizationServer, client: &'a Client) -> TokenClient<'a> {
+    static FETCHER: LazyLock<Fetcher> = LazyLock::new(fetcher);
+    static NO_SCOPES: Scopes = Scopes(BTreeSet::new());
+    TokenClient {
+        fetcher: &FETCHER,
+        server,
+        client,
+        key: None,
+        resource: RESOURCE,
+        scopes: &NO_SCOPES,
+    }
 }
 
 #[test]
 fn a_login_begins_with_what_the_standards_want() {
     let server = server("https://as.example");
     let scopes = Scopes::parse("read write:all");
-    let attempt = begin(&server, &public(), REDIRECT, RESOURCE, &scopes).unwrap();
+    let plain = asking(&server, public());
+    let scoped = TokenClient {
+        scopes: &scopes,
+        ..plain
+    };
+    let attempt = scoped.begin(REDIRECT).unwrap();
     let url = Url::parse(&attempt.url).unwrap();
     let said: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     let map: BTreeMap<_, _> = said.iter().cloned().collect();
@@ -108,7 +125,7 @@ fn a_login_begins_with_what_the_standards_want() {
     );
     assert_eq!(map["code_challenge"], challenge.as_str());
     assert!(attempt.state.expose().len() >= 43 && attempt.verifier.expose().len() >= 43);
-    let again = begin(&server, &public(), REDIRECT, RESOURCE, &Scopes::default()).unwrap();
+    let again = plain.begin(REDIRECT).unwrap();
     assert_ne!(again.state, attempt.state);
     assert_ne!(again.verifier, attempt.verifier);
     assert!(!again.url.contains("scope="));
@@ -121,7 +138,7 @@ fn nobody_is_sent_where_no_login_can_be() {
             authorization_endpoint: Some(endpoint.into()),
             ..server("https://as.example")
         };
-        begin(&server, &public(), REDIRECT, RESOURCE, &Scopes::default())
+        asking(&server, public()).begin(REDIRECT)
     };
     for good in [
         "https://as.example/a",
@@ -157,18 +174,16 @@ fn nobody_is_sent_where_no_login_can_be() {
         s256: false,
         ..server("https://as.example")
     };
-    assert!(matches!(
-        begin(&plain, &public(), REDIRECT, RESOURCE, &Scopes::default()),
-        Err(GrantError::NotOffered(_))
-    ));
     let none = AuthorizationServer {
         authorization_endpoint: None,
         ..server("https://as.example")
     };
-    assert!(matches!(
-        begin(&none, &public(), REDIRECT, RESOURCE, &Scopes::default()),
-        Err(GrantError::NotOffered(_))
-    ));
+    for server in [plain, none] {
+        assert!(matches!(
+            asking(&server, public()).begin(REDIRECT),
+            Err(GrantError::NotOffered(_))
+        ));
+    }
 }
 
 #[test]
@@ -281,19 +296,12 @@ async fn a_code_is_redeemed_with_everything_as_it_was_asked_for() {
     let scopes = Scopes::parse("a b c");
     let code = hidden("c/1+ ");
     let verifier = hidden(&"v".repeat(43));
-    let granted = redeem(
-        &fetcher(),
-        &server,
-        &public(),
-        None,
-        REDIRECT,
-        RESOURCE,
-        &code,
-        &verifier,
-        &scopes,
-    )
-    .await
-    .unwrap();
+    let token_client = TokenClient {
+        scopes: &scopes,
+        ..asking(&server, public())
+    };
+    let granted = token_client.redeem(REDIRECT, &code, &verifier).await;
+    let granted = granted.unwrap();
     assert_eq!(
         (granted.access.expose(), granted.refresh.unwrap().expose()),
         ("at-1", "rt-1")
@@ -342,17 +350,12 @@ async fn a_renewal_keeps_the_old_refresh_token_where_no_new_one_comes() {
     ] {
         let site = answering(body).await;
         let scopes = Scopes::parse("x y");
-        let granted = refresh(
-            &fetcher(),
-            &server(&site.origin),
-            &public(),
-            None,
-            &old,
-            RESOURCE,
-            &scopes,
-        )
-        .await
-        .unwrap();
+        let server = server(&site.origin);
+        let token_client = TokenClient {
+            scopes: &scopes,
+            ..asking(&server, public())
+        };
+        let granted = token_client.refresh(&old).await.unwrap();
         assert_eq!(granted.refresh.unwrap().expose(), token);
         assert_eq!(
             pairs(&form(&site.asked()[0])),
@@ -387,21 +390,15 @@ async fn clients_prove_who_they_are_in_each_way() {
         };
         let client = client(auth);
         let scopes = Scopes::parse("a");
-        client_credentials(&fetcher(), &server, &client, Some(&key), RESOURCE, &scopes)
-            .await
-            .unwrap();
+        let token_client = TokenClient {
+            key: Some(&key),
+            scopes: &scopes,
+            ..asking(&server, &client)
+        };
+        token_client.client_credentials().await.unwrap();
         // Requests that the crate does not support are authenticated in the same way.
-        redeem_assertion(
-            &fetcher(),
-            &server,
-            &client,
-            Some(&key),
-            &hidden("e.y.J"),
-            RESOURCE,
-            &scopes,
-        )
-        .await
-        .unwrap();
+        let redeemed = token_client.redeem_assertion(&hidden("e.y.J")).await;
+        redeemed.unwrap();
         let asked = site.asked();
         let mut ids = vec![];
         for (asked, kind) in asked.iter().zip([
@@ -464,29 +461,18 @@ async fn clients_prove_who_they_are_in_each_way() {
     }
     let site = answering(GOOD).await;
     let keyless = client(ClientAuth::PrivateKeyJwt);
-    let said = client_credentials(
-        &fetcher(),
-        &server(&site.origin),
-        &keyless,
-        None,
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await;
+    let lenient = server(&site.origin);
+    let said = asking(&lenient, &keyless).client_credentials().await;
     assert!(matches!(said, Err(GrantError::Key(_))));
     let strict = AuthorizationServer {
         token_endpoint_auth_signing_algs: vec!["ES256".into()],
         ..server(&site.origin)
     };
-    let said = client_credentials(
-        &fetcher(),
-        &strict,
-        &keyless,
-        Some(&key),
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await;
+    let token_client = TokenClient {
+        key: Some(&key),
+        ..asking(&strict, &keyless)
+    };
+    let said = token_client.client_credentials().await;
     assert!(matches!(said, Err(GrantError::NotOffered(_))));
     assert!(site.asked().is_empty());
 }

@@ -1,10 +1,10 @@
 //! Responses of token endpoints (RFC 6749, section 5.1), as servers actually send them.
 
-use std::fmt;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use oauth2::{AccessToken, RefreshToken, Scope, TokenResponse, TokenType};
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::GrantError;
@@ -135,21 +135,19 @@ pub(super) struct Seconds(pub(super) Option<u64>);
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer
-            .deserialize_any(ScalarVisitor)
-            .map(|scalar| match scalar {
-                Scalar::Number(number) if number >= 1.0 => {
-                    #[allow(
-                        clippy::cast_possible_truncation,
-                        clippy::cast_sign_loss,
-                        reason = "positive; `as` saturates"
-                    )]
-                    let seconds = number as u64;
-                    Self(Some(seconds))
-                }
-                Scalar::Number(_) | Scalar::Texts(_) | Scalar::Other => Self(None),
-                Scalar::Text(text) => Self(text.trim().parse().ok().filter(|seconds| *seconds > 0)),
-            })
+        Ok(Self(match Scalar::deserialize(deserializer)? {
+            Scalar::Number(number) if number >= 1.0 => {
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "positive; `as` saturates"
+                )]
+                let seconds = number as u64;
+                Some(seconds)
+            }
+            Scalar::Text(text) => text.trim().parse().ok().filter(|seconds| *seconds > 0),
+            _ => None,
+        }))
     }
 }
 
@@ -159,74 +157,26 @@ struct Words(Vec<Scope>);
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let texts = match deserializer.deserialize_any(ScalarVisitor)? {
+        let texts = match Scalar::deserialize(deserializer)? {
             Scalar::Text(text) => vec![text],
             Scalar::Texts(texts) => texts,
-            Scalar::Number(_) | Scalar::Other => vec![],
+            _ => vec![],
         };
-        let scopes =
-            bounds::valid_scopes(texts.iter().flat_map(|text| text.split_ascii_whitespace()));
+        let texts = texts.iter().take(MOST_PARTS);
+        let scopes = bounds::valid_scopes(texts.flat_map(|text| text.split_ascii_whitespace()));
         Ok(Self(scopes.0.into_iter().map(Scope::new).collect()))
     }
 }
 
 /// A value as found where a standard requires a certain type.
+#[derive(Deserialize)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "some kinds are read only to be passed over")]
 enum Scalar {
     Number(f64),
     Text(String),
     Texts(Vec<String>),
-    Other,
-}
-
-struct ScalarVisitor;
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "seconds beyond 2^53 are cut anyway"
-)]
-impl<'de> Visitor<'de> for ScalarVisitor {
-    type Value = Scalar;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(number as f64))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(number as f64))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
-        Ok(Scalar::Text(text.to_owned()))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Scalar, E> {
-        Ok(Scalar::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Scalar, E> {
-        Ok(Scalar::Other)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
-        let mut texts = Vec::new();
-        while let Some(text) = list.next_element::<String>()? {
-            if texts.len() < MOST_PARTS {
-                texts.push(text);
-            }
-        }
-        Ok(Scalar::Texts(texts))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
-    }
+    Flag(bool),
+    Null(()),
+    Object(HashMap<String, IgnoredAny>),
 }

@@ -6,7 +6,6 @@ use std::pin::Pin;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use oauth2::basic::{
@@ -23,10 +22,10 @@ use zeroize::Zeroizing;
 
 use super::GrantError;
 use super::tokens::Tokens;
-use crate::message::{Json, ReadLimits, ValueKind};
+use crate::message::{Json, ValueKind};
 use crate::oauth::assertion::SigningKey;
 use crate::oauth::fetch::Fetcher;
-use crate::oauth::{AuthorizationServer, Client, ClientAuth, SecretText, unix_now};
+use crate::oauth::{AuthorizationServer, Client, ClientAuth, Scopes, SecretText, strict, unix_now};
 
 /// Maximum length of a response, in bytes.
 const MOST_BYTES: usize = 1 << 20;
@@ -48,37 +47,25 @@ pub(super) type OAuth<Token = EndpointSet, Auth = EndpointNotSet> = oauth2::Clie
     Token,
 >;
 
-/// A client that sends requests to an authorization server.
-pub(super) struct TokenClient<'a> {
-    pub(super) fetcher: &'a Fetcher,
-    /// The audience of assertions.
-    pub(super) issuer: &'a str,
-    /// The algorithms with which they may be signed; empty if the server lists none.
-    pub(super) algorithms: &'a [String],
-    pub(super) client: &'a Client,
-    pub(super) key: Option<&'a SigningKey>,
+/// A client of an authorization server, and what it requests there.
+#[derive(Clone, Copy)]
+pub struct TokenClient<'a> {
+    pub fetcher: &'a Fetcher,
+    pub server: &'a AuthorizationServer,
+    pub client: &'a Client,
+    /// The key for `private_key_jwt`.
+    pub key: Option<&'a SigningKey>,
+    /// The resource that tokens are for (RFC 8707).
+    pub resource: &'a str,
+    /// The scopes that are requested.
+    pub scopes: &'a Scopes,
 }
 
-impl<'a> TokenClient<'a> {
-    pub(super) fn new(
-        fetcher: &'a Fetcher,
-        server: &'a AuthorizationServer,
-        client: &'a Client,
-        key: Option<&'a SigningKey>,
-    ) -> Self {
-        Self {
-            fetcher,
-            issuer: &server.issuer,
-            algorithms: &server.token_endpoint_auth_signing_algs,
-            client,
-            key,
-        }
-    }
-
+impl TokenClient<'_> {
     /// Returns the crate's client with this client's id and, if it has one, its secret. For other
     /// client authentication see [`Self::assertion_parameters`].
-    pub(super) fn oauth(&self, token_endpoint: &str) -> Result<OAuth, GrantError> {
-        let url = TokenUrl::new(token_endpoint.to_owned())
+    pub(super) fn oauth(&self) -> Result<OAuth, GrantError> {
+        let url = TokenUrl::new(self.server.token_endpoint.clone())
             .map_err(|_| GrantError::Url("token endpoint"))?;
         let client = OAuth::new(ClientId::new(self.client.id.clone())).set_token_uri(url);
         let secret = || {
@@ -124,12 +111,12 @@ impl<'a> TokenClient<'a> {
         let claims = Claims {
             iss: id,
             sub: id,
-            aud: self.issuer,
+            aud: &self.server.issuer,
             jti: Uuid::new_v4().to_string(),
             iat,
             exp: iat.saturating_add(ASSERTION_SECONDS),
         };
-        let assertion = key.sign(&claims, self.algorithms)?;
+        let assertion = key.sign(&claims, &self.server.token_endpoint_auth_signing_algs)?;
         Ok(vec![
             (
                 "client_assertion_type",
@@ -137,6 +124,19 @@ impl<'a> TokenClient<'a> {
             ),
             ("client_assertion", assertion),
         ])
+    }
+
+    /// Sends a request for the requested scopes that the crate does not support, and returns the
+    /// JSON object of its answer.
+    pub(super) async fn ask(
+        &self,
+        url: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Json, GrantError> {
+        let scope = self.scopes.parameter();
+        let mut parameters = parameters.to_vec();
+        parameters.extend(scope.as_deref().map(|scope| ("scope", scope)));
+        read(&self.post(url, &parameters).await?)
     }
 
     /// Sends a request that the crate does not support: a form with client authentication.
@@ -222,15 +222,8 @@ impl<'c> AsyncHttpClient<'c> for TokenClient<'_> {
 /// so the status alone is not sufficient.
 pub(super) fn read(response: &HttpResponse) -> Result<Json, GrantError> {
     check_available(response)?;
-    let limits = ReadLimits {
-        message_bytes: MOST_BYTES,
-        strings_per_message: 10_000,
-        depth: 16,
-        batch_items: 0,
-        ..ReadLimits::default()
-    };
-    let json = Json::parse(Bytes::copy_from_slice(response.body()), &limits)
-        .map_err(|_| GrantError::Unreadable)?;
+    let json =
+        strict::parse(response.body(), MOST_BYTES, 10_000, 16).ok_or(GrantError::Unreadable)?;
     let root = json.root();
     match root
         .get("error")

@@ -13,60 +13,33 @@ impl Authorizer {
         plan: Plan,
         account: Option<Account>,
     ) -> Outcome {
-        let server = &plan.server;
-        let name = &self.shared.config.client_name;
-        let known_client = account.as_ref().map(|account| &account.client);
         let client = identity::identify(
             &self.fetcher,
-            server,
+            &plan.server,
             &self.login,
             None,
             &[],
-            known_client,
-            name,
+            account.as_ref().map(|account| &account.client),
+            &self.shared.config.client_name,
         )
-        .await;
-        let client = client.map_err(|error| identity_error(&error))?;
-        let key = self.key.as_ref();
-        let resource = plan.party.resource.as_str();
-        let scopes = &plan.scopes;
+        .await?;
+        let token_client = self.token_client(&plan, &client);
         let granted = match &self.login.grant {
             Grant::Enterprise(config) => {
                 let idp = self.idp_token_endpoint(config).await?;
-                grant::enterprise(
-                    &self.fetcher,
-                    &idp,
-                    config,
-                    server,
-                    &client,
-                    key,
-                    resource,
-                    scopes,
-                )
-                .await
+                token_client.enterprise(&idp, config).await
             }
-            Grant::Client | Grant::Person => {
-                grant::client_credentials(&self.fetcher, server, &client, key, resource, scopes)
-                    .await
-            }
+            Grant::Client | Grant::Person => token_client.client_credentials().await,
         };
-        let Plan {
-            party,
-            server,
-            scopes,
-        } = plan;
-        let upstream = self.upstream.clone();
         match granted {
             Ok(granted) => {
-                let granted = Some(granted);
-                let asked = scopes;
                 let account = Account {
-                    upstream,
-                    party,
-                    server,
+                    upstream: self.upstream.clone(),
+                    party: plan.party,
+                    server: plan.server,
                     client,
-                    granted,
-                    asked,
+                    granted: Some(granted),
+                    asked: plan.scopes,
                     last_refresh_unix: None,
                     last_error: None,
                 };
@@ -74,16 +47,13 @@ impl Authorizer {
             }
             Err(error) => {
                 slot.state().not_before = Some(Instant::now() + RETRY_AFTER);
-                self.record(
-                    principal,
-                    if error.is_transient() {
-                        "unreachable"
-                    } else {
-                        "refused"
-                    },
-                    Some(&error.to_string()),
-                );
-                Err(login_error(&error))
+                let outcome = if error.is_transient() {
+                    "unreachable"
+                } else {
+                    "refused"
+                };
+                self.record(principal, outcome, Some(&error.to_string()));
+                Err(error.into())
             }
         }
     }
@@ -93,9 +63,7 @@ impl Authorizer {
         if let Some(endpoint) = &config.token_endpoint {
             return Ok(endpoint.clone());
         }
-        let metadata = server_metadata(&self.fetcher, &config.issuer).await;
-        metadata
-            .map(|server| server.token_endpoint)
-            .map_err(|error| discovery_error(&error))
+        let server = server_metadata(&self.fetcher, &config.issuer).await?;
+        Ok(server.token_endpoint)
     }
 }

@@ -24,9 +24,11 @@ async fn a_device_waits_until_the_person_is_done() {
     let server = server(&site.origin);
     let scopes = Scopes::parse("a b");
     let client = client(ClientAuth::Post);
-    let device = device_begin(&fetcher(), &server, &client, None, RESOURCE, &scopes)
-        .await
-        .unwrap();
+    let token_client = TokenClient {
+        scopes: &scopes,
+        ..asking(&server, &client)
+    };
+    let device = token_client.device_begin().await.unwrap();
     assert_eq!(device.user_code, "WDJB-MJHT");
     assert_eq!(device.verification_uri, "https://as.example/device");
     assert_eq!(
@@ -34,17 +36,7 @@ async fn a_device_waits_until_the_person_is_done() {
         Some("https://as.example/device?c=WDJB-MJHT")
     );
     assert!(!format!("{device:?}").contains("dc-1"));
-    let granted = device_poll(
-        &fetcher(),
-        &server,
-        &client,
-        None,
-        &device,
-        RESOURCE,
-        &scopes,
-    )
-    .await
-    .unwrap();
+    let granted = token_client.device_poll(&device).await.unwrap();
     assert_eq!(granted.access.expose(), "at-1");
     let requests = site.asked();
     assert_eq!(requests.len(), 3);
@@ -83,77 +75,47 @@ async fn polled(
     })
     .await;
     let server = server(&site.origin);
-    let device = device_begin(
-        &fetcher(),
-        &server,
-        &public(),
-        None,
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await
-    .unwrap();
+    let token_client = asking(&server, public());
+    let device = token_client.device_begin().await.unwrap();
     let began = Instant::now();
-    let result = device_poll(
-        &fetcher(),
-        &server,
-        &public(),
-        None,
-        &device,
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await;
+    let result = token_client.device_poll(&device).await;
     (result, site.asked().len() - 1, began.elapsed())
 }
 
 #[tokio::test]
 async fn a_device_does_not_wait_for_ever() {
+    let refused = |code: &str| GrantError::Refused { error: code.into() };
     let (result, polls, took) = polled(r#"{"error":"authorization_pending"}"#, 2).await;
-    assert_eq!(
-        result.unwrap_err(),
-        GrantError::Refused {
-            error: "expired_token".into()
-        }
-    );
+    assert_eq!(result.unwrap_err(), refused("expired_token"));
     assert!(
         polls <= 2 && took < Duration::from_secs(3),
         "{polls} {took:?}"
     );
-    // After `slow_down`, the next poll would be too late.
-    let (result, polls, _) = polled(r#"{"error":"slow_down"}"#, 4).await;
-    assert_eq!(
-        (result.unwrap_err(), polls),
+    for (answer, lifetime, expected) in [
+        // After `slow_down`, the next poll would be too late.
+        (r#"{"error":"slow_down"}"#, 4, (refused("expired_token"), 1)),
         (
-            GrantError::Refused {
-                error: "expired_token".into()
-            },
-            1
-        )
-    );
-    let (result, polls, _) = polled(r#"{"error":"access_denied"}"#, 9).await;
-    assert_eq!(
-        (result.unwrap_err(), polls),
+            r#"{"error":"access_denied"}"#,
+            9,
+            (refused("access_denied"), 1),
+        ),
         (
-            GrantError::Refused {
-                error: "access_denied".into()
-            },
-            1
-        )
-    );
-    let (result, polls, _) = polled(r#"{"error":"invalid_grant"}"#, 9).await;
-    assert_eq!((result.unwrap_err(), polls), (GrantError::InvalidGrant, 1));
-    // After failures, polls become less frequent.
-    let (result, polls, _) = polled("<html>", 4).await;
-    assert_eq!(
-        (result.unwrap_err(), polls),
-        (
-            GrantError::Refused {
-                error: "expired_token".into()
-            },
-            2
-        )
-    );
+            r#"{"error":"invalid_grant"}"#,
+            9,
+            (GrantError::InvalidGrant, 1),
+        ),
+        // After failures, polls become less frequent.
+        ("<html>", 4, (refused("expired_token"), 2)),
+    ] {
+        let (result, polls, _) = polled(answer, lifetime).await;
+        assert_eq!((result.unwrap_err(), polls), expected, "{answer}");
+    }
+}
+
+async fn begun(body: &str) -> Result<DeviceAttempt, GrantError> {
+    let site = answering(body).await;
+    let server = server(&site.origin);
+    asking(&server, public()).device_begin().await
 }
 
 #[tokio::test]
@@ -174,57 +136,19 @@ async fn what_a_device_shows_is_checked() {
         ("dc-1", "", GrantError::Unreadable),
         ("\"user_code\"", "\"other\"", GrantError::Unreadable),
     ] {
-        let body = CODES.replacen(bad, with, 1);
-        let site = Site::new(move |_, _| Reply::json(body.clone())).await;
-        let result = device_begin(
-            &fetcher(),
-            &server(&site.origin),
-            &public(),
-            None,
-            RESOURCE,
-            &Scopes::default(),
-        )
-        .await;
+        let result = begun(&CODES.replacen(bad, with, 1)).await;
         assert_eq!(result.unwrap_err(), expected, "{with}");
     }
     let evil = CODES.replace("https://as.example/device?c", "javascript:alert(1)//");
-    let site = Site::new(move |_, _| Reply::json(evil.clone())).await;
-    let device = device_begin(
-        &fetcher(),
-        &server(&site.origin),
-        &public(),
-        None,
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await
-    .unwrap();
+    let device = begun(&evil).await.unwrap();
     assert_eq!(device.verification_uri_complete, None);
     let huge = CODES.replace("30", "999999999");
-    let site = Site::new(move |_, _| Reply::json(huge.clone())).await;
-    let device = device_begin(
-        &fetcher(),
-        &server(&site.origin),
-        &public(),
-        None,
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await
-    .unwrap();
+    let device = begun(&huge).await.unwrap();
     assert_eq!(device.lifetime, Duration::from_secs(1800));
     let none = AuthorizationServer {
         device_authorization_endpoint: None,
-        ..server(&site.origin)
+        ..server("https://as.example")
     };
-    let result = device_begin(
-        &fetcher(),
-        &none,
-        &public(),
-        None,
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await;
+    let result = asking(&none, public()).device_begin().await;
     assert_eq!(result.unwrap_err(), GrantError::NotOffered("device codes"));
 }

@@ -11,16 +11,23 @@ const PLANTED: &str = "PLANTED-s3cret";
 async fn renewed(site: &Site) -> Result<TokenGrant, GrantError> {
     let server = server(&site.origin);
     let scopes = Scopes::parse("a b");
-    refresh(
-        &fetcher(),
-        &server,
-        &public(),
-        None,
-        &hidden(PLANTED),
-        RESOURCE,
-        &scopes,
-    )
-    .await
+    let token_client = TokenClient {
+        scopes: &scopes,
+        ..asking(&server, public())
+    };
+    token_client.refresh(&hidden(PLANTED)).await
+}
+
+/// Renews with a fetcher of its own.
+async fn renewed_by(
+    fetcher: &Fetcher,
+    server: &AuthorizationServer,
+) -> Result<TokenGrant, GrantError> {
+    let token_client = TokenClient {
+        fetcher,
+        ..asking(server, public())
+    };
+    token_client.refresh(&hidden(PLANTED)).await
 }
 
 fn refused(code: &str) -> GrantError {
@@ -30,100 +37,82 @@ fn refused(code: &str) -> GrantError {
 #[tokio::test]
 async fn each_failure_is_told_from_the_others() {
     let down = |status: u16| GrantError::Unreachable(format!("the answer has the status {status}"));
-    for (status, body, expected, transient) in [
+    let permanent = [
         (
             400,
             r#"{"error":"invalid_grant","error_description":"PLANTED-s3cret"}"#,
             GrantError::InvalidGrant,
-            false,
         ),
         (
             401,
             r#"{"error":"invalid_client"}"#,
             GrantError::InvalidClient,
-            false,
         ),
         (
             400,
             r#"{"error":"invalid_scope"}"#,
             refused("invalid_scope"),
-            false,
         ),
         (
             403,
             r#"{"error":"unauthorized_client"}"#,
             refused("unauthorized_client"),
-            false,
         ),
-        (
-            400,
-            r#"{"error":"temporarily_unavailable"}"#,
-            refused("temporarily_unavailable"),
-            true,
-        ),
-        (
-            400,
-            r#"{"error":"PLANTED-s3cret <b>"}"#,
-            refused("unnamed"),
-            false,
-        ),
-        (
-            400,
-            r#"{"error":["invalid_grant"]}"#,
-            GrantError::Unreadable,
-            true,
-        ),
+        (400, r#"{"error":"PLANTED-s3cret <b>"}"#, refused("unnamed")),
         // Some servers report errors with status 200.
         (
             200,
             r#"{"error":"invalid_grant"}"#,
             GrantError::InvalidGrant,
-            false,
         ),
         (
             200,
             r#"{"error":"bad_verification_code"}"#,
             refused("bad_verification_code"),
-            false,
         ),
-        (500, r#"{"error":"invalid_grant"}"#, down(500), true),
-        (502, "<html>PLANTED-s3cret</html>", down(502), true),
-        (503, "", down(503), true),
-        (429, r#"{"error":"slow_down"}"#, down(429), true),
+    ];
+    let transient = [
         (
-            200,
-            "<html>PLANTED-s3cret</html>",
-            GrantError::Unreadable,
-            true,
+            400,
+            r#"{"error":"temporarily_unavailable"}"#,
+            refused("temporarily_unavailable"),
         ),
-        (200, "", GrantError::Unreadable, true),
-        (200, "null", GrantError::Unreadable, true),
-        (200, "[]", GrantError::Unreadable, true),
-        (200, "{}", GrantError::Unreadable, true),
-        (
-            200,
-            r#"{"access_token":"PLANTED-s3cret""#,
-            GrantError::Unreadable,
-            true,
-        ),
-        (404, "<html>", GrantError::Unreadable, true),
-        (401, "", GrantError::Unreadable, true),
-        (400, GOOD, GrantError::Unreadable, true),
-        (302, GOOD, GrantError::Unreadable, true),
-        (204, "", GrantError::Unreadable, true),
-    ] {
+        (500, r#"{"error":"invalid_grant"}"#, down(500)),
+        (502, "<html>PLANTED-s3cret</html>", down(502)),
+        (503, "", down(503)),
+        (429, r#"{"error":"slow_down"}"#, down(429)),
+    ];
+    let unreadable = [
+        (400, r#"{"error":["invalid_grant"]}"#),
+        (200, "<html>PLANTED-s3cret</html>"),
+        (200, ""),
+        (200, "null"),
+        (200, "[]"),
+        (200, "{}"),
+        (200, r#"{"access_token":"PLANTED-s3cret""#),
+        (404, "<html>"),
+        (401, ""),
+        (400, GOOD),
+        (302, GOOD),
+        (204, ""),
+    ]
+    .map(|(status, body)| (status, body, GrantError::Unreadable));
+    for (status, body, expected) in permanent
+        .clone()
+        .into_iter()
+        .chain(transient)
+        .chain(unreadable)
+    {
         let site = Site::new(move |_, _| {
-            Reply(
-                status,
-                vec![("location", "https://evil.example/".into())],
-                body.into(),
-            )
+            let location = ("location", "https://evil.example/".into());
+            Reply(status, vec![location], body.into())
         })
         .await;
         let error = renewed(&site).await.unwrap_err();
         assert_eq!(error, expected, "{status} {body}");
-        assert_eq!(error.is_transient(), transient, "{status} {body}");
-        assert_eq!(error.ends_login(), !transient, "{status} {body}");
+        let is_permanent = permanent.iter().any(|(_, _, error)| *error == expected);
+        assert_eq!(error.is_transient(), !is_permanent, "{status} {body}");
+        assert_eq!(error.ends_login(), is_permanent, "{status} {body}");
         assert!(!format!("{error} {error:?}").contains(PLANTED), "{error:?}");
         assert_eq!(site.asked().len(), 1, "nothing is followed or asked again");
     }
@@ -131,89 +120,37 @@ async fn each_failure_is_told_from_the_others() {
 
 #[tokio::test]
 async fn tokens_that_cannot_be_used_are_refused() {
-    let cases = [
-        (
-            r#"{"access_token":"a","token_type":"DPoP"}"#,
-            GrantError::NotBearer,
-        ),
-        (
-            r#"{"access_token":"a","token_type":"mac"}"#,
-            GrantError::NotBearer,
-        ),
-        (
-            r#"{"access_token":"a","token_type":""}"#,
-            GrantError::NotBearer,
-        ),
-        (r#"{"access_token":"a"}"#, GrantError::Unreadable),
-        (
-            r#"{"access_token":"a","token_type":7}"#,
-            GrantError::Unreadable,
-        ),
-        (r#"{"token_type":"Bearer"}"#, GrantError::Unreadable),
-        (
-            r#"{"access_token":"","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":null,"token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a\n","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a\u0000b","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a b","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"\u00e9","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a","token_type":"Bearer","refresh_token":"r\u0007"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-        (
-            r#"{"access_token":"a","\u0061ccess_token":"b","token_type":"Bearer"}"#,
-            GrantError::Unreadable,
-        ),
-    ];
-    for (body, expected) in cases {
-        assert_eq!(
-            renewed(&answering(body).await).await.unwrap_err(),
-            expected,
-            "{body}"
-        );
+    for body in [
+        r#"{"access_token":"a","token_type":"DPoP"}"#,
+        r#"{"access_token":"a","token_type":"mac"}"#,
+        r#"{"access_token":"a","token_type":""}"#,
+    ] {
+        let error = renewed(&answering(body).await).await.unwrap_err();
+        assert_eq!(error, GrantError::NotBearer, "{body}");
     }
-    let long = format!(
-        r#"{{"access_token":"{}","token_type":"Bearer"}}"#,
-        "a".repeat(40_000)
-    );
-    let site = Site::new(move |_, _| Reply::json(long.clone())).await;
-    assert_eq!(renewed(&site).await.unwrap_err(), GrantError::Unreadable);
-    let deep = format!(
-        r#"{{"access_token":"a","token_type":"Bearer","x":{}}}"#,
-        "[".repeat(2_000)
-    );
-    let site = Site::new(move |_, _| Reply::json(deep.clone())).await;
-    assert_eq!(renewed(&site).await.unwrap_err(), GrantError::Unreadable);
+    let long = "a".repeat(40_000);
+    let deep = "[".repeat(2_000);
+    for body in [
+        r#"{"access_token":"a"}"#,
+        r#"{"access_token":"a","token_type":7}"#,
+        r#"{"token_type":"Bearer"}"#,
+        r#"{"access_token":"","token_type":"Bearer"}"#,
+        r#"{"access_token":null,"token_type":"Bearer"}"#,
+        r#"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#,
+        r#"{"access_token":"a\n","token_type":"Bearer"}"#,
+        r#"{"access_token":"a\u0000b","token_type":"Bearer"}"#,
+        r#"{"access_token":"a b","token_type":"Bearer"}"#,
+        r#"{"access_token":"\u00e9","token_type":"Bearer"}"#,
+        r#"{"access_token":"a","token_type":"Bearer","refresh_token":"r\u0007"}"#,
+        r#"{"access_token":"a","token_type":"Bearer","refresh_token":7}"#,
+        r#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
+        r#"{"access_token":"a","\u0061ccess_token":"b","token_type":"Bearer"}"#,
+        &format!(r#"{{"access_token":"{long}","token_type":"Bearer"}}"#),
+        &format!(r#"{{"access_token":"a","token_type":"Bearer","x":{deep}}}"#),
+    ] {
+        let error = renewed(&answering(body).await).await.unwrap_err();
+        assert_eq!(error, GrantError::Unreadable, "{body}");
+    }
 }
 
 #[tokio::test]
@@ -237,7 +174,7 @@ async fn lifetimes_are_taken_as_servers_write_them() {
         ("\"18446744073709551615\"", Some(decade)),
     ] {
         let body = format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{value}}}"#);
-        let site = Site::new(move |_, _| Reply::json(body.clone())).await;
+        let site = answering(body).await;
         match renewed(&site).await {
             Ok(granted) => assert_eq!(
                 granted.expires_unix.map(|at| at - granted.given_unix),
@@ -260,7 +197,7 @@ async fn scopes_are_taken_as_servers_write_them_and_bounded() {
         (r#""a \"x\" \u0007y zé""#, "a"),
     ] {
         let body = format!(r#"{{"access_token":"t","token_type":"Bearer","scope":{value}}}"#);
-        let site = Site::new(move |_, _| Reply::json(body.clone())).await;
+        let site = answering(body).await;
         assert_eq!(
             renewed(&site).await.unwrap().scopes,
             Scopes::parse(scopes),
@@ -269,7 +206,7 @@ async fn scopes_are_taken_as_servers_write_them_and_bounded() {
     }
     let flood: String = (0..50_000).map(|n| format!("s{n} ")).collect();
     let body = format!(r#"{{"access_token":"t","token_type":"Bearer","scope":"{flood}"}}"#);
-    let site = Site::new(move |_, _| Reply::json(body.clone())).await;
+    let site = answering(body).await;
     let scopes = renewed(&site).await.unwrap().scopes;
     assert!(scopes.parameter().unwrap().len() <= 16 << 10);
 }
@@ -280,7 +217,7 @@ async fn a_giant_answer_and_one_that_never_comes_end() {
         r#"{{"access_token":"a","token_type":"Bearer","x":"{}"}}"#,
         "x".repeat(3 << 20)
     );
-    let site = Site::new(move |_, _| Reply::json(giant.clone())).await;
+    let site = answering(giant).await;
     assert_eq!(renewed(&site).await.unwrap_err(), GrantError::Unreadable);
 
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -291,31 +228,11 @@ async fn a_giant_answer_and_one_that_never_comes_end() {
     };
     let hasty = Fetcher::new(guard, Duration::from_millis(200), None).unwrap();
     let began = std::time::Instant::now();
-    let error = refresh(
-        &hasty,
-        &server,
-        &public(),
-        None,
-        &hidden(PLANTED),
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await
-    .unwrap_err();
+    let error = renewed_by(&hasty, &server).await.unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(matches!(error, GrantError::Unreachable(_)) && error.is_transient());
     drop(silent);
-    let error = refresh(
-        &hasty,
-        &server,
-        &public(),
-        None,
-        &hidden(PLANTED),
-        RESOURCE,
-        &Scopes::default(),
-    )
-    .await
-    .unwrap_err();
+    let error = renewed_by(&hasty, &server).await.unwrap_err();
     assert!(matches!(error, GrantError::Unreachable(_)), "{error:?}");
 }
 
@@ -333,17 +250,7 @@ async fn what_the_guard_forbids_is_not_asked() {
             token_endpoint: endpoint.into(),
             ..server("https://as.example")
         };
-        let error = refresh(
-            &strict,
-            &server,
-            &public(),
-            None,
-            &hidden(PLANTED),
-            RESOURCE,
-            &Scopes::default(),
-        )
-        .await
-        .unwrap_err();
+        let error = renewed_by(&strict, &server).await.unwrap_err();
         assert!(
             matches!(error, GrantError::Guarded(_)) && !error.is_transient() && !error.ends_login(),
             "{endpoint}: {error:?}"
@@ -373,7 +280,7 @@ fn nothing_that_is_shown_holds_a_secret() {
     let answer = Answer::from_query(&query);
     let client = Client {
         secret: Some(secret()),
-        ..public()
+        ..public().clone()
     };
     for shown in [
         format!("{granted:?}"),

@@ -28,17 +28,12 @@ fn subject(text: &str) -> tempfile::NamedTempFile {
 async fn managed(site: &Site, idp: &EnterpriseConfig) -> Result<TokenGrant, GrantError> {
     let server = server(&site.origin);
     let idp_url = format!("{}/idp", site.origin);
-    enterprise(
-        &fetcher(),
-        &idp_url,
-        idp,
-        &server,
-        &client(ClientAuth::Post),
-        None,
-        RESOURCE,
-        &Scopes::parse("a b"),
-    )
-    .await
+    let client = client(ClientAuth::Post);
+    let token_client = TokenClient {
+        scopes: &Scopes::parse("a b"),
+        ..asking(&server, &client)
+    };
+    token_client.enterprise(&idp_url, idp).await
 }
 
 #[tokio::test]
@@ -99,17 +94,14 @@ async fn what_the_organisation_gives_must_be_what_was_asked_for() {
         r#"{"access_token":"x","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}"#,
         r#"{"access_token":"a\r\nb","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#,
     ] {
-        let site = Site::new(move |_, _| Reply::json(bad)).await;
+        let site = answering(bad).await;
         let saml = EnterpriseConfig {
             saml: true,
             client_secret: Some(Secret("geheim".into())),
             ..idp(&file)
         };
-        assert_eq!(
-            managed(&site, &saml).await.unwrap_err(),
-            GrantError::Unreadable,
-            "{bad}"
-        );
+        let error = managed(&site, &saml).await.unwrap_err();
+        assert_eq!(error, GrantError::Unreadable, "{bad}");
         let requests = site.asked();
         assert_eq!(requests.len(), 1, "nothing goes on to the other server");
         assert_eq!(
@@ -166,15 +158,11 @@ fn granted() -> TokenGrant {
 #[tokio::test]
 async fn tokens_are_given_back_the_refresh_token_first() {
     let site = Site::new(|_, _| Reply::status(200)).await;
-    revoke(
-        &fetcher(),
-        &server(&site.origin),
-        &client(ClientAuth::Post),
-        None,
-        &granted(),
-    )
-    .await
-    .unwrap();
+    let as_server = server(&site.origin);
+    let revoked = asking(&as_server, &client(ClientAuth::Post))
+        .revoke(&granted())
+        .await;
+    revoked.unwrap();
     let forms: Vec<_> = site.asked().iter().map(form).collect();
     let revoked: Vec<_> = forms
         .iter()
@@ -193,15 +181,14 @@ async fn tokens_are_given_back_the_refresh_token_first() {
         refresh: None,
         ..granted()
     };
-    revoke(&fetcher(), &server(&site.origin), &public(), None, &alone)
-        .await
-        .unwrap();
+    let revoked = asking(&as_server, public()).revoke(&alone).await;
+    revoked.unwrap();
     assert_eq!(site.asked().len(), 3);
     let none = AuthorizationServer {
         revocation_endpoint: None,
-        ..server(&site.origin)
+        ..as_server
     };
-    let result = revoke(&fetcher(), &none, &public(), None, &granted()).await;
+    let result = asking(&none, public()).revoke(&granted()).await;
     assert_eq!(result.unwrap_err(), GrantError::NotOffered("revocation"));
 }
 
@@ -240,17 +227,9 @@ async fn a_failed_return_is_told_after_both_were_tried() {
             Reply(status, vec![], body.into())
         })
         .await;
-        assert_eq!(
-            revoke(
-                &fetcher(),
-                &server(&site.origin),
-                &public(),
-                None,
-                &granted()
-            )
-            .await,
-            expected
-        );
+        let server = server(&site.origin);
+        let result = asking(&server, public()).revoke(&granted()).await;
+        assert_eq!(result, expected);
         assert_eq!(site.asked().len(), 2);
     }
 }
