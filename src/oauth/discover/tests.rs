@@ -43,20 +43,22 @@ fn metadata(issuer: &str) -> Json {
 }
 
 async fn found(site: &Site, path: &str) -> Result<Discovery, DiscoverError> {
-    discover(
-        &fetcher(),
-        &format!("{}{path}", site.origin),
-        &Challenge::default(),
-        DiscoveryHints::default(),
-    )
-    .await
+    let mcp = format!("{}{path}", site.origin);
+    let hints = DiscoveryHints::default();
+    discover(&fetcher(), &mcp, &Challenge::default(), hints).await
 }
 
-fn naming(url: String) -> Challenge {
-    Challenge {
-        resource_metadata: Some(url),
+/// Discovers the server of a resource whose challenge names the URL of its metadata.
+async fn named(
+    mcp: &str,
+    metadata: &str,
+    hints: DiscoveryHints<'_>,
+) -> Result<Discovery, DiscoverError> {
+    let challenge = Challenge {
+        resource_metadata: Some(metadata.to_owned()),
         ..Challenge::default()
-    }
+    };
+    discover(&fetcher(), mcp, &challenge, hints).await
 }
 
 #[tokio::test]
@@ -115,26 +117,14 @@ async fn where_the_challenge_says_and_nowhere_else() {
     ])
     .await;
     let mcp = format!("{}/mcp", site.origin);
-    let found = discover(
-        &fetcher(),
-        &mcp,
-        &naming(format!("{}/elsewhere", site.origin)),
-        DiscoveryHints::default(),
-    )
-    .await
-    .unwrap();
+    let nothing = DiscoveryHints::default();
+    let elsewhere = format!("{}/elsewhere", site.origin);
+    let found = named(&mcp, &elsewhere, nothing).await.unwrap();
     assert_eq!(found.resource, mcp);
     assert_eq!(site.lines(), ["GET /elsewhere", OAUTH]);
 
     let gone = format!("{}/gone", site.origin);
-    let error = discover(
-        &fetcher(),
-        &mcp,
-        &naming(gone.clone()),
-        DiscoveryHints::default(),
-    )
-    .await
-    .unwrap_err();
+    let error = named(&mcp, &gone, nothing).await.unwrap_err();
     assert_eq!(
         error,
         DiscoverError::Metadata {
@@ -149,14 +139,7 @@ async fn where_the_challenge_says_and_nowhere_else() {
         "file:///etc/passwd",
         "http://login.example/",
     ] {
-        let error = discover(
-            &fetcher(),
-            &mcp,
-            &naming(url.into()),
-            DiscoveryHints::default(),
-        )
-        .await
-        .unwrap_err();
+        let error = named(&mcp, url, nothing).await.unwrap_err();
         assert!(
             matches!(error, DiscoverError::Metadata { .. }) && !error.is_transient(),
             "{url}: {error}"
@@ -204,36 +187,21 @@ async fn a_resource_above_the_server_counts_at_its_own_well_known_url_or_where_t
     ])
     .await;
     let mcp = format!("{}/t/mcp", site.origin);
-    let at = |path: &str| naming(format!("{}{path}", site.origin));
-    let error = discover(&fetcher(), &mcp, &at("/t/meta"), DiscoveryHints::default())
-        .await
-        .unwrap_err();
+    let nothing = DiscoveryHints::default();
+    let meta = format!("{}/t/meta", site.origin);
+    let error = named(&mcp, &meta, nothing).await.unwrap_err();
     assert!(matches!(error, DiscoverError::Resource { .. }), "{error}");
-    let well_known = at("/.well-known/oauth-protected-resource");
-    let found = discover(&fetcher(), &mcp, &well_known, DiscoveryHints::default())
-        .await
-        .unwrap();
+    let well_known = format!("{}/.well-known/oauth-protected-resource", site.origin);
+    let found = named(&mcp, &well_known, nothing).await.unwrap();
     assert_eq!(found.resource, site.origin);
-    let named = DiscoveryHints {
-        resource: Some(&site.origin),
-        ..DiscoveryHints::default()
+    let with_resource = |resource| DiscoveryHints {
+        resource: Some(resource),
+        ..nothing
     };
-    assert_eq!(
-        discover(&fetcher(), &mcp, &at("/t/meta"), named)
-            .await
-            .unwrap()
-            .resource,
-        site.origin
-    );
-    let other = DiscoveryHints {
-        resource: Some("https://a.example"),
-        ..DiscoveryHints::default()
-    };
-    assert!(
-        discover(&fetcher(), &mcp, &well_known, other)
-            .await
-            .is_err()
-    );
+    let found = named(&mcp, &meta, with_resource(&site.origin)).await;
+    assert_eq!(found.unwrap().resource, site.origin);
+    let other = with_resource("https://a.example");
+    assert!(named(&mcp, &well_known, other).await.is_err());
 }
 
 #[tokio::test]
@@ -251,14 +219,9 @@ async fn doubled_names_spoil_a_document() {
     })
     .await;
     let url = format!("{}/meta", site.origin);
-    let error = discover(
-        &fetcher(),
-        &format!("{}/mcp", site.origin),
-        &naming(url.clone()),
-        DiscoveryHints::default(),
-    )
-    .await
-    .unwrap_err();
+    let mcp = format!("{}/mcp", site.origin);
+    let found = named(&mcp, &url, DiscoveryHints::default()).await;
+    let error = found.unwrap_err();
     assert_eq!(
         error,
         DiscoverError::Metadata {
@@ -331,13 +294,8 @@ async fn the_issuer_is_the_same_string_or_another_server() {
         (OPENID, metadata("ORIGIN")),
     ])
     .await;
-    assert_eq!(
-        server_metadata(&fetcher(), &site.origin)
-            .await
-            .unwrap()
-            .issuer,
-        site.origin
-    );
+    let server = server_metadata(&fetcher(), &site.origin).await.unwrap();
+    assert_eq!(server.issuer, site.origin);
 }
 
 #[tokio::test]
@@ -381,13 +339,8 @@ async fn s256_is_known_to_be_there_or_taken_to_be_missing() {
         let mut document = metadata("ORIGIN");
         document["code_challenge_methods_supported"] = methods;
         let site = site([(OPENID, document)]).await;
-        assert_eq!(
-            server_metadata(&fetcher(), &site.origin)
-                .await
-                .unwrap()
-                .s256,
-            expected
-        );
+        let server = server_metadata(&fetcher(), &site.origin).await.unwrap();
+        assert_eq!(server.s256, expected);
     }
 }
 
@@ -506,11 +459,8 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
             issuer: preferred.as_deref(),
             ..DiscoveryHints::default()
         };
-        discover(&fetcher(), &mcp, &Challenge::default(), expected)
-            .await
-            .unwrap()
-            .server
-            .issuer
+        let found = discover(&fetcher(), &mcp, &Challenge::default(), expected).await;
+        found.unwrap().server.issuer
     };
     assert_eq!(with(None).await, format!("{}/1", site.origin));
     assert_eq!(
@@ -523,23 +473,15 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
         format!("{}/1", site.origin)
     );
 
-    let nobody: Vec<String> = (0..50).map(|n| format!("ORIGIN/{n}")).collect();
-    let nobody = self::site([(
-        RESOURCE,
-        json!({"resource": "ORIGIN", "authorization_servers": nobody}),
-    )])
-    .await;
+    let naming = |servers| json!({"resource": "ORIGIN", "authorization_servers": servers});
+    let nobody = self::site([(RESOURCE, naming(json!(issuers)))]).await;
     assert!(matches!(
         found(&nobody, "").await,
         Err(DiscoverError::Server { .. })
     ));
     assert_eq!(nobody.lines().len(), 1 + 3 * MAX_SERVERS);
     for none in [json!([]), Json::Null] {
-        let site = self::site([(
-            RESOURCE,
-            json!({"resource": "ORIGIN", "authorization_servers": none}),
-        )])
-        .await;
+        let site = self::site([(RESOURCE, naming(none))]).await;
         let error = found(&site, "").await.unwrap_err();
         assert!(error == DiscoverError::NoServers && error.names_no_server());
     }
@@ -549,14 +491,9 @@ async fn of_several_servers_the_known_one_and_not_too_many() {
 async fn without_the_switch_nothing_on_loopback_is_asked() {
     let site = site([(RESOURCE, resource("")), (OAUTH, metadata("ORIGIN"))]).await;
     let strict = Fetcher::new(Guard::default(), std::time::Duration::from_secs(1), None).unwrap();
-    let error = discover(
-        &strict,
-        &site.origin,
-        &Challenge::default(),
-        DiscoveryHints::default(),
-    )
-    .await
-    .unwrap_err();
+    let hints = DiscoveryHints::default();
+    let found = discover(&strict, &site.origin, &Challenge::default(), hints).await;
+    let error = found.unwrap_err();
     assert!(
         matches!(
             &error,

@@ -27,6 +27,24 @@ fn guarded(guard: Guard, answers: &'static [&'static [&'static str]]) -> Fetcher
     Fetcher::with_lookup(guard, Duration::from_millis(500), None, lookup).unwrap()
 }
 
+async fn get(fetcher: &Fetcher, url: &str) -> Result<Json, FetchError> {
+    fetcher.get_json(url).await
+}
+
+fn forbidden(host: &str, reach: Reach) -> FetchError {
+    FetchError::Forbidden {
+        host: host.into(),
+        reach,
+    }
+}
+
+fn on_loopback() -> Guard {
+    Guard {
+        allow_loopback_http: true,
+        private_hosts: vec![],
+    }
+}
+
 fn private(host: &str) -> Guard {
     Guard {
         allow_loopback_http: false,
@@ -106,7 +124,7 @@ async fn a_redirect_is_an_answer_and_not_followed() {
     })
     .await;
     assert_eq!(
-        fetcher().get_json::<Json>(&site.origin).await,
+        get(&fetcher(), &site.origin).await,
         Err(FetchError::Status(302))
     );
     assert_eq!(site.lines(), ["GET /"]);
@@ -117,28 +135,21 @@ async fn what_is_long_or_slow_is_given_up() {
     let long =
         Site::new(|_, _| Reply::json(format!("\"{}\"", "x".repeat(converse::BODY_BYTES)))).await;
     assert_eq!(
-        fetcher().get_json::<Json>(&long.origin).await,
+        get(&fetcher(), &long.origin).await,
         Err(FetchError::TooLong)
     );
     let just =
         Site::new(|_, _| Reply::json(format!("\"{}\"", "x".repeat(converse::BODY_BYTES - 2))))
             .await;
-    assert!(fetcher().get_json::<Json>(&just.origin).await.is_ok());
+    assert!(get(&fetcher(), &just.origin).await.is_ok());
 
     // Accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
-    let guard = Guard {
-        allow_loopback_http: true,
-        private_hosts: vec![],
-    };
     let limit = Duration::from_millis(300);
     let began = Instant::now();
-    let hasty = Fetcher::new(guard, limit, None).unwrap();
-    assert_eq!(
-        hasty.get_json::<Json>(&url).await,
-        Err(FetchError::Timeout(limit))
-    );
+    let hasty = Fetcher::new(on_loopback(), limit, None).unwrap();
+    assert_eq!(get(&hasty, &url).await, Err(FetchError::Timeout(limit)));
     assert!(began.elapsed() < Duration::from_secs(3));
     assert!(FetchError::Timeout(limit).is_transient());
 }
@@ -158,18 +169,9 @@ async fn an_answer_that_drips_is_given_up() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
-    let guard = Guard {
-        allow_loopback_http: true,
-        private_hosts: vec![],
-    };
     let limit = Duration::from_millis(300);
-    assert_eq!(
-        Fetcher::new(guard, limit, None)
-            .unwrap()
-            .get_json::<Json>(&url)
-            .await,
-        Err(FetchError::Timeout(limit))
-    );
+    let hasty = Fetcher::new(on_loopback(), limit, None).unwrap();
+    assert_eq!(get(&hasty, &url).await, Err(FetchError::Timeout(limit)));
 }
 
 #[tokio::test]
@@ -198,12 +200,11 @@ async fn addresses_inside_are_not_asked() {
         ("0x7f.1", Reach::Loopback),
         ("localhost", Reach::Loopback),
     ] {
-        let error = strict()
-            .get_json::<Json>(&format!("https://{host}/"))
+        let error = get(&strict(), &format!("https://{host}/"))
             .await
             .unwrap_err();
-        let bare = host.trim_matches(['[', ']']).to_owned();
-        assert_eq!(error, FetchError::Forbidden { host: bare, reach }, "{host}");
+        let bare = host.trim_matches(['[', ']']);
+        assert_eq!(error, forbidden(bare, reach), "{host}");
         assert!(!error.is_transient());
     }
 }
@@ -214,17 +215,8 @@ async fn one_address_inside_spoils_them_all() {
         Guard::default(),
         &[&["8.8.8.8", "2606:4700::1111", "10.0.0.1"]],
     );
-    let error = fetcher
-        .get_json::<Json>("https://login.example/")
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error,
-        FetchError::Forbidden {
-            host: "login.example".into(),
-            reach: Reach::Private
-        }
-    );
+    let error = get(&fetcher, "https://login.example/").await.unwrap_err();
+    assert_eq!(error, forbidden("login.example", Reach::Private));
     assert!(error.to_string().contains("private_hosts"), "{error}");
 }
 
@@ -248,24 +240,13 @@ async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
         "{asked:?}"
     );
     // With the second result, no connection is made.
-    let error = fetcher.get_json::<Json>(&url).await.unwrap_err();
-    assert_eq!(
-        error,
-        FetchError::Forbidden {
-            host: "login.example".into(),
-            reach: Reach::Metadata
-        }
-    );
+    let error = get(&fetcher, &url).await.unwrap_err();
+    assert_eq!(error, forbidden("login.example", Reach::Metadata));
 }
 
 #[tokio::test]
 async fn a_host_that_is_listed_may_be_inside_but_never_on_the_local_link() {
-    let forbidden = |reach| {
-        Err(FetchError::Forbidden {
-            host: "Login.Corp.example.".into(),
-            reach,
-        })
-    };
+    let forbidden = |reach| Err(forbidden("Login.Corp.example.", reach));
     let url = "https://Login.Corp.example.:1/";
     let inside: [(&'static [&'static [&'static str]], Reach); 4] = [
         (&[&["169.254.1.1"]], Reach::LinkLocal),
@@ -275,22 +256,20 @@ async fn a_host_that_is_listed_may_be_inside_but_never_on_the_local_link() {
     ];
     for (answers, expected) in inside {
         assert_eq!(
-            guarded(private("login.corp.example"), answers)
-                .get_json::<Json>(url)
-                .await,
+            get(&guarded(private("login.corp.example"), answers), url).await,
             forbidden(expected)
         );
     }
-    let listed = guarded(private("login.corp.example"), &[&["127.0.0.1"]])
-        .get_json::<Json>(url)
-        .await;
+    let listed = get(
+        &guarded(private("login.corp.example"), &[&["127.0.0.1"]]),
+        url,
+    )
+    .await;
     assert!(
         matches!(listed, Err(FetchError::Unreachable { .. })),
         "{listed:?}"
     );
-    let other = guarded(private("corp.example"), &[&["127.0.0.1"]])
-        .get_json::<Json>(url)
-        .await;
+    let other = get(&guarded(private("corp.example"), &[&["127.0.0.1"]]), url).await;
     assert_eq!(other, forbidden(Reach::Loopback));
 }
 
@@ -306,49 +285,36 @@ async fn only_https_and_by_a_switch_http_on_this_machine() {
         "http://localhost.example/",
         "http://127.0.0.1.example/",
     ] {
-        let error = guarded(open.clone(), &[&["127.0.0.1"]])
-            .get_json::<Json>(url)
+        let error = get(&guarded(open.clone(), &[&["127.0.0.1"]]), url)
             .await
             .unwrap_err();
         assert!(matches!(error, FetchError::Plain(_)), "{url}: {error}");
     }
     // A name of this machine that resolves elsewhere, and a name of another machine that resolves
     // to this one.
-    let elsewhere = guarded(open.clone(), &[&["10.0.0.1"]])
-        .get_json::<Json>("http://localhost:1/")
-        .await;
-    assert_eq!(
-        elsewhere,
-        Err(FetchError::Forbidden {
-            host: "localhost".into(),
-            reach: Reach::Private
-        })
-    );
-    let inside = guarded(open.clone(), &[&["127.0.0.1"]])
-        .get_json::<Json>("https://rebind.example:1/")
-        .await;
-    assert_eq!(
-        inside,
-        Err(FetchError::Forbidden {
-            host: "rebind.example".into(),
-            reach: Reach::Loopback
-        })
-    );
+    let elsewhere = get(
+        &guarded(open.clone(), &[&["10.0.0.1"]]),
+        "http://localhost:1/",
+    )
+    .await;
+    assert_eq!(elsewhere, Err(forbidden("localhost", Reach::Private)));
+    let inside = get(
+        &guarded(open.clone(), &[&["127.0.0.1"]]),
+        "https://rebind.example:1/",
+    )
+    .await;
+    assert_eq!(inside, Err(forbidden("rebind.example", Reach::Loopback)));
     for url in [
         "http://localhost:1/",
         "http://a.LOCALHOST.:1/",
         "http://127.9.9.9:1/",
     ] {
-        let asked = guarded(open.clone(), &[&["127.0.0.1"]])
-            .get_json::<Json>(url)
-            .await;
+        let asked = get(&guarded(open.clone(), &[&["127.0.0.1"]]), url).await;
         assert!(
             matches!(asked, Err(FetchError::Unreachable { .. })),
             "{url}: {asked:?}"
         );
-        let strict = guarded(Guard::default(), &[&["127.0.0.1"]])
-            .get_json::<Json>(url)
-            .await;
+        let strict = get(&guarded(Guard::default(), &[&["127.0.0.1"]]), url).await;
         assert!(
             matches!(strict, Err(FetchError::Plain(_))),
             "{url}: {strict:?}"
@@ -379,9 +345,7 @@ async fn what_is_no_plain_url_is_not_asked() {
         name.as_str(),
     ] {
         assert_eq!(
-            guarded(Guard::default(), &[&["8.8.8.8"]])
-                .get_json::<Json>(url)
-                .await,
+            get(&guarded(Guard::default(), &[&["8.8.8.8"]]), url).await,
             Err(FetchError::Url),
             "{url}"
         );
@@ -479,7 +443,7 @@ async fn an_authority_of_the_companys_own_is_trusted_where_named() {
         with(Some(ca.as_path())).get_json::<Json>(&url).await,
         Ok(serde_json::json!({}))
     );
-    let stranger = with(None).get_json::<Json>(&url).await;
+    let stranger = get(&with(None), &url).await;
     assert!(
         matches!(stranger, Err(FetchError::Unreachable { .. })),
         "{stranger:?}"
@@ -519,11 +483,5 @@ async fn the_oauth_crate_asks_through_the_guard() {
     let refused = AsyncHttpClient::call(&strict, ask("https://login.example/token".into()))
         .await
         .unwrap_err();
-    assert_eq!(
-        refused,
-        FetchError::Forbidden {
-            host: "login.example".into(),
-            reach: Reach::Private
-        }
-    );
+    assert_eq!(refused, forbidden("login.example", Reach::Private));
 }

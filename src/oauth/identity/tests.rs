@@ -14,16 +14,8 @@ fn server() -> AuthorizationServer {
         issuer: "https://login.example".into(),
         authorization_endpoint: Some("https://login.example/authorize".into()),
         token_endpoint: "https://login.example/token".into(),
-        registration_endpoint: None,
-        revocation_endpoint: None,
-        device_authorization_endpoint: None,
-        token_endpoint_auth_methods: vec![],
-        token_endpoint_auth_signing_algs: vec![],
-        scopes: Scopes::default(),
-        grant_types: vec![],
-        client_id_metadata_document: false,
-        iss_in_response: false,
         s256: true,
+        ..AuthorizationServer::default()
     }
 }
 
@@ -66,6 +58,11 @@ async fn who(
         "lychgate",
     )
     .await
+}
+
+/// Identifies the gate at a server with nothing in the config.
+async fn unconfigured(server: &AuthorizationServer) -> Result<Client, IdentityError> {
+    who(server, &LoginConfig::default(), None, None).await
 }
 
 /// A server that responds to registrations with `answer`.
@@ -141,44 +138,28 @@ async fn it_proves_itself_by_what_it_has_and_the_server_takes() {
         )
         .await
     };
+    let with_secret = || with(secret(), None, None);
+    let with_both = || with(secret(), secret(), None);
+    let basic = &["client_secret_basic"][..];
+    let post = &["client_secret_post"][..];
     for (offered, config, expected) in [
-        (&[][..], with(secret(), None, None), ClientAuth::Basic),
-        (
-            &["client_secret_post"],
-            with(secret(), None, None),
-            ClientAuth::Post,
-        ),
-        (
-            &["client_secret_post", "client_secret_basic"],
-            with(secret(), None, None),
-            ClientAuth::Basic,
-        ),
+        (&[][..], with_secret(), ClientAuth::Basic),
+        (post, with_secret(), ClientAuth::Post),
+        (&[post, basic].concat(), with_secret(), ClientAuth::Basic),
         (
             &["client_secret_post", "private_key_jwt"],
-            with(secret(), secret(), None),
+            with_both(),
             ClientAuth::PrivateKeyJwt,
         ),
-        (
-            &["client_secret_post"],
-            with(secret(), secret(), None),
-            ClientAuth::Post,
-        ),
+        (post, with_both(), ClientAuth::Post),
         (&[], with(None, secret(), None), ClientAuth::PrivateKeyJwt),
+        (basic, with(None, None, None), ClientAuth::None),
         (
-            &["client_secret_basic"],
-            with(None, None, None),
-            ClientAuth::None,
-        ),
-        (
-            &["client_secret_basic"],
+            basic,
             with(secret(), None, Some("client_secret_post")),
             ClientAuth::Post,
         ),
-        (
-            &["client_secret_basic"],
-            with(secret(), None, Some("none")),
-            ClientAuth::None,
-        ),
+        (basic, with(secret(), None, Some("none")), ClientAuth::None),
     ] {
         let client = asked(offered, config).await.unwrap();
         assert_eq!(client.auth, expected, "{offered:?}");
@@ -232,14 +213,9 @@ async fn then_its_document_where_the_server_reads_it() {
         client_id_metadata_document: true,
         ..server()
     };
-    let client = who(
-        &server,
-        &LoginConfig::default(),
-        Some(DOCUMENT),
-        Some(&known()),
-    )
-    .await
-    .unwrap();
+    let config = LoginConfig::default();
+    let client = who(&server, &config, Some(DOCUMENT), Some(&known())).await;
+    let client = client.unwrap();
     assert_eq!(
         (client.id.as_str(), client.origin, client.auth),
         (DOCUMENT, Origin::Document, ClientAuth::None)
@@ -251,31 +227,15 @@ async fn then_its_document_where_the_server_reads_it() {
         "http://gate.example/x",
         "http://127.0.0.1/x",
     ] {
-        assert_eq!(
-            who(&server, &LoginConfig::default(), Some(none), Some(&known()))
-                .await
-                .unwrap()
-                .id,
-            "old",
-            "{none}"
-        );
+        let client = who(&server, &config, Some(none), Some(&known())).await;
+        assert_eq!(client.unwrap().id, "old", "{none}");
     }
     let reads_none = AuthorizationServer {
         client_id_metadata_document: false,
         ..server
     };
-    assert_eq!(
-        who(
-            &reads_none,
-            &LoginConfig::default(),
-            Some(DOCUMENT),
-            Some(&known())
-        )
-        .await
-        .unwrap()
-        .id,
-        "old"
-    );
+    let client = who(&reads_none, &config, Some(DOCUMENT), Some(&known())).await;
+    assert_eq!(client.unwrap().id, "old");
 }
 
 #[test]
@@ -352,9 +312,7 @@ async fn registration_asks_for_what_is_needed_and_takes_what_is_given() {
         scopes: Scopes::parse("read offline_access"),
         ..server
     };
-    let client = who(&server, &LoginConfig::default(), None, None)
-        .await
-        .unwrap();
+    let client = unconfigured(&server).await.unwrap();
     assert_eq!(
         (client.id.as_str(), client.auth, client.origin),
         ("new", ClientAuth::Post, Origin::Registered)
@@ -430,67 +388,55 @@ async fn the_method_is_one_that_the_server_lists() {
 
 #[tokio::test]
 async fn what_is_given_is_made_sense_of_or_refused() {
+    let public = Some((ClientAuth::None, false, None));
+    let secret = |expires_unix| Some((ClientAuth::Basic, true, expires_unix));
     for (given, expected) in [
+        (json!({}), public),
+        (json!({"client_secret": "s"}), secret(None)),
         (
-            json!({"client_id": "x"}),
-            Some((ClientAuth::None, false, None)),
+            json!({"client_secret": "s", "client_secret_expires_at": 0}),
+            secret(None),
         ),
         (
-            json!({"client_id": "x", "client_secret": "s"}),
-            Some((ClientAuth::Basic, true, None)),
+            json!({"client_secret": "s", "client_secret_expires_at": 99.0}),
+            secret(Some(99)),
         ),
         (
-            json!({"client_id": "x", "client_secret": "s", "client_secret_expires_at": 0}),
-            Some((ClientAuth::Basic, true, None)),
+            json!({"client_secret": null, "client_secret_expires_at": 9}),
+            public,
         ),
+        (json!({"client_secret": ""}), public),
         (
-            json!({"client_id": "x", "client_secret": "s", "client_secret_expires_at": 99.0}),
-            Some((ClientAuth::Basic, true, Some(99))),
-        ),
-        (
-            json!({"client_id": "x", "client_secret": null, "client_secret_expires_at": 9}),
-            Some((ClientAuth::None, false, None)),
-        ),
-        (
-            json!({"client_id": "x", "client_secret": ""}),
-            Some((ClientAuth::None, false, None)),
-        ),
-        (
-            json!({"client_id": "x", "client_secret": "s", "token_endpoint_auth_method": "none"}),
-            Some((ClientAuth::None, false, None)),
+            json!({"client_secret": "s", "token_endpoint_auth_method": "none"}),
+            public,
         ),
         (json!({"client_id": ""}), None),
         (json!({"client_id": "x\r\ny"}), None),
         (json!({"client_id": "x".repeat(100_000)}), None),
-        (json!({"client_id": "x", "client_secret": "a\nb"}), None),
+        (json!({"client_secret": "a\nb"}), None),
         (
-            json!({"client_id": "x", "token_endpoint_auth_method": "client_secret_basic"}),
+            json!({"token_endpoint_auth_method": "client_secret_basic"}),
             None,
         ),
         (
-            json!({"client_id": "x", "token_endpoint_auth_method": "private_key_jwt"}),
+            json!({"token_endpoint_auth_method": "private_key_jwt"}),
             None,
         ),
-        (
-            json!({"client_id": "x", "token_endpoint_auth_method": "magic"}),
-            None,
-        ),
+        (json!({"token_endpoint_auth_method": "magic"}), None),
     ] {
-        let body = given.to_string();
+        let mut answer = json!({"client_id": "x"});
+        for (name, value) in given.as_object().unwrap() {
+            answer[name] = value.clone();
+        }
+        let body = answer.to_string();
         let (_site, server) = registrar(move |_| Reply(201, vec![], body.clone())).await;
-        let outcome = who(&server, &LoginConfig::default(), None, None).await;
+        let outcome = unconfigured(&server).await;
         match expected {
             Some(expected) => {
                 let client = outcome.unwrap();
-                assert_eq!(
-                    (
-                        client.auth,
-                        client.secret.is_some(),
-                        client.secret_expires_unix
-                    ),
-                    expected,
-                    "{given}"
-                );
+                let has_secret = client.secret.is_some();
+                let outcome = (client.auth, has_secret, client.secret_expires_unix);
+                assert_eq!(outcome, expected, "{given}");
             }
             None => assert!(
                 matches!(outcome, Err(IdentityError::Registered { .. })),
@@ -510,9 +456,7 @@ async fn a_refusal_is_told_with_its_code() {
         )
     })
     .await;
-    let error = who(&server, &LoginConfig::default(), None, None)
-        .await
-        .unwrap_err();
+    let error = unconfigured(&server).await.unwrap_err();
     assert!(
         error.to_string().contains("invalid_redirect_uri")
             && !error.to_string().contains("planted"),
@@ -523,9 +467,7 @@ async fn a_refusal_is_told_with_its_code() {
     // Servers without metadata are assumed to support registration; most that are not OAuth servers
     // do not.
     let (_site, server) = registrar(|_| Reply::status(404)).await;
-    let error = who(&server, &LoginConfig::default(), None, None)
-        .await
-        .unwrap_err();
+    let error = unconfigured(&server).await.unwrap_err();
     assert!(
         matches!(error, IdentityError::NeedsOperator { .. })
             && error.to_string().contains("`bearer`"),
@@ -533,15 +475,10 @@ async fn a_refusal_is_told_with_its_code() {
     );
 
     let (_site, server) = registrar(|_| Reply::status(503)).await;
-    assert!(
-        who(&server, &LoginConfig::default(), None, None)
-            .await
-            .unwrap_err()
-            .is_transient()
-    );
+    assert!(unconfigured(&server).await.unwrap_err().is_transient());
     let (_site, server) = registrar(|_| Reply(200, vec![], "<html>".into())).await;
     assert!(matches!(
-        who(&server, &LoginConfig::default(), None, None).await,
+        unconfigured(&server).await,
         Err(IdentityError::Registration { .. })
     ));
 }
@@ -561,13 +498,7 @@ async fn who_takes_no_list_of_scopes_is_asked_without() {
         scopes: Scopes::parse("a"),
         ..server
     };
-    assert_eq!(
-        who(&server, &LoginConfig::default(), None, None)
-            .await
-            .unwrap()
-            .id,
-        "x"
-    );
+    assert_eq!(unconfigured(&server).await.unwrap().id, "x");
     assert_eq!(site.lines().len(), 2);
     // A permanent refusal is not requested again.
     let (site, server) = registrar(|_| {
@@ -578,10 +509,6 @@ async fn who_takes_no_list_of_scopes_is_asked_without() {
         )
     })
     .await;
-    assert!(
-        who(&server, &LoginConfig::default(), None, None)
-            .await
-            .is_err()
-    );
+    assert!(unconfigured(&server).await.is_err());
     assert_eq!(site.lines().len(), 1);
 }

@@ -49,6 +49,10 @@ fn digest(token: &str) -> TokenDigest {
     Sha256::digest(token).into()
 }
 
+fn invalid(error: JwtError) -> Result<(), TokenRefused> {
+    Err(TokenRefused::Invalid(error))
+}
+
 /// An issuer whose key set can be changed or removed.
 struct Bench {
     site: Site,
@@ -156,8 +160,7 @@ impl Bench {
 #[tokio::test]
 async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
     let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
-    let one = key("one");
-    let two = key("two");
+    let [one, two] = ["one", "two"].map(key);
     bench.publish(Some(&one));
     assert_eq!(
         (
@@ -169,24 +172,17 @@ async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
     );
     bench.publish(Some(&two));
     assert_eq!((bench.check(&two).await, bench.fetches()), (Ok(()), 2));
-    assert_eq!(
-        bench.check(&one).await,
-        Err(TokenRefused::Invalid(JwtError::UnknownKey))
-    );
+    assert_eq!(bench.check(&one).await, invalid(JwtError::UnknownKey));
 }
 
 #[tokio::test]
 async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
     let bench = Bench::new(MIN_FETCH_INTERVAL, Duration::from_secs(60)).await;
-    let one = key("one");
-    let two = key("two");
+    let [one, two] = ["one", "two"].map(key);
     bench.publish(Some(&one));
     assert_eq!(bench.check(&one).await, Ok(()));
     for _ in 0..20 {
-        assert_eq!(
-            bench.check(&two).await,
-            Err(TokenRefused::Invalid(JwtError::UnknownKey))
-        );
+        assert_eq!(bench.check(&two).await, invalid(JwtError::UnknownKey));
     }
     let all = futures_util::future::join_all((0..50).map(|_| bench.check(&one))).await;
     assert!(all.iter().all(Result::is_ok));
@@ -196,8 +192,7 @@ async fn tokens_of_unknown_keys_cannot_make_the_gate_ask_often() {
 #[tokio::test]
 async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
     let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
-    let one = key("one");
-    let two = key("two");
+    let [one, two] = ["one", "two"].map(key);
     assert_eq!(
         bench.check(&one).await,
         Err(TokenRefused::Unreachable),
@@ -206,10 +201,7 @@ async fn known_keys_count_for_a_while_when_the_issuer_is_gone() {
     bench.publish(Some(&one));
     assert_eq!(bench.check(&one).await, Ok(()));
     bench.publish(None);
-    assert_eq!(
-        bench.check(&two).await,
-        Err(TokenRefused::Invalid(JwtError::UnknownKey))
-    );
+    assert_eq!(bench.check(&two).await, invalid(JwtError::UnknownKey));
     assert_eq!(bench.check(&one).await, Ok(()));
     let short = Bench::new(Duration::ZERO, Duration::ZERO).await;
     short.publish(Some(&one));
@@ -241,17 +233,17 @@ async fn a_verified_token_is_checked_for_audience_and_times_at_every_use() {
     );
     assert_eq!(
         bench.show(&token, "another").await,
-        Err(TokenRefused::Invalid(JwtError::Audience))
+        invalid(JwtError::Audience)
     );
     assert_eq!(
         bench.show_at(now - 30, &token, "gate").await,
-        Err(TokenRefused::Invalid(JwtError::NotYet))
+        invalid(JwtError::NotYet)
     );
     assert_eq!(bench.show_at(now + 59, &token, "gate").await, Ok(()));
     assert!(bench.is_cached(&token));
     assert_eq!(
         bench.show_at(now + 62, &token, "gate").await,
-        Err(TokenRefused::Invalid(JwtError::Expired))
+        invalid(JwtError::Expired)
     );
     assert!(!bench.is_cached(&token), "an expired token is removed");
     let changed = format!("{token}A");
@@ -273,11 +265,11 @@ async fn a_token_that_does_not_count_is_not_cached() {
     let forged = bench.token(&two, "ann");
     assert_eq!(
         bench.show(&forged, "gate").await,
-        Err(TokenRefused::Invalid(JwtError::Signature))
+        invalid(JwtError::Signature)
     );
     assert_eq!(
         bench.show(&good, "another").await,
-        Err(TokenRefused::Invalid(JwtError::Audience))
+        invalid(JwtError::Audience)
     );
     assert_eq!(
         (bench.is_cached(&forged), bench.is_cached(&good)),
@@ -288,8 +280,7 @@ async fn a_token_that_does_not_count_is_not_cached() {
 #[tokio::test]
 async fn a_verified_token_counts_no_longer_than_its_key() {
     let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
-    let one = key("one");
-    let two = key("two");
+    let [one, two] = ["one", "two"].map(key);
     bench.publish(Some(&one));
     let token = bench.token(&one, "ann");
     assert_eq!(bench.show(&token, "gate").await, Ok(()));
@@ -299,7 +290,7 @@ async fn a_verified_token_counts_no_longer_than_its_key() {
     assert_eq!(bench.check(&two).await, Ok(()));
     assert_eq!(
         bench.show(&token, "gate").await,
-        Err(TokenRefused::Invalid(JwtError::UnknownKey))
+        invalid(JwtError::UnknownKey)
     );
     assert!(!bench.is_cached(&token));
     // The same keys, when fetched again, require verification again.

@@ -41,16 +41,11 @@ fn account(upstream: &str, principal: &Principal, access: &str) -> Account {
             issuer,
             authorization_endpoint: Some("https://login.example/t1/authorize".into()),
             token_endpoint: "https://login.example/t1/token".into(),
-            registration_endpoint: None,
-            revocation_endpoint: None,
-            device_authorization_endpoint: None,
             token_endpoint_auth_methods: vec!["none".into()],
-            token_endpoint_auth_signing_algs: vec![],
             scopes: Scopes::parse("read write"),
-            grant_types: vec![],
-            client_id_metadata_document: false,
             iss_in_response: true,
             s256: true,
+            ..AuthorizationServer::default()
         },
         client: Client {
             id: "client-1".into(),
@@ -83,20 +78,36 @@ fn sealed_file(folder: &Path, upstream: &str) -> PathBuf {
         .join(format!("{}.sealed", file_name(upstream, &Principal::Gate)))
 }
 
+/// A folder, and the vault in it.
+fn opened() -> (tempfile::TempDir, Vault) {
+    let dir = tempfile::tempdir().unwrap();
+    let vault = Vault::open(&config(dir.path())).unwrap();
+    (dir, vault)
+}
+
+/// Reads the gate's own login.
+async fn read(vault: &Vault, upstream: &str) -> Result<Option<Account>, VaultError> {
+    vault.read(upstream, &Principal::Gate).await
+}
+
+/// Takes the lease of the gate's own login.
+async fn lease(vault: &Vault, upstream: &str) -> Lease {
+    vault.lease(upstream, &Principal::Gate).await.unwrap()
+}
+
 fn value(digit: char) -> VaultKey {
     VaultKey::Value(Secret(digit.to_string().repeat(64)))
 }
 
 #[tokio::test]
 async fn what_is_written_is_read_by_upstream_and_principal() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     assert_eq!(
         fs::read_dir(dir.path()).unwrap().count(),
         0,
         "nothing is made before something is written"
     );
-    assert_eq!(vault.read("a", &Principal::Gate).await.unwrap(), None);
+    assert_eq!(read(&vault, "a").await.unwrap(), None);
     assert!(vault.list().await.unwrap().accounts.is_empty());
 
     let principals = [
@@ -119,11 +130,8 @@ async fn what_is_written_is_read_by_upstream_and_principal() {
         let read = vault.read("a", principal).await.unwrap();
         assert_eq!(read, Some(account("a", principal, &format!("token {at}"))));
     }
-    let listed = Vault::open(&config(dir.path()))
-        .unwrap()
-        .list()
-        .await
-        .unwrap();
+    let again = Vault::open(&config(dir.path())).unwrap();
+    let listed = again.list().await.unwrap();
     let whose: Vec<_> = listed
         .accounts
         .iter()
@@ -135,36 +143,23 @@ async fn what_is_written_is_read_by_upstream_and_principal() {
     );
     assert!(listed.faults.is_empty());
 
-    assert!(
-        vault
-            .erase("a", &Principal::User("x".into()))
-            .await
-            .unwrap()
-    );
-    assert!(
-        !vault
-            .erase("a", &Principal::User("x".into()))
-            .await
-            .unwrap()
-    );
-    assert_eq!(
-        vault.read("a", &Principal::User("x".into())).await.unwrap(),
-        None
-    );
+    let [_, _, user, _] = &principals;
+    assert!(vault.erase("a", user).await.unwrap());
+    assert!(!vault.erase("a", user).await.unwrap());
+    assert_eq!(vault.read("a", user).await.unwrap(), None);
     assert_eq!(vault.list().await.unwrap().accounts.len(), 4);
 }
 
 #[tokio::test]
 async fn nothing_readable_is_on_disk_or_shown_and_nobody_else_may_look() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     let written = account(
         "github-prod",
         &Principal::User("alice@corp.example".into()),
         TOKEN,
     );
     vault.write(&written).await.unwrap();
-    drop(vault.lease("github-prod", &Principal::Gate).await.unwrap());
+    drop(lease(&vault, "github-prod").await);
 
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&dir.path().join("vault")), 0o700);
@@ -196,8 +191,7 @@ async fn nothing_readable_is_on_disk_or_shown_and_nobody_else_may_look() {
 
 #[tokio::test]
 async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     vault.write(&gates("a")).await.unwrap();
     vault.write(&gates("b")).await.unwrap();
     let path = sealed_file(dir.path(), "a");
@@ -206,7 +200,7 @@ async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
         fs::write(&path, &bytes).unwrap();
-        let error = vault.read("a", &Principal::Gate).await.unwrap_err();
+        let error = read(&vault, "a").await.unwrap_err();
         assert!(
             matches!(error, VaultError::Sealed { .. }),
             "byte {at}: {error}"
@@ -214,7 +208,7 @@ async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
     }
     for length in [0, 3, 4, 20, 52, 53, 68, whole.len() - 1] {
         fs::write(&path, &whole[..length]).unwrap();
-        let error = vault.read("a", &Principal::Gate).await.unwrap_err();
+        let error = read(&vault, "a").await.unwrap_err();
         assert!(
             matches!(
                 error,
@@ -238,57 +232,43 @@ async fn a_changed_byte_anywhere_is_noticed_and_left_as_it_is() {
     let kept = vault.list().await.unwrap();
     assert_eq!((kept.accounts, kept.faults.len()), (vec![gates("b")], 1));
     fs::write(&path, [whole.as_slice(), &[0]].concat()).unwrap();
-    assert!(vault.read("a", &Principal::Gate).await.is_err());
+    assert!(read(&vault, "a").await.is_err());
     fs::write(&path, &whole).unwrap();
-    assert_eq!(
-        vault.read("a", &Principal::Gate).await.unwrap(),
-        Some(gates("a"))
-    );
+    assert_eq!(read(&vault, "a").await.unwrap(), Some(gates("a")));
 }
 
 #[tokio::test]
 async fn swapped_and_overlong_files_and_those_of_later_versions_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     vault.write(&gates("a")).await.unwrap();
     vault.write(&gates("b")).await.unwrap();
     let a = sealed_file(dir.path(), "a");
     let b = sealed_file(dir.path(), "b");
     let whole = fs::read(&b).unwrap();
     fs::copy(&a, &b).unwrap();
-    let why = |error: VaultError| match error {
+    let why = async || match read(&vault, "b").await.unwrap_err() {
         VaultError::Sealed { why, .. } => why,
         other => panic!("{other}"),
     };
-    assert_eq!(
-        why(vault.read("b", &Principal::Gate).await.unwrap_err()),
-        UnsealError::Damaged
-    );
+    assert_eq!(why().await, UnsealError::Damaged);
     let mut later = whole.clone();
     later[3] = 2;
     fs::write(&b, later).unwrap();
-    assert_eq!(
-        why(vault.read("b", &Principal::Gate).await.unwrap_err()),
-        UnsealError::NewerVersion
-    );
+    assert_eq!(why().await, UnsealError::NewerVersion);
     fs::write(&b, vec![0; seal::FILE_BYTES + 1]).unwrap();
-    assert_eq!(
-        why(vault.read("b", &Principal::Gate).await.unwrap_err()),
-        UnsealError::TooLong
-    );
+    assert_eq!(why().await, UnsealError::TooLong);
     // A login that cannot be opened can be erased and then created again.
     assert!(vault.erase("b", &Principal::Gate).await.unwrap());
     vault.write(&gates("b")).await.unwrap();
     let mut huge = gates("c");
     huge.last_error = Some("x".repeat(seal::FILE_BYTES));
     assert!(vault.write(&huge).await.is_err());
-    assert_eq!(vault.read("c", &Principal::Gate).await.unwrap(), None);
+    assert_eq!(read(&vault, "c").await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn the_same_login_is_never_sealed_alike_twice() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     let mut seen = BTreeSet::new();
     for _ in 0..20 {
         vault.write(&gates("a")).await.unwrap();
@@ -318,7 +298,7 @@ async fn fields_of_later_versions_are_passed_over() {
         seal::seal(key.first().unwrap(), &name, &json).unwrap(),
     )
     .unwrap();
-    let read = vault.read("a", &Principal::Gate).await.unwrap();
+    let read = read(&vault, "a").await.unwrap();
     assert_eq!(
         read,
         Some(Account {
@@ -341,7 +321,7 @@ async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_ane
         old.write(&gates(upstream)).await.unwrap();
     }
     let stranger = Vault::open(&of(value('2'), vec![])).unwrap();
-    let error = stranger.read("a", &Principal::Gate).await.unwrap_err();
+    let error = read(&stranger, "a").await.unwrap_err();
     assert!(
         matches!(
             error,
@@ -359,17 +339,10 @@ async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_ane
     );
 
     let both = Vault::open(&of(value('2'), vec![value('3'), value('1')])).unwrap();
-    assert_eq!(
-        both.read("a", &Principal::Gate).await.unwrap(),
-        Some(gates("a"))
-    );
+    assert_eq!(read(&both, "a").await.unwrap(), Some(gates("a")));
     both.write(&gates("a")).await.unwrap();
     assert!(
-        stranger
-            .read("a", &Principal::Gate)
-            .await
-            .unwrap()
-            .is_some(),
+        read(&stranger, "a").await.unwrap().is_some(),
         "sealed anew when written"
     );
     let path = sealed_file(dir.path(), "c");
@@ -387,11 +360,8 @@ async fn a_changed_key_opens_what_the_earlier_one_sealed_until_all_is_sealed_ane
 #[tokio::test]
 async fn a_lost_key_is_not_replaced_while_it_is_needed() {
     let dir = tempfile::tempdir().unwrap();
-    Vault::open(&config(dir.path()))
-        .unwrap()
-        .write(&gates("a"))
-        .await
-        .unwrap();
+    let first = Vault::open(&config(dir.path())).unwrap();
+    first.write(&gates("a")).await.unwrap();
     let key = dir.path().join("key");
     fs::rename(&key, dir.path().join("kept")).unwrap();
     let vault = Vault::open(&config(dir.path())).unwrap();
@@ -415,8 +385,7 @@ async fn a_lost_key_is_not_replaced_while_it_is_needed() {
 
 #[tokio::test]
 async fn folders_and_keys_that_others_may_read_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     vault.write(&gates("a")).await.unwrap();
     let folder = dir.path().join("vault");
     let key = dir.path().join("key");
@@ -427,33 +396,21 @@ async fn folders_and_keys_that_others_may_read_are_refused() {
             error.contains(&format!("chmod 700 {}", folder.display())),
             "{error}"
         );
-        assert!(vault.read("a", &Principal::Gate).await.is_err());
+        assert!(read(&vault, "a").await.is_err());
         assert!(vault.write(&gates("a")).await.is_err());
         assert!(vault.lease("a", &Principal::Gate).await.is_err());
     }
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-    let error = Vault::open(&config(dir.path()))
-        .unwrap()
-        .list()
-        .await
-        .unwrap_err()
-        .to_string();
+    let again = Vault::open(&config(dir.path())).unwrap();
+    let error = again.list().await.unwrap_err().to_string();
     assert!(
         error.contains(&format!("chmod 600 {}", key.display())),
         "{error}"
     );
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(
-        Vault::open(&config(dir.path()))
-            .unwrap()
-            .list()
-            .await
-            .unwrap()
-            .accounts
-            .len(),
-        1
-    );
+    let again = Vault::open(&config(dir.path())).unwrap();
+    assert_eq!(again.list().await.unwrap().accounts.len(), 1);
 }
 
 #[test]
@@ -478,8 +435,7 @@ fn keys_that_are_none_or_lie_in_the_vault_are_said() {
 
 #[tokio::test]
 async fn what_a_writer_that_ended_left_behind_is_passed_over_and_swept_up() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     vault.write(&gates("a")).await.unwrap();
     let folder = dir.path().join("vault");
     let aged = |path: &Path, seconds| {
@@ -493,8 +449,8 @@ async fn what_a_writer_that_ended_left_behind_is_passed_over_and_swept_up() {
     }
     aged(&old, 3600);
     let unused = folder.join(format!("{}.lease", file_name("gone", &Principal::Gate)));
-    drop(vault.lease("gone", &Principal::Gate).await.unwrap());
-    drop(vault.lease("a", &Principal::Gate).await.unwrap());
+    drop(lease(&vault, "gone").await);
+    drop(lease(&vault, "a").await);
     let used = folder.join(format!("{}.lease", file_name("a", &Principal::Gate)));
     tokio::time::sleep(Duration::from_millis(50)).await;
     aged(&unused, 48 * 3600);
@@ -506,8 +462,7 @@ async fn what_a_writer_that_ended_left_behind_is_passed_over_and_swept_up() {
 
 #[tokio::test]
 async fn there_is_room_for_so_many() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     vault.write(&gates("a")).await.unwrap();
     for at in 1..folder::MAX_LOGINS {
         fs::File::create(dir.path().join(format!("vault/{at:064x}.sealed"))).unwrap();
@@ -523,7 +478,7 @@ async fn there_is_room_for_so_many() {
 /// creates must not exist.
 async fn hold_in_turn(vault: &Vault, mark: &Path, times: usize) {
     for _ in 0..times {
-        let lease = vault.lease("a", &Principal::Gate).await.unwrap();
+        let lease = lease(vault, "a").await;
         fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -550,7 +505,7 @@ async fn of_fifty_tasks_and_two_vaults_one_holds_the_lease_and_all_get_it() {
         let holders = holders.clone();
         let done = done.clone();
         tokio::spawn(async move {
-            let lease = vault.lease("a", &Principal::Gate).await.unwrap();
+            let lease = lease(&vault, "a").await;
             assert!(lease.remaining() > Duration::from_secs(20));
             assert_eq!(
                 holders.fetch_add(1, Ordering::SeqCst),
@@ -571,23 +526,22 @@ async fn of_fifty_tasks_and_two_vaults_one_holds_the_lease_and_all_get_it() {
 
 #[tokio::test]
 async fn a_lease_is_one_logins_alone_and_given_back_when_nobody_wants_it_any_more() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     let other = Vault::open(&config(dir.path())).unwrap();
-    let _held = vault.lease("a", &Principal::Gate).await.unwrap();
+    let _held = lease(&vault, "a").await;
     drop(
         vault
             .lease("a", &Principal::Agent("x".into()))
             .await
             .unwrap(),
     );
-    drop(vault.lease("b", &Principal::Gate).await.unwrap());
+    drop(lease(&vault, "b").await);
     // Cancelled at many points while it is taken: it is never lost for longer than that takes.
     for micros in (0..40).map(|step| step * 50) {
         let taking = vault.lease("c", &Principal::Gate);
         drop(tokio::time::timeout(Duration::from_micros(micros), taking).await);
         let began = Instant::now();
-        drop(other.lease("c", &Principal::Gate).await.unwrap());
+        drop(lease(&other, "c").await);
         assert!(
             began.elapsed() < Duration::from_secs(1),
             "cancelled after {micros} µs"
@@ -597,9 +551,8 @@ async fn a_lease_is_one_logins_alone_and_given_back_when_nobody_wants_it_any_mor
 
 #[tokio::test]
 async fn a_lease_that_is_over_is_taken_by_another() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
-    drop(vault.lease("a", &Principal::Gate).await.unwrap());
+    let (dir, vault) = opened();
+    drop(lease(&vault, "a").await);
     tokio::time::sleep(Duration::from_millis(50)).await;
     let folder = dir
         .path()
@@ -614,7 +567,7 @@ async fn a_lease_that_is_over_is_taken_by_another() {
     };
     let soon = async |what: &str| {
         let began = Instant::now();
-        drop(vault.lease("a", &Principal::Gate).await.unwrap());
+        drop(lease(&vault, "a").await);
         assert!(
             began.elapsed() < Duration::from_millis(900),
             "{what}: {:?}",
@@ -628,7 +581,7 @@ async fn a_lease_that_is_over_is_taken_by_another() {
     leave("someone 99999999999999 4294967295\n".into());
     leave(format!("someone {} 1\n", unix_now() + 3000));
     let began = Instant::now();
-    drop(vault.lease("a", &Principal::Gate).await.unwrap());
+    drop(lease(&vault, "a").await);
     assert!(
         (2..6).contains(&began.elapsed().as_secs()),
         "watched for as long as it lasts: {:?}",
@@ -636,7 +589,7 @@ async fn a_lease_that_is_over_is_taken_by_another() {
     );
     leave("some".into());
     let began = Instant::now();
-    drop(vault.lease("a", &Principal::Gate).await.unwrap());
+    drop(lease(&vault, "a").await);
     assert!(
         (3..8).contains(&began.elapsed().as_secs()),
         "not written to the end: {:?}",
@@ -657,8 +610,8 @@ async fn who_has_overstayed_gives_back_nothing_of_anothers() {
     };
     let slow = Vault::open(&config).unwrap();
     let next = Vault::open(&config).unwrap();
-    let overstayed = slow.lease("a", &Principal::Gate).await.unwrap();
-    let held = next.lease("a", &Principal::Gate).await.unwrap();
+    let overstayed = lease(&slow, "a").await;
+    let held = lease(&next, "a").await;
     assert_eq!(overstayed.remaining(), Duration::ZERO);
     drop(overstayed);
     let third = tokio::time::timeout(
@@ -668,7 +621,7 @@ async fn who_has_overstayed_gives_back_nothing_of_anothers() {
     .await;
     assert!(third.is_err(), "it is still the second one's");
     drop(held);
-    drop(slow.lease("a", &Principal::Gate).await.unwrap());
+    drop(lease(&slow, "a").await);
 }
 
 /// The work of a child process of a test, controlled by its environment.
@@ -732,10 +685,19 @@ fn start(folder: &Path, work: &str) -> Child {
         .unwrap()
 }
 
+/// Runs this many child processes at once, all of which must succeed.
+fn run_together(count: usize, folder: &Path, work: &str) {
+    let children: Vec<_> = (0..count).map(|_| start(folder, work)).collect();
+    for child in children {
+        let ended = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{errors}");
+    }
+}
+
 #[tokio::test]
 async fn a_writer_killed_at_any_moment_leaves_the_old_or_the_new() {
-    let dir = tempfile::tempdir().unwrap();
-    let vault = Vault::open(&config(dir.path())).unwrap();
+    let (dir, vault) = opened();
     vault
         .write(&account("a", &Principal::Gate, "0"))
         .await
@@ -751,7 +713,7 @@ async fn a_writer_killed_at_any_moment_leaves_the_old_or_the_new() {
         tokio::time::sleep(Duration::from_micros(round * 337)).await;
         child.kill().unwrap();
         child.wait().unwrap();
-        let read = vault.read("a", &Principal::Gate).await.unwrap().unwrap();
+        let read = read(&vault, "a").await.unwrap().unwrap();
         let access = read.granted.as_ref().unwrap().access.expose().to_owned();
         assert_eq!(read, account("a", &Principal::Gate, &access));
         assert!(
@@ -766,34 +728,15 @@ async fn a_writer_killed_at_any_moment_leaves_the_old_or_the_new() {
 #[test]
 fn two_processes_never_hold_one_lease_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let children: Vec<_> = (0..3).map(|_| start(dir.path(), "lease")).collect();
-    for child in children {
-        let ended = child.wait_with_output().unwrap();
-        assert!(
-            ended.status.success(),
-            "{}",
-            String::from_utf8_lossy(&ended.stderr)
-        );
-    }
+    run_together(3, dir.path(), "lease");
 }
 
 #[tokio::test]
 async fn processes_that_make_the_key_at_once_agree_on_it() {
     let dir = tempfile::tempdir().unwrap();
-    let children: Vec<_> = (0..4).map(|_| start(dir.path(), "first")).collect();
-    for child in children {
-        let ended = child.wait_with_output().unwrap();
-        assert!(
-            ended.status.success(),
-            "{}",
-            String::from_utf8_lossy(&ended.stderr)
-        );
-    }
-    let kept = Vault::open(&config(dir.path()))
-        .unwrap()
-        .list()
-        .await
-        .unwrap();
+    run_together(4, dir.path(), "first");
+    let vault = Vault::open(&config(dir.path())).unwrap();
+    let kept = vault.list().await.unwrap();
     assert_eq!((kept.accounts.len(), kept.faults.len()), (4, 0));
     let left = fs::read_dir(dir.path())
         .unwrap()
