@@ -118,7 +118,7 @@ fn is_sentence(content: &str) -> bool {
 
 /// Returns the last sentence of a text, which may be incomplete.
 fn last_sentence(text: &str) -> &str {
-    let ends = text.char_indices().filter(|(at, c)| {
+    let mut ends = text.char_indices().filter(|(at, c)| {
         let tail = text.get(at + c.len_utf8()..).unwrap_or_default();
         match c {
             '.' | '!' | '?' | ';' => tail.starts_with(char::is_whitespace),
@@ -126,7 +126,7 @@ fn last_sentence(text: &str) -> &str {
             _ => matches!(c, '\u{3002}' | '\u{ff01}' | '\u{ff1f}'),
         }
     });
-    let start = ends.last().map_or(0, |(at, c)| at + c.len_utf8());
+    let start = ends.next_back().map_or(0, |(at, c)| at + c.len_utf8());
     text.get(start..).unwrap_or_default()
 }
 
