@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use http::Method;
 use lychgate::config::{AccessConfig, Agent as AgentConfig, AgentToken, AgentsFile, Lists};
 use sha2::{Digest, Sha256};
 
 use super::harness::{
-    Agent, Setup, TestGate, json, raw, string, token, token_sha256, until, write_whole,
+    Agent, Setup, TestGate, assert_contains, json, raw, string, token, token_sha256, until,
+    write_whole,
 };
-use super::servers::{Peer, Server, Wire, json_reply, script};
+use super::servers::{Peer, Server, Wire, script};
 
 const TOOLS: &str =
     r#"{"name":"find","annotations":{"readOnlyHint":true}},{"name":"drop"},{"name":"peek"}"#;
@@ -63,7 +63,7 @@ async fn said(agent: &Agent, session: Option<&str>, body: String) -> String {
         .map(|session| ("mcp-session-id", session))
         .into_iter()
         .collect();
-    let mut answer = agent.post("up", &headers, body).await.expect(200).await;
+    let mut answer = agent.post_ok("up", &headers, body).await;
     if answer
         .header("content-type")
         .starts_with("text/event-stream")
@@ -120,58 +120,38 @@ async fn what_may_not_be_used_is_not_listed_and_reads_as_unknown_on_every_transp
             gate.audit_text().contains("`[access.all]` denies it")
         })
         .await;
-        assert_eq!(
-            gate.metric("lychgate_turned_away_total", &[("reason", "access")]),
-            Some(3.0)
-        );
+        gate.assert_series(r#"lychgate_turned_away_total{reason="access"}"#, 3.0);
         gate.running.drain().await;
     }
 }
 
 #[tokio::test]
 async fn nothing_of_it_reaches_the_server_whatever_it_is_wrapped_in() {
-    let server =
-        Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
     let gate = Setup::new()
         .http("up", server.url())
         .http("closed", server.url());
     let gate = gate
-        .with(|config| config.access = vec![Arc::new(denying())])
-        .start()
+        .start_with(|config| config.access = vec![Arc::new(denying())])
         .await;
     let agent = gate.agent();
     let drop = r#"{"name":"drop","arguments":{}}"#;
     let notified = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{drop}}}"#);
-    agent
-        .post("up", &[], notified.clone())
-        .await
-        .expect(202)
-        .await;
+    agent.post_expecting(202, "up", &[], notified.clone()).await;
     let batch = format!(
         "[{},{}]",
         ask("ping", "{}"),
         ask("tools/call", drop).replace(r#""id":1"#, r#""id":2"#)
     );
     let answers = agent
-        .post("up", &[("mcp-protocol-version", "2025-03-26")], batch)
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[("mcp-protocol-version", "2025-03-26")], batch)
         .await;
-    assert!(
-        answers.contains("Unknown tool: drop") && answers.contains("same batch"),
-        "{answers}"
-    );
+    assert_contains(&answers, &["Unknown tool: drop", "same batch"]);
     agent
-        .post("closed", &[], ask("ping", "{}"))
-        .await
-        .expect(404)
+        .post_expecting(404, "closed", &[], ask("ping", "{}"))
         .await;
     let unknown = agent
-        .post("no-such", &[], ask("ping", "{}"))
-        .await
-        .expect(404)
+        .post_expecting(404, "no-such", &[], ask("ping", "{}"))
         .await
         .text()
         .await;
@@ -225,10 +205,7 @@ async fn read_only_counts_annotations_where_they_are_trusted_and_the_operators_w
 
 #[tokio::test]
 async fn tables_are_for_agents_and_groups() {
-    let server = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
-    })
-    .await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
     let only = |name: &str, groups: &[&str], agents: &[&str], tool: &str| AccessConfig {
         name: name.into(),
         agents: words(agents),
@@ -264,9 +241,7 @@ async fn tables_are_for_agents_and_groups() {
         );
         let answer = gate
             .agent_named(agent)
-            .post("up", &[], call)
-            .await
-            .expect(status)
+            .post_expecting(status, "up", &[], call)
             .await
             .text()
             .await;
@@ -285,10 +260,7 @@ async fn tables_are_for_agents_and_groups() {
 
 /// Starts a gate that reads its agents from a file beside its config.
 async fn with_file() -> (TestGate, std::path::PathBuf, Server) {
-    let server = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
-    })
-    .await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
     let mut setup = Setup::new().http("up", server.url());
     let folder = setup.folder.path().to_owned();
     let file = folder.join("agents.toml");
@@ -360,12 +332,7 @@ async fn streams_end_when_who_listens_may_no_more() {
         created: String::new(),
     };
     let open = async |agent: &str| {
-        let mut answer = gate
-            .agent_named(agent)
-            .ask(Method::GET, "/sse/up", &[], "")
-            .await
-            .expect(200)
-            .await;
+        let mut answer = gate.agent_named(agent).get_ok("/sse/up", &[]).await;
         answer.event().await.unwrap();
         answer
     };

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::Location;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -114,6 +115,88 @@ impl Agent {
             .await
     }
 
+    /// Posts a message as [`Self::post`] does; panics unless this is the status of the answer.
+    #[track_caller]
+    pub(crate) fn post_expecting(
+        &self,
+        status: u16,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> impl Future<Output = Answer> {
+        expect(status, self.post(upstream, headers, body))
+    }
+
+    /// Posts a message as [`Self::post`] does; panics unless the status is 200.
+    #[track_caller]
+    pub(crate) fn post_ok(
+        &self,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> impl Future<Output = Answer> {
+        self.post_expecting(200, upstream, headers, body)
+    }
+
+    /// Posts a message and returns the text of the answer; panics unless the status is 200.
+    #[track_caller]
+    pub(crate) fn fetch(
+        &self,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> impl Future<Output = String> {
+        let answer = self.post_ok(upstream, headers, body);
+        async move { answer.await.text().await }
+    }
+
+    /// Posts a call and returns the texts of its result; panics unless the status is 200.
+    #[track_caller]
+    pub(crate) fn fetch_result(
+        &self,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> impl Future<Output = String> {
+        let answer = self.fetch(upstream, headers, body);
+        async move { result_text(&json(&answer.await)) }
+    }
+
+    /// Posts a request of the modern era and returns the text of the answer; panics unless the
+    /// status is 200.
+    #[track_caller]
+    pub(crate) fn fetch_modern(&self, upstream: &str, body: &str) -> impl Future<Output = String> {
+        let answer = expect(200, self.post_modern(upstream, body));
+        async move { answer.await.text().await }
+    }
+
+    /// Requests a path with `GET`.
+    pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        self.ask(Method::GET, path, headers, "").await
+    }
+
+    /// Requests a path with `GET`; panics unless the status is 200.
+    #[track_caller]
+    pub(crate) fn get_ok(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> impl Future<Output = Answer> {
+        expect(200, self.get(path, headers))
+    }
+
+    /// Requests a path with `GET` and returns the text of the answer; panics unless the status is
+    /// 200.
+    #[track_caller]
+    pub(crate) fn get_text(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> impl Future<Output = String> {
+        let answer = self.get_ok(path, headers);
+        async move { answer.await.text().await }
+    }
+
     /// Posts a request of the modern era: its headers are made from its body.
     pub(crate) async fn post_modern(&self, upstream: &str, body: &str) -> Answer {
         self.post_modern_with(upstream, &[], body).await
@@ -134,7 +217,7 @@ impl Agent {
 
     /// Opens a legacy session and returns its id, if the server assigns one.
     pub(crate) async fn initialize(&self, upstream: &str) -> Option<String> {
-        let answer = self.post(upstream, &[], INITIALIZE).await.expect(200).await;
+        let answer = self.post_ok(upstream, &[], INITIALIZE).await;
         let session = answer
             .headers
             .get("mcp-session-id")
@@ -173,6 +256,13 @@ pub(crate) fn modern_headers(message: &Message) -> Vec<(&'static str, String)> {
     out
 }
 
+/// Waits for an answer; panics with its body unless this is its status.
+#[track_caller]
+fn expect(status: u16, answer: impl Future<Output = Answer>) -> impl Future<Output = Answer> {
+    let caller = Location::caller();
+    async move { answer.await.expect_at(status, caller).await }
+}
+
 /// A response whose body may still be coming.
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -196,18 +286,19 @@ impl Answer {
     /// Panics with the body of the answer unless this is its status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> impl Future<Output = Self> {
-        let caller = std::panic::Location::caller();
-        async move {
-            if self.status != status {
-                let got = self.status;
-                let told = self.bytes().await;
-                panic!(
-                    "{caller}: expected {status}, got {got}: {}",
-                    String::from_utf8_lossy(&told)
-                );
-            }
-            self
+        self.expect_at(status, Location::caller())
+    }
+
+    async fn expect_at(self, status: u16, caller: &Location<'_>) -> Self {
+        if self.status != status {
+            let got = self.status;
+            let told = self.bytes().await;
+            panic!(
+                "{caller}: expected {status}, got {got}: {}",
+                String::from_utf8_lossy(&told)
+            );
         }
+        self
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {

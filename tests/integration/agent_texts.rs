@@ -7,7 +7,7 @@ use lychgate::config::{QuarantineConfig, VaultKey};
 use lychgate::message::{Direction, Json};
 use lychgate::rules::Library;
 
-use super::harness::{Setup, TestGate};
+use super::harness::{Setup, TestGate, assert_contains};
 use super::servers::{Server, json_reply};
 
 /// Verbs of commands that make a decision or show removed content.
@@ -92,8 +92,7 @@ async fn no_verdict_names_such_a_command() {
         ..QuarantineConfig::default()
     };
     let gate = setup
-        .with(|config| config.quarantine = quarantine)
-        .start()
+        .start_with(|config| config.quarantine = quarantine)
         .await;
     let mut refused = 0;
     let mut withheld = 0;
@@ -117,8 +116,5 @@ async fn no_verdict_names_such_a_command() {
     );
     // The id is enough for a person to find the content.
     let got = asks(&gate, &format!(r#"{{"number":{}}}"#, inbound.len() - 1)).await;
-    assert!(
-        got.contains("Tel: 555") && got.contains(": kept for review by a person]"),
-        "{got}"
-    );
+    assert_contains(&got, &["Tel: 555", ": kept for review by a person]"]);
 }

@@ -13,7 +13,9 @@ use std::time::Duration;
 use http::Method;
 use lychgate::config::Scope;
 
-use super::harness::{Agent, Setup, TestGate, call, json, result_text, soon, string};
+use super::harness::{
+    Agent, Setup, TestGate, assert_contains, call, json, result_text, soon, string,
+};
 use super::servers::{Peer, Wire, says, script};
 
 /// A rule by which `deploy` requires approval.
@@ -181,12 +183,9 @@ async fn a_call_waits_for_a_yes_and_arrives_as_it_was() {
         assert_eq!(outcomes, ["asked", "approved"]);
         assert_eq!(string(&lines[1], &["by"]).as_deref(), Some("ann"));
         assert_eq!(string(&lines[1], &["scope"]).as_deref(), Some("once"));
-        assert_eq!(
-            gate.metric(
-                "lychgate_approvals_total",
-                &[("outcome", "approved"), ("way", "console")]
-            ),
-            Some(1.0)
+        gate.assert_series(
+            r#"lychgate_approvals_total{outcome="approved",way="console"}"#,
+            1.0,
         );
         gate.running.drain().await;
     }
@@ -242,10 +241,7 @@ async fn each_yes_is_for_so_much_and_no_more() {
         "the rest of the session"
     );
     assert_eq!(calls(&seen).len(), 5);
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("way", "earlier")]),
-        Some(2.0)
-    );
+    gate.assert_series(r#"lychgate_approvals_total{way="earlier"}"#, 2.0);
     gate.running.drain().await;
 }
 
@@ -253,8 +249,7 @@ async fn each_yes_is_for_so_much_and_no_more() {
 async fn a_policy_may_allow_less() {
     let (_peer, setup, _) = asking(Wire::Json).await;
     let gate = setup
-        .policy(|policy| policy.scopes = vec![Scope::Once])
-        .start()
+        .start_with_policy(|policy| policy.scopes = vec![Scope::Once])
         .await;
     let agent = gate.agent();
     let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", "deploy")), async {
@@ -286,8 +281,7 @@ async fn a_yes_for_good_outlives_the_gate() {
         let (_peer, setup, _) = asking(Wire::Json).await;
         let setup = setup.policy(|policy| policy.scopes = vec![Scope::Once, Scope::Always]);
         let gate = setup
-            .with(|config| config.approval.file = Some(file.clone()))
-            .start()
+            .start_with(|config| config.approval.file = Some(file.clone()))
             .await;
         let agent = gate.agent();
         let always = r#"{"decision":"approve","scope":"always"}"#;
@@ -339,10 +333,7 @@ async fn silence_is_a_no_and_a_call_that_comes_back_finds_its_answer() {
     let agent = gate.agent();
     let told = called(&gate, &agent, call("1", "deploy x"), None).await;
     let id = question(&gate).await;
-    assert!(
-        told.contains("repeat exactly the same call") && told.contains(&id),
-        "{told}"
-    );
+    assert_contains(&told, &["repeat exactly the same call", &id]);
     assert!(
         called(&gate, &agent, call("2", "deploy x"), None)
             .await
@@ -390,9 +381,7 @@ async fn only_so_many_wait() {
             .contains("repeat exactly")
     );
     let answer = agent
-        .post("up", &[], call("2", "deploy 2"))
-        .await
-        .expect(429)
+        .post_expecting(429, "up", &[], call("2", "deploy 2"))
         .await
         .text()
         .await;
@@ -428,12 +417,7 @@ async fn the_desk_is_for_whoever_has_the_token() {
         let agent = agent.clone();
         async move {
             agent
-                .ask(
-                    Method::GET,
-                    "/approvals",
-                    &[("origin", origin.as_str())],
-                    "",
-                )
+                .get("/approvals", &[("origin", origin.as_str())])
                 .await
                 .status
         }
@@ -543,56 +527,36 @@ async fn what_cannot_wait_is_refused_and_where_nothing_is_enforced_nobody_is_ask
         "{answer}"
     );
     let note = r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"deploy"}}"#;
-    agent.post("up", &[], note).await.expect(202).await;
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("outcome", "asked")]),
-        Some(0.0)
-    );
+    agent.post_expecting(202, "up", &[], note).await;
+    gate.assert_series(r#"lychgate_approvals_total{outcome="asked"}"#, 0.0);
+
+    let (_peer, setup, _) = asking(Wire::Json).await;
+    let gate = setup.start_with(|config| config.admin.address = None).await;
+    let told = gate
+        .agent()
+        .fetch_result("up", &[], call("1", "deploy"))
+        .await;
+    assert!(told.contains("no approver is available"), "{told}");
+    gate.assert_series(r#"lychgate_approvals_total{outcome="nobody"}"#, 1.0);
 
     let (_peer, setup, _) = asking(Wire::Json).await;
     let gate = setup
-        .with(|config| config.admin.address = None)
-        .start()
+        .start_with_policy(|policy| policy.enforce = false)
         .await;
-    let told = result_text(&json(
-        &gate
-            .agent()
-            .post("up", &[], call("1", "deploy"))
-            .await
-            .text()
+    assert_eq!(
+        gate.agent()
+            .fetch_result("up", &[], call("1", "deploy"))
             .await,
-    ));
-    assert!(told.contains("no approver is available"), "{told}");
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("outcome", "nobody")]),
-        Some(1.0)
-    );
-
-    let (_peer, setup, _) = asking(Wire::Json).await;
-    let gate = setup.policy(|policy| policy.enforce = false).start().await;
-    assert_eq!(
-        result_text(&json(
-            &gate
-                .agent()
-                .post("up", &[], call("1", "deploy"))
-                .await
-                .text()
-                .await
-        )),
         "done"
     );
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("outcome", "asked")]),
-        Some(0.0)
-    );
+    gate.assert_series(r#"lychgate_approvals_total{outcome="asked"}"#, 0.0);
 }
 
 #[tokio::test]
 async fn the_first_write_of_a_session_is_confirmed_and_then_it_goes_on() {
     let (_peer, setup, seen) = asking(Wire::Json).await;
     let gate = setup
-        .policy(|policy| policy.confirm_first_write = true)
-        .start()
+        .start_with_policy(|policy| policy.confirm_first_write = true)
         .await;
     let agent = gate.agent();
     let tool =
@@ -633,8 +597,7 @@ async fn a_yes_for_a_session_lasts_as_long_as_the_config_says() {
     ] {
         let (_peer, setup, _) = asking(Wire::Json).await;
         let gate = setup
-            .with(|config| config.approval.session = lasts)
-            .start()
+            .start_with(|config| config.approval.session = lasts)
             .await;
         let agent = gate.agent();
         let approved = std::time::Instant::now();

@@ -8,7 +8,8 @@ use lychgate::message::Json;
 
 use super::approval::{asking, calls, decide, question};
 use super::harness::{
-    Agent, Answer, INITIALIZE, call, json, message, modern_call, raw, result_text, soon, string,
+    Agent, Answer, INITIALIZE, assert_contains, call, json, message, modern_call, raw, result_text,
+    soon, string,
 };
 use super::servers::Wire;
 
@@ -54,11 +55,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
         ] {
             let before = calls(&seen).len();
             let body = call("\"c\"", "deploy it");
-            let mut stream = agent
-                .post("up", &headers, body.clone())
-                .await
-                .expect(200)
-                .await;
+            let mut stream = agent.post_ok("up", &headers, body.clone()).await;
             assert_eq!(
                 stream.header("content-type"),
                 "text/event-stream; charset=utf-8"
@@ -66,10 +63,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
             let asked = next(&mut stream).await;
             assert_eq!(string(&asked, &["method"]).unwrap(), "elicitation/create");
             let told = string(&asked, &["params", "message"]).unwrap();
-            assert!(
-                told.contains("`ask-first`") && told.contains("|   \"text\": \"deploy it\""),
-                "{told}"
-            );
+            assert_contains(&told, &["`ask-first`", "|   \"text\": \"deploy it\""]);
             assert_eq!(
                 raw(
                     &asked,
@@ -80,9 +74,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
             );
             // An answer from another agent is ignored.
             let bob = gate.agent_named("bob");
-            bob.post("up", &[], answered(&asked, "accept"))
-                .await
-                .expect(202)
+            bob.post_expecting(202, "up", &[], answered(&asked, "accept"))
                 .await;
             assert_eq!(
                 calls(&seen).len(),
@@ -90,9 +82,7 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
                 "{wire:?}: another agent's yes counts for nothing"
             );
             agent
-                .post("up", &headers, answered(&asked, action))
-                .await
-                .expect(202)
+                .post_expecting(202, "up", &headers, answered(&asked, action))
                 .await;
             let answer = next(&mut stream).await;
             assert!(
@@ -122,90 +112,65 @@ async fn whichever_answers_first_counts_and_a_call_taken_back_is_not_carried_out
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;
     let headers = [("mcp-session-id", session.as_str())];
-    let mut stream = agent
-        .post("up", &headers, call("1", "deploy a"))
-        .await
-        .expect(200)
-        .await;
+    let mut stream = agent.post_ok("up", &headers, call("1", "deploy a")).await;
     let asked = next(&mut stream).await;
     let id = question(&gate).await;
     assert_eq!(decide(&gate, &id, r#"{"decision":"deny"}"#).await.0, 200);
     assert!(result_text(&next(&mut stream).await).contains("request was denied"));
     agent
-        .post("up", &headers, answered(&asked, "accept"))
-        .await
-        .expect(202)
+        .post_expecting(202, "up", &headers, answered(&asked, "accept"))
         .await;
 
-    let mut stream = agent
-        .post("up", &headers, call("2", "deploy b"))
-        .await
-        .expect(200)
-        .await;
+    let mut stream = agent.post_ok("up", &headers, call("2", "deploy b")).await;
     let asked = next(&mut stream).await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
-    agent.post("up", &headers, note).await.expect(202).await;
+    agent.post_expecting(202, "up", &headers, note).await;
     assert!(
         stream.data().await.is_none(),
         "no answer is wanted any more"
     );
     agent
-        .post("up", &headers, answered(&asked, "accept"))
-        .await
-        .expect(202)
+        .post_expecting(202, "up", &headers, answered(&asked, "accept"))
         .await;
 
     // The client cannot show the request after all; it can still be approved in another way.
-    let mut stream = agent
-        .post("up", &headers, call("3", "deploy c"))
-        .await
-        .expect(200)
-        .await;
+    let mut stream = agent.post_ok("up", &headers, call("3", "deploy c")).await;
     let asked = next(&mut stream).await;
     let error = format!(
         r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"no"}}}}"#,
         raw(&asked, &["id"]).unwrap()
     );
-    agent.post("up", &headers, error).await.expect(202).await;
+    agent.post_expecting(202, "up", &headers, error).await;
     let id = question(&gate).await;
     assert_eq!(decide(&gate, &id, super::approval::ONCE).await.0, 200);
     assert_eq!(result_text(&next(&mut stream).await), "done");
     assert_eq!(calls(&seen).len(), 1);
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("outcome", "cancelled")]),
-        Some(1.0)
-    );
+    gate.assert_series(r#"lychgate_approvals_total{outcome="cancelled"}"#, 1.0);
 
     // An answer to the gate is not accepted in a batch with other messages.
     let batch = format!("[{},{}]", answered(&asked, "accept"), call("9", "x"));
-    agent.post("up", &headers, batch).await.expect(400).await;
+    agent.post_expecting(400, "up", &headers, batch).await;
 }
 
 #[tokio::test]
 async fn silence_ends_the_stream_with_a_no() {
     let (_peer, setup, seen) = asking(Wire::Events).await;
     let gate = setup
-        .with(|config| config.approval.deadline = Duration::from_millis(200))
-        .start()
+        .start_with(|config| config.approval.deadline = Duration::from_millis(200))
         .await;
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;
     let mut stream = agent
-        .post(
+        .post_ok(
             "up",
             &[("mcp-session-id", session.as_str())],
             call("1", "deploy"),
         )
-        .await
-        .expect(200)
         .await;
     next(&mut stream).await;
     assert!(result_text(&next(&mut stream).await).contains("expired without an answer"));
     assert!(calls(&seen).is_empty());
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("outcome", "expired")]),
-        Some(1.0)
-    );
+    gate.assert_series(r#"lychgate_approvals_total{outcome="expired"}"#, 1.0);
 }
 
 #[tokio::test]
@@ -214,14 +179,7 @@ async fn an_agent_of_the_first_revision_is_asked_on_its_stream() {
     let gate = setup.start().await;
     let agent = gate.agent();
     let mut stream = agent
-        .ask(
-            Method::GET,
-            "/sse/up",
-            &[("accept", "text/event-stream")],
-            "",
-        )
-        .await
-        .expect(200)
+        .get_ok("/sse/up", &[("accept", "text/event-stream")])
         .await;
     let path = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
     let post = |body: String| {
@@ -434,18 +392,14 @@ async fn a_servers_own_question_about_an_approved_call_needs_no_second_yes() {
         "input_required",
         "one more time"
     );
-    assert_eq!(
-        gate.metric("lychgate_approvals_total", &[("outcome", "asked")]),
-        Some(2.0)
-    );
+    gate.assert_series(r#"lychgate_approvals_total{outcome="asked"}"#, 2.0);
 }
 
 #[tokio::test]
 async fn a_policy_may_leave_the_agents_own_user_out() {
     let (_peer, setup, seen) = asking(Wire::Json).await;
     let gate = setup
-        .policy(|policy| policy.through_agent = false)
-        .start()
+        .start_with_policy(|policy| policy.through_agent = false)
         .await;
     let agent = gate.agent();
     let session = open(&agent, initialize()).await;

@@ -21,14 +21,8 @@ async fn one_line_for_each_message_with_everything_in_it() {
     let ann = gate.agent_named("ann");
     let session = ann.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
-    ann.post("up", &headers, call("1", "hello"))
-        .await
-        .expect(200)
-        .await;
-    ann.post("up", &headers, call("2", "detonate"))
-        .await
-        .expect(200)
-        .await;
+    ann.post_ok("up", &headers, call("1", "hello")).await;
+    ann.post_ok("up", &headers, call("2", "detonate")).await;
     ann.post_modern("up", &modern_call("3", "hello"))
         .await
         .expect(200)
@@ -172,16 +166,10 @@ async fn one_line_for_each_message_with_everything_in_it() {
 
 #[tokio::test]
 async fn what_was_not_looked_at_is_said() {
-    let server = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB","mimeType":"image/png"}]}}"#)
-    })
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB","mimeType":"image/png"}]}}"#)
     .await;
     let gate = Setup::new().http("up", server.url()).start().await;
-    gate.agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("up", &[], call("1", "x")).await;
     let line = gate.audit().pop().unwrap();
     let part = line
         .root()
@@ -199,14 +187,13 @@ async fn what_was_not_looked_at_is_said() {
 
 #[tokio::test]
 async fn a_log_without_line_breaks_cannot_be_forged() {
-    let server =
-        Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
     let gate = Setup::new().http("up", server.url()).start().await;
     let forged = call(
         "1",
         "x\n{\"event\":\"judged\",\"verdict\":\"pass\"}\r\n\u{1b}[2J\u{2028}",
     );
-    gate.agent().post("up", &[], forged).await.expect(200).await;
+    gate.agent().post_ok("up", &[], forged).await;
     let text = gate.audit_text();
     assert_eq!((text.lines().count(), gate.audit().len()), (2, 2));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{2028}'));
@@ -323,8 +310,7 @@ async fn secrets_are_in_no_log_metric_or_error() {
 
 #[tokio::test]
 async fn no_audit_no_traffic() {
-    let server =
-        Server::start(|_| async { json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }).await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
     let full = |required| {
         Setup::new().http("up", server.url()).with(|config| {
             // Every write to it fails, as on a full disk.
@@ -336,9 +322,7 @@ async fn no_audit_no_traffic() {
     let answer = json(
         &gate
             .agent()
-            .post("up", &[], call("1", "x"))
-            .await
-            .expect(503)
+            .post_expecting(503, "up", &[], call("1", "x"))
             .await
             .text()
             .await,
@@ -351,12 +335,7 @@ async fn no_audit_no_traffic() {
     assert!(server.rest().await.is_empty(), "nothing went on");
     assert!(gate.metric("lychgate_audit_lines_total", &[("outcome", "failed")]) >= Some(1.0));
     let lenient = full(false).start().await;
-    lenient
-        .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    lenient.agent().post_ok("up", &[], call("1", "x")).await;
     // If the file cannot be opened at all, the gate does not start.
     let closed = Setup::new().with(|config| {
         config.audit.to = Some(lychgate::config::AuditTo::File(

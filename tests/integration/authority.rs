@@ -16,7 +16,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use lychgate::cli::demo::sample::{Login, Server as Sample, Settings};
 
-use super::harness::Agent;
+use super::harness::{Agent, assert_text};
 use super::servers::{Reply, Seen, Server, reply};
 
 /// The kinds of requests to the server.
@@ -262,13 +262,7 @@ impl Authority {
             issuer.strip_prefix("http://").unwrap().parse().unwrap(),
             None,
         );
-        let page = browser
-            .ask(Method::GET, path, &[], "")
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let page = browser.get_text(path, &[]).await;
         let ticket = page
             .split("name=\"ticket\" value=\"")
             .nth(1)
@@ -312,10 +306,7 @@ async fn it_goes_wrong_as_told_and_counts() {
     authority.fail(Ask::Grant, Fault::Lags(Duration::from_millis(1)));
     ask(grant.clone()).await.expect(500).await;
     let told = ask(grant.clone()).await.expect(200).await.text().await;
-    assert!(
-        told.contains("access_token") && !told.contains("expires_in"),
-        "{told}"
-    );
+    assert_text(&told, &["access_token"], &["expires_in"]);
     let told = ask(grant.clone()).await.expect(200).await.text().await;
     let token = serde_json::from_str::<serde_json::Value>(&told).unwrap()["access_token"]
         .as_str()
@@ -355,12 +346,7 @@ async fn it_goes_wrong_as_told_and_counts() {
     let new = authority.moves().await;
     call().await.expect(401).await;
     let metadata = client
-        .ask(
-            Method::GET,
-            "/.well-known/oauth-protected-resource/mcp",
-            &[],
-            "",
-        )
+        .get("/.well-known/oauth-protected-resource/mcp", &[])
         .await
         .text()
         .await;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lychgate::config::{PolicyConfig, ToolConfig, ToolLimits};
 
-use super::harness::{Setup, call, json, string};
+use super::harness::{Setup, assert_contains, assert_text, call, json, string};
 use super::servers::{Server, json_reply, streamed};
 use super::wrap::{KEEPS, Wrapped};
 
@@ -36,73 +36,37 @@ fn told(answer: &str) -> String {
 
 #[tokio::test]
 async fn a_tool_called_too_fast_says_how_long_to_wait() {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let limits = ToolLimits {
         per_minute: Some(2),
         ..ToolLimits::default()
     };
     let gate = Setup::new()
         .http("up", server.url())
-        .with(of_tool(limits))
-        .start()
+        .start_with(of_tool(limits))
         .await;
     for _ in 0..2 {
-        gate.agent()
-            .post("up", &[], named("slow"))
-            .await
-            .expect(200)
-            .await;
+        gate.agent().post_ok("up", &[], named("slow")).await;
     }
-    let answer = gate
-        .agent()
-        .post("up", &[], named("slower"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let answer = gate.agent().fetch("up", &[], named("slower")).await;
     let text = told(&answer);
-    assert!(
-        text.contains("calls_per_minute") && text.contains("Wait 30 s"),
-        "{text}"
-    );
+    assert_contains(&text, &["calls_per_minute", "Wait 30 s"]);
     assert_eq!(gate.limit_hits("calls_per_minute"), 1.0);
     // Other tools have budgets of their own.
-    gate.agent()
-        .post("up", &[], named("other"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("up", &[], named("other")).await;
     assert_eq!(server.rest().await.len(), 3);
 }
 
 #[tokio::test]
 async fn a_session_has_so_many_calls_and_no_more() {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.calls.per_session = Some(1))
-        .start()
+        .start_with(|config| config.limits.calls.per_session = Some(1))
         .await;
-    gate.agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
-    let text = told(
-        &gate
-            .agent()
-            .post("up", &[], call("2", "x"))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    );
-    assert!(
-        text.contains("calls_per_session") && text.contains("Tell your user"),
-        "{text}"
-    );
+    gate.agent().post_ok("up", &[], call("1", "x")).await;
+    let text = told(&gate.agent().fetch("up", &[], call("2", "x")).await);
+    assert_contains(&text, &["calls_per_session", "Tell your user"]);
     assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
     assert_eq!(server.rest().await.len(), 1);
 }
@@ -116,17 +80,9 @@ async fn reading_on_in_an_answer_counts_as_well() {
     .await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.calls.per_session = Some(2))
-        .start()
+        .start_with(|config| config.limits.calls.per_session = Some(2))
         .await;
-    let first = gate
-        .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let first = gate.agent().fetch("up", &[], call("1", "x")).await;
     let uri = first
         .split("more: ")
         .nth(1)
@@ -146,20 +102,16 @@ async fn reading_on_in_an_answer_counts_as_well() {
             .contains("word word")
     );
     let spent = gate.agent().post("up", &[], read).await.text().await;
-    assert!(
-        spent.contains("calls_per_session") && !spent.contains("word word"),
-        "{spent}"
-    );
+    assert_text(&spent, &["calls_per_session"], &["word word"]);
     assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
 }
 
 #[tokio::test]
 async fn arguments_are_as_long_as_allowed() {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.calls.argument_bytes = Some(20))
-        .start()
+        .start_with(|config| config.limits.calls.argument_bytes = Some(20))
         .await;
     let of = |length: usize| {
         let text = "x".repeat(length);
@@ -167,39 +119,24 @@ async fn arguments_are_as_long_as_allowed() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#
         )
     };
-    gate.agent().post("up", &[], of(12)).await.expect(200).await;
-    let text = told(
-        &gate
-            .agent()
-            .post("up", &[], of(13))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    );
-    assert!(
-        text.contains("argument_bytes") && text.contains("20 bytes"),
-        "{text}"
-    );
+    gate.agent().post_ok("up", &[], of(12)).await;
+    let text = told(&gate.agent().fetch("up", &[], of(13)).await);
+    assert_contains(&text, &["argument_bytes", "20 bytes"]);
     assert_eq!(gate.limit_hits("argument_bytes"), 1.0);
     assert_eq!(server.rest().await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_batch_has_so_many_messages_and_no_more() {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.read.batch_items = 2)
-        .start()
+        .start_with(|config| config.limits.read.batch_items = 2)
         .await;
     let batch = format!("[{0},{0},{0}]", call("1", "x"));
     let answer = gate
         .agent()
-        .post("up", &[], batch)
-        .await
-        .expect(400)
+        .post_expecting(400, "up", &[], batch)
         .await
         .text()
         .await;
@@ -228,44 +165,18 @@ async fn a_tool_has_so_many_calls_at_once_and_no_more() {
     };
     let gate = Setup::new()
         .http("up", server.url())
-        .with(of_tool(limits))
-        .start()
+        .start_with(of_tool(limits))
         .await;
-    let open = gate
-        .agent()
-        .post("up", &[], named("slow"))
-        .await
-        .expect(200)
-        .await;
-    let text = told(
-        &gate
-            .agent()
-            .post("up", &[], named("slow"))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    );
+    let open = gate.agent().post_ok("up", &[], named("slow")).await;
+    let text = told(&gate.agent().fetch("up", &[], named("slow")).await);
     assert!(text.contains("concurrent_calls"), "{text}");
     assert_eq!(gate.limit_hits("concurrent_calls"), 1.0);
     // Other tools have places of their own, and a place is free again when the answer is complete.
-    gate.agent()
-        .post("up", &[], named("other"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("up", &[], named("other")).await;
     tap.say(format!("data: {OK}\n\n")).await;
     drop(tap);
     open.text().await;
-    let again = gate
-        .agent()
-        .post("up", &[], named("slow"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let again = gate.agent().fetch("up", &[], named("slow")).await;
     assert!(!again.contains("isError"), "{again}");
     assert_eq!(server.rest().await.len(), 3);
 }

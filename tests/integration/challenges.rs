@@ -1,7 +1,7 @@
 //! A server that places text for the model where the gate reports errors: in the challenge of a
 //! 401, in metadata and in error responses.
 
-use super::harness::{Setup, TestGate, call, json, result_text};
+use super::harness::{Setup, TestGate, call};
 use super::logins::folder;
 use super::servers::{Seen, Server, reply};
 use lychgate::config::{HttpTransport, Transport, VaultKey};
@@ -124,15 +124,7 @@ async fn words_of_a_server_that_wants_a_login_reach_nobody() {
     for (number, says) in servers.into_iter().enumerate() {
         let (gate, _server, _kept) = behind(says).await;
         let agent = gate.agent();
-        let mut shown = vec![result_text(&json(
-            &agent
-                .post("up", &[], call("1", "x"))
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await,
-        ))];
+        let mut shown = vec![agent.fetch_result("up", &[], call("1", "x")).await];
         assert!(
             shown[0].contains("Nothing was sent"),
             "{number}: {}",

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use lychgate::config::{ClassifierConfig, ClassifierScope};
 use lychgate::rules::Action;
 
-use super::harness::{Setup, TestGate, call, http, json, log, result_text, string};
+use super::harness::{
+    Setup, TestGate, assert_contains, assert_text, call, http, json, log, result_text, string,
+};
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script};
 use super::wrap::Wrapped;
 
@@ -54,9 +56,7 @@ async fn got(gate: &TestGate) -> String {
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let mut answer = agent
-        .post("up", &[("mcp-session-id", &session)], call("1", "go"))
-        .await
-        .expect(200)
+        .post_ok("up", &[("mcp-session-id", &session)], call("1", "go"))
         .await;
     if answer.header("content-type") == "application/json" {
         return answer.text().await;
@@ -95,12 +95,13 @@ async fn what_it_scores_high_is_quarantined_and_named_on_every_transport() {
             .lines()
             .find(|line| line.contains(r#""rule":"classifier""#))
             .unwrap_or_else(|| panic!("{audit}"));
-        for part in [
-            r#""score":0.9700,"by":"names 7""#,
-            r#""classifier":{"name":"names","version":"7","texts":1,"highest":0.9700"#,
-        ] {
-            assert!(line.contains(part), "{part}: {line}");
-        }
+        assert_contains(
+            line,
+            &[
+                r#""score":0.9700,"by":"names 7""#,
+                r#""classifier":{"name":"names","version":"7","texts":1,"highest":0.9700"#,
+            ],
+        );
         assert_eq!(
             (outcome(&gate, "flagged"), outcome(&gate, "unflagged")),
             (1.0, 0.0)
@@ -173,7 +174,7 @@ async fn what_cannot_be_asked_about_passes_only_where_the_policy_lets_it() {
         ("bad-answer", Some(Server::start(redirect).await)),
         (
             "bad-answer",
-            Some(Server::start(|_| async { json_reply(r#"{"name":"x","scores":[]}"#) }).await),
+            Some(Server::answering(r#"{"name":"x","scores":[]}"#).await),
         ),
         (
             "bad-answer",
@@ -282,33 +283,16 @@ async fn it_sees_what_rules_left_and_every_surface() {
         .start()
         .await;
     let text = result_text(&json(&got(&gate).await));
-    assert!(
-        text.contains("nine to five") && text.contains("`no-orders`"),
-        "{text}"
-    );
+    assert_contains(&text, &["nine to five", "`no-orders`"]);
     let asked = String::from_utf8(scores.next().await.body.to_vec()).unwrap();
-    assert!(
-        asked.contains("nine to five")
-            && !asked.contains("ignore all")
-            && !asked.contains("lychgate"),
-        "{asked}"
-    );
+    assert_text(&asked, &["nine to five"], &["ignore all", "lychgate"]);
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let ask = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let listed = agent
-        .post("up", &[("mcp-session-id", &session)], ask)
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[("mcp-session-id", &session)], ask)
         .await;
-    assert!(
-        listed.contains(r#""name":"add""#)
-            && !listed.contains("Mallory")
-            && listed.contains("withheld"),
-        "{listed}"
-    );
+    assert_text(&listed, &[r#""name":"add""#, "withheld"], &["Mallory"]);
 }
 
 #[tokio::test]
@@ -373,10 +357,7 @@ fn a_wrapped_server_and_the_classifier_of_the_documents() {
     let mut wrapped = Wrapped::start_with(&[], script, &config);
     wrapped.say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"sly\",\"arguments\":{}}}\n");
     let text = wrapped.hear();
-    assert!(
-        text.contains("`classifier`") && !text.contains("Kindly"),
-        "{text}"
-    );
+    assert_text(&text, &["`classifier`"], &["Kindly"]);
     wrapped.say("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"fair\",\"arguments\":{}}}\n");
     assert!(wrapped.hear().contains("Lyon stays mild"));
     assert!(wrapped.end().success());

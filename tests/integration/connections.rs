@@ -3,27 +3,23 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::harness::{Agent, Setup, TestGate, call, soon, token, until};
-use super::servers::{Server, json_reply};
+use super::servers::Server;
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 const READ: Duration = Duration::from_millis(300);
 const ELSEWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
 
 async fn gate(change: impl FnOnce(&mut lychgate::config::Limits)) -> (TestGate, Server) {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let setup = Setup::new()
         .http("up", server.url())
         .agents(&["ann", "bob"]);
     (
-        setup
-            .with(|config| change(&mut config.limits))
-            .start()
-            .await,
+        setup.start_with(|config| change(&mut config.limits)).await,
         server,
     )
 }
@@ -159,10 +155,7 @@ async fn a_connection_with_an_open_stream_stays() {
     raw.get("/sse/up", Some(&token("ann"))).await;
     assert_eq!(raw.closed_within(4 * READ).await, None);
     assert!(String::from_utf8_lossy(&raw.data).contains("event: endpoint"));
-    let answer = gate
-        .agent_named("ann")
-        .ask(Method::GET, "/sse/up", &[], "")
-        .await;
+    let answer = gate.agent_named("ann").get("/sse/up", &[]).await;
     let mut answer = answer.expect(200).await;
     answer.event().await.unwrap();
     assert!(
@@ -181,13 +174,7 @@ async fn unauthenticated_connections_do_not_keep_agents_out() {
     })
     .await;
     let known = gate.agent_named("ann");
-    known
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await
-        .bytes()
-        .await;
+    known.post_ok("up", &[], call("1", "x")).await.bytes().await;
     let mut held = Vec::new();
     for _ in 0..12 {
         let mut stream = TcpStream::connect(gate.running.address).await.unwrap();
@@ -198,15 +185,9 @@ async fn unauthenticated_connections_do_not_keep_agents_out() {
         held.push(stream);
     }
     gate.agent_named("bob")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
-    known
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    known.post_ok("up", &[], call("1", "x")).await;
     assert!(gate.limit_hits("unauthenticated_connections") >= 8.0);
     assert_eq!(gate.limit_hits("connections"), 0.0);
     let mut said = Vec::new();
@@ -230,9 +211,7 @@ async fn connections_per_address() {
     assert!(said.starts_with(b"HTTP/1.1 503 "));
     gate.agent_named("ann")
         .at(ELSEWHERE)
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
     assert_eq!(gate.limit_hits("connections_per_address"), 1.0);
     drop(held);
@@ -279,29 +258,21 @@ async fn a_silent_connection_to_the_admin_port_ends() {
 async fn guessing_tokens_locks_the_guesser() {
     let (gate, _server) = gate(|limits| limits.wrong_tokens_per_minute = 3).await;
     gate.agent_named("bob")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
     let shows = |shown: &str| Agent::new(gate.running.address, Some(shown.to_owned()));
     for _ in 0..5 {
         shows("an-outdated-token")
-            .post("up", &[], call("1", "x"))
-            .await
-            .expect(401)
+            .post_expecting(401, "up", &[], call("1", "x"))
             .await;
     }
     for guess in ["guess-1", "guess-2"] {
         shows(guess)
-            .post("up", &[], call("1", "x"))
-            .await
-            .expect(401)
+            .post_expecting(401, "up", &[], call("1", "x"))
             .await;
     }
     let locked = shows("guess-3")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(429)
+        .post_expecting(429, "up", &[], call("1", "x"))
         .await;
     assert_eq!(
         (
@@ -311,20 +282,14 @@ async fn guessing_tokens_locks_the_guesser() {
         ("60", "")
     );
     gate.agent_named("ann")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(429)
+        .post_expecting(429, "up", &[], call("1", "x"))
         .await;
     assert_eq!(gate.limit_hits("wrong_tokens_per_minute"), 2.0);
     gate.agent_named("bob")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
     gate.agent_named("ann")
         .at(ELSEWHERE)
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
 }

@@ -4,7 +4,7 @@
 use http::Method;
 
 use super::approval::token;
-use super::harness::{Agent, META, Setup, TestGate, call, json, modern_call};
+use super::harness::{Agent, META, Setup, TestGate, assert_contains, call, json, modern_call};
 use super::servers::{Peer, Server, Wire, json_reply, says, script};
 
 /// A page in a browser, with the credentials that it sends.
@@ -162,22 +162,11 @@ async fn guesses_are_limited_and_a_link_counts_once() {
     );
     let elsewhere = Agent::new(gate.running.admin.unwrap(), Some("guess 5".into()));
     let elsewhere = elsewhere.at(std::net::IpAddr::from([127, 0, 0, 2]));
-    elsewhere
-        .ask(Method::GET, "/approvals", &[], "")
-        .await
-        .expect(401)
-        .await;
+    elsewhere.get("/approvals", &[]).await.expect(401).await;
     let here = Agent::new(gate.running.admin.unwrap(), Some("guess 5".into()));
-    here.ask(Method::GET, "/approvals", &[], "")
-        .await
-        .expect(429)
-        .await;
+    here.get("/approvals", &[]).await.expect(429).await;
     let right = Agent::new(gate.running.admin.unwrap(), Some(token(&gate)));
-    right
-        .ask(Method::GET, "/approvals", &[], "")
-        .await
-        .expect(200)
-        .await;
+    right.get_ok("/approvals", &[]).await;
     assert_eq!(gate.limit_hits("wrong_tokens_per_minute"), 2.0);
 }
 
@@ -202,27 +191,18 @@ async fn it_tells_what_is_judged_by_what_and_how_often() {
         "{rule}"
     );
     let overview = page.get(&gate, "overview").await.1;
-    assert!(
-        overview.contains(r#""blocked":1"#) && overview.contains(r#""rule":"no-bombs""#),
-        "{overview}"
-    );
+    assert_contains(&overview, &[r#""blocked":1"#, r#""rule":"no-bombs""#]);
     let upstreams = page.get(&gate, "upstreams").await.1;
     assert!(
         upstreams.contains(r#""name":"up","state":"up""#) && upstreams.contains(r#""blocked":1"#),
         "{upstreams}"
     );
     let present = page.get(&gate, "present").await.1;
-    assert!(
-        present.contains(r#""upstream":"up""#) && present.contains(r#""calls":2"#),
-        "{present}"
-    );
+    assert_contains(&present, &[r#""upstream":"up""#, r#""calls":2"#]);
     let tried =
         r#"{"upstream":"up","place":"argument","tool":"t","argument":"a","text":"now detonate"}"#;
     let told = page.ask(&gate, Method::POST, "try", &[], tried).await.1;
-    assert!(
-        told.contains(r#""verdict":"block""#) && told.contains("no-bombs"),
-        "{told}"
-    );
+    assert_contains(&told, &[r#""verdict":"block""#, "no-bombs"]);
     assert!(
         told.contains(r#"{"text":"now ","matched":false},{"text":"detonate","matched":true}"#),
         "{told}"
@@ -269,13 +249,7 @@ async fn every_refusal_counts_and_injections_are_messages() {
     let gate = setup.start().await;
     let agent = gate.agent();
     let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
-    agent
-        .post("up", &[], call("1", "hello"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    agent.fetch("up", &[], call("1", "hello")).await;
     for _ in 0..7 {
         agent
             .post("up", &[], call("1", "detonate"))
@@ -297,25 +271,16 @@ async fn every_refusal_counts_and_injections_are_messages() {
         (1, 2),
         "{overview}"
     );
-    assert_eq!(
-        gate.metric(
-            "lychgate_injection_messages_total",
-            &[("upstream", "up"), ("tool", "echo")]
-        ),
-        Some(1.0)
+    gate.assert_series(
+        r#"lychgate_injection_messages_total{upstream="up",tool="echo"}"#,
+        1.0,
     );
-    assert_eq!(
-        gate.metric(
-            "lychgate_injection_detected_total",
-            &[("upstream", "up"), ("tool", "echo")]
-        ),
-        Some(2.0)
+    gate.assert_series(
+        r#"lychgate_injection_detected_total{upstream="up",tool="echo"}"#,
+        2.0,
     );
     let upstreams = page.get(&gate, "upstreams").await.1;
-    assert!(
-        upstreams.contains(r#""calls":8,"blocked":7"#),
-        "{upstreams}"
-    );
+    assert_contains(&upstreams, &[r#""calls":8,"blocked":7"#]);
 }
 
 #[tokio::test]
@@ -408,13 +373,7 @@ async fn clients_are_listed_by_the_name_and_version_that_they_give() {
     let info = |era: u8| format!(r#"{{"name":"inspector-{era}","version":"0.17.{era}"}}"#);
     let shown = |era: u8| format!(r#""client":"inspector-{era}","client_version":"0.17.{era}""#);
     let legacy = super::harness::INITIALIZE.replace(r#"{"name":"t","version":"1"}"#, &info(1));
-    agent
-        .post("up", &[], legacy)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    agent.fetch("up", &[], legacy).await;
     let present = page.get(&gate, "present").await.1;
     assert!(present.contains(&shown(1)), "{present}");
     // Since 2026-07-28 each request names its client.
@@ -424,11 +383,7 @@ async fn clients_are_listed_by_the_name_and_version_that_they_give() {
         info(2)
     );
     agent
-        .post_modern("up", &modern_call("2", "hello").replace(META, &named))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch_modern("up", &modern_call("2", "hello").replace(META, &named))
         .await;
     let present = page.get(&gate, "present").await.1;
     assert!(present.contains(&shown(2)), "{present}");

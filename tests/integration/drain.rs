@@ -1,6 +1,5 @@
 //! An orderly shutdown: open calls finish, no new ones begin, nothing is left behind.
 
-use http::Method;
 use tokio::net::TcpStream;
 
 use super::harness::{Agent, Setup, call, soon, until};
@@ -20,21 +19,13 @@ async fn open_calls_finish_and_new_ones_do_not_begin() {
     let address = gate.running.address;
     let admin = gate.running.admin.unwrap();
     tap.say(": open\n\n").await;
-    let mut open = gate
-        .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    let mut open = gate.agent().post_ok("up", &[], call("1", "x")).await;
     open.event().await.unwrap();
     let watcher = Agent::new(admin, None);
-    assert_eq!(
-        watcher.ask(Method::GET, "/readyz", &[], "").await.status,
-        200
-    );
+    assert_eq!(watcher.get("/readyz", &[]).await.status, 200);
     let draining = tokio::spawn(gate.running.drain());
     soon("`/readyz` to say so", async {
-        while watcher.ask(Method::GET, "/readyz", &[], "").await.status != 503 {}
+        while watcher.get("/readyz", &[]).await.status != 503 {}
     })
     .await;
     soon("the listener to close", async {
@@ -43,7 +34,7 @@ async fn open_calls_finish_and_new_ones_do_not_begin() {
     .await;
     assert!(!draining.is_finished(), "a call is open");
     assert_eq!(
-        watcher.ask(Method::GET, "/healthz", &[], "").await.status,
+        watcher.get("/healthz", &[]).await.status,
         200,
         "alive all the same"
     );
@@ -65,20 +56,9 @@ async fn streams_that_only_listen_end_and_children_are_gone() {
         ("mcp-session-id", session.as_str()),
         ("accept", "text/event-stream"),
     ];
-    let mut stream = agent
-        .ask(Method::GET, "/mcp/up", &headers, "")
-        .await
-        .expect(200)
-        .await;
+    let mut stream = agent.get_ok("/mcp/up", &headers).await;
     let mut old = agent
-        .ask(
-            Method::GET,
-            "/sse/up",
-            &[("accept", "text/event-stream")],
-            "",
-        )
-        .await
-        .expect(200)
+        .get_ok("/sse/up", &[("accept", "text/event-stream")])
         .await;
     old.data().await.unwrap();
     let draining = tokio::spawn(gate.running.drain());
@@ -96,8 +76,7 @@ async fn calls_that_do_not_end_are_cut_off_at_the_deadline() {
     let server = Server::start(|_| async { std::future::pending().await }).await;
     let setup = Setup::new().http("up", server.url());
     let gate = setup
-        .with(|config| config.limits.drain = std::time::Duration::from_millis(200))
-        .start()
+        .start_with(|config| config.limits.drain = std::time::Duration::from_millis(200))
         .await;
     let agent = gate.agent();
     let open = tokio::spawn(async move { agent.post("up", &[], call("1", "x")).await.status });

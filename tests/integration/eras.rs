@@ -9,7 +9,7 @@ use super::servers::{Peer, Server, Wire, json_reply, script};
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 async fn gate() -> (TestGate, Server) {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     (Setup::new().http("up", server.url()).start().await, server)
 }
 
@@ -68,11 +68,7 @@ async fn headers_must_say_what_the_body_says() {
         server.rest().await.is_empty(),
         "nothing of it reached the server"
     );
-    agent
-        .post("up", &MODERN, body.clone())
-        .await
-        .expect(200)
-        .await;
+    agent.post_ok("up", &MODERN, body.clone()).await;
     let seen = server.next().await;
     assert_eq!(seen.body, body.as_bytes());
     for (name, value) in MODERN {
@@ -126,11 +122,7 @@ async fn mirrored_arguments_must_agree() {
         ("mcp-param-region", "=?base64?WsO8cmljaA==?="),
         ("mcp-param-n", "42.0"),
     ]);
-    agent
-        .post("up", &good, body.clone())
-        .await
-        .expect(200)
-        .await;
+    agent.post_ok("up", &good, body.clone()).await;
     for bad in [
         with(&[]),
         with(&[("mcp-param-region", "=?base64?WsO8cmljaA==?=")]),
@@ -168,25 +160,20 @@ async fn batches_are_of_one_revision_only() {
     let batch = format!("[{}]", call("1", "x"));
     for version in ["2025-06-18", "2025-11-25", "2026-07-28"] {
         let answer = agent
-            .post("up", &[("mcp-protocol-version", version)], batch.clone())
-            .await
-            .expect(400)
+            .post_expecting(
+                400,
+                "up",
+                &[("mcp-protocol-version", version)],
+                batch.clone(),
+            )
             .await;
         assert!(answer.text().await.contains("-32600"), "{version}");
     }
     let modern = format!("[{}]", modern_call("1", "x"));
-    agent
-        .post("up", &MODERN[..1], modern)
-        .await
-        .expect(400)
-        .await;
+    agent.post_expecting(400, "up", &MODERN[..1], modern).await;
     assert!(server.rest().await.is_empty());
     for headers in [&[][..], &[("mcp-protocol-version", "2025-03-26")]] {
-        agent
-            .post("up", headers, batch.clone())
-            .await
-            .expect(200)
-            .await;
+        agent.post_ok("up", headers, batch.clone()).await;
         assert_eq!(server.next().await.body, batch.as_bytes());
     }
 }
@@ -226,7 +213,7 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
         (br#"{"jsonrpc":"2.0","method":"a","id":null}"#, -32600),
         (br#"{"method":"a","id":3}"#, -32600),
     ] {
-        let answer = agent.post("up", &[], body).await.expect(400).await;
+        let answer = agent.post_expecting(400, "up", &[], body).await;
         let error = json(&answer.text().await);
         let shown = String::from_utf8_lossy(body);
         assert_eq!(
@@ -249,9 +236,7 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
             .await;
     }
     agent
-        .post("up", &[("content-encoding", "gzip")], call("1", "x"))
-        .await
-        .expect(415)
+        .post_expecting(415, "up", &[("content-encoding", "gzip")], call("1", "x"))
         .await;
     assert!(server.rest().await.is_empty());
 }

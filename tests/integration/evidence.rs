@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lychgate::message::Json;
 
-use super::harness::{json, string};
+use super::harness::{assert_contains, json, string};
 use super::servers::free_port;
 
 /// Number of times that the gate is killed. `KILLS` in the environment sets another number, and
@@ -451,9 +451,6 @@ fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_p
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(2), "{told}");
-    assert!(
-        told.contains("audit.jsonl") && told.contains("Read-only"),
-        "{told}"
-    );
+    assert_contains(&told, &["audit.jsonl", "Read-only"]);
     assert!(server.reached.lock().unwrap().is_empty());
 }

@@ -2,7 +2,7 @@
 //! `wrap`.
 
 use super::harness::{Setup, json, raw};
-use super::servers::{Server, json_reply};
+use super::servers::Server;
 use super::wrap::{KEEPS, Wrapped};
 
 fn write(path: &str, content: &str) -> String {
@@ -26,10 +26,7 @@ fn of(tool: &str, arguments: &[(&str, &str)]) -> String {
 
 #[tokio::test]
 async fn what_a_session_wrote_is_judged_when_it_runs_it() {
-    let server = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
-    })
-    .await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
     let gate = Setup::new()
         .shipped()
         .http("up", server.url())
@@ -37,13 +34,7 @@ async fn what_a_session_wrote_is_judged_when_it_runs_it() {
         .await;
     let agent = gate.agent();
     let refused = async |body: String| {
-        let answer = agent
-            .post("up", &[], body)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let answer = agent.fetch("up", &[], body).await;
         raw(&json(&answer), &["result", "isError"]).as_deref() == Some("true")
     };
     assert!(

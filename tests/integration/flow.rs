@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::harness::{Setup, TestGate, json, raw, until};
+use super::harness::{Setup, TestGate, assert_text, json, raw, until};
 use super::servers::{Server, json_reply};
 use super::wrap::Wrapped;
 use lychgate::config::{Config, FlowConfig, Override, QuarantineConfig, VaultKey};
@@ -50,13 +50,7 @@ fn declare(config: &mut Config, upstream: &str, flow: FlowConfig) {
 
 /// Makes a call and returns what the agent reads.
 async fn says(gate: &TestGate, upstream: &str, message: String) -> String {
-    gate.agent()
-        .post(upstream, &[], message)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await
+    gate.agent().fetch(upstream, &[], message).await
 }
 
 fn refused(answer: &str) -> bool {
@@ -93,10 +87,7 @@ async fn a_quarantined_address_cannot_be_written_to() {
         .start()
         .await;
     let read = says(&gate, "mail", call("read_mail", "id", "7")).await;
-    assert!(
-        read.contains("withheld") && !read.contains("collector.test"),
-        "{read}"
-    );
+    assert_text(&read, &["withheld"], &["collector.test"]);
     let dressed = [
         "drop.box@collector.test",
         "Drop.Box@Collector.TEST",
@@ -307,10 +298,7 @@ async fn ordinary_work_is_silent() {
         ));
     }
     let audit = gate.audit_text();
-    assert!(
-        !audit.contains("quarantined-text-returns") && !audit.contains("untrusted-data"),
-        "{audit}"
-    );
+    assert_text(&audit, &[], &["quarantined-text-returns", "untrusted-data"]);
 }
 
 #[tokio::test]
@@ -375,27 +363,10 @@ async fn agents_share_nothing() {
         .await;
     let one = gate.agent_named("one");
     let two = gate.agent_named("two");
-    one.post("mail", &[], call("read_mail", "id", "7"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    one.fetch("mail", &[], call("read_mail", "id", "7")).await;
     let send = call("send_mail", "to", "drop.box@collector.test");
-    let refused_one = one
-        .post("mail", &[], send.clone())
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
-    let passed_two = two
-        .post("mail", &[], send)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let refused_one = one.fetch("mail", &[], send.clone()).await;
+    let passed_two = two.fetch("mail", &[], send).await;
     assert!(
         refused(&refused_one) && !refused(&passed_two),
         "{passed_two}"
@@ -439,8 +410,7 @@ async fn what_a_person_has_released_may_be_used() {
         ..QuarantineConfig::default()
     };
     let gate = setup
-        .with(|config| config.quarantine = kept.clone())
-        .start()
+        .start_with(|config| config.quarantine = kept.clone())
         .await;
     let read = || call("read_mail", "id", "7");
     let withheld = says(&gate, "mail", read()).await;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::Method;
 
-use super::harness::{Answer, Setup, TestGate, call, json, result_text, soon};
+use super::harness::{Answer, Setup, TestGate, assert_text, call, json, result_text, soon};
 use super::servers::{Reply, Server, initialized, json_reply, reply};
 use super::wrap::Wrapped;
 
@@ -163,12 +163,7 @@ async fn a_body_is_decoded_as_it_was_inspected() {
         ("x-other", "kept"),
     ];
     let (gate, _server) = before(move || reply(200, &twice, answer("1", "x"))).await;
-    let got = gate
-        .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    let got = gate.agent().post_ok("up", &[], call("1", "x")).await;
     assert_eq!(
         got.headers
             .get_all("content-type")
@@ -234,18 +229,8 @@ fn rewritten(gate: &TestGate) -> String {
 #[tokio::test]
 async fn an_answer_with_its_id_in_another_spelling_is_inspected_as_the_answer() {
     let (gate, _server) = before(|| json_reply(answer(r#""\u0037""#, ORDER))).await;
-    let got = gate
-        .agent()
-        .post("up", &[], call("7", "x"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
-    assert!(
-        got.contains(r#""id":"\u0037""#) && !got.contains(ORDER),
-        "{got}"
-    );
+    let got = gate.agent().fetch("up", &[], call("7", "x")).await;
+    assert_text(&got, &[r#""id":"\u0037""#], &[ORDER]);
     let line = rewritten(&gate);
     assert!(line.contains(r#""gen_ai.tool.name":"echo""#), "{line}");
 }
@@ -256,10 +241,7 @@ async fn an_answer_to_no_open_request_is_withheld() {
     let (gate, _server, got) =
         through("application/json", answer("2", "for another request")).await;
     let text = got.text().await;
-    assert!(
-        text.contains("does not match an open request") && !text.contains("for another"),
-        "{text}"
-    );
+    assert_text(&text, &["does not match an open request"], &["for another"]);
     assert!(gate.audit_text().contains("does not match an open request"));
     // On a stream the open request still gets its answer, and an error that names no request
     // passes.
@@ -347,16 +329,9 @@ async fn an_answer_on_another_stream_of_its_session_is_inspected_as_the_answer()
     assert!(soon("the slow call at the server", arrived).await.is_err());
     let ping = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
     let got = agent
-        .post("up", &[("mcp-session-id", &session)], ping)
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[("mcp-session-id", &session)], ping)
         .await;
-    assert!(
-        got.contains("pong") && got.contains(r#""id":2"#) && !got.contains(ORDER),
-        "{got}"
-    );
+    assert_text(&got, &["pong", r#""id":2"#], &[ORDER]);
     let line = rewritten(&gate);
     assert!(line.contains(r#""gen_ai.tool.name":"echo""#), "{line}");
     slow.abort();

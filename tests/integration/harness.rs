@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
-use http::Method;
 use lychgate::app::{self, Running};
 use lychgate::config::{
     Agent as AgentConfig, AuditConfig, AuditTo, Config, HttpTransport, PolicyConfig,
@@ -217,6 +216,19 @@ impl Setup {
             .unwrap_or_else(|faults| panic!("{faults:?}"));
         TestGate::new(running, self.folder)
     }
+
+    /// Changes any part of the config and starts the gate.
+    pub(crate) async fn start_with(self, change: impl FnOnce(&mut Config)) -> TestGate {
+        self.with(change).start().await
+    }
+
+    /// Changes the policy of all upstreams and starts the gate.
+    pub(crate) async fn start_with_policy(
+        self,
+        change: impl FnOnce(&mut PolicyConfig),
+    ) -> TestGate {
+        self.policy(change).start().await
+    }
 }
 
 pub(crate) fn http(url: String) -> HttpTransport {
@@ -272,6 +284,13 @@ impl TestGate {
         metric(&self.running.gate().recorder().metrics_text(), name, labels)
     }
 
+    /// Panics unless the sum of the series with these labels, as Prometheus writes them, is this.
+    #[track_caller]
+    pub(crate) fn assert_series(&self, series: &str, value: f64) {
+        let text = self.running.gate().recorder().metrics_text();
+        assert_eq!(sum_of(&text, series), Some(value), "{series}");
+    }
+
     /// Returns how often a limit was hit, according to the metrics.
     pub(crate) fn limit_hits(&self, limit: &str) -> f64 {
         self.metric("lychgate_limits_hit_total", &[("limit", limit)])
@@ -299,9 +318,7 @@ impl TestGate {
     /// Requests a page of the admin port and returns its status and text.
     pub(crate) async fn admin(&self, path: &str) -> (u16, String) {
         let admin = self.running.admin.unwrap();
-        let answer = Agent::new(admin, None)
-            .ask(Method::GET, path, &[], "")
-            .await;
+        let answer = Agent::new(admin, None).get(path, &[]).await;
         (answer.status, answer.text().await)
     }
 
@@ -311,11 +328,37 @@ impl TestGate {
     }
 }
 
+/// Panics with the whole text unless it contains each of the parts.
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in: {text}");
+    }
+}
+
+/// Panics with the whole text unless it contains each of some parts and none of others.
+#[track_caller]
+pub(crate) fn assert_text(text: &str, has: &[&str], lacks: &[&str]) {
+    assert_contains(text, has);
+    for part in lacks {
+        assert!(!text.contains(part), "`{part}` is in: {text}");
+    }
+}
+
 /// Writes a file so that no reader sees it half written.
 pub(crate) fn write_whole(path: &Path, text: &str) {
     let new = path.with_extension("new");
     std::fs::write(&new, text).unwrap();
     std::fs::rename(&new, path).unwrap();
+}
+
+/// Returns the sum of the series that have the labels of this one, which is written as Prometheus
+/// writes it.
+pub(crate) fn sum_of(text: &str, series: &str) -> Option<f64> {
+    let (name, labels) = series.split_once('{').unwrap();
+    let labels = labels.strip_suffix("\"}").unwrap().split("\",");
+    let labels: Vec<_> = labels.map(|one| one.split_once("=\"").unwrap()).collect();
+    metric(text, name, &labels)
 }
 
 /// Returns the sum of the series of a metric that have these labels.

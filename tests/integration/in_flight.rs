@@ -20,7 +20,7 @@ fn small(limits: &mut Limits) {
 }
 
 async fn gate(change: impl FnOnce(&mut Limits)) -> (TestGate, Server) {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let setup = Setup::new()
         .http("up", server.url())
         .agents(&AGENTS)
@@ -75,9 +75,7 @@ async fn announced_bodies_are_reserved_before_they_come() {
     );
     let answer = gate
         .agent_named("bob")
-        .post("up", &[], call("1", &"x".repeat(900_000)))
-        .await
-        .expect(503)
+        .post_expecting(503, "up", &[], call("1", &"x".repeat(900_000)))
         .await
         .text()
         .await;
@@ -94,20 +92,12 @@ async fn announced_bodies_are_reserved_before_they_come() {
     );
     // Short messages still find room, and the slow upload ends when its time is over.
     gate.agent_named("ann")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[], call("1", "x"))
         .await;
     assert!(head(&mut slow).await.starts_with("http/1.1 408"));
     until("the release", || in_flight(&gate) == 0).await;
     gate.agent_named("bob")
-        .post("up", &[], call("1", &"x".repeat(900_000)))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[], call("1", &"x".repeat(900_000)))
         .await;
     until("the release", || in_flight(&gate) == 0).await;
     assert_eq!(server.rest().await.len(), 2);
@@ -147,41 +137,28 @@ async fn answers_count_too() {
     let gate = Setup::new()
         .http("up", server.url())
         .agents(&AGENTS)
-        .with(|config| small(&mut config.limits))
-        .start()
+        .start_with(|config| small(&mut config.limits))
         .await;
     gate.agent_named("ann")
-        .post("up", &[], call("1", "long"))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[], call("1", "long"))
         .await;
     until("the release", || in_flight(&gate) == 0).await;
     let _slow = begun(&gate, "ann", "content-length: 900000").await;
     until("the reservation", || in_flight(&gate) == 900_000).await;
     let own = gate
         .agent_named("ann")
-        .post("up", &[], call("1", "long"))
-        .await
-        .expect(429)
+        .post_expecting(429, "up", &[], call("1", "long"))
         .await
         .text()
         .await;
     assert!(own.contains("bytes_in_flight_per_agent"), "{own}");
     gate.agent_named("bob")
-        .post("up", &[], call("1", "long"))
-        .await
-        .expect(503)
+        .post_expecting(503, "up", &[], call("1", "long"))
         .await
         .text()
         .await;
     gate.agent_named("bob")
-        .post("up", &[], call("1", "short"))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[], call("1", "short"))
         .await;
     assert_eq!(
         (

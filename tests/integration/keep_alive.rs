@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 
 use super::child::Child;
-use super::harness::{Agent, Setup, TestGate, call, modern_call, soon};
+use super::harness::{Agent, Setup, TestGate, assert_contains, call, modern_call, soon};
 use super::servers::{Server, StdioServer, says, streamed};
 
 const COMMENT: &[u8] = b":\n\n";
@@ -28,11 +28,7 @@ async fn a_call_that_is_silent_for_long_gets_a_stream_with_comments() {
     let (gate, agent, session, mut child) = opened(&server).await;
     let headers = [("mcp-session-id", session.as_str())];
     let body = call("5", "x");
-    let mut answer = agent
-        .post("up", &headers, body.clone())
-        .await
-        .expect(200)
-        .await;
+    let mut answer = agent.post_ok("up", &headers, body.clone()).await;
     assert_eq!(
         answer.header("content-type"),
         "text/event-stream; charset=utf-8"
@@ -50,18 +46,11 @@ async fn a_call_that_is_silent_for_long_gets_a_stream_with_comments() {
     assert_eq!(answer.event().await, None, "the answer is the end");
 
     // A failure after the stream has begun is reported on the stream, with the id of the call.
-    let mut answer = agent
-        .post("up", &headers, call("6", "x"))
-        .await
-        .expect(200)
-        .await;
+    let mut answer = agent.post_ok("up", &headers, call("6", "x")).await;
     assert_eq!(answer.event().await.unwrap(), COMMENT);
     drop(child);
     let error = String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap();
-    assert!(
-        error.contains(r#""id":6,"#) && error.contains("The server's process ended"),
-        "{error}"
-    );
+    assert_contains(&error, &[r#""id":6,"#, "The server's process ended"]);
     gate.running.drain().await;
 }
 
@@ -112,11 +101,7 @@ async fn streams_of_servers_and_of_the_gate_get_comments() {
     .await;
     let gate = quick(Setup::new().http("up", server.url())).start().await;
     let agent = gate.agent();
-    let mut answer = agent
-        .post("up", &[], call("1", "go"))
-        .await
-        .expect(200)
-        .await;
+    let mut answer = agent.post_ok("up", &[], call("1", "go")).await;
     assert_eq!(
         answer.event().await.unwrap(),
         COMMENT,
@@ -124,14 +109,7 @@ async fn streams_of_servers_and_of_the_gate_get_comments() {
     );
     drop((tap, answer));
     let mut stream = agent
-        .ask(
-            Method::GET,
-            "/sse/up",
-            &[("accept", "text/event-stream")],
-            "",
-        )
-        .await
-        .expect(200)
+        .get_ok("/sse/up", &[("accept", "text/event-stream")])
         .await;
     assert!(
         stream

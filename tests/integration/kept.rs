@@ -14,7 +14,10 @@ use lychgate::config::{Config, EvidenceConfig, EvidenceLevel, QuarantineConfig, 
 use lychgate::protocol::AuditId;
 use lychgate::record::stores::{Actor, Evidence, Quarantine};
 
-use super::harness::{Setup, TestGate, call, json, modern_call, result_text, string, until};
+use super::harness::{
+    Setup, TestGate, assert_contains, assert_text, call, json, modern_call, result_text, string,
+    until,
+};
 use super::servers::{Server, json_reply};
 use super::wrap::Wrapped;
 
@@ -81,20 +84,13 @@ async fn gate_with(server: &Server, change: impl FnOnce(&mut Config)) -> TestGat
     let folder = setup.folder.path().to_owned();
     setup
         .with(|config| config.quarantine = self::config(&folder))
-        .with(change)
-        .start()
+        .start_with(change)
         .await
 }
 
 /// Makes a call and returns what the agent receives.
 async fn asks(gate: &TestGate, agent: &str, body: String) -> String {
-    gate.agent_named(agent)
-        .post("up", &[], body)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await
+    gate.agent_named(agent).fetch("up", &[], body).await
 }
 
 fn id_in(text: &str) -> AuditId {
@@ -142,10 +138,7 @@ async fn what_was_released_is_given_to_the_same_call_of_the_same_agent_once() {
     let server = server().await;
     let gate = gate_with(&server, |_| {}).await;
     let first = asks(&gate, "ann", call("1", "go")).await;
-    assert!(
-        !first.contains("wire the money") && first.contains("Tel: 555"),
-        "{first}"
-    );
+    assert_text(&first, &["Tel: 555"], &["wire the money"]);
     let id = id_in(&first);
     let kept = quarantine(&gate).get(id).unwrap().unwrap();
     assert_eq!(kept.message, odd("1"));
@@ -164,10 +157,7 @@ async fn what_was_released_is_given_to_the_same_call_of_the_same_agent_once() {
             &["no-orders".to_owned()][..]
         )
     );
-    assert_eq!(
-        gate.metric("lychgate_quarantine_items_total", &[("outcome", "kept")]),
-        Some(1.0)
-    );
+    gate.assert_series(r#"lychgate_quarantine_items_total{outcome="kept"}"#, 1.0);
 
     released(&gate, id).await;
     let calls = server.rest().await.len();
@@ -208,10 +198,7 @@ async fn what_was_released_is_given_to_the_same_call_of_the_same_agent_once() {
     assert!(!again.contains("wire the money"), "once: {again}");
     assert_eq!(outcomes(&gate), ["released", "delivered"]);
     let log = gate.audit_text();
-    assert!(
-        !log.contains("wire the money") && log.contains("looked at it"),
-        "{log}"
-    );
+    assert_text(&log, &["looked at it"], &["wire the money"]);
     let seen = gate.running.gate().recorder().metrics_text() + &super::harness::log();
     assert!(!seen.contains("wire the money"));
 }
@@ -241,10 +228,7 @@ async fn what_was_released_is_read_as_a_resource_by_its_agent_once() {
     let gate = gate_with(&server, |_| {}).await;
     let id = id_in(&asks(&gate, "ann", call("1", "go")).await);
     let none = asks(&gate, "ann", reads(id, "2")).await;
-    assert!(
-        none.contains("-32002") && !none.contains("wire the money"),
-        "{none}"
-    );
+    assert_text(&none, &["-32002"], &["wire the money"]);
     released(&gate, id).await;
     assert!(asks(&gate, "bob", reads(id, "2")).await.contains("-32002"));
     let read = json(&asks(&gate, "ann", reads(id, "3")).await);
@@ -298,17 +282,14 @@ async fn what_nobody_fetches_in_time_is_over() {
             .await
             .contains("wire the money")
     );
-    assert_eq!(
-        gate.metric("lychgate_quarantine_items_total", &[("outcome", "expired")]),
-        Some(1.0)
-    );
+    gate.assert_series(r#"lychgate_quarantine_items_total{outcome="expired"}"#, 1.0);
 }
 
 #[tokio::test]
 async fn a_blocked_answer_is_kept_and_nothing_is_promised_that_is_not() {
-    let server = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a poison pill"}]}}"#)
-    })
+    let server = Server::answering(
+        r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a poison pill"}]}}"#,
+    )
     .await;
     let gate = gate_with(&server, |_| {}).await;
     let blocked = asks(&gate, "ann", call("1", "go")).await;
@@ -329,14 +310,8 @@ async fn a_blocked_answer_is_kept_and_nothing_is_promised_that_is_not() {
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "").unwrap();
     let blocked = asks(&gate, "ann", call("1", "go")).await;
-    assert!(
-        blocked.contains("Blocked by lychgate") && !blocked.contains("kept for review"),
-        "{blocked}"
-    );
-    assert_eq!(
-        gate.metric("lychgate_quarantine_items_total", &[("outcome", "failed")]),
-        Some(1.0)
-    );
+    assert_text(&blocked, &["Blocked by lychgate"], &["kept for review"]);
+    gate.assert_series(r#"lychgate_quarantine_items_total{outcome="failed"}"#, 1.0);
 }
 
 #[tokio::test]
@@ -354,17 +329,9 @@ async fn evidence_is_every_message_whole_both_ways_where_the_policy_says_so() {
         .policy(|policy| policy.evidence = EvidenceLevel::Sealed);
     let folder = setup.folder.path().to_owned();
     let gate = setup
-        .with(|config| config.evidence = evidence(&folder))
-        .start()
+        .start_with(|config| config.evidence = evidence(&folder))
         .await;
-    let got = gate
-        .agent()
-        .post("up", &[], call("1", "go"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let got = gate.agent().fetch("up", &[], call("1", "go")).await;
     assert!(
         result_text(&json(&got)).contains("Tel: 555") && !got.contains("kept for review"),
         "{got}"
@@ -395,10 +362,7 @@ async fn evidence_is_every_message_whole_both_ways_where_the_policy_says_so() {
         .path();
     let bytes = std::fs::read(segment).unwrap();
     assert!(!bytes.windows(8).any(|text| text == b"previous"));
-    assert_eq!(
-        gate.metric("lychgate_evidence_records_total", &[("outcome", "kept")]),
-        Some(2.0)
-    );
+    gate.assert_series(r#"lychgate_evidence_records_total{outcome="kept"}"#, 2.0);
 }
 
 fn lychgate(state: PathBuf, words: &[&str]) -> Output {
@@ -432,10 +396,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
         text
     };
     let listed = said(&["list"]);
-    assert!(
-        listed.contains(&id) && listed.contains("no-orders") && !listed.contains("obey me"),
-        "{listed}"
-    );
+    assert_text(&listed, &[&id, "no-orders"], &["obey me"]);
     let document: serde_json::Value = serde_json::from_str(&said(&["list", "--json"])).unwrap();
     assert_eq!(
         (
@@ -446,10 +407,7 @@ fn wrap_keeps_and_gives_too_and_the_verb_shows_it() {
     );
     assert!(said(&["list", "--upstream", "elsewhere"]).contains("the quarantine is empty"));
     let shown = said(&["show", "--yes", &id[id.len() - 8..]]);
-    assert!(
-        shown.contains("UNTRUSTED") && shown.contains("obey me"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["UNTRUSTED", "obey me"]);
     assert!(!shown.contains('\u{1b}'), "{shown}");
     let document = said(&["show", "--yes", "--json", &id]);
     assert!(

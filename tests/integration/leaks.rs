@@ -171,12 +171,7 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
             visible.answer("answer", answer).await;
         }
         let answer = agent
-            .ask(
-                Method::GET,
-                "/.well-known/oauth-protected-resource/mcp/up",
-                &[],
-                "",
-            )
+            .get("/.well-known/oauth-protected-resource/mcp/up", &[])
             .await;
         visible.answer("metadata", answer).await;
     }

@@ -6,18 +6,17 @@ use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::harness::{Setup, TestGate, call, json, modern_call, raw, soon, string};
+use super::harness::{Setup, TestGate, assert_text, call, json, modern_call, raw, soon, string};
 use super::servers::{Server, StdioServer, json_reply, reply, streamed};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 async fn gate(change: impl FnOnce(&mut lychgate::config::Limits)) -> (TestGate, Server) {
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     (
         Setup::new()
             .http("up", server.url())
-            .with(|config| change(&mut config.limits))
-            .start()
+            .start_with(|config| change(&mut config.limits))
             .await,
         server,
     )
@@ -36,16 +35,10 @@ async fn message_bytes() {
         call("1", "x"),
         " ".repeat(1000 - call("1", "x").len())
     );
-    gate.agent()
-        .post("up", &[], fits.clone())
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("up", &[], fits.clone()).await;
     let answer = gate
         .agent()
-        .post("up", &[], fits + " ")
-        .await
-        .expect(413)
+        .post_expecting(413, "up", &[], fits + " ")
         .await;
     assert!(answer.text().await.contains("message_bytes"));
     assert_eq!(server.rest().await.len(), 1);
@@ -72,21 +65,15 @@ async fn a_servers_answer_is_bounded_too() {
     .await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.read.message_bytes = 1000)
-        .start()
+        .start_with(|config| config.limits.read.message_bytes = 1000)
         .await;
     let answer = gate
         .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(502)
+        .post_expecting(502, "up", &[], call("1", "x"))
         .await
         .text()
         .await;
-    assert!(
-        answer.contains("message_bytes") && !answer.contains("xxxx"),
-        "{answer}"
-    );
+    assert_text(&answer, &["message_bytes"], &["xxxx"]);
     assert_eq!(gate.limit_hits("message_bytes"), 1.0);
 }
 
@@ -119,9 +106,7 @@ async fn depth_strings_and_values() {
         let answer = json(
             &gate
                 .agent()
-                .post("up", &[], body)
-                .await
-                .expect(400)
+                .post_expecting(400, "up", &[], body)
                 .await
                 .text()
                 .await,
@@ -206,9 +191,7 @@ async fn calls_per_agent() {
     server.next().await;
     let answer = gate
         .agent_named("ann")
-        .post("up", &[], call("2", "x"))
-        .await
-        .expect(429)
+        .post_expecting(429, "up", &[], call("2", "x"))
         .await;
     assert_eq!(answer.header("retry-after"), "1");
     let told = json(&answer.text().await);
@@ -229,29 +212,22 @@ async fn calls_per_agent() {
 #[tokio::test]
 async fn calls_per_upstream() {
     let server = silent().await;
-    let other = Server::start(|_| async { json_reply(OK) }).await;
+    let other = Server::answering(OK).await;
     let setup = Setup::new()
         .http("up", server.url())
         .http("other", other.url());
     let gate = setup
-        .with(|config| config.limits.calls_per_upstream = 1)
-        .start()
+        .start_with(|config| config.limits.calls_per_upstream = 1)
         .await;
     let agent = gate.agent();
     let first = tokio::spawn(async move { agent.post("up", &[], call("1", "x")).await });
     server.next().await;
     let answer = gate
         .agent()
-        .post("up", &[], call("2", "x"))
-        .await
-        .expect(429)
+        .post_expecting(429, "up", &[], call("2", "x"))
         .await;
     assert!(answer.text().await.contains("calls_per_upstream"));
-    gate.agent()
-        .post("other", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("other", &[], call("1", "x")).await;
     assert_eq!(gate.limit_hits("calls_per_upstream"), 1.0);
     first.abort();
 }
@@ -291,16 +267,10 @@ async fn stream_idle_seconds() {
     .await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.stream_idle = Duration::from_millis(300))
-        .start()
+        .start_with(|config| config.limits.stream_idle = Duration::from_millis(300))
         .await;
     tap.say(": here\n\n").await;
-    let mut answer = gate
-        .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    let mut answer = gate.agent().post_ok("up", &[], call("1", "x")).await;
     let told = answer.data().await.unwrap();
     let told = json(std::str::from_utf8(&told).unwrap());
     assert!(
@@ -362,8 +332,7 @@ async fn sessions_make_place_for_each_other() {
     .await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.limits.sessions = 2)
-        .start()
+        .start_with(|config| config.limits.sessions = 2)
         .await;
     let agent = gate.agent();
     let mut opened = Vec::new();

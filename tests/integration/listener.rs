@@ -6,12 +6,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::harness::{Agent, Setup, call, soon, token};
-use super::servers::{Server, json_reply, reply};
+use super::servers::{Server, reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 async fn server() -> Server {
-    Server::start(|_| async { json_reply(OK) }).await
+    Server::answering(OK).await
 }
 
 #[tokio::test]
@@ -30,9 +30,7 @@ async fn foreign_hosts_and_origins_are_turned_away() {
         format!("[fe80::1]:{port}"),
     ] {
         agent
-            .post("up", &[("host", &host)], call("1", "x"))
-            .await
-            .expect(403)
+            .post_expecting(403, "up", &[("host", &host)], call("1", "x"))
             .await;
     }
     for origin in [
@@ -44,42 +42,33 @@ async fn foreign_hosts_and_origins_are_turned_away() {
     ] {
         let host = format!("localhost:{port}");
         let answer = agent
-            .post("up", &[("host", &host), ("origin", origin)], call("1", "x"))
-            .await
-            .expect(403)
+            .post_expecting(
+                403,
+                "up",
+                &[("host", &host), ("origin", origin)],
+                call("1", "x"),
+            )
             .await;
         assert_eq!(answer.header("access-control-allow-origin"), "");
     }
     assert!(server.rest().await.is_empty());
-    assert_eq!(
-        gate.metric("lychgate_turned_away_total", &[("reason", "host")]),
-        Some(4.0)
-    );
-    assert_eq!(
-        gate.metric("lychgate_turned_away_total", &[("reason", "origin")]),
-        Some(5.0)
-    );
+    gate.assert_series(r#"lychgate_turned_away_total{reason="host"}"#, 4.0);
+    gate.assert_series(r#"lychgate_turned_away_total{reason="origin"}"#, 5.0);
     for host in ["localhost", "127.0.0.1", "[::1]"] {
         let host = format!("{host}:{port}");
         agent
-            .post("up", &[("host", &host)], call("1", "x"))
-            .await
-            .expect(200)
+            .post_ok("up", &[("host", &host)], call("1", "x"))
             .await;
         agent
-            .post(
+            .post_ok(
                 "up",
                 &[("host", &host), ("origin", &format!("http://{host}"))],
                 call("1", "x"),
             )
-            .await
-            .expect(200)
             .await;
     }
     let answer = agent
-        .post("up", &[("origin", "https://app.example")], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[("origin", "https://app.example")], call("1", "x"))
         .await;
     assert_eq!(
         answer.header("access-control-allow-origin"),
@@ -123,32 +112,23 @@ async fn agents_show_their_token() {
     }
     assert!(server.rest().await.is_empty());
     gate.agent_named("ann")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
     // An upstream that this agent may not use is answered like an unknown one.
     let bob = gate.agent_named("bob");
     let hidden = bob
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(404)
+        .post_expecting(404, "up", &[], call("1", "x"))
         .await
         .text()
         .await;
     assert_eq!(
         hidden,
-        bob.post("nowhere", &[], call("1", "x"))
-            .await
-            .expect(404)
+        bob.post_expecting(404, "nowhere", &[], call("1", "x"))
             .await
             .text()
             .await
     );
-    bob.post("other", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    bob.post_ok("other", &[], call("1", "x")).await;
     let lines = gate.audit_text();
     assert!(
         lines.contains(r#""gen_ai.agent.name":"ann""#)
@@ -195,9 +175,7 @@ async fn credentials_cookies_and_forwarding_end_at_the_gate() {
     ];
     let answer = gate
         .agent_named("ann")
-        .post("up", &sent, call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &sent, call("1", "x"))
         .await;
     assert_eq!(
         (

@@ -142,7 +142,7 @@ async fn come_back(location: &str, status: &str) {
     let rest = location.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_at(rest.find('/').unwrap());
     let answer = Agent::new(address.parse().unwrap(), None)
-        .ask(Method::GET, path, &[], "")
+        .get(path, &[])
         .await;
     let page = answer.expect(status.parse().unwrap()).await.text().await;
     assert!(page.contains("<p>") && !page.contains("code="), "{page}");
@@ -380,11 +380,7 @@ async fn a_logout_counts_at_once_in_a_running_gate() {
     let agent = gate.agent();
     let owes = async || {
         agent
-            .post("sample", &[], call("1", "x"))
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch("sample", &[], call("1", "x"))
             .await
             .contains("/oauth/login/")
     };

@@ -9,7 +9,8 @@ use lychgate::config::{HttpTransport, LoginConfig, TokenOf, Transport, VaultKey}
 use super::agent::Answer;
 use super::authority::{Ask, Authority, Fault};
 use super::harness::{
-    Agent, INITIALIZE, Setup, TestGate, call, json, modern_call, result_text, string,
+    Agent, INITIALIZE, Setup, TestGate, assert_contains, assert_text, call, json, modern_call,
+    string,
 };
 
 /// The redirect of a browser back to the gate: path and query, and the browser's cookie.
@@ -41,15 +42,7 @@ fn login(setup: Setup, change: impl FnOnce(&mut LoginConfig)) -> Setup {
 }
 
 pub(super) async fn says(agent: &Agent) -> String {
-    result_text(&json(
-        &agent
-            .post("up", &[], call("1", "x"))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    ))
+    agent.fetch_result("up", &[], call("1", "x")).await
 }
 
 /// Returns the login link in the answer to a call, as a path at the gate.
@@ -71,20 +64,13 @@ pub(super) async fn works(agent: &Agent) -> bool {
 /// Continues from the page at `path` to the authorization server; returns the URL of the redirect
 /// and the cookie.
 async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
-    let page = browser
-        .ask(Method::GET, path, &[], "")
-        .await
-        .expect(200)
-        .await;
+    let page = browser.get_ok(path, &[]).await;
     assert!(
         page.header("content-security-policy")
             .contains("frame-ancestors 'none'")
     );
     let text = page.text().await;
-    assert!(
-        text.contains("<code>up</code>") && !text.contains("<script"),
-        "{text}"
-    );
+    assert_text(&text, &["<code>up</code>"], &["<script"]);
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let answer = browser
         .ask(Method::POST, path, &form, "")
@@ -92,10 +78,7 @@ async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
         .expect(303)
         .await;
     let cookie = answer.header("set-cookie").to_owned();
-    assert!(
-        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"),
-        "{cookie}"
-    );
+    assert_contains(&cookie, &["HttpOnly", "SameSite=Lax"]);
     (
         answer.header("location").to_owned(),
         cookie.split(';').next().unwrap().to_owned(),
@@ -117,7 +100,7 @@ async fn logs_in(gate: &TestGate, authority: &Authority, path: &str) -> Back {
 
 async fn comes_back(gate: &TestGate, back: &Back) -> Answer {
     gate.agent()
-        .ask(Method::GET, &back.path, &[("cookie", &back.cookie)], "")
+        .get(&back.path, &[("cookie", &back.cookie)])
         .await
 }
 
@@ -190,11 +173,7 @@ async fn a_call_is_answered_with_a_link_and_goes_on_after_the_login() {
         .unwrap();
     assert!((50.0..=60.0).contains(&left), "{left}");
     comes_back(&gate, &back).await.expect(400).await;
-    gate.agent()
-        .ask(Method::GET, &link, &[], "")
-        .await
-        .expect(404)
-        .await;
+    gate.agent().get(&link, &[]).await.expect(404).await;
 
     let again = setup(&authority, &folder).start().await;
     assert!(
@@ -202,10 +181,7 @@ async fn a_call_is_answered_with_a_link_and_goes_on_after_the_login() {
         "a gate that starts anew is logged in"
     );
     let audit = gate.audit_text();
-    assert!(
-        audit.contains(r#""event":"login""#) && audit.contains(r#""outcome":"logged_in""#),
-        "{audit}"
-    );
+    assert_contains(&audit, &[r#""event":"login""#, r#""outcome":"logged_in""#]);
 }
 
 #[tokio::test]
@@ -322,8 +298,7 @@ async fn a_renewal_does_not_end_with_the_call_that_began_it() {
 async fn what_goes_wrong_at_the_token_endpoint_loses_no_login() {
     let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
     let gate = setup(&authority, &folder)
-        .with(|config| config.oauth.request = Duration::from_secs(1))
-        .start()
+        .start_with(|config| config.oauth.request = Duration::from_secs(1))
         .await;
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
@@ -365,15 +340,7 @@ async fn a_server_that_asks_for_more_scopes_gets_them_from_a_person() {
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
     let guarded = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_command","arguments":{"command":"ls"}}}"#;
-    let said = result_text(&json(
-        &agent
-            .post("up", &[], guarded)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    ));
+    let said = agent.fetch_result("up", &[], guarded).await;
     let link = said
         .split_whitespace()
         .find(|word| word.contains("/oauth/login/"))
@@ -382,22 +349,11 @@ async fn a_server_that_asks_for_more_scopes_gets_them_from_a_person() {
         .split_once("/oauth/")
         .map(|(_, rest)| format!("/oauth/{rest}"))
         .unwrap();
-    let page = agent.ask(Method::GET, &path, &[], "").await.text().await;
-    assert!(
-        page.contains("<code>commands</code>") && page.contains("<code>tools</code>"),
-        "{page}"
-    );
+    let page = agent.get(&path, &[]).await.text().await;
+    assert_contains(&page, &["<code>commands</code>", "<code>tools</code>"]);
     let back = logs_in(&gate, &authority, &path).await;
     comes_back(&gate, &back).await.expect(200).await;
-    let said = result_text(&json(
-        &agent
-            .post("up", &[], guarded)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    ));
+    let said = agent.fetch_result("up", &[], guarded).await;
     assert!(!said.contains("oauth"), "{said}");
     assert!(works(&agent).await);
 }
@@ -432,15 +388,7 @@ async fn clients_that_open_links_are_given_one_in_their_own_terms() {
     let meta = r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}"#;
     let modern =
         modern_call("7", "x").replace(r#""io.modelcontextprotocol/clientCapabilities":{}"#, meta);
-    let asked = json(
-        &agent
-            .post_modern("up", &modern)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await,
-    );
+    let asked = json(&agent.fetch_modern("up", &modern).await);
     assert_eq!(
         string(&asked, &["result", "resultType"]).as_deref(),
         Some("input_required")
@@ -463,13 +411,7 @@ async fn clients_that_open_links_are_given_one_in_their_own_terms() {
         r#""inputResponses":{{"lychgate-login":{{"action":"accept"}}}},"requestState":"{state}","#
     );
     let again = modern.replace(r#""params":{"#, &format!(r#""params":{{{answers}"#));
-    let answer = agent
-        .post_modern("up", &again)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let answer = agent.fetch_modern("up", &again).await;
     assert!(!answer.contains("input_required"), "{answer}");
     let seen = authority.seen().await;
     assert!(
@@ -485,17 +427,8 @@ async fn clients_that_open_links_are_given_one_in_their_own_terms() {
         r#""capabilities":{}"#,
         r#""capabilities":{"elicitation":{"url":{}}}"#,
     );
-    let told = agent
-        .post("up", &[], opening)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
-    assert!(
-        told.contains("-32042") && told.contains("/oauth/login/"),
-        "{told}"
-    );
+    let told = agent.fetch("up", &[], opening).await;
+    assert_contains(&told, &["-32042", "/oauth/login/"]);
 }
 
 #[tokio::test]
@@ -511,7 +444,7 @@ async fn each_agent_has_its_own_login_where_the_config_says_so() {
     let bob = gate.agent_named("bob");
     let link = owed(&ann).await;
     assert_ne!(owed(&bob).await, link);
-    let page = ann.ask(Method::GET, &link, &[], "").await.text().await;
+    let page = ann.get(&link, &[]).await.text().await;
     assert!(page.contains("the agent <code>ann</code> alone"), "{page}");
     let back = logs_in(&gate, &authority, &link).await;
     comes_back(&gate, &back).await.expect(200).await;
@@ -567,7 +500,7 @@ async fn no_secret_of_a_login_is_shown_anywhere() {
     let agent = gate.agent_named("ann");
     let first = says(&agent).await;
     let link = owed(&agent).await;
-    let page = agent.ask(Method::GET, &link, &[], "").await.text().await;
+    let page = agent.get(&link, &[]).await.text().await;
     let back = logs_in(&gate, &authority, &link).await;
     let done = comes_back(&gate, &back)
         .await
@@ -647,8 +580,7 @@ async fn a_link_is_good_as_long_as_the_config_says() {
         (Duration::from_secs(600), true),
     ] {
         let gate = setup(&authority, &folder)
-            .with(|config| config.oauth.login = lasts)
-            .start()
+            .start_with(|config| config.oauth.login = lasts)
             .await;
         let asked = std::time::Instant::now();
         let link = owed(&gate.agent()).await;
@@ -656,7 +588,7 @@ async fn a_link_is_good_as_long_as_the_config_says() {
             asked.elapsed() > Duration::from_millis(600)
         })
         .await;
-        let status = gate.agent().ask(Method::GET, &link, &[], "").await.status;
+        let status = gate.agent().get(&link, &[]).await.status;
         assert_eq!(status, if good { 200 } else { 404 });
     }
 }

@@ -7,15 +7,17 @@ use lychgate::config::{AccessConfig, Lists, StdioTransport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::harness::{INITIALIZE, Setup, call, json, log, soon, string};
-use super::servers::{Server, json_reply, reply};
+use super::harness::{
+    INITIALIZE, Setup, assert_contains, assert_text, call, json, log, soon, string,
+};
+use super::servers::{Server, reply};
 use super::tls::Authority;
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 async fn server() -> Server {
-    Server::start(|_| async { json_reply(OK) }).await
+    Server::answering(OK).await
 }
 
 #[tokio::test]
@@ -45,10 +47,7 @@ async fn plain_http_at_the_tls_port_is_answered_with_the_scheme_to_use() {
             "{said}"
         );
     }
-    assert_eq!(
-        gate.metric("lychgate_turned_away_total", &[("reason", "tls")]),
-        Some(2.0)
-    );
+    gate.assert_series(r#"lychgate_turned_away_total{reason="tls"}"#, 2.0);
     assert!(server.rest().await.is_empty());
 }
 
@@ -58,11 +57,7 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
     let gate = Setup::new().http("up", server.url()).start().await;
     let agent = gate.agent();
     let page = [("accept", BROWSER)];
-    let answer = agent
-        .ask(Method::GET, "/mcp/up", &page, "")
-        .await
-        .expect(200)
-        .await;
+    let answer = agent.get_ok("/mcp/up", &page).await;
     assert!(answer.header("content-type").starts_with("text/html"));
     assert!(
         answer
@@ -76,11 +71,7 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
             && !text.contains("<script"),
         "{text}"
     );
-    let unknown = agent
-        .ask(Method::GET, "/mcp/no-such", &page, "")
-        .await
-        .expect(404)
-        .await;
+    let unknown = agent.get("/mcp/no-such", &page).await.expect(404).await;
     assert_eq!(unknown.header("content-type"), "application/json");
     assert!(
         server.rest().await.is_empty(),
@@ -88,12 +79,7 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
     );
     // A client that opens its stream is served as usual.
     agent
-        .ask(
-            Method::GET,
-            "/mcp/up",
-            &[("accept", "text/event-stream")],
-            "",
-        )
+        .get("/mcp/up", &[("accept", "text/event-stream")])
         .await;
     assert_eq!(server.next().await.method, Method::GET);
 
@@ -103,21 +89,13 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
         .start()
         .await;
     for path in ["/mcp/up", "/mcp/no-such"] {
-        let answer = closed
-            .agent()
-            .ask(Method::GET, path, &page, "")
-            .await
-            .expect(401)
-            .await;
+        let answer = closed.agent().get(path, &page).await.expect(401).await;
         assert!(
             answer.header("content-type").starts_with("text/html")
                 && answer.header("www-authenticate") == "Bearer"
         );
         let text = answer.text().await;
-        assert!(
-            text.contains("needs a credential") && !text.contains("no-such"),
-            "{text}"
-        );
+        assert_text(&text, &["needs a credential"], &["no-such"]);
     }
 }
 
@@ -132,9 +110,7 @@ async fn a_wrong_token_is_not_reported_as_a_missing_one() {
     let told = async |agent: super::harness::Agent| {
         let answer = json(
             &agent
-                .post("up", &[], call("1", "x"))
-                .await
-                .expect(401)
+                .post_expecting(401, "up", &[], call("1", "x"))
                 .await
                 .text()
                 .await,
@@ -152,9 +128,7 @@ async fn a_wrong_token_is_not_reported_as_a_missing_one() {
         "{wrong}"
     );
     gate.agent_named("ann")
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
+        .post_ok("up", &[], call("1", "x"))
         .await;
 }
 
@@ -185,9 +159,7 @@ async fn localhost_and_its_address_are_one_origin() {
     }
     let other = [("origin", "http://localhost:1")];
     gate.agent()
-        .post("up", &other, call("1", "x"))
-        .await
-        .expect(403)
+        .post_expecting(403, "up", &other, call("1", "x"))
         .await;
 }
 
@@ -285,9 +257,7 @@ async fn a_program_that_is_missing_is_named() {
         let answer = json(
             &gate
                 .agent()
-                .post(upstream, &[], INITIALIZE)
-                .await
-                .expect(502)
+                .post_expecting(502, upstream, &[], INITIALIZE)
                 .await
                 .text()
                 .await,
@@ -319,9 +289,7 @@ async fn a_web_page_in_the_place_of_mcp_is_named_and_only_the_log_has_its_words(
     let answer = json(
         &gate
             .agent()
-            .post("paged", &[], INITIALIZE)
-            .await
-            .expect(502)
+            .post_expecting(502, "paged", &[], INITIALIZE)
             .await
             .text()
             .await,
@@ -331,21 +299,13 @@ async fn a_web_page_in_the_place_of_mcp_is_named_and_only_the_log_has_its_words(
         text.contains("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint"),
         "{text}"
     );
-    assert!(
-        text.contains("look at the server `paged`") && !text.contains("Orchard"),
-        "{text}"
-    );
+    assert_text(&text, &["look at the server `paged`"], &["Orchard"]);
     let logged = log();
     let line = logged
         .lines()
         .find(|line| line.contains("Sign in to Orchard 8841"))
         .unwrap_or_else(|| panic!("{logged}"));
-    assert!(
-        line.contains("WARN")
-            && line.contains("paged")
-            && line.contains("check `url` of the upstream"),
-        "{line}"
-    );
+    assert_contains(line, &["WARN", "paged", "check `url` of the upstream"]);
     assert!(
         !line.contains('\u{1b}'),
         "nothing in it steers a terminal: {line}"

@@ -13,7 +13,7 @@ use lychgate::config::{self, HttpTransport};
 use serde_json::Value;
 
 use super::approval::{asking, decide, question};
-use super::harness::{TestGate, call, json, result_text, until};
+use super::harness::{TestGate, assert_contains, call, json, result_text, until};
 use super::servers::{Server, Wire, reply};
 
 /// A key in a call that waits for approval.
@@ -57,8 +57,7 @@ async fn a_webhook_gets_the_request_without_secrets_and_is_tried_again() {
     webhook.login = None;
     webhook.bearer = Some("of-the-hook".to_owned());
     let gate = setup
-        .with(|config| config.notify.webhook = Some(webhook))
-        .start()
+        .start_with(|config| config.notify.webhook = Some(webhook))
         .await;
     let id = asked(&gate, &format!("deploy with {KEY}")).await;
     let first = hook.next().await;
@@ -100,8 +99,7 @@ async fn a_program_gets_the_request_on_its_input() {
     let script = format!("cat > '{0}.part' && mv '{0}.part' '{0}'", file.display());
     let command = ["sh", "-c", &script].map(str::to_owned).to_vec();
     let gate = setup
-        .with(|config| config.notify.command = command)
-        .start()
+        .start_with(|config| config.notify.command = command)
         .await;
     let id = asked(&gate, "deploy it").await;
     until("the program", || file.exists()).await;
@@ -153,10 +151,7 @@ fn a_webhook_is_reached_over_tls_and_its_secrets_are_no_business_of_other_verbs(
     assert!(faults("notify_seconds = 3").contains("nobody is notified"));
     assert!(faults("notify_command = [\"\"]").contains("is empty"));
     let unset = faults("webhook = { url = { env = \"LYCHGATE_TEST_UNSET_HOOK\" } }");
-    assert!(
-        unset.contains("LYCHGATE_TEST_UNSET_HOOK") && unset.contains("not set"),
-        "{unset}"
-    );
+    assert_contains(&unset, &["LYCHGATE_TEST_UNSET_HOOK", "not set"]);
     assert!(
         config::load_admin(&file).is_ok(),
         "`lychgate approve` does not need the webhook's secrets"

@@ -172,8 +172,7 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
         renewed += usize::from(account.granted != used);
         let asked = authority.asked(Ask::Refresh) > before;
         let next = setup(&authority, &folder)
-            .with(|config| config.oauth.lease = Duration::from_secs(2))
-            .start()
+            .start_with(|config| config.oauth.lease = Duration::from_secs(2))
             .await;
         if account.granted != used || !asked {
             assert!(
@@ -193,8 +192,7 @@ async fn a_process_that_is_killed_leaves_the_vault_whole() {
 async fn an_answer_that_is_lost_ends_in_a_login_not_in_a_loop() {
     let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
     let gate = setup(&authority, &folder)
-        .with(|config| config.oauth.request = Duration::from_millis(500))
-        .start()
+        .start_with(|config| config.oauth.request = Duration::from_millis(500))
         .await;
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use super::harness::{
-    META, Setup, TestGate, call, json, message, modern_call, raw, result_text, string,
+    META, Setup, TestGate, assert_contains, assert_text, call, json, message, modern_call, raw,
+    result_text, string,
 };
 use super::servers::{Peer, Server, Wire, json_reply, says, script};
 use super::wrap::Wrapped;
@@ -83,13 +84,7 @@ async fn an_agent_reads_on_where_the_first_part_ends() {
             ("mcp-session-id", session.as_str()),
             ("mcp-protocol-version", "2025-06-18"),
         ];
-        let got = agent
-            .post("up", &headers, call("1", "go"))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let got = agent.fetch("up", &headers, call("1", "go")).await;
         let first = answer(&got);
         let (mut all, mut next) = shown(&result_text(&first));
         let link = raw(&first, &["result", "content"]).unwrap();
@@ -102,28 +97,16 @@ async fn an_agent_reads_on_where_the_first_part_ends() {
         let mut pages = 1;
         while let Some(uri) = next {
             assert!(all.ends_with('\n'), "no line is cut: {all}");
-            let got = agent
-                .post("up", &headers, read(2, &uri))
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await;
+            let got = agent.fetch("up", &headers, read(2, &uri)).await;
             let (part, more) = shown(&page_text(&json(&got)));
             assert!(part.len() <= 2000, "{}", part.len());
             (all, next, pages) = (all + &part, more, pages + 1);
         }
         assert_eq!((all, pages), (text, 4), "{wire:?}");
-        assert_eq!(
-            gate.metric("lychgate_result_pages_total", &[("outcome", "read")]),
-            Some(3.0)
-        );
-        assert_eq!(
-            gate.metric(
-                "lychgate_limits_hit_total",
-                &[("limit", "result_text_bytes")]
-            ),
-            Some(1.0)
+        gate.assert_series(r#"lychgate_result_pages_total{outcome="read"}"#, 3.0);
+        gate.assert_series(
+            r#"lychgate_limits_hit_total{limit="result_text_bytes"}"#,
+            1.0,
         );
         let line = gate
             .audit()
@@ -159,11 +142,7 @@ async fn big() -> Server {
 async fn first(gate: &TestGate, agent: &str) -> String {
     let got = gate
         .agent_named(agent)
-        .post_modern("up", &modern_call("1", "x"))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch_modern("up", &modern_call("1", "x"))
         .await;
     shown(&result_text(&json(&got))).1.unwrap()
 }
@@ -184,11 +163,7 @@ async fn nobody_else_can_read_it_and_the_server_never_hears_of_it() {
         json(
             &gate
                 .agent_named(agent)
-                .post_modern("up", &modern_read(7, uri))
-                .await
-                .expect(200)
-                .await
-                .text()
+                .fetch_modern("up", &modern_read(7, uri))
                 .await,
         )
     };
@@ -221,18 +196,11 @@ async fn nobody_else_can_read_it_and_the_server_never_hears_of_it() {
         );
     }
     assert!(server.rest().await.is_empty());
-    assert_eq!(
-        gate.metric("lychgate_result_pages_total", &[("outcome", "gone")]),
-        Some(4.0)
-    );
+    gate.assert_series(r#"lychgate_result_pages_total{outcome="gone"}"#, 4.0);
     // The same agent has another session in the other era.
     let legacy = gate
         .agent_named("ann")
-        .post("up", &[], read(7, "lychgate://result/x/2"))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[], read(7, "lychgate://result/x/2"))
         .await;
     assert_eq!(
         raw(&json(&legacy), &["error", "code"]).as_deref(),
@@ -249,8 +217,7 @@ async fn what_is_kept_is_bounded() {
             .agents(&["ann", "bob"]),
     );
     let gate = setup
-        .with(|config| config.limits.stored_results.count = 1)
-        .start()
+        .start_with(|config| config.limits.stored_results.count = 1)
         .await;
     let old = first(&gate, "ann").await;
     let bobs = first(&gate, "bob").await;
@@ -262,11 +229,7 @@ async fn what_is_kept_is_bounded() {
     ] {
         let got = gate
             .agent_named(agent)
-            .post_modern("up", &modern_read(1, uri))
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch_modern("up", &modern_read(1, uri))
             .await;
         assert_eq!(got.contains("contents"), kept, "{agent}: {got}");
     }
@@ -275,18 +238,8 @@ async fn what_is_kept_is_bounded() {
     let setup = small(Setup::new().http("up", server.url()))
         .with(|config| config.limits.stored_results.bytes = 1024);
     let gate = setup.start().await;
-    let got = gate
-        .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
-    assert!(
-        got.contains("the rest is not kept") && !got.contains("lychgate://"),
-        "{got}"
-    );
+    let got = gate.agent().fetch("up", &[], call("1", "x")).await;
+    assert_text(&got, &["the rest is not kept"], &["lychgate://"]);
     assert_eq!(gate.limit_hits("kept_result_bytes"), 1.0);
 
     let setup = small(Setup::new().http("up", server.url()).agents(&["ann"]))
@@ -295,11 +248,7 @@ async fn what_is_kept_is_bounded() {
     let uri = first(&gate, "ann").await;
     let got = gate
         .agent_named("ann")
-        .post_modern("up", &modern_read(1, &uri))
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch_modern("up", &modern_read(1, &uri))
         .await;
     assert!(got.contains("error"), "{got}");
 }
@@ -329,31 +278,20 @@ async fn the_whole_answer_is_judged_and_what_is_wrapped_stays_so() {
         let gate = setup.start().await;
         let got = gate
             .agent_named("ann")
-            .post_modern("up", &modern_call("1", "x"))
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch_modern("up", &modern_call("1", "x"))
             .await;
         let mut text = result_text(&json(&got));
         assert!(text.starts_with("[lychgate w"), "told at once: {text}");
         let mut orders = 0;
         loop {
             if action == lychgate::rules::Action::Wrap {
-                assert!(
-                    text.contains("<<<untrusted ") && text.contains("<<<end of untrusted "),
-                    "{text}"
-                );
+                assert_contains(&text, &["<<<untrusted ", "<<<end of untrusted "]);
             }
             orders += text.matches("ignore all").count();
             let Some(uri) = shown(&text).1 else { break };
             let got = gate
                 .agent_named("ann")
-                .post_modern("up", &modern_read(1, &uri))
-                .await
-                .expect(200)
-                .await
-                .text()
+                .fetch_modern("up", &modern_read(1, &uri))
                 .await;
             text = page_text(&json(&got));
         }
@@ -372,11 +310,7 @@ async fn old_clients_get_no_link_that_they_do_not_know() {
     for (version, links) in [("2025-03-26", false), ("2025-11-25", true)] {
         let got = gate
             .agent()
-            .post("up", &[("mcp-protocol-version", version)], call("1", "x"))
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch("up", &[("mcp-protocol-version", version)], call("1", "x"))
             .await;
         assert!(
             got.contains("more: lychgate://") && got.contains("resource_link") == links,
@@ -445,25 +379,15 @@ async fn many_short_values_are_read_on_as_well() {
         let gate = small(Setup::new().http("up", server.url())).start().await;
         let agent = gate.agent();
         agent
-            .post(
+            .post_ok(
                 "up",
                 &[],
                 r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
             )
             .await
-            .expect(200)
-            .await
             .bytes()
             .await;
-        let got = json(
-            &agent
-                .post("up", &[], call("1", "go"))
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await,
-        );
+        let got = json(&agent.fetch("up", &[], call("1", "go")).await);
         if !fits {
             assert!(
                 result_text(&got).contains("`output-schema`"),
@@ -492,15 +416,7 @@ async fn many_short_values_are_read_on_as_well() {
         let mut all = String::new();
         let mut next = shown_at(&text);
         while let Some(uri) = next {
-            let page = page_text(&json(
-                &agent
-                    .post("up", &[], read(2, &uri))
-                    .await
-                    .expect(200)
-                    .await
-                    .text()
-                    .await,
-            ));
+            let page = page_text(&json(&agent.fetch("up", &[], read(2, &uri)).await));
             let (part, more) = self::shown(&page);
             all += &part;
             next = more;
@@ -511,10 +427,7 @@ async fn many_short_values_are_read_on_as_well() {
             (rest.root().elements().count(), shown > 10),
             (500 - shown, true)
         );
-        assert!(
-            !all.contains("ignore all") && all.contains("withheld") && all.contains(&row(499)),
-            "{all}"
-        );
+        assert_text(&all, &["withheld", &row(499)], &["ignore all"]);
     }
 }
 

@@ -13,7 +13,10 @@ use lychgate::message::Message;
 
 use super::approval::token;
 use super::console::Page;
-use super::harness::{Agent, META, Setup, TestGate, json, message, result_text, soon, until};
+use super::harness::{
+    Agent, META, Setup, TestGate, assert_contains, assert_text, json, message, result_text, soon,
+    until,
+};
 use super::servers::{Peer, Script, Server, Wire, json_reply, streamed};
 use super::wrap::Wrapped;
 
@@ -70,11 +73,7 @@ async fn list(agent: &Agent, session: &str, cursor: Option<&str>) -> String {
         .unwrap_or_default();
     let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list"{params}}}"#);
     agent
-        .post("up", &[("mcp-session-id", session)], body)
-        .await
-        .expect(200)
-        .await
-        .text()
+        .fetch("up", &[("mcp-session-id", session)], body)
         .await
 }
 
@@ -99,8 +98,7 @@ async fn gate(peer: &Peer) -> (TestGate, std::path::PathBuf) {
     let kept = file.clone();
     (
         setup
-            .with(|config| config.pins.file = Some(kept))
-            .start()
+            .start_with(|config| config.pins.file = Some(kept))
             .await,
         file,
     )
@@ -120,11 +118,7 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
-    let mut stream = agent
-        .ask(Method::GET, "/mcp/up", &headers, "")
-        .await
-        .expect(200)
-        .await;
+    let mut stream = agent.get_ok("/mcp/up", &headers).await;
     let whole = format!(r#"{{ "tools" : [ {ADD} , {SUB} ] }}"#);
     for _ in 0..2 {
         assert!(
@@ -152,10 +146,7 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
         1.0,
         "what waits is told once"
     );
-    assert_eq!(
-        gate.metric("lychgate_definitions_held", &[("upstream", "up")]),
-        Some(1.0)
-    );
+    gate.assert_series(r#"lychgate_definitions_held{upstream="up"}"#, 1.0);
     let audit = gate.audit_text();
     let line = audit
         .lines()
@@ -185,10 +176,7 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
         list(&agent, &session, None).await.contains(&poisoned()),
         "it is what was approved, byte for byte"
     );
-    assert_eq!(
-        gate.metric("lychgate_definitions_held", &[("upstream", "up")]),
-        Some(0.0)
-    );
+    gate.assert_series(r#"lychgate_definitions_held{upstream="up"}"#, 0.0);
 }
 
 #[tokio::test]
@@ -259,10 +247,7 @@ async fn a_lock_file_that_is_broken_stops_the_start_and_is_never_written_over() 
     until("the fault", || gate.audit_text().contains("pins_refused")).await;
     listed.lock().unwrap()[0] = poisoned();
     let held = list(&agent, &session, None).await;
-    assert!(
-        held.contains("Adds two numbers.") && !held.contains("sidenote"),
-        "{held}"
-    );
+    assert_text(&held, &["Adds two numbers."], &["sidenote"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
     let setup = peer
         .behind(Setup::new(), "up")
@@ -306,21 +291,11 @@ async fn subscriptions_of_the_modern_era_hear_of_it_where_they_are_for_it() {
     let file = setup.folder.path().join("lychgate.lock");
     let kept = file.clone();
     let gate = setup
-        .with(|config| config.pins.file = Some(kept))
-        .start()
+        .start_with(|config| config.pins.file = Some(kept))
         .await;
     let agent = gate.agent();
     let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#);
-    assert!(
-        agent
-            .post_modern("up", &list)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await
-            .contains(ADD)
-    );
+    assert!(agent.fetch_modern("up", &list).await.contains(ADD));
     let listen = format!(
         r#"{{"jsonrpc":"2.0","id":"sub-1","method":"subscriptions/listen","params":{{{META},"notifications":{{"toolsListChanged":true}}}}}}"#
     );
@@ -331,16 +306,7 @@ async fn subscriptions_of_the_modern_era_hear_of_it_where_they_are_for_it() {
         soon("the agreement", stream.data()).await.unwrap(),
         agreed.as_bytes()
     );
-    assert!(
-        !agent
-            .post_modern("up", &list)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await
-            .contains("sidenote")
-    );
+    assert!(!agent.fetch_modern("up", &list).await.contains("sidenote"));
     assert_eq!(pins(&file, &["approve", "--all"]).0, Some(0));
     let told = soon("the notification", stream.data()).await.unwrap();
     let should = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub-1"}}}"#;
@@ -372,11 +338,7 @@ async fn the_policy_may_refuse_the_tool_or_withhold_new_ones() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
         );
         let refused = agent
-            .post("up", &[("mcp-session-id", &session)], call)
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch("up", &[("mcp-session-id", &session)], call)
             .await;
         assert!(
             result_text(&json(&refused)).contains("definition-changed"),
@@ -419,9 +381,7 @@ async fn tools_that_pass_for_another_servers_are_told_and_blocked_where_the_poli
         let headers = agent.initialize("mail").await.unwrap();
         let first = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
         agent
-            .post("mail", &[("mcp-session-id", &headers)], first)
-            .await
-            .expect(200)
+            .post_ok("mail", &[("mcp-session-id", &headers)], first)
             .await
             .bytes()
             .await;
@@ -466,19 +426,10 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
     let file = setup.folder.path().join("lychgate.lock");
     let kept = file.clone();
     let gate = setup
-        .with(|config| config.pins.file = Some(kept))
-        .start()
+        .start_with(|config| config.pins.file = Some(kept))
         .await;
     let agent = gate.agent();
-    let told = async || {
-        agent
-            .post("up", &[], super::agent::INITIALIZE)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await
-    };
+    let told = async || agent.fetch("up", &[], super::agent::INITIALIZE).await;
     assert_eq!(told().await, TELLS, "not a byte changes");
     *says.lock().unwrap() = TELLS.replace(r#""version":"1""#, r#""version":"2""#);
     assert!(
@@ -576,8 +527,7 @@ async fn the_console_shows_what_waits_and_approves_exactly_that() {
         let setup = peer.behind(Setup::new(), "up");
         let file = setup.folder.path().join("lychgate.lock");
         let gate = setup
-            .with(|config| config.pins.file = on_disk.then_some(file))
-            .start()
+            .start_with(|config| config.pins.file = on_disk.then_some(file))
             .await;
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
@@ -591,10 +541,7 @@ async fn the_console_shows_what_waits_and_approves_exactly_that() {
                 && shown.contains("new-imperative-text"),
             "{shown}"
         );
-        assert!(
-            shown.contains(r#"["-","#) && shown.contains(r#"["+","#) && shown.contains("sidenote"),
-            "{shown}"
-        );
+        assert_contains(&shown, &[r#"["-","#, r#"["+","#, "sidenote"]);
         assert!(
             shown.contains(
                 r#""toggle":"[policy.default.tool.sub]\nhidden = true\n","can_toggle":false"#
@@ -633,10 +580,7 @@ async fn the_console_shows_what_waits_and_approves_exactly_that() {
             list(&agent, &session, None).await.contains("sidenote"),
             "at once"
         );
-        assert_eq!(
-            gate.metric("lychgate_definitions_held", &[("upstream", "up")]),
-            Some(0.0)
-        );
+        gate.assert_series(r#"lychgate_definitions_held{upstream="up"}"#, 0.0);
         assert_eq!(approve(&sha256).await, 409);
         assert!(
             gate.audit_text().contains(r#""event":"pins_reloaded""#),

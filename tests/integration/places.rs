@@ -25,8 +25,7 @@ async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
         let folder = root.display().to_string();
         let gate = peer.behind(Setup::new().shipped(), "up");
         let gate = gate
-            .policy(|policy| policy.places.roots = vec![folder.clone()])
-            .start()
+            .start_with_policy(|policy| policy.places.roots = vec![folder.clone()])
             .await;
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
@@ -43,11 +42,7 @@ async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
         ] {
             for path in [path.to_owned(), format!("{folder}/{path}")] {
                 let answer = agent
-                    .post("up", &headers, call("read_file", "path", &path))
-                    .await
-                    .expect(200)
-                    .await
-                    .text()
+                    .fetch("up", &headers, call("read_file", "path", &path))
                     .await;
                 // Streams contain the answer as an event.
                 let answer = answer
@@ -90,8 +85,7 @@ async fn hosts_inside_are_refused_unless_the_policy_or_the_tool_allows_them() {
     std::fs::write(&file, config).unwrap();
     let read = lychgate::config::load(&file).unwrap();
     let gate = setup
-        .with(|config| config.policies = read.policies)
-        .start()
+        .start_with(|config| config.policies = read.policies)
         .await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
@@ -108,13 +102,7 @@ async fn hosts_inside_are_refused_unless_the_policy_or_the_tool_allows_them() {
         ("browse", "https://example.com/", Some("url-denied")),
         ("browse", "http://169.254.169.254/", Some("url-metadata")),
     ] {
-        let answer = agent
-            .post("up", &headers, call(tool, "url", url))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let answer = agent.fetch("up", &headers, call(tool, "url", url)).await;
         let told = result_text(&json(&answer));
         match refused_by {
             None => assert_eq!(told, "fine", "{tool} {url}"),

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use http::Method;
 use lychgate::config::{Secret, StdioTransport};
 
 use super::approval::token;
 use super::console::Page;
-use super::harness::{Setup, call, json, log, run, string};
+use super::harness::{Setup, assert_contains, call, json, log, run, string};
 use super::wrap::Wrapped;
 
 /// Returns a server that runs `then` at its first call.
@@ -45,18 +44,14 @@ async fn why_a_process_ended_is_shown_to_operators_and_to_the_agent() {
     let headers = [("mcp-session-id", session.as_str())];
     let first = said(
         &agent
-            .post("ends-early", &headers, call("5", "x"))
-            .await
-            .expect(502)
+            .post_expecting(502, "ends-early", &headers, call("5", "x"))
             .await
             .text()
             .await,
     );
     let later = said(
         &agent
-            .post("ends-early", &headers, call("6", "x"))
-            .await
-            .expect(404)
+            .post_expecting(404, "ends-early", &headers, call("6", "x"))
             .await
             .text()
             .await,
@@ -71,10 +66,7 @@ async fn why_a_process_ended_is_shown_to_operators_and_to_the_agent() {
     assert!(later.contains("`initialize`"), "{later}");
     let (_, ready) = gate.admin("/readyz").await;
     let why = string(&json(&ready), &["upstreams", "ends-early", "why"]).unwrap();
-    assert!(
-        why.contains("exit status: 3") && why.contains("GITHUB_TOKEN is not set"),
-        "{why}"
-    );
+    assert_contains(&why, &["exit status: 3", "GITHUB_TOKEN is not set"]);
     let log = log();
     let warned = log.lines().find(|line| {
         line.contains("WARN")
@@ -109,9 +101,7 @@ async fn an_agent_reads_nothing_of_it_that_the_policy_would_not_pass() {
     for (id, status) in [("5", 502), ("6", 404)] {
         let text = said(
             &agent
-                .post("hostile-end", &headers, call(id, "x"))
-                .await
-                .expect(status)
+                .post_expecting(status, "hostile-end", &headers, call(id, "x"))
                 .await
                 .text()
                 .await,
@@ -162,9 +152,7 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
     let gate = setup.start().await;
     let text = gate
         .agent()
-        .post("talks-on-stdout", &[], super::harness::INITIALIZE)
-        .await
-        .expect(504)
+        .post_expecting(504, "talks-on-stdout", &[], super::harness::INITIALIZE)
         .await
         .text()
         .await;
@@ -173,10 +161,7 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
         text.contains("printed text that is not MCP to its standard output"),
         "{text}"
     );
-    assert!(
-        text.contains("It printed: stdout: Listening on port 3000."),
-        "{text}"
-    );
+    assert_contains(&text, &["It printed: stdout: Listening on port 3000."]);
     let log = log();
     let warned: Vec<&str> = log
         .lines()
@@ -293,13 +278,12 @@ async fn a_console_card_has_the_last_lines() {
     let agent = gate.agent();
     let session = agent.initialize("chatty").await.unwrap();
     agent
-        .post(
+        .post_expecting(
+            502,
             "chatty",
             &[("mcp-session-id", session.as_str())],
             call("5", "x"),
         )
-        .await
-        .expect(502)
         .await;
     let gate_of = gate.running.gate().clone();
     let (_, upstream) = gate_of.upstreams().remove(0);
@@ -312,12 +296,7 @@ async fn a_console_card_has_the_last_lines() {
     );
     assert_eq!(
         agent
-            .ask(
-                Method::GET,
-                "/mcp/chatty",
-                &[("mcp-session-id", &session)],
-                ""
-            )
+            .get("/mcp/chatty", &[("mcp-session-id", &session)])
             .await
             .status,
         404

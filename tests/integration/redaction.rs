@@ -1,7 +1,7 @@
 //! Keys, tokens and personal data do not reach the model where the policy requires it; the rest of
 //! the answer does.
 
-use super::harness::{Setup, TestGate, call, json, raw, string};
+use super::harness::{Setup, TestGate, assert_contains, assert_text, call, json, raw, string};
 use super::servers::{Server, json_reply};
 use lychgate::config::{PolicyConfig, load_policies};
 
@@ -40,13 +40,7 @@ async fn gate(line: &str) -> (TestGate, Server, String) {
 }
 
 async fn asked(gate: &TestGate) -> String {
-    gate.agent()
-        .post("up", &[], call("1", "go"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await
+    gate.agent().fetch("up", &[], call("1", "go")).await
 }
 
 /// Returns the text of the first block of an answer.
@@ -132,13 +126,14 @@ async fn data_of_people_by_kind() {
     ] {
         assert!(!got.contains(gone), "{gone}: {got}");
     }
-    for mark in [
-        "Mail [redacted: email-address] or [redacted: phone-number].",
-        r#"\"mail\":\"[redacted: email-address]\""#,
-        r#""card":"[redacted: payment-card]""#,
-    ] {
-        assert!(got.contains(mark), "{mark}: {got}");
-    }
+    assert_contains(
+        &got,
+        &[
+            "Mail [redacted: email-address] or [redacted: phone-number].",
+            r#"\"mail\":\"[redacted: email-address]\""#,
+            r#""card":"[redacted: payment-card]""#,
+        ],
+    );
     assert!(got.contains(&token()), "not asked for: {got}");
     let text = first_text(&got);
     let (line, left) = text.split_once('\n').unwrap();
@@ -158,12 +153,9 @@ async fn data_of_people_by_kind() {
         logged.contains("email-address"),
         "the ID is that of the line in the audit log: {logged}"
     );
-    assert_eq!(
-        gate.metric(
-            "lychgate_findings_total",
-            &[("rule", "email-address"), ("action", "redact")]
-        ),
-        Some(2.0)
+    gate.assert_series(
+        r#"lychgate_findings_total{rule="email-address",action="redact"}"#,
+        2.0,
     );
 }
 
@@ -180,8 +172,7 @@ async fn in_json_the_line_is_within_the_string() {
     let config = policy(r#"redact_results = ["emails"]"#);
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|all| all.policies = [("default".to_owned(), config)].into())
-        .start()
+        .start_with(|all| all.policies = [("default".to_owned(), config)].into())
         .await;
     let got = asked(&gate).await;
     let mark = "[redacted: email-address]";
@@ -220,20 +211,13 @@ async fn numbers_that_are_somebodys_are_taken_out_too() {
     let config = policy(r#"redact_results = ["cards", "phones"]"#);
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|all| all.policies = [("default".to_owned(), config)].into())
-        .start()
+        .start_with(|all| all.policies = [("default".to_owned(), config)].into())
         .await;
     let got = asked(&gate).await;
-    assert!(
-        !got.contains("41111111") && !got.contains("4155550132"),
-        "{got}"
-    );
+    assert_text(&got, &[], &["41111111", "4155550132"]);
     let read = json(&got);
     let kept = r#""time":1763812345678,"rows":["[redacted: "#;
-    assert!(
-        got.contains(kept) && got.contains(r#"\"n\":1234567890123"#),
-        "{got}"
-    );
+    assert_contains(&got, &[kept, r#"\"n\":1234567890123"#]);
     let text = super::harness::result_text(&read);
     assert!(
         json(&text)

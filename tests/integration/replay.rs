@@ -2,6 +2,7 @@
 //! off as passed.
 
 use super::explain::{BOMB, Bench, command};
+use super::harness::assert_contains;
 
 const REPLAY: [&str; 7] = [
     "replay",
@@ -27,14 +28,15 @@ fn what_would_only_be_observed_is_newly_passed() {
     written("observe", "next.toml");
     let (code, told, err) = bench.lychgate(&REPLAY);
     assert_eq!(code, 1, "{told}{err}");
-    for part in [
-        "1  newly passed",
-        "1  of the newly passed are due to observe mode",
-        "1  unchanged",
-        "would be `pass`",
-    ] {
-        assert!(told.contains(part), "no `{part}` in:\n{told}");
-    }
+    assert_contains(
+        &told,
+        &[
+            "1  newly passed",
+            "1  of the newly passed are due to observe mode",
+            "1  unchanged",
+            "would be `pass`",
+        ],
+    );
     let fail_on = |what: &str| {
         bench
             .lychgate(&[&REPLAY[..], &["--fail-on", what]].concat())

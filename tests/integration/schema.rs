@@ -64,38 +64,18 @@ async fn a_call_that_breaks_the_listed_schema_is_refused_on_every_transport() {
         let session = agent.initialize("up").await.unwrap();
         let headers = [("mcp-session-id", session.as_str())];
         let bad = call(1, "scale", r#"{"n":"hunter2"}"#);
-        let before = agent
-            .post("up", &headers, bad.clone())
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let before = agent.fetch("up", &headers, bad.clone()).await;
         assert_eq!(
             text(&before),
             "done",
             "{wire:?}: what was never listed is not known"
         );
-        let listed = agent
-            .post("up", &headers, list(2))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let listed = agent.fetch("up", &headers, list(2)).await;
         assert!(
             listed.contains(&TOOLS.replace('\n', "")),
             "{wire:?}: not a byte changes: {listed}"
         );
-        let refused = text(
-            &agent
-                .post("up", &headers, bad)
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await,
-        );
+        let refused = text(&agent.fetch("up", &headers, bad).await);
         assert!(
             refused.starts_with("true Blocked by lychgate"),
             "{wire:?}: {refused}"
@@ -109,20 +89,10 @@ async fn a_call_that_breaks_the_listed_schema_is_refused_on_every_transport() {
         }
         assert!(!refused.contains("hunter2"), "{wire:?}: {refused}");
         let fine = agent
-            .post("up", &headers, call(3, "scale", r#"{"n":100}"#))
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch("up", &headers, call(3, "scale", r#"{"n":100}"#))
             .await;
         assert_eq!(text(&fine), "done", "{wire:?}");
-        let unchecked = agent
-            .post("up", &headers, call(4, "remote", "{}"))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let unchecked = agent.fetch("up", &headers, call(4, "remote", "{}")).await;
         assert_eq!(text(&unchecked), "done", "{wire:?}");
         assert!(
             gate.audit_text().contains("schema-remote-reference"),
@@ -154,25 +124,11 @@ async fn a_modern_call_is_held_to_it_too_and_observing_only_records() {
         let agent = gate.agent();
         let listing =
             format!(r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{META}}}}}"#);
-        agent
-            .post_modern("up", &listing)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        agent.fetch_modern("up", &listing).await;
         let bad = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"scale","arguments":{{"n":101}},{META}}}}}"#
         );
-        let told = json(
-            &agent
-                .post_modern("up", &bad)
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await,
-        );
+        let told = json(&agent.fetch_modern("up", &bad).await);
         assert_eq!(raw(&told, &["result", "isError"]).is_some(), refused);
         assert_eq!(
             raw(&told, &["result", "resultType"]).is_some(),
@@ -228,15 +184,7 @@ async fn an_overlay_is_what_agents_read_and_what_calls_are_held_to() {
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
         let headers = [("mcp-session-id", session.as_str())];
-        let post = async |body: String| {
-            agent
-                .post("up", &headers, body)
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await
-        };
+        let post = async |body: String| agent.fetch("up", &headers, body).await;
         // Before the gate has seen any list.
         let refused = text(&post(call(1, "scale", r#"{"n":6,"path":"/a"}"#)).await);
         assert!(
@@ -297,15 +245,7 @@ async fn what_no_list_had_may_be_refused() {
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
-    let post = async |body: String| {
-        agent
-            .post("up", &headers, body)
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await
-    };
+    let post = async |body: String| agent.fetch("up", &headers, body).await;
     assert!(text(&post(call(1, "scale", r#"{"n":1}"#)).await).contains("`unlisted-tool`"));
     post(list(2)).await;
     assert_eq!(text(&post(call(3, "scale", r#"{"n":1}"#)).await), "done");

@@ -63,6 +63,11 @@ impl Server {
         Self::start_tls(None, script).await
     }
 
+    /// Starts a server that answers every request with this JSON text.
+    pub(crate) async fn answering(body: &'static str) -> Self {
+        Self::start(move |_| async move { json_reply(body) }).await
+    }
+
     /// Starts a server, over TLS if there is a config.
     pub(crate) async fn start_tls<F>(
         tls: Option<Arc<rustls::ServerConfig>>,

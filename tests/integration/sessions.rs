@@ -183,18 +183,10 @@ async fn streams_are_resumed_by_the_server_and_priming_events_pass() {
         ("accept", "text/event-stream"),
         ("mcp-protocol-version", "2025-11-25"),
     ];
-    let first = agent
-        .ask(Method::GET, "/mcp/up", &headers, "")
-        .await
-        .expect(200)
-        .await;
+    let first = agent.get_ok("/mcp/up", &headers).await;
     assert_eq!(first.text().await, FIRST);
     headers.push(("last-event-id", "1-0"));
-    let again = agent
-        .ask(Method::GET, "/mcp/up", &headers, "")
-        .await
-        .expect(200)
-        .await;
+    let again = agent.get_ok("/mcp/up", &headers).await;
     assert_eq!(again.text().await, AGAIN);
     let seen = server.rest().await.pop().unwrap();
     assert_eq!(

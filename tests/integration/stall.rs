@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use miniz_oxide::deflate::compress_to_vec;
 
-use super::harness::{Setup, call, raw, soon};
+use super::harness::{Setup, assert_contains, assert_text, call, raw, soon};
 use super::servers::{Server, json_reply};
 
 /// Returns an answer of at most 60 kB whose blocks each unpack to a megabyte of markup.
@@ -36,40 +36,22 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
         async move { json_reply(body) }
     })
     .await;
-    let harmless = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
-    })
-    .await;
+    let harmless = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
     // Four messages of 1 MB each keep two workers busy for long enough, even where tests are not
     // optimized.
     let limit = |config: &mut lychgate::config::Config| config.limits.work.unpacked_bytes = 1 << 20;
     let gate = Setup::new()
         .http("hostile", hostile.url())
         .http("harmless", harmless.url())
-        .with(limit)
-        .start()
+        .start_with(limit)
         .await;
     let agent = gate.agent();
     // The first call includes the time to compile the rules.
-    agent
-        .post("harmless", &[], call("1", "go"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    agent.fetch("harmless", &[], call("1", "go")).await;
     let expensive: Vec<_> = (0..4)
         .map(|_| {
             let agent = gate.agent();
-            tokio::spawn(async move {
-                agent
-                    .post("hostile", &[], call("1", "go"))
-                    .await
-                    .expect(200)
-                    .await
-                    .text()
-                    .await
-            })
+            tokio::spawn(async move { agent.fetch("hostile", &[], call("1", "go")).await })
         })
         .collect();
     for _ in 0..4 {
@@ -78,13 +60,7 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
     let mut longest = Duration::ZERO;
     loop {
         let started = Instant::now();
-        agent
-            .post("harmless", &[], call("1", "go"))
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        agent.fetch("harmless", &[], call("1", "go")).await;
         assert_eq!(gate.admin("/healthz").await.0, 200);
         longest = longest.max(started.elapsed());
         if expensive.iter().all(tokio::task::JoinHandle::is_finished) {
@@ -104,10 +80,7 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
         .iter()
         .filter_map(|line| raw(line, &["uninspected"]))
         .collect::<String>();
-    assert!(
-        uninspected.contains(r#""reason":"over-budget""#),
-        "{uninspected}"
-    );
+    assert_contains(&uninspected, &[r#""reason":"over-budget""#]);
     assert!(gate.limit_hits("unpacked_bytes_per_message") >= 4.0);
     assert!(
         gate.metric(
@@ -129,24 +102,14 @@ async fn a_slow_judgement_on_a_thread_that_carries_traffic_is_counted_and_logged
         |config: &mut lychgate::config::Config| config.limits.judging = Duration::from_micros(1);
     let gate = Setup::new()
         .http("up", server.url())
-        .with(limit)
-        .start()
+        .start_with(limit)
         .await;
-    gate.agent()
-        .post("up", &[], call("1", "go"))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    gate.agent().fetch("up", &[], call("1", "go")).await;
     assert!(gate.limit_hits("judging_milliseconds") >= 2.0);
     let log = super::harness::log();
     let line = log
         .lines()
         .find(|line| line.contains("slow inspection delayed other traffic"))
         .unwrap();
-    assert!(
-        line.contains("audit=") && line.contains("milliseconds=") && !line.contains("quick brown"),
-        "{line}"
-    );
+    assert_text(line, &["audit=", "milliseconds="], &["quick brown"]);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lychgate::config::{Secret, StdioTransport};
 
-use super::harness::{Setup, call, json, modern_call, string, until};
+use super::harness::{Setup, assert_contains, call, json, modern_call, string, until};
 use super::servers::{StdioServer, runs, says};
 
 fn shell(folder: &std::path::Path, script: &str) -> StdioTransport {
@@ -109,9 +109,7 @@ async fn initialize_has_its_own_time() {
     let gate = setup.start().await;
     let answer = gate
         .agent()
-        .post("up", &[], super::harness::INITIALIZE)
-        .await
-        .expect(504)
+        .post_expecting(504, "up", &[], super::harness::INITIALIZE)
         .await;
     assert!(
         string(&json(&answer.text().await), &["error", "message"])
@@ -141,17 +139,12 @@ async fn a_request_has_its_time_and_is_then_cancelled() {
     let (session, mut child) = server.session(&agent, "up").await;
     let headers = [("mcp-session-id", session.as_str())];
     let answer = agent
-        .post("up", &headers, call("5", "x"))
-        .await
-        .expect(504)
+        .post_expecting(504, "up", &headers, call("5", "x"))
         .await;
     assert!(answer.text().await.contains(r#""id":5,"#));
     assert!(child.text().await.contains(r#""id":5,"#));
     let line = child.text().await;
-    assert!(
-        line.contains("notifications/cancelled") && line.contains(r#""requestId":5"#),
-        "{line}"
-    );
+    assert_contains(&line, &["notifications/cancelled", r#""requestId":5"#]);
     // The session remains usable.
     let body = call("6", "x");
     let (answer, ()) = tokio::join!(agent.post("up", &headers, body.clone()), async {
@@ -205,16 +198,11 @@ async fn a_program_that_is_not_there_is_the_servers_fault_and_told() {
     transport.command = vec!["/nowhere/at/all".into()];
     let gate = Setup::new().command("up", transport).start().await;
     gate.agent()
-        .post("up", &[], super::harness::INITIALIZE)
-        .await
-        .expect(502)
+        .post_expecting(502, "up", &[], super::harness::INITIALIZE)
         .await;
-    assert_eq!(
-        gate.metric(
-            "lychgate_failures_total",
-            &[("upstream", "up"), ("side", "server")]
-        ),
-        Some(1.0)
+    gate.assert_series(
+        r#"lychgate_failures_total{upstream="up",side="server"}"#,
+        1.0,
     );
     gate.running.drain().await;
 }

@@ -13,8 +13,8 @@ use http::Method;
 
 use super::console::Page;
 use super::explain::{BOMB, Bench, command};
-use super::harness::{Setup, TestGate, call, metric, until, write_whole};
-use super::servers::{Server, json_reply};
+use super::harness::{Setup, TestGate, assert_contains, call, metric, until, write_whole};
+use super::servers::Server;
 
 /// Returns an answer that contains the same text twice, in which several rules match.
 fn answer(order: &str) -> String {
@@ -116,20 +116,21 @@ fn one_command_writes_one_table_for_a_passage_that_several_rules_matched_at_two_
         1,
         "{added}"
     );
-    for part in [
-        "rules = [\"",
-        "\"secrecy\"",
-        "upstream = \"sh\"",
-        "tool = \"run_command\"",
-        "\"/result/content/*/text\"",
-        "\"/result/structuredContent/note\"",
-        "sha256 = ",
-        "reason = \"Ada: our handbook quotes it\"",
-        "until = 2027-02-28",
-        id,
-    ] {
-        assert!(added.contains(part), "no `{part}` in:\n{added}");
-    }
+    assert_contains(
+        added,
+        &[
+            "rules = [\"",
+            "\"secrecy\"",
+            "upstream = \"sh\"",
+            "tool = \"run_command\"",
+            "\"/result/content/*/text\"",
+            "\"/result/structuredContent/note\"",
+            "sha256 = ",
+            "reason = \"Ada: our handbook quotes it\"",
+            "until = 2027-02-28",
+            id,
+        ],
+    );
     assert_eq!(inbound("b.jsonl", ORDER)["verdict"], "pass");
     assert_eq!(
         inbound(
@@ -231,10 +232,7 @@ fn what_cannot_be_suppressed_narrowly_is_refused_with_the_reason() {
 
 /// Starts a gate with a console and a config file, for a server that answers every request alike.
 async fn gate() -> (Server, TestGate, PathBuf) {
-    let server = Server::start(|_| async {
-        json_reply(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)
-    })
-    .await;
+    let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
     let setup = Setup::new();
     let folder = setup.folder.path().to_owned();
     let file = folder.join("gate.toml");
@@ -261,13 +259,7 @@ async fn gate() -> (Server, TestGate, PathBuf) {
 }
 
 async fn says(gate: &TestGate, words: &str) -> String {
-    gate.agent()
-        .post("up", &[], call("1", words))
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await
+    gate.agent().fetch("up", &[], call("1", words)).await
 }
 
 fn id_of(refusal: &str) -> String {
@@ -299,14 +291,7 @@ async fn the_verb_reports_when_the_running_gate_applies_it() {
     );
     assert!(says(&gate, "detonate it").await.contains(r#""content":[]"#));
     let elsewhere = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"other":"detonate it"}}}"#;
-    let refused = gate
-        .agent()
-        .post("up", &[], elsewhere.to_owned())
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let refused = gate.agent().fetch("up", &[], elsewhere.to_owned()).await;
     assert!(
         refused.contains(r#""isError":true"#),
         "and nothing else: {refused}"

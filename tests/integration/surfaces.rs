@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use serde_json::Value;
 
-use super::harness::{Agent, META, Setup, TestGate, call, json, modern_call};
+use super::harness::{Agent, META, Setup, TestGate, assert_text, call, json, modern_call};
 use super::servers::{Peer, Server, Wire, json_reply, reply, script};
 use super::wrap::Wrapped;
 
@@ -30,315 +30,24 @@ enum Says {
 
 use Says::{Before, Error, Result};
 
-const TOOL: (&str, &[Says]) = (
-    "tools/call",
-    &[
-        Result(r#"{"content":[{"type":"text","text":"@@"}]}"#),
-        Result(r#"{"content":[{"type":"text","text":"Error: @@"}],"isError":true}"#),
-        Result(r#"{"content":[{"type":"text","text":"x","annotations":{"audience":["@@"]}}]}"#),
-        Result(r#"{"content":[{"type":"text","text":"x","_meta":{"note":"@@"}}]}"#),
-        Result(r#"{"content":[{"type":"image","data":"iVBORw0KGgo=","mimeType":"@@"}]}"#),
-        Result(
-            r#"{"content":[{"type":"audio","data":"UklGRg==","mimeType":"audio/wav","_meta":{"@@":1}}]}"#,
-        ),
-        Result(r#"{"content":[{"type":"resource_link","uri":"x:@@","name":"n"}]}"#),
-        Result(r#"{"content":[{"type":"resource_link","uri":"x:y","name":"@@"}]}"#),
-        Result(r#"{"content":[{"type":"resource_link","uri":"x:y","name":"n","title":"@@"}]}"#),
-        Result(
-            r#"{"content":[{"type":"resource_link","uri":"x:y","name":"n","description":"@@"}]}"#,
-        ),
-        Result(
-            r#"{"content":[{"type":"resource_link","uri":"x:y","name":"n","icons":[{"src":"https://x.test/?@@"}]}]}"#,
-        ),
-        Result(r#"{"content":[{"type":"resource","resource":{"uri":"x:@@","text":"t"}}]}"#),
-        Result(r#"{"content":[{"type":"resource","resource":{"uri":"x:y","text":"@@"}}]}"#),
-        Result(
-            r#"{"content":[{"type":"resource","resource":{"uri":"x:y","mimeType":"text/plain","blob":"%%"}}]}"#,
-        ),
-        Result(r#"{"content":[{"type":"hologram","caption":"@@"}]}"#),
-        Result(r#"{"content":[],"structuredContent":{"rows":[{"note":"@@"}]}}"#),
-        Result(r#"{"content":[],"structuredContent":{"@@":1}}"#),
-        Result(r#"{"content":[],"_meta":{"vendor/hint":"@@"}}"#),
-        Result(
-            r#"{"content":[],"_meta":{"io.modelcontextprotocol/model-immediate-response":"@@"}}"#,
-        ),
-        Result(r#"{"content":[],"vendorExtra":{"deep":["@@"]}}"#),
-        Result(r#"{"content":[{"type":"text","text":"{\"in\":{\"json\":\"@@\"}}"}]}"#),
-        Error(r#"{"code":-32000,"message":"@@"}"#),
-        Error(r#"{"code":-32000,"message":"m","data":{"detail":["@@"]}}"#),
-        Error(
-            r#"{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"@@","url":"https://x.test"}]}}"#,
-        ),
-        Before(r#"{"method":"notifications/message","params":{"level":"info","data":"@@"}}"#),
-        Before(
-            r#"{"method":"notifications/message","params":{"level":"info","data":{"deep":["@@"]}}}"#,
-        ),
-        Before(
-            r#"{"method":"notifications/message","params":{"level":"info","logger":"@@","data":1}}"#,
-        ),
-        Before(
-            r#"{"method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"@@"}}"#,
-        ),
-        Before(r#"{"method":"notifications/cancelled","params":{"requestId":1,"reason":"@@"}}"#),
-        Before(r#"{"method":"notifications/resources/updated","params":{"uri":"x:@@"}}"#),
-        Before(
-            r#"{"method":"notifications/tasks/status","params":{"taskId":"t","status":"working","statusMessage":"@@"}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"message":"@@","requestedSchema":{"type":"object","properties":{}}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"type":"string","title":"@@"}}}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"type":"string","description":"@@"}}}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"type":"string","enum":["@@"]}}}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"oneOf":[{"const":"c","title":"@@"}]}}}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"@@":{"type":"string"}}}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"elicitation/create","params":{"mode":"url","message":"m","elicitationId":"e","url":"https://x.test/?@@"}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text","text":"@@"}}]}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"u","content":[{"type":"text","text":"@@"}]}]}]}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"systemPrompt":"@@"}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"tools":[{"name":"t","description":"@@","inputSchema":{}}]}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"stopSequences":["@@"]}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"metadata":{"m":"@@"}}}"#,
-        ),
-        Before(
-            r#"{"id":90,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"modelPreferences":{"hints":[{"name":"@@"}]}}}"#,
-        ),
-        Before(r#"{"id":90,"method":"roots/list","params":{"_meta":{"m":"@@"}}}"#),
-        Before(r#"{"id":90,"method":"vendor/question","params":{"q":"@@"}}"#),
-        Result(r#"{"task":{"taskId":"t","status":"working","statusMessage":"@@"}}"#),
-    ],
-);
-
-const LISTS: [(&str, &[Says]); 4] = [
-    (
-        "tools/list",
-        &[
-            Result(r#"{"tools":[{"name":"@@","inputSchema":{}}]}"#),
-            Result(r#"{"tools":[{"name":"t","title":"@@","inputSchema":{}}]}"#),
-            Result(r#"{"tools":[{"name":"t","description":"@@","inputSchema":{}}]}"#),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"description":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"title":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"default":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"examples":["@@"]}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"enum":["@@"]}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"const":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"pattern":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"format":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"p":{"$comment":"@@"}}}}]}"#,
-            ),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"@@":{}}}}]}"#,
-            ),
-            Result(r#"{"tools":[{"name":"t","inputSchema":{"type":"object","required":["@@"]}}]}"#),
-            Result(r#"{"tools":[{"name":"t","inputSchema":{"type":"object","$defs":{"@@":{}}}}]}"#),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{"type":"object","if":{"description":"@@"}}}]}"#,
-            ),
-            Result(r#"{"tools":[{"name":"t","inputSchema":{"type":"object","x-vendor":"@@"}}]}"#),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{},"outputSchema":{"description":"@@"}}]}"#,
-            ),
-            Result(r#"{"tools":[{"name":"t","inputSchema":{},"annotations":{"title":"@@"}}]}"#),
-            Result(
-                r#"{"tools":[{"name":"t","inputSchema":{},"icons":[{"src":"https://x.test/@@"}]}]}"#,
-            ),
-            Result(r#"{"tools":[{"name":"t","inputSchema":{},"execution":{"taskSupport":"@@"}}]}"#),
-            Result(r#"{"tools":[{"name":"t","inputSchema":{},"_meta":{"ui.resourceUri":"@@"}}]}"#),
-            Result(r#"{"tools":[],"nextCursor":"@@"}"#),
-        ],
-    ),
-    (
-        "prompts/list",
-        &[
-            Result(r#"{"prompts":[{"name":"@@"}]}"#),
-            Result(r#"{"prompts":[{"name":"p","title":"@@"}]}"#),
-            Result(r#"{"prompts":[{"name":"p","description":"@@"}]}"#),
-            Result(r#"{"prompts":[{"name":"p","arguments":[{"name":"@@"}]}]}"#),
-            Result(r#"{"prompts":[{"name":"p","arguments":[{"name":"a","description":"@@"}]}]}"#),
-            Result(r#"{"prompts":[{"name":"p","icons":[{"src":"https://x.test/@@"}]}]}"#),
-        ],
-    ),
-    (
-        "resources/list",
-        &[
-            Result(r#"{"resources":[{"uri":"x:@@","name":"n"}]}"#),
-            Result(r#"{"resources":[{"uri":"x:y","name":"@@"}]}"#),
-            Result(r#"{"resources":[{"uri":"x:y","name":"n","title":"@@"}]}"#),
-            Result(r#"{"resources":[{"uri":"x:y","name":"n","description":"@@"}]}"#),
-            Result(r#"{"resources":[{"uri":"x:y","name":"n","mimeType":"@@"}]}"#),
-            Result(
-                r#"{"resources":[{"uri":"x:y","name":"n","annotations":{"lastModified":"@@"}}]}"#,
-            ),
-        ],
-    ),
-    (
-        "resources/templates/list",
-        &[
-            Result(r#"{"resourceTemplates":[{"uriTemplate":"x:{@@}","name":"n"}]}"#),
-            Result(r#"{"resourceTemplates":[{"uriTemplate":"x:{y}","name":"@@"}]}"#),
-            Result(
-                r#"{"resourceTemplates":[{"uriTemplate":"x:{y}","name":"n","description":"@@"}]}"#,
-            ),
-        ],
-    ),
-];
-
-const READS: [(&str, &[Says]); 5] = [
-    (
-        "resources/read",
-        &[
-            Result(r#"{"contents":[{"uri":"x:y","text":"@@"}]}"#),
-            Result(r#"{"contents":[{"uri":"x:@@","text":"t"}]}"#),
-            Result(r#"{"contents":[{"uri":"x:y","mimeType":"@@","text":"t"}]}"#),
-            Result(r#"{"contents":[{"uri":"x:y","mimeType":"text/plain","blob":"%%"}]}"#),
-            Result(r#"{"contents":[{"uri":"x:y","text":"t","_meta":{"m":"@@"}}]}"#),
-        ],
-    ),
-    (
-        "prompts/get",
-        &[
-            Result(r#"{"description":"@@","messages":[]}"#),
-            Result(r#"{"messages":[{"role":"assistant","content":{"type":"text","text":"@@"}}]}"#),
-            Result(
-                r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"x:y","text":"@@"}}}]}"#,
-            ),
-            Result(r#"{"messages":[{"role":"@@","content":{"type":"text","text":"t"}}]}"#),
-        ],
-    ),
-    (
-        "completion/complete",
-        &[Result(r#"{"completion":{"values":["ok","@@"]}}"#)],
-    ),
-    (
-        "tasks/get",
-        &[
-            Result(r#"{"taskId":"t","status":"failed","statusMessage":"@@"}"#),
-            Result(
-                r#"{"taskId":"t","status":"completed","result":{"content":[{"type":"text","text":"@@"}]}}"#,
-            ),
-            Result(r#"{"taskId":"t","status":"failed","error":{"code":1,"message":"@@"}}"#),
-        ],
-    ),
-    (
-        "tasks/result",
-        &[Result(
-            r#"{"content":[{"type":"text","text":"@@"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}"#,
-        )],
-    ),
-];
-
-const SERVERS: (&str, &[Says]) = (
-    "initialize",
-    &[
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"},"instructions":"@@"}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"@@","version":"1"}}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","title":"@@","version":"1"}}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"@@"}}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1","description":"@@"}}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1","websiteUrl":"https://x.test/@@"}}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1","icons":[{"src":"https://x.test/@@"}]}}"#,
-        ),
-        Result(
-            r#"{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"x":{"note":"@@"}}},"serverInfo":{"name":"s","version":"1"}}"#,
-        ),
-    ],
-);
-
-const MODERN: [(&str, &[Says]); 3] = [
-    (
-        "server/discover",
-        &[
-            Result(
-                r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"instructions":"@@"}"#,
-            ),
-            Result(
-                r#"{"resultType":"complete","capabilities":{},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","description":"@@"}}}"#,
-            ),
-            Result(
-                r#"{"resultType":"complete","capabilities":{"extensions":{"x/y":{"note":"@@"}}}}"#,
-            ),
-        ],
-    ),
-    (
-        "tools/call",
-        &[
-            Result(
-                r#"{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"@@","version":"1"}}}"#,
-            ),
-            Result(r#"{"resultType":"complete","content":[],"structuredContent":["@@"]}"#),
-            Result(
-                r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"@@","requestedSchema":{"type":"object","properties":{}}}}}}"#,
-            ),
-            Result(
-                r#"{"resultType":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text","text":"@@"}}]}}}}"#,
-            ),
-            Result(
-                r#"{"resultType":"input_required","inputRequests":{"@@":{"method":"roots/list"}}}"#,
-            ),
-            Result(r#"{"resultType":"input_required","inputRequests":{},"requestState":"@@"}"#),
-            Before(r#"{"method":"notifications/message","params":{"level":"info","data":"@@"}}"#),
-        ],
-    ),
-    (
-        "tasks/get",
-        &[Result(
-            r#"{"resultType":"complete","taskId":"t","status":"working","statusMessage":"@@"}"#,
-        )],
-    ),
-];
+/// Returns the method, whether it is of the modern era, and what the server sends, of each row of
+/// `surfaces.txt`.
+fn rows() -> Vec<(&'static str, bool, Says)> {
+    let lines = include_str!("surfaces.txt").lines();
+    let rows = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    rows.map(|line| {
+        let [method, era, kind, text]: [&str; 4] =
+            line.splitn(4, ' ').collect::<Vec<_>>().try_into().unwrap();
+        let says = match kind {
+            "result" => Result(text),
+            "error" => Error(text),
+            "before" => Before(text),
+            _ => panic!("{line}"),
+        };
+        (method, era == "modern", says)
+    })
+    .collect()
+}
 
 /// Returns the request for a method.
 fn asks(method: &str, modern: bool) -> String {
@@ -409,16 +118,7 @@ fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
 
 #[tokio::test]
 async fn an_order_reaches_no_agent_wherever_it_stands_and_the_audit_names_the_place() {
-    let legacy = std::iter::once(TOOL)
-        .chain(LISTS)
-        .chain(READS)
-        .chain([SERVERS])
-        .map(|(method, all)| (method, false, all));
-    let modern = MODERN.into_iter().map(|(method, all)| (method, true, all));
-    let rows: Vec<(&str, bool, Says)> = legacy
-        .chain(modern)
-        .flat_map(|(method, modern, all)| all.iter().map(move |says| (method, modern, *says)))
-        .collect();
+    let rows = rows();
     let says: Arc<Mutex<Vec<String>>> = Arc::default();
     let now = says.clone();
     let peer = Server::start(move |seen| {
@@ -516,16 +216,11 @@ async fn what_http_says_beside_messages_does_not_arrive_either() {
         .await;
     let answer = gate
         .agent()
-        .post("up", &[], call("1", "go"))
-        .await
-        .expect(403)
+        .post_expecting(403, "up", &[], call("1", "go"))
         .await;
     assert!(!answer.headers.contains_key("www-authenticate"));
     let text = answer.text().await;
-    assert!(
-        text.contains("Sorry.") && text.contains("Later.") && !text.contains(HEAD),
-        "{text}"
-    );
+    assert_text(&text, &["Sorry.", "Later."], &[HEAD]);
 }
 
 fn progress(text: &str) -> String {
@@ -554,9 +249,7 @@ async fn heard(gate: &TestGate) -> String {
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let mut answer = agent
-        .post("up", &[("mcp-session-id", &session)], call("1", "go"))
-        .await
-        .expect(200)
+        .post_ok("up", &[("mcp-session-id", &session)], call("1", "go"))
         .await;
     let mut all = String::new();
     while !all.contains(r#""result""#) {

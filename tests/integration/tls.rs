@@ -152,11 +152,10 @@ async fn ask(
 #[tokio::test]
 async fn agents_come_over_tls_with_either_version_of_http() {
     let authority = Authority::new();
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.listen.tls = authority.listens(false))
-        .start()
+        .start_with(|config| config.listen.tls = authority.listens(false))
         .await;
     let port = gate.running.address.port();
     for (http2, version) in [
@@ -188,11 +187,10 @@ async fn agents_come_over_tls_with_either_version_of_http() {
 #[tokio::test]
 async fn agents_show_a_certificate_where_the_config_says_so() {
     let authority = Authority::new();
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|config| config.listen.tls = authority.listens(true))
-        .start()
+        .start_with(|config| config.listen.tls = authority.listens(true))
         .await;
     let port = gate.running.address.port();
     assert!(ask(port, authority.client(false), false).await.is_err());
@@ -210,7 +208,7 @@ async fn agents_show_a_certificate_where_the_config_says_so() {
 #[tokio::test]
 async fn the_name_in_a_certificate_is_an_agents() {
     let authority = Authority::new();
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = |name: &'static str| {
         let setup = Setup::new()
             .http("up", server.url())
@@ -273,18 +271,10 @@ async fn servers_are_reached_over_tls_with_our_own_authority_and_certificate() {
         }
         let gate = setup.start().await;
         let agent = gate.agent();
-        agent
-            .post("well", &[], call("1", "x"))
-            .await
-            .expect(200)
-            .await;
+        agent.post_ok("well", &[], call("1", "x")).await;
         assert_eq!(server.next().await.version, version);
         for name in ["nameless", "distrusting", "misnamed"] {
-            agent
-                .post(name, &[], call("1", "x"))
-                .await
-                .expect(502)
-                .await;
+            agent.post_expecting(502, name, &[], call("1", "x")).await;
         }
         assert!(server.rest().await.is_empty());
     }
@@ -302,7 +292,7 @@ async fn a_collector_is_reached_over_tls_if_its_authority_is_trusted() {
         .with_no_client_auth();
     let open = Arc::new(open.with_single_cert(certs, key).unwrap());
     let collector = Server::start_tls(Some(open), |_| async { reply(200, &[], "") }).await;
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let export = |ca: &Authority| {
         let mut config = OtlpConfig::new(format!("https://localhost:{}", collector.address.port()));
         (config.ca, config.interval) = (Some(ca.file("ca.pem")), Duration::from_millis(50));
@@ -311,14 +301,9 @@ async fn a_collector_is_reached_over_tls_if_its_authority_is_trusted() {
     };
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|all| all.otlp = Some(export(&authority)))
-        .start()
+        .start_with(|all| all.otlp = Some(export(&authority)))
         .await;
-    gate.agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("up", &[], call("1", "x")).await;
     let seen = collector.next().await;
     assert_eq!(
         (seen.path.as_str(), &seen.headers["content-type"]),
@@ -330,14 +315,9 @@ async fn a_collector_is_reached_over_tls_if_its_authority_is_trusted() {
     let stranger = Authority::new();
     let gate = Setup::new()
         .http("up", server.url())
-        .with(|all| all.otlp = Some(export(&stranger)))
-        .start()
+        .start_with(|all| all.otlp = Some(export(&stranger)))
         .await;
-    gate.agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("up", &[], call("1", "x")).await;
     let recorder = gate.running.gate().clone();
     gate.running.drain().await;
     let failed = [("signal", "logs"), ("outcome", "failed")];

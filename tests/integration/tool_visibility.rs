@@ -47,14 +47,7 @@ async fn gate(more: &str) -> (Server, TestGate, PathBuf) {
 /// Returns the names of the tools that an agent receives.
 async fn listed(gate: &TestGate, upstream: &str) -> Vec<String> {
     let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
-    let answer = gate
-        .agent()
-        .post(upstream, &[], body.to_owned())
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let answer = gate.agent().fetch(upstream, &[], body.to_owned()).await;
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let tools = answer["result"]["tools"]
         .as_array()

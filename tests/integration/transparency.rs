@@ -318,12 +318,7 @@ impl OldAgent {
     async fn open(gate: &TestGate) -> Self {
         let agent = gate.agent();
         let mut stream = agent
-            .ask(
-                Method::GET,
-                "/sse/far",
-                &[("accept", "text/event-stream")],
-                "",
-            )
+            .get("/sse/far", &[("accept", "text/event-stream")])
             .await;
         assert_eq!(
             (stream.status, stream.header("content-type")),

@@ -35,7 +35,7 @@ fn write_config(folder: &Path, upstreams: &str) -> std::path::PathBuf {
 }
 
 async fn ok_server() -> Server {
-    Server::start(|_| async { json_reply(OK) }).await
+    Server::answering(OK).await
 }
 
 /// Returns the state of an upstream and its reason, as `/readyz` reports them.
@@ -88,11 +88,7 @@ async fn an_upstream_with_a_fault_is_down_with_the_reason_and_the_others_serve()
         "`lychgate check` names them all: {faults:?}"
     );
 
-    gate.agent()
-        .post("well", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    gate.agent().post_ok("well", &[], call("1", "x")).await;
     assert_eq!(ready(&gate, "well").await.0, "up");
     let unset =
         "the environment variable `LYCHGATE_TEST_UNSET` is not set; set it before lychgate starts";
@@ -116,9 +112,7 @@ async fn an_upstream_with_a_fault_is_down_with_the_reason_and_the_others_serve()
             "{name}: {reason}"
         );
         gate.agent()
-            .post(name, &[], INITIALIZE)
-            .await
-            .expect(502)
+            .post_expecting(502, name, &[], INITIALIZE)
             .await;
         until("the metric", || is_up(&gate, name) == Some(0.0)).await;
         until("the warning", || {
@@ -311,11 +305,7 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
     let (_, gone) = removed.session(&agent, "removed").await;
     until("the metric", || is_up(&gate, "removed").is_some()).await;
     tap.say(": open\n\n").await;
-    let mut open = agent
-        .post("web", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    let mut open = agent.post_ok("web", &[], call("1", "x")).await;
     open.event().await.unwrap();
 
     reload(
@@ -328,22 +318,12 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
         .concat(),
     )
     .await;
-    agent
-        .post("added", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    agent.post_ok("added", &[], call("1", "x")).await;
     added.next().await;
-    agent
-        .post("web", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    agent.post_ok("web", &[], call("1", "x")).await;
     after.next().await;
     agent
-        .post("removed", &[], call("1", "x"))
-        .await
-        .expect(404)
+        .post_expecting(404, "removed", &[], call("1", "x"))
         .await;
     until("the end of the removed upstream's process", || !gone.runs()).await;
     until("the end of its series", || {
@@ -378,11 +358,7 @@ async fn upstreams_are_added_changed_and_removed_by_a_reload() {
         state == "down" && reason.contains("nowhere` cannot be read"),
         "{state}: {reason}"
     );
-    agent
-        .post("web", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    agent.post_ok("web", &[], call("1", "x")).await;
     gate.running.drain().await;
     assert!(!child.runs());
 }

@@ -130,7 +130,7 @@ fn showing(gate: &TestGate, token: &str) -> Agent {
 #[tokio::test]
 async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
     let issuer = Issuer::start().await;
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = trusting(
         Setup::new()
             .http("up", server.url())
@@ -211,9 +211,7 @@ async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
     let unsigned = format!("{}.", token.rsplit_once('.').unwrap().0);
     for token in [forged.as_str(), &unsigned, "a.b.c", "nonsense"] {
         let answer = showing(&gate, token)
-            .post("up", &[], call("1", "x"))
-            .await
-            .expect(401)
+            .post_expecting(401, "up", &[], call("1", "x"))
             .await;
         assert!(
             answer
@@ -250,7 +248,7 @@ async fn a_token_counts_that_is_signed_valid_and_for_this_gate() {
 #[tokio::test]
 async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_every_call() {
     let issuer = Issuer::start().await;
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let setup = trusting(
         Setup::new()
             .http("up", server.url())
@@ -258,18 +256,14 @@ async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_ev
         &issuer,
     );
     let gate = setup
-        .with(|config| config.limits.verified_tokens = 1)
-        .start()
+        .start_with(|config| config.limits.verified_tokens = 1)
         .await;
     let own = url(&gate, "/mcp/up");
     let ann = showing(&gate, &issuer.sign(&issuer.claims("ann", &own)));
     for _ in 0..3 {
-        ann.post("up", &[], call("1", "x")).await.expect(200).await;
+        ann.post_ok("up", &[], call("1", "x")).await;
     }
-    ann.post("other", &[], call("1", "x"))
-        .await
-        .expect(401)
-        .await;
+    ann.post_expecting(401, "other", &[], call("1", "x")).await;
     assert_eq!(gate.limit_hits("verified_tokens"), 0.0);
     // The leeway of this issuer is 5 s.
     let short = showing(
@@ -279,23 +273,15 @@ async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_ev
             ..issuer.claims("bob", &own)
         }),
     );
-    short
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(200)
-        .await;
+    short.post_ok("up", &[], call("1", "x")).await;
     assert_eq!(
         gate.limit_hits("verified_tokens"),
         1.0,
         "there is room for one"
     );
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
-    short
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(401)
-        .await;
-    ann.post("up", &[], call("1", "x")).await.expect(200).await;
+    short.post_expecting(401, "up", &[], call("1", "x")).await;
+    ann.post_ok("up", &[], call("1", "x")).await;
     assert_eq!(
         gate.limit_hits("verified_tokens"),
         1.0,
@@ -306,16 +292,14 @@ async fn a_token_that_was_verified_before_is_checked_for_audience_and_time_at_ev
 #[tokio::test]
 async fn refusals_lead_to_where_tokens_are() {
     let issuer = Issuer::start().await;
-    let server = Server::start(|_| async { json_reply(OK) }).await;
+    let server = Server::answering(OK).await;
     let gate = trusting(Setup::new().http("up", server.url()), &issuer)
         .start()
         .await;
     let metadata = url(&gate, "/.well-known/oauth-protected-resource/mcp/up");
     let stranger = gate.agent();
     let answer = stranger
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(401)
+        .post_expecting(401, "up", &[], call("1", "x"))
         .await;
     let challenge = format!(r#"Bearer resource_metadata="{metadata}", scope="mcp:tools""#);
     assert_eq!(answer.header("www-authenticate"), challenge);
@@ -326,15 +310,7 @@ async fn refusals_lead_to_where_tokens_are() {
         ("/mcp/no-such", "/mcp/no-such"),
     ] {
         let path = format!("/.well-known/oauth-protected-resource{path}");
-        let said = json(
-            &stranger
-                .ask(Method::GET, &path, &[], "")
-                .await
-                .expect(200)
-                .await
-                .text()
-                .await,
-        );
+        let said = json(&stranger.get_text(&path, &[]).await);
         let member = |name: &str| raw(&said, &[name]).unwrap();
         assert_eq!(member("resource"), format!(r#""{}""#, url(&gate, resource)));
         assert_eq!(
@@ -354,9 +330,7 @@ async fn refusals_lead_to_where_tokens_are() {
         ..issuer.claims("ann", &url(&gate, "/mcp/up"))
     });
     let answer = showing(&gate, &poor)
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(403)
+        .post_expecting(403, "up", &[], call("1", "x"))
         .await;
     let expected = format!(
         r#"Bearer error="insufficient_scope", resource_metadata="{metadata}", scope="mcp:tools""#
@@ -364,9 +338,7 @@ async fn refusals_lead_to_where_tokens_are() {
     assert_eq!(answer.header("www-authenticate"), expected);
     for malformed in ["Bearer", "Bearer a b", "Bearer "] {
         let answer = stranger
-            .post("up", &[("authorization", malformed)], call("1", "x"))
-            .await
-            .expect(400)
+            .post_expecting(400, "up", &[("authorization", malformed)], call("1", "x"))
             .await;
         assert!(
             answer
@@ -383,20 +355,13 @@ async fn refusals_lead_to_where_tokens_are() {
         .await;
     without
         .agent_named("ann")
-        .ask(
-            Method::GET,
-            "/.well-known/oauth-protected-resource/mcp/up",
-            &[],
-            "",
-        )
+        .get("/.well-known/oauth-protected-resource/mcp/up", &[])
         .await
         .expect(404)
         .await;
     let plain = without
         .agent()
-        .post("up", &[], call("1", "x"))
-        .await
-        .expect(401)
+        .post_expecting(401, "up", &[], call("1", "x"))
         .await;
     assert_eq!(
         plain.header("www-authenticate"),
@@ -477,25 +442,14 @@ async fn claims_say_which_agent_user_and_groups_and_sessions_are_one_users() {
         ),
     ] {
         let answer = showing(&gate, &issuer.sign(&claims))
-            .post("up", &[], ask(tool))
-            .await
-            .expect(200)
-            .await
-            .text()
+            .fetch("up", &[], ask(tool))
             .await;
         assert_eq!(answer.contains("content"), fits, "{tool} {answer}");
     }
     let of_ann = showing(&gate, &issuer.sign(&ann));
     let session = of_ann.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
-    of_ann
-        .post("up", &headers, ask("echo"))
-        .await
-        .expect(200)
-        .await;
+    of_ann.post_ok("up", &headers, ask("echo")).await;
     let bob = showing(&gate, &issuer.sign(&issuer.claims("bob", &own)));
-    bob.post("up", &headers, ask("echo"))
-        .await
-        .expect(404)
-        .await;
+    bob.post_expecting(404, "up", &headers, ask("echo")).await;
 }

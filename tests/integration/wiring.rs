@@ -12,6 +12,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::harness::{assert_contains, assert_text};
+
 /// A server that answers one request with a list of one tool.
 const SERVER: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}}'"#;
 
@@ -106,10 +108,7 @@ fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
     // The service starts the program by the path that stays the same after an update.
     let unit =
         fs::read_to_string(machine.at("home/.config/systemd/user/lychgate.service")).unwrap();
-    assert!(
-        unit.contains(&format!("ExecStart=\"{linked}\" run --config")),
-        "{unit}"
-    );
+    assert_contains(&unit, &[&format!("ExecStart=\"{linked}\" run --config")]);
     assert_eq!(
         machine.calls(),
         "--user daemon-reload\n--user enable --now lychgate.service"
@@ -233,10 +232,7 @@ fn a_false_alarm_of_an_installed_server_is_suppressed_in_one_step() {
     let machine = Machine::new();
     machine.install_files();
     let refused = text(&machine.call_files(BOMB));
-    assert!(
-        refused.contains(r#""isError":true"#) && !refused.contains("\"ran\""),
-        "{refused}"
-    );
+    assert_text(&refused, &[r#""isError":true"#], &["\"ran\""]);
     let (_, id) = refused.split_once("lychgate/audit\":\"").unwrap();
     let (id, _) = id.split_once('"').unwrap();
     let suppressed = machine.lychgate(&["suppress", id, "--reason", "Ada: a joke", "--yes"]);
@@ -247,10 +243,7 @@ fn a_false_alarm_of_an_installed_server_is_suppressed_in_one_step() {
     );
     assert!(told.contains("at the next start of `files`"), "{told}");
     let passed = text(&machine.call_files(BOMB));
-    assert!(
-        passed.contains("\"ran\"") && !passed.contains("isError"),
-        "{passed}"
-    );
+    assert_text(&passed, &["\"ran\""], &["isError"]);
     let other = text(&machine.call_files(&BOMB.replace(":(){ :|:& };:", "rm -rf /")));
     assert!(
         other.contains(r#""isError":true"#),

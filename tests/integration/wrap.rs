@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::harness::{assert_contains, assert_text};
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const CONFIG: &str = r#"
@@ -251,10 +253,7 @@ fn a_refused_call_is_answered_and_never_sent() {
         (Some("two"), Some(true))
     );
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(
-        text.contains("no-bombs") && !text.contains("detonate"),
-        "{text}"
-    );
+    assert_text(text, &["no-bombs"], &["detonate"]);
     assert!(wrapped.end().success());
     assert_eq!(wrapped.read("got"), call("1", "harmless"));
     let audit = wrapped.read("audit");
@@ -282,13 +281,7 @@ fn results_are_judged_as_those_of_the_tool_that_was_called() {
     );
     let answer = wrapped.hear_json();
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(
-        text.contains("One.")
-            && text.contains("Three.")
-            && text.contains("no-orders")
-            && !text.contains("obey"),
-        "{text}"
-    );
+    assert_text(text, &["One.", "Three.", "no-orders"], &["obey"]);
     wrapped.say(
         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"page\"}}\n",
     );
@@ -521,12 +514,7 @@ fn calls_are_held_to_what_is_listed_and_to_the_overlay() {
         ));
         let answer = wrapped.hear_json();
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(
-            text.contains(words)
-                && text.contains("`argument-schema`")
-                && text.contains("An example"),
-            "{text}"
-        );
+        assert_contains(text, &[words, "`argument-schema`", "An example"]);
     }
     assert!(wrapped.end().success());
 }
