@@ -2,21 +2,20 @@
 //! it: what it stops, and what still passes.
 //!
 //! - `keys`: the keys of a config file, as paths
-//! - `judging`: a table of cases for policies; each names a key, a policy with it and one without,
-//!   and two calls
+//! - `judging`: the cases for policies in `cases.toml`; each names a key, a policy with it and one
+//!   without, and two calls
 //! - `serving`, `callers`, `traffic`: keys that need a gate of their own, set in a config file
 //! - `logins`, `issuers`, `exporting`: the same for logins at servers, for issuers and for OTLP
-//! - `covered`: the tests of the keys that have no case in `judging`
+//! - `covered.toml`: the tests of the keys that have no case
 //! - `fields`: the field of the loaded config that a key sets, for keys whose test sets the field
-//!   in Rust
+//!   in Rust; their rows are in `fields.toml`
 //!
 //! The tests below fail if a key has no test, if a case names a key that is not in the sample, if a
 //! test that is named does not exist, or if a test outside this folder shows a key that has no row
-//! in `fields`. To add a key: add it to the sample, then add a case to `judging`, or a test and its
-//! line in `covered`.
+//! in `fields`. To add a key: add it to the sample, then add a case to `cases.toml`, or a test and
+//! its line in `covered.toml`.
 
 mod callers;
-mod covered;
 mod exporting;
 mod fields;
 mod issuers;
@@ -26,7 +25,7 @@ mod logins;
 mod serving;
 mod traffic;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use lychgate::config;
@@ -59,7 +58,7 @@ async fn start_at(text: &str, url: &str) -> TestGate {
     let file = setup.folder.path().join("lychgate.toml");
     std::fs::write(&file, &text).unwrap();
     let read = config::load(&file).unwrap_or_else(|faults| panic!("{faults:?}\n{text}"));
-    setup.with(|config| *config = read).start().await
+    setup.start_with(|config| *config = read).await
 }
 
 /// Returns the faults of a config file as text; empty if it loads.
@@ -104,15 +103,18 @@ async fn done() -> Peer {
     Peer::start(Wire::Json, script(|asked| says(asked, "harvested"))).await
 }
 
+/// Returns the tests of the keys that have no case in `judging`: as `FILE::FUNCTION`, with their
+/// keys.
+fn covered() -> BTreeMap<String, Vec<String>> {
+    toml::from_str(include_str!("options/covered.toml")).unwrap()
+}
+
 #[test]
 fn every_key_of_the_sample_has_a_test() {
     let sample = keys::of(sample().parse().unwrap());
     assert!(sample.len() > 230, "only {} keys found", sample.len());
-    let cases = judging::CASES.iter().map(|case| case.key);
-    let shown: BTreeSet<String> = cases
-        .chain(covered::TESTS.iter().map(|(key, _)| *key))
-        .map(str::to_owned)
-        .collect();
+    let cases = judging::cases().into_iter().map(|case| case.key);
+    let shown: BTreeSet<String> = cases.chain(covered().into_values().flatten()).collect();
     let missing: Vec<_> = sample.difference(&shown).collect();
     assert!(
         missing.is_empty(),
@@ -129,18 +131,17 @@ fn every_key_of_the_sample_has_a_test() {
 /// of the file set that field.
 #[test]
 fn every_key_that_is_shown_elsewhere_has_its_field() {
-    let elsewhere = covered::TESTS
-        .iter()
-        .filter(|(_, test)| !test.starts_with("tests/integration/options/"));
-    let wanted: BTreeSet<&str> = elsewhere.map(|(key, _)| *key).collect();
-    let had: BTreeSet<&str> = fields::all().map(|field| field.key).collect();
+    let mut elsewhere = covered();
+    elsewhere.retain(|test, _| !test.starts_with("tests/integration/options/"));
+    let wanted: BTreeSet<String> = elsewhere.into_values().flatten().collect();
+    let had: BTreeSet<String> = fields::keys().collect();
     let missing: Vec<_> = wanted.difference(&had).collect();
     assert!(
         missing.is_empty(),
-        "no row in tests/integration/options/fields.rs: {missing:#?}"
+        "no row in tests/integration/options/fields.toml: {missing:#?}"
     );
     let sample = keys::of(sample().parse().unwrap());
-    let unknown: Vec<_> = had.iter().filter(|key| !sample.contains(**key)).collect();
+    let unknown: Vec<_> = had.difference(&sample).collect();
     assert!(
         unknown.is_empty(),
         "deploy/lychgate.toml has no such keys: {unknown:#?}"
@@ -151,7 +152,7 @@ fn every_key_that_is_shown_elsewhere_has_its_field() {
 fn every_test_that_is_named_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut wrong = Vec::new();
-    for (key, test) in covered::TESTS {
+    for (test, keys) in covered() {
         let (file, name) = test.split_once("::").unwrap();
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -163,7 +164,7 @@ fn every_test_that_is_named_exists() {
                     .starts_with(&format!("fn {name}("))
         });
         if !found {
-            wrong.push(format!("{key}: {test}"));
+            wrong.push(format!("{keys:?}: {test}"));
         }
     }
     assert!(wrong.is_empty(), "no such tests: {wrong:#?}");

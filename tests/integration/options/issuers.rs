@@ -147,14 +147,7 @@ async fn metadata_names_the_public_url() {
     for (text, named) in [(format!("{listen}{text}"), true), (text, false)] {
         let gate = start(&text, &server).await;
         let path = "/.well-known/oauth-protected-resource/mcp/up";
-        let metadata = gate
-            .agent()
-            .ask(http::Method::GET, path, &[], "")
-            .await
-            .expect(200)
-            .await
-            .text()
-            .await;
+        let metadata = gate.agent().get_text(path, &[]).await;
         assert_eq!(
             metadata.contains("https://gate.example/mcp/up"),
             named,

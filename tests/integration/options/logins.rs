@@ -2,10 +2,8 @@
 
 use std::time::Instant;
 
-use http::Method;
-
 use super::super::authority::{Ask, Authority};
-use super::super::harness::{TestGate, call, token_sha256};
+use super::super::harness::{TestGate, assert_contains, call, token_sha256};
 use super::super::logins::{folder, logged_in, owed, says, works};
 use super::super::oauth_faults::change;
 use super::super::servers::{Server, reply};
@@ -115,10 +113,7 @@ async fn the_metadata_document_is_shown_under_a_public_address_with_the_clients_
     let authority = Authority::start(60).await;
     let shown = async |keys: &str| {
         let gate = gate(&authority, keys, "").await;
-        let answer = gate
-            .agent()
-            .ask(Method::GET, "/oauth/client.json", &[], "")
-            .await;
+        let answer = gate.agent().get("/oauth/client.json", &[]).await;
         (answer.status, answer.text().await)
     };
     let hosted = "callback = \"https://gate.example.org\"\n";
@@ -131,10 +126,7 @@ async fn the_metadata_document_is_shown_under_a_public_address_with_the_clients_
     assert!(shown(hosted).await.1.contains("\"lychgate\""));
     assert!(!shown("").await.1.contains("https://gate.example.org"));
     let (_, document) = shown("client_document = \"https://example.org/lychgate.json\"").await;
-    assert!(
-        document.contains("https://example.org/lychgate.json"),
-        "{document}"
-    );
+    assert_contains(&document, &["https://example.org/lychgate.json"]);
 }
 
 #[tokio::test]

@@ -4,8 +4,6 @@
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use http::Method;
-
 use super::super::harness::{Agent, TestGate, call, token_sha256, until};
 use super::super::servers::{Peer, Server, Wire, free_port, json_reply, says, script};
 use super::{done, faults, prepare, start};
@@ -185,7 +183,7 @@ async fn hosts_and_origins_are_those_of_the_config() {
     }
     let probe = async |gate: &TestGate, host: &str| {
         Agent::new(gate.running.admin.unwrap(), None)
-            .ask(Method::GET, "/healthz", &[("host", host)], "")
+            .get("/healthz", &[("host", host)])
             .await
             .status
     };
@@ -323,7 +321,7 @@ async fn the_token_for_people_is_in_the_file_that_is_named() {
         );
         let ask = async |token: &String| {
             let agent = Agent::new(gate.running.admin.unwrap(), Some(token.clone()));
-            agent.ask(Method::GET, "/approvals", &[], "").await.status
+            agent.get("/approvals", &[]).await.status
         };
         let expected: &[u16] = if tokens.len() == 1 {
             &[200]
