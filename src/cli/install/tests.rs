@@ -7,7 +7,7 @@
 
 use serde_json::json;
 
-use super::samples::FILES;
+use super::samples::{Sample, samples};
 use super::*;
 
 /// A machine without any files, and a user who answers.
@@ -127,13 +127,15 @@ pub(super) fn install_args(client: Option<Client>) -> InstallArgs {
 
 #[test]
 fn every_client_goes_there_and_back_byte_for_byte() {
-    for (client, path, text, wanted) in FILES {
+    for sample in samples() {
+        let client = sample.client();
+        let text = &sample.text;
         let machine = Machine::new();
-        let file = machine.write(path, text);
+        let file = machine.write(&sample.path, text);
         let output = machine.install(client);
         let now = fs::read_to_string(&file).unwrap();
         assert_eq!(output.code, 0, "{client:?}: {}", output.err);
-        for wanted in wanted.iter().map(|wanted| machine.expected(wanted)) {
+        for wanted in sample.contains.iter().map(|part| machine.expected(part)) {
             assert!(now.contains(&wanted), "{client:?}: {wanted}\n{now}");
         }
         assert!(
@@ -157,7 +159,7 @@ fn every_client_goes_there_and_back_byte_for_byte() {
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), now);
         assert_eq!(machine.uninstall(Some(client)).code, 0);
-        assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), *text, "{client:?}");
         assert!(!machine.gate().exists(), "{client:?}");
         assert_eq!(
             fs::read_dir(machine.0.path().join("state"))
@@ -171,10 +173,10 @@ fn every_client_goes_there_and_back_byte_for_byte() {
 #[test]
 fn servers_over_http_go_to_the_gates_config_with_their_headers() {
     let machine = Machine::new();
-    let (client, path, text, _) = FILES[0];
-    machine.write(path, text);
+    let sample = Sample::of(Client::ClaudeCode);
+    machine.write(&sample.path, &sample.text);
     machine.write(".config/lychgate/lychgate.toml", "# mine\n");
-    let output = machine.install(client);
+    let output = machine.install(Client::ClaudeCode);
     let gate = fs::read_to_string(machine.gate()).unwrap();
     assert!(
         gate.starts_with("# mine\n\n[upstream.docs]\nhttp = { url = \"https://docs.example/mcp\""),
@@ -240,8 +242,8 @@ fn two_clients_of_one_server_share_it_until_both_are_gone() {
 #[test]
 fn what_the_client_changed_since_stays_changed() {
     let machine = Machine::new();
-    let (_, path, text, _) = FILES[0];
-    let file = machine.write(path, text);
+    let Sample { path, text, .. } = Sample::of(Client::ClaudeCode);
+    let file = machine.write(&path, &text);
     machine.install(Client::ClaudeCode);
     // The client counts its starts, rewrites the file and has a new server; one of the moved
     // servers was edited by hand.
@@ -263,7 +265,7 @@ fn what_the_client_changed_since_stays_changed() {
     let output = machine.uninstall(None);
     let back: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    let was: serde_json::Value = serde_json::from_str(text).unwrap();
+    let was: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(back["numStartups"], 4);
     assert_eq!(back["mcpServers"]["files"], was["mcpServers"]["files"]);
     assert_eq!(back["mcpServers"]["docs"], was["mcpServers"]["docs"]);
@@ -279,9 +281,9 @@ fn what_the_client_changed_since_stays_changed() {
 #[test]
 fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
     let machine = Machine::new();
-    let (client, path, text, _) = FILES[0];
-    let file = machine.write(path, text);
-    machine.install(client);
+    let sample = Sample::of(Client::ClaudeCode);
+    let file = machine.write(&sample.path, &sample.text);
+    machine.install(Client::ClaudeCode);
     fs::remove_file(&file).unwrap();
     let output = machine.uninstall(None);
     assert_eq!(
@@ -397,14 +399,14 @@ fn what_was_changed_since_can_be_forgotten() {
 #[test]
 fn a_changed_file_of_codex_gets_its_servers_back() {
     let machine = Machine::new();
-    let (client, path, text, _) = FILES[6];
-    let file = machine.write(path, text);
-    machine.install(client);
+    let Sample { path, text, .. } = Sample::of(Client::Codex);
+    let file = machine.write(&path, &text);
+    machine.install(Client::Codex);
     let now = fs::read_to_string(&file)
         .unwrap()
         .replace("model = \"o\"", "model = \"p\"");
     fs::write(&file, now).unwrap();
-    let output = machine.uninstall(Some(client));
+    let output = machine.uninstall(Some(Client::Codex));
     assert_eq!(output.code, 0, "{}", output.err);
     let root: toml_edit::DocumentMut = fs::read_to_string(&file).unwrap().parse().unwrap();
     let was: toml_edit::DocumentMut = text
@@ -481,18 +483,16 @@ fn a_file_that_cannot_be_read_is_left_alone() {
 
 #[test]
 fn a_file_is_moved_once_where_the_home_folder_is_the_project() {
-    for (client, path, text) in [
-        (FILES[6].0, FILES[6].1, FILES[6].2),
-        (FILES[2].0, FILES[2].1, FILES[2].2),
-    ] {
+    for client in [Client::Codex, Client::Cursor] {
+        let Sample { path, text, .. } = Sample::of(client);
         let machine = Machine::new();
-        let file = machine.write(path, text);
+        let file = machine.write(&path, &text);
         std::os::unix::fs::symlink(machine.home(), machine.0.path().join("project")).unwrap();
         let output = machine.install(client);
         let shown = output
             .out
             .lines()
-            .filter(|line| line.starts_with("--- ") && line.ends_with(path))
+            .filter(|line| line.starts_with("--- ") && line.ends_with(&path))
             .count();
         assert_eq!((output.code, shown), (0, 1), "{}{}", output.out, output.err);
         assert!(fs::read_to_string(&file).unwrap().contains("/opt/lychgate"));
@@ -514,9 +514,9 @@ fn a_file_is_moved_once_where_the_home_folder_is_the_project() {
 #[test]
 fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     let machine = Machine::new();
-    let (client, name, text, _) = FILES[0];
-    let file = machine.write(name, text);
-    assert_eq!(machine.install(client).code, 0);
+    let Sample { path, text, .. } = Sample::of(Client::ClaudeCode);
+    let file = machine.write(&path, &text);
+    assert_eq!(machine.install(Client::ClaudeCode).code, 0);
     let (gate, aside) = (machine.gate(), machine.gate().with_extension("aside"));
     fs::rename(&gate, &aside).unwrap();
     fs::create_dir(&gate).unwrap();
