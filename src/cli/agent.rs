@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
 use super::config_file::ConfigArg;
+use super::exit::Exit;
 use crate::approval::write_private;
 use crate::config::{self, AgentToken, is_name};
 use crate::document::Fault;
@@ -88,12 +89,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
             err.write_all(notice.as_bytes())?;
             Ok(code)
         }
-        Err(faults) => {
-            faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            Ok(2)
-        }
+        Err(faults) => Exit::from(faults).report(err),
     }
 }
 

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::config_file::ConfigArg;
+use super::exit::Exit;
 use crate::config::{self, AuditConfig, AuditTo};
 use crate::document::Fault;
 use crate::review::Log;
@@ -54,12 +55,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     };
     match result {
         Ok(code) => code,
-        Err(faults) => {
-            faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            Ok(2)
-        }
+        Err(faults) => Exit::from(faults).report(err),
     }
 }
 

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::config_file::ConfigArg;
+use super::exit::Exit;
 use crate::config;
 use crate::oauth::vault::{Account, Vault, VaultListing};
 use crate::oauth::{Principal, TokenGrant, unix_now};
@@ -44,12 +45,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         .and_then(|file| config::load_oauth(&file))
     {
         Ok(config) => config,
-        Err(faults) => {
-            faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            return Ok(2);
-        }
+        Err(faults) => return Exit::from(faults).report(err),
     };
     let runtime = super::login::runtime()?;
     let result = Vault::open(&config).and_then(|vault| match args.verb {

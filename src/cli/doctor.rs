@@ -18,6 +18,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::config_file::ConfigArg;
+use super::exit::Exit;
 use super::scan::escape_text;
 use crate::app;
 use crate::config::{self, Config};
@@ -100,6 +101,18 @@ impl CheckResult {
         });
     }
 
+    fn add_error(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.add_finding(Level::Error, message, fix);
+    }
+
+    fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.add_finding(Level::Warning, message, fix);
+    }
+
+    fn add_note(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.add_finding(Level::Note, message, fix);
+    }
+
     fn pass(&mut self, message: impl Into<String>) {
         self.passed.push(message.into());
     }
@@ -120,7 +133,7 @@ impl CheckResult {
                 .hint
                 .clone()
                 .unwrap_or_else(|| "`lychgate check` lists all faults".to_owned());
-            self.add_finding(Level::Error, format!("{place}{}", fault.message), fix);
+            self.add_error(format!("{place}{}", fault.message), fix);
         }
     }
 }
@@ -147,12 +160,7 @@ type Report = Vec<(&'static str, CheckResult)>;
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let file = match args.config.find() {
         Ok(file) => file,
-        Err(faults) => {
-            faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            return Ok(2);
-        }
+        Err(faults) => return Exit::from(faults).report(err),
     };
     if let Err(error) = std::fs::File::open(&file) {
         writeln!(
@@ -215,11 +223,7 @@ async fn check(file: PathBuf) -> Report {
             return vec![("config", result), surroundings];
         }
         Err(_) => {
-            result.add_finding(
-                Level::Error,
-                "reading the config failed",
-                "run `lychgate check`",
-            );
+            result.add_error("reading the config failed", "run `lychgate check`");
             return vec![("config", result)];
         }
     };
@@ -274,7 +278,7 @@ async fn blocking(check: impl FnOnce() -> CheckResult + Send + 'static) -> Check
         .await
         .unwrap_or_else(|_| {
             let mut result = CheckResult::default();
-            result.add_finding(Level::Error, "the check itself failed", "please report it");
+            result.add_error("the check itself failed", "please report it");
             result
         })
 }
@@ -295,8 +299,7 @@ async fn run_within(
         .await
         .unwrap_or_else(|_| {
             let mut result = CheckResult::default();
-            result.add_finding(
-                Level::Warning,
+            result.add_warning(
                 format!("not checked: timed out after {} s", limit.as_secs()),
                 "check the disk and the network",
             );
@@ -338,26 +341,19 @@ fn rules(config: &Config) -> CheckResult {
             .upstreams
             .get(name)
             .map_or("default", |upstream| upstream.policy.as_str());
-        result.add_finding(
-            Level::Warning,
-            format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
+        result.add_warning(format!("`{name}` is in observe mode: attacks are recorded but not blocked"),
             format!("set `mode = \"enforce\"` in `[policy.{policy}]` (or in `[upstream.{name}]`) once the audit log shows no false positives"),
         );
     }
     for sentence in app::unencrypted(config) {
-        result.add_finding(
-            Level::Warning,
-            sentence,
-            "use `https://` in `url` of this upstream",
-        );
+        result.add_warning(sentence, "use `https://` in `url` of this upstream");
     }
     for (name, policy) in config.policies.iter().filter(|(_, policy)| !policy.builtin) {
         let what = format!(
             "policy `{name}` does not use the built-in rules ({} custom folders)",
             policy.rules.len()
         );
-        result.add_finding(
-            Level::Warning,
+        result.add_warning(
             what,
             format!("add `\"builtin\"` to `rules` in `[policy.{name}]`"),
         );

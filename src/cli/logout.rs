@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::config_file::ConfigArg;
+use super::exit::Exit;
 use crate::config::{self, LoginConfig, OAuthConfig};
 use crate::oauth::Principal;
 use crate::oauth::assertion::SigningKey;
@@ -45,12 +46,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         .and_then(|file| config::load_login(&file, &args.upstream))
     {
         Ok(read) => read,
-        Err(faults) => {
-            faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            return Ok(2);
-        }
+        Err(faults) => return Exit::from(faults).report(err),
     };
     let ca = transport
         .as_ref()

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::config_file::ConfigArg;
+use super::exit::Exit;
 use crate::config::{self, ChangeClass, PinsConfig};
 use crate::document::Fault;
 use crate::inspect::definitions::{Content, Key, Kind, Pin, diff_lines};
@@ -94,12 +95,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     };
     match outcome {
         Ok(code) => code,
-        Err(faults) => {
-            faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            Ok(2)
-        }
+        Err(faults) => Exit::from(faults).report(err),
     }
 }
 

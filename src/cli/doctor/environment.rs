@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use super::{CheckResult, Level};
+use super::CheckResult;
 use crate::config::Config;
 
 /// Number of file descriptors that a gate needs in addition to connections.
@@ -24,8 +24,7 @@ pub(super) fn limits(config: &Config) -> CheckResult {
             } else {
                 format!("LimitNOFILE={required} in the service")
             };
-            result.add_finding(
-                Level::Warning,
+            result.add_warning(
                 format!(
                     "the open file limit is {current}; {} connections may need {required}",
                     config.limits.connections
@@ -60,8 +59,7 @@ pub(super) fn variables() -> CheckResult {
             "{} is set, but the gateway does not use proxies",
             proxies.join(", ")
         );
-        result.add_finding(
-            Level::Note,
+        result.add_note(
             what,
             format!(
                 "unset {}, or allow the gateway through the firewall",
@@ -72,8 +70,7 @@ pub(super) fn variables() -> CheckResult {
     if crate::seal::state_folder().is_none() {
         let what =
             "neither `XDG_STATE_HOME` nor `HOME` is set: logins and quarantine cannot be stored";
-        result.add_finding(
-            Level::Warning,
+        result.add_warning(
             what,
             "export XDG_STATE_HOME=/var/lib, or name `vault` under `[oauth]`",
         );

@@ -126,8 +126,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
                 "{} `{display}` has mode {mode:o}: readable by other users",
                 file.description
             );
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 what,
                 fix_unless_shared(&file.path, format!("chmod {correct_mode} '{display}'")),
             );
@@ -136,8 +135,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
                 "{} `{display}` has mode {mode:o}: writable by other users",
                 file.description
             );
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 what,
                 fix_unless_shared(&file.path, format!("chmod go-w '{display}'")),
             );
@@ -151,8 +149,7 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
                 file.description,
                 meta.uid()
             );
-            result.add_finding(
-                Level::Warning,
+            result.add_warning(
                 what,
                 fix_unless_shared(&file.path, format!("chown \"$(id -u)\" '{display}'")),
             );
@@ -248,11 +245,7 @@ pub(super) fn audit(config: &Config) -> CheckResult {
                 "chmod u+r '{}', or run this as the gateway's user",
                 file.display()
             );
-            result.add_finding(
-                Level::Error,
-                format!("cannot read the audit log: {error}"),
-                fix,
-            );
+            result.add_error(format!("cannot read the audit log: {error}"), fix);
         }
         Ok(report) if report.is_verified() => {
             result.pass(format!("audit log verified: {} lines", report.lines))
@@ -268,7 +261,7 @@ pub(super) fn audit(config: &Config) -> CheckResult {
                 more => format!(" (and {more} more)"),
             };
             let what = format!("audit log verification failed: {first}{more}");
-            result.add_finding(Level::Error, what, "lychgate audit verify");
+            result.add_error(what, "lychgate audit verify");
         }
     }
     result
@@ -309,8 +302,7 @@ pub(super) fn disks(config: &Config) -> CheckResult {
         };
         let findings_before = result.findings.len();
         if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("`{display}` is read-only: cannot write {what}"),
                 fix_unless_shared(
                     existing,
@@ -318,8 +310,7 @@ pub(super) fn disks(config: &Config) -> CheckResult {
                 ),
             );
         } else if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_err() {
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("`{display}` is not writable by this user: it holds {what}"),
                 fix_unless_shared(
                     existing,
@@ -339,8 +330,7 @@ pub(super) fn disks(config: &Config) -> CheckResult {
     }
     if config.audit.to.is_none() {
         let fix = "[audit] with `file = \"/var/log/lychgate/audit.jsonl\"`";
-        result.add_finding(
-            Level::Warning,
+        result.add_warning(
             "no audit log: past verdicts cannot be shown or explained",
             fix,
         );

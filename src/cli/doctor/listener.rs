@@ -7,8 +7,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use super::CheckResult;
 use super::dates::validity;
-use super::{CheckResult, Level};
 use crate::cli::liveness;
 use crate::config::{Config, Transport};
 use crate::{listen, trust};
@@ -25,9 +25,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
     port(config.listen.address, "[listen]", is_running, &mut result);
     match config.admin.address {
         Some(admin) => port(admin, "[admin]", is_running, &mut result),
-        None => result.add_finding(
-            Level::Note,
-            "no admin port: no metrics, no `lychgate approve`, no `lychgate prove` against the running gateway",
+        None => result.add_note("no admin port: no metrics, no `lychgate approve`, no `lychgate prove` against the running gateway",
             "[admin] with `address = \"127.0.0.1:8801\"`",
         ),
     }
@@ -37,24 +35,21 @@ pub(super) fn ports(config: &Config) -> CheckResult {
             let what = format!(
                 "{listen} is reachable from other machines without TLS: agent tokens cross the network in clear text"
             );
-            result.add_finding(
-                Level::Warning,
+            result.add_warning(
                 what,
                 "`tls = { cert = …, key = … }` under `[listen]`, or put a TLS proxy in front",
             );
         }
         if config.is_open() {
             let what = format!("{listen} is reachable from other machines without authentication");
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 what,
                 "lychgate agent add NAME, with `[agents]` in the config",
             );
         }
     } else if config.is_open() {
         let what = "any program on this machine may call: agents are not authenticated";
-        result.add_finding(
-            Level::Note,
+        result.add_note(
             what,
             "lychgate agent add NAME, with `[agents]` in the config",
         );
@@ -67,8 +62,7 @@ pub(super) fn ports(config: &Config) -> CheckResult {
         let what = format!(
             "the admin port {admin} is reachable from other machines, and its metrics require no authentication"
         );
-        result.add_finding(
-            Level::Warning,
+        result.add_warning(
             what,
             "`address = \"127.0.0.1:8801\"` under `[admin]`, or use a separate network",
         );
@@ -102,15 +96,13 @@ fn port(address: SocketAddr, section: &str, is_running: Option<bool>, result: &m
                 || format!("ss -ltnp 'sport = :{}' shows the process", address.port()),
                 |(pid, _)| format!("kill {pid}"),
             );
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("{address} ({section}) is in use by {who}"),
                 format!("{stop}; or set another `address` under `{section}`"),
             );
         }
         Err(error) => {
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("cannot listen on {address} ({section}): {error}"),
                 format!("set another `address` under `{section}`"),
             );
@@ -184,8 +176,7 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
     let mut result = CheckResult::default();
     if let Some(tls) = &config.listen.tls {
         if let Err(error) = listen::tls::acceptor(tls) {
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("invalid listener certificate: {error}"),
                 "see `tls` under `[listen]`",
             );
@@ -218,8 +209,7 @@ pub(super) fn certificates(config: &Config) -> CheckResult {
 
 fn check_validity(what: &str, file: &Path, result: &mut CheckResult) {
     match trust::certificates(file) {
-        Err(error) => result.add_finding(
-            Level::Error,
+        Err(error) => result.add_error(
             format!("{what}: {error}"),
             format!("put a PEM file at '{}'", file.display()),
         ),
@@ -250,8 +240,7 @@ pub(super) fn report_validity(
     let (now, days) = (SystemTime::now(), |span: Duration| span.as_secs() / 86_400);
     if let Some(wait) = from.duration_since(now).ok().filter(|wait| !wait.is_zero()) {
         let fix = format!("check this machine's clock (`date -u`); if it is correct, {fix}");
-        return result.add_finding(
-            Level::Error,
+        return result.add_error(
             format!(
                 "{what} is not valid before {} days from now",
                 days(wait) + 1
@@ -260,16 +249,13 @@ pub(super) fn report_validity(
         );
     }
     match until.duration_since(now) {
-        Err(past) => result.add_finding(
-            Level::Error,
+        Err(past) => result.add_error(
             format!("{what} ended {} days ago", days(past.duration())),
             fix,
         ),
-        Ok(left) if days(left) < EXPIRY_WARNING_DAYS => result.add_finding(
-            Level::Warning,
-            format!("{what} ends in {} days", days(left)),
-            fix,
-        ),
+        Ok(left) if days(left) < EXPIRY_WARNING_DAYS => {
+            result.add_warning(format!("{what} ends in {} days", days(left)), fix)
+        }
         Ok(left) => result.pass(format!("{what} is valid for {} more days", days(left))),
     }
 }
@@ -277,6 +263,7 @@ pub(super) fn report_validity(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::doctor::Level;
 
     #[test]
     fn a_certificate_is_valid_neither_before_nor_after_its_span() {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::listener::report_validity;
-use super::{CheckResult, Level, dates};
+use super::{CheckResult, dates};
 use crate::cli::auth::describe_validity;
 use crate::cli::scan::{Client, RequestError, login_free};
 use crate::config::{Config, HttpTransport, Transport, UpstreamConfig};
@@ -49,25 +49,21 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
         Err(error) => Err(error),
     };
     match vault_listing {
-        Err(error) => result.add_finding(
-            Level::Error,
+        Err(error) => result.add_error(
             format!("cannot use the login vault: {error}"),
             "lychgate auth status",
         ),
         Ok(listing) => {
             for fault in &listing.faults {
-                result.add_finding(Level::Error, fault.to_string(), "lychgate auth status");
+                result.add_error(fault.to_string(), "lychgate auth status");
             }
             for account in &listing.accounts {
                 let upstream = &account.upstream;
                 let principal = account.party.principal.to_string();
                 let fix = format!("lychgate login {upstream}");
                 match &account.granted {
-                    None => result.add_finding(
-                        Level::Warning,
-                        format!("`{upstream}` requires a login ({principal})"),
-                        fix,
-                    ),
+                    None => result
+                        .add_warning(format!("`{upstream}` requires a login ({principal})"), fix),
                     Some(granted) => {
                         let is_expired = granted.expires_unix.is_some_and(|end| end <= unix_now())
                             && granted.refresh.is_none();
@@ -76,15 +72,14 @@ pub(super) async fn logins(config: Arc<Config>) -> CheckResult {
                             describe_validity(granted)
                         );
                         if is_expired {
-                            result.add_finding(Level::Warning, what, fix)
+                            result.add_warning(what, fix)
                         } else {
                             result.pass(what)
                         }
                     }
                 }
                 if let Some(error) = &account.last_error {
-                    result.add_finding(
-                        Level::Warning,
+                    result.add_warning(
                         format!("the last renewal for `{upstream}` failed: {error}"),
                         format!("lychgate login {upstream}"),
                     );
@@ -144,7 +139,7 @@ pub(super) async fn check_upstreams(config: Arc<Config>) -> CheckResult {
 async fn check_child(name: &str, upstream: &Upstream, config: &Config, result: &mut CheckResult) {
     if let Health::Down(reason) = upstream.health().await {
         let fix = format!("install it, or set its full path in `[upstream.{name}]`");
-        return result.add_finding(Level::Error, format!("`{name}`: {reason}"), fix);
+        return result.add_error(format!("`{name}`: {reason}"), fix);
     }
     let mut client = Client::new(upstream, name, None, &config.limits.read);
     let greeting = tokio::time::timeout(STEP_TIMEOUT * 2, client.greet(true)).await;
@@ -155,7 +150,7 @@ async fn check_child(name: &str, upstream: &Upstream, config: &Config, result: &
     let fix = format!("lychgate scan {name} --timeout-seconds 60");
     match greeting {
         Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
-        Ok(Err(failed)) => result.add_finding(Level::Error, format!("`{name}`: {failed}"), fix),
+        Ok(Err(failed)) => result.add_error(format!("`{name}`: {failed}"), fix),
         Err(_) => {
             let printed = printed
                 .map(|output| format!("; {output}"))
@@ -164,7 +159,7 @@ async fn check_child(name: &str, upstream: &Upstream, config: &Config, result: &
                 "`{name}` did not respond within {} s; the first start may take longer{printed}",
                 (STEP_TIMEOUT * 2).as_secs()
             );
-            result.add_finding(Level::Warning, what, fix);
+            result.add_warning(what, fix);
         }
     }
 }
@@ -179,8 +174,7 @@ async fn check_answer(name: &str, upstream: &Upstream, config: &Config) -> Check
     match greeting {
         Ok(Ok(_)) => result.pass(format!("`{name}` answers")),
         Ok(Err(RequestError::Call(CallError::LoginRequired { .. }))) => {
-            result.add_finding(
-                Level::Warning,
+            result.add_warning(
                 format!("`{name}` requires a login, and none is stored"),
                 format!("lychgate login {name}"),
             );
@@ -189,22 +183,19 @@ async fn check_answer(name: &str, upstream: &Upstream, config: &Config) -> Check
             let fix = format!(
                 "`bearer` in `[upstream.{name}.http]` is missing or wrong; without it: lychgate login {name}"
             );
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("`{name}` responds with 401: the token is missing or invalid"),
                 fix,
             );
         }
         Ok(Err(RequestError::Call(CallError::NoToken(why)))) => {
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("`{name}`: no token: {why}"),
                 format!("lychgate login {name}"),
             );
         }
         Ok(Err(RequestError::Call(CallError::Connect(error)))) => {
-            result.add_finding(
-                Level::Error,
+            result.add_error(
                 format!("cannot reach `{name}`: {error}"),
                 format!("check `url` in `[upstream.{name}.http]`, and that the server is up"),
             );
@@ -212,7 +203,7 @@ async fn check_answer(name: &str, upstream: &Upstream, config: &Config) -> Check
         Ok(Err(RequestError::Call(error @ CallError::NotStarted(_)))) => {
             let fix =
                 format!("correct `command` in `[upstream.{name}.stdio]`, or install the program");
-            result.add_finding(Level::Error, format!("`{name}`: {error}"), fix);
+            result.add_error(format!("`{name}`: {error}"), fix);
         }
         Ok(Err(failed)) => {
             // The probe distinguishes a web page from a server that refuses.
@@ -220,14 +211,9 @@ async fn check_answer(name: &str, upstream: &Upstream, config: &Config) -> Check
             let what = health
                 .reason()
                 .map_or_else(|| failed.to_string(), ToOwned::to_owned);
-            result.add_finding(
-                Level::Error,
-                format!("`{name}`: {what}"),
-                format!("lychgate scan {name}"),
-            );
+            result.add_error(format!("`{name}`: {what}"), format!("lychgate scan {name}"));
         }
-        Err(_) => result.add_finding(
-            Level::Error,
+        Err(_) => result.add_error(
             format!(
                 "`{name}` did not respond within {} s",
                 (STEP_TIMEOUT * 2).as_secs()
@@ -298,8 +284,7 @@ async fn check_connection(name: &str, http: &HttpTransport) -> CheckResult {
                 "the clocks of this machine and `{name}` differ by {} s: tokens and certificates may appear expired or not yet valid",
                 difference.as_secs()
             );
-            result.add_finding(
-                Level::Warning,
+            result.add_warning(
                 what,
                 "timedatectl set-ntp true (or `chronyc makestep`), then `date -u`",
             );
