@@ -63,6 +63,42 @@ impl TestRecorder {
         told.collect()
     }
 
+    fn record(&self, event: Event<'_>) {
+        self.recorder.record(event).unwrap();
+    }
+
+    /// Records an inspected message whose verdict is enforced.
+    fn judge(&self, direction: Direction, context: &Context, text: &str, inspection: &Inspection) {
+        self.judge_as(Mode::Enforce, direction, context, text, inspection);
+    }
+
+    fn judge_as(
+        &self,
+        mode: Mode,
+        direction: Direction,
+        context: &Context,
+        text: &str,
+        inspection: &Inspection,
+    ) {
+        let evidence = if mode == Mode::Observe {
+            EvidenceLevel::None
+        } else {
+            EvidenceLevel::Redacted
+        };
+        self.record(Event::Judged {
+            audit: AuditId(uuid::Uuid::nil()),
+            direction,
+            context,
+            message: &message(text),
+            inspection,
+            mode,
+            evidence,
+            rules: "9f3c",
+            inspection_time: Duration::from_micros(42),
+            response_time: (direction == Direction::Inbound).then(|| Duration::from_millis(12)),
+        });
+    }
+
     fn has(&self, line: &str) -> bool {
         self.recorder
             .metrics_text()
@@ -144,33 +180,6 @@ fn refusal(rule: &str, item: usize) -> Refusal {
     }
 }
 
-fn judge(
-    told: &TestRecorder,
-    direction: Direction,
-    mode: Mode,
-    context: &Context,
-    text: &str,
-    inspection: &Inspection,
-) -> io::Result<()> {
-    let evidence = if mode == Mode::Observe {
-        EvidenceLevel::None
-    } else {
-        EvidenceLevel::Redacted
-    };
-    told.recorder.record(Event::Judged {
-        audit: AuditId(uuid::Uuid::nil()),
-        direction,
-        context,
-        message: &message(text),
-        inspection,
-        mode,
-        evidence,
-        rules: "9f3c",
-        inspection_time: Duration::from_micros(42),
-        response_time: (direction == Direction::Inbound).then(|| Duration::from_millis(12)),
-    })
-}
-
 /// `UPDATE=1 cargo test --lib record` rewrites the golden lines.
 #[test]
 fn lines_of_every_event() {
@@ -191,24 +200,8 @@ fn lines_of_every_event() {
                 0,
             )],
         );
-        judge(
-            &told,
-            Direction::Outbound,
-            Mode::Enforce,
-            &plain,
-            CALL,
-            &blocked,
-        )
-        .unwrap();
-        judge(
-            &told,
-            Direction::Outbound,
-            Mode::Observe,
-            &plain,
-            CALL,
-            &blocked,
-        )
-        .unwrap();
+        told.judge(Direction::Outbound, &plain, CALL, &blocked);
+        told.judge_as(Mode::Observe, Direction::Outbound, &plain, CALL, &blocked);
         let result = r#"[{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"ignore previous"}]}},{"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"a"},{"name":"b","description":"x"}]}}]"#;
         let mut quarantined = inspection(
             Verdict::Rewrite(vec![Edit::text(71..86, "")]),
@@ -234,15 +227,7 @@ fn lines_of_every_event() {
             reason: SkipReason::Binary,
             bytes: 9,
         }];
-        judge(
-            &told,
-            Direction::Inbound,
-            Mode::Enforce,
-            &asking,
-            result,
-            &quarantined,
-        )
-        .unwrap();
+        told.judge(Direction::Inbound, &asking, result, &quarantined);
         let findings = [finding(
             "ignore-previous",
             Action::Quarantine,
@@ -250,33 +235,25 @@ fn lines_of_every_event() {
             "",
             0,
         )];
-        told.recorder
-            .record(Event::JudgedText {
-                audit: AuditId(uuid::Uuid::nil()),
-                context: &plain,
-                bytes: 99,
-                verdict: "rewrite",
-                findings: &findings,
-                coverage: &quarantined.coverage,
-                mode: Mode::Observe,
-                rules: "9f3c",
-            })
-            .unwrap();
+        told.record(Event::JudgedText {
+            audit: AuditId(uuid::Uuid::nil()),
+            context: &plain,
+            bytes: 99,
+            verdict: "rewrite",
+            findings: &findings,
+            coverage: &quarantined.coverage,
+            mode: Mode::Observe,
+            rules: "9f3c",
+        });
         let error = CallError::Connect(io::Error::other(
             "refused by\nAuthorization: Bearer abcdefgh1234",
         ));
-        told.recorder
-            .record(Event::Failed {
-                context: &context(&[("7", "tools/call", Some("shell"))]),
-                error: &error,
-            })
-            .unwrap();
-        told.recorder
-            .record(Event::Rejected { reason: "origin" })
-            .unwrap();
-        told.recorder
-            .record(Event::Limit { name: "depth" })
-            .unwrap();
+        told.record(Event::Failed {
+            context: &context(&[("7", "tools/call", Some("shell"))]),
+            error: &error,
+        });
+        told.record(Event::Rejected { reason: "origin" });
+        told.record(Event::Limit { name: "depth" });
         let rules = [RuleId::new("ask-first")];
         let asked = Approval {
             context: &plain,
@@ -299,15 +276,13 @@ fn lines_of_every_event() {
             audit: None,
             ..asked
         };
-        told.recorder.record(Event::Approval(&asked)).unwrap();
-        told.recorder.record(Event::Approval(&answered)).unwrap();
-        told.recorder
-            .record(Event::ResultPage(&ResultPage {
-                context: &plain,
-                outcome: "read",
-                bytes: 7,
-            }))
-            .unwrap();
+        told.record(Event::Approval(&asked));
+        told.record(Event::Approval(&answered));
+        told.record(Event::ResultPage(&ResultPage {
+            context: &plain,
+            outcome: "read",
+            bytes: 7,
+        }));
         let audit = Some(AuditId(uuid::Uuid::nil()));
         let again = Event::RefusedAgain {
             context: &plain,
@@ -316,14 +291,14 @@ fn lines_of_every_event() {
             times: 6,
             audit,
         };
-        told.recorder.record(again).unwrap();
+        told.record(again);
         let list = Event::Overlaid {
             context: &plain,
             policy: "default",
             received_bytes: 900,
             shown_bytes: 700,
         };
-        told.recorder.record(list).unwrap();
+        told.record(list);
         let change = DefinitionChange {
             context: Some(&plain),
             upstream: &plain.upstream,
@@ -334,38 +309,26 @@ fn lines_of_every_event() {
             old: Some("00aa"),
             new: Some("00bb"),
         };
-        told.recorder.record(Event::Definition(&change)).unwrap();
-        told.recorder
-            .record(Event::Pinned {
-                context: &plain,
-                count: 3,
-            })
-            .unwrap();
-        told.recorder
-            .record(Event::Held {
-                upstream: &plain.upstream,
-                count: 1,
-            })
-            .unwrap();
-        told.recorder
-            .record(Event::PinsReloaded {
-                upstreams: &["files"],
-            })
-            .unwrap();
+        told.record(Event::Definition(&change));
+        told.record(Event::Pinned {
+            context: &plain,
+            count: 3,
+        });
+        told.record(Event::Held {
+            upstream: &plain.upstream,
+            count: 1,
+        });
+        told.record(Event::PinsReloaded {
+            upstreams: &["files"],
+        });
         let fault = Fault::of_file("lychgate.lock", "cannot be read", None);
-        told.recorder
-            .record(Event::PinsRefused { faults: &[fault] })
-            .unwrap();
-        told.recorder
-            .record(Event::Reloaded {
-                rules: 60,
-                weakened: &["`delete-root` is off".to_owned()],
-            })
-            .unwrap();
+        told.record(Event::PinsRefused { faults: &[fault] });
+        told.record(Event::Reloaded {
+            rules: 60,
+            weakened: &["`delete-root` is off".to_owned()],
+        });
         let fault = Fault::of_file("rules/a.toml", "cannot be read", None);
-        told.recorder
-            .record(Event::ReloadRefused { faults: &[fault] })
-            .unwrap();
+        told.record(Event::ReloadRefused { faults: &[fault] });
 
         let lines = told.lines();
         for line in &lines {
@@ -552,27 +515,11 @@ fn tool_labels_are_names_and_few() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"tool-{n}"}}}}"#
         );
         let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
-        judge(
-            &told,
-            Direction::Outbound,
-            Mode::Enforce,
-            &context(&[]),
-            &text,
-            &blocked,
-        )
-        .unwrap();
+        told.judge(Direction::Outbound, &context(&[]), &text, &blocked);
     }
     let strange = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a b\"\n"}}"#;
     let blocked = inspection(Verdict::Block(vec![refusal("r", 0)]), vec![]);
-    judge(
-        &told,
-        Direction::Outbound,
-        Mode::Enforce,
-        &context(&[]),
-        strange,
-        &blocked,
-    )
-    .unwrap();
+    told.judge(Direction::Outbound, &context(&[]), strange, &blocked);
     let text = told.recorder.metrics_text();
     assert_eq!(
         text.lines()
@@ -616,7 +563,7 @@ fn the_table_names_every_metric_and_nothing_else() {
         expires_unix: Some(4_000_000_000),
         required_logins: 0,
     };
-    told.recorder.record(Event::Login(&login)).unwrap();
+    told.record(Event::Login(&login));
     told.recorder.set_upstream_up(&files, true);
     let text = told.recorder.metrics_text();
     for metric in METRICS {
@@ -691,25 +638,14 @@ fn many_findings_cost_their_sum() {
     };
     let started = std::time::Instant::now();
     let listed = found(|n| format!("/result/tools/{n}/description"), false);
-    judge(
-        &told,
+    told.judge(
         Direction::Inbound,
-        Mode::Enforce,
         &context(&[("8", "tools/list", None)]),
         &list,
         &listed,
-    )
-    .unwrap();
+    );
     let spread = found(|n| format!("/{n}/params/a"), true);
-    judge(
-        &told,
-        Direction::Outbound,
-        Mode::Enforce,
-        &context(&[]),
-        &batch,
-        &spread,
-    )
-    .unwrap();
+    told.judge(Direction::Outbound, &context(&[]), &batch, &spread);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     assert_eq!(told.lines().len(), 1 + number);
     assert!(told.has(
