@@ -126,6 +126,9 @@ fn posix(case: &str) -> bool {
         "certutil",
         "taskkill",
         "wmic",
+        "netsh ",
+        "set-dns",
+        "send-mail",
     ];
     !windows.iter().any(|word| lower.contains(word))
 }
