@@ -33,11 +33,11 @@ mod detect {
         mod folded;
         mod grams;
         mod grouped;
+        pub(crate) mod hir;
         mod keywords;
         mod literals;
         mod lower_case;
         mod parse;
-        pub(crate) mod parsed;
         mod short_words;
         mod word_list;
         mod words;
@@ -87,7 +87,7 @@ type Prepared = BTreeMap<u64, Vec<u8>>;
 struct Searched {
     regexes: BTreeMap<String, Vec<Branch>>,
     /// The regexes as the compiler takes them.
-    parsed: Prepared,
+    hirs: Prepared,
     keywords: BTreeMap<String, Keywords>,
     /// The words of rules that look in the same places, by these places.
     words: BTreeMap<String, Numbered>,
@@ -159,7 +159,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.join("prepared_words.bin"),
         searched.write(&mut prepared),
     )?;
-    fs::write(out.join("prepared.bin"), table(&prepared, &searched.parsed))?;
+    fs::write(out.join("prepared.bin"), table(&prepared, &searched.hirs))?;
     fs::write(out.join("prepared_files.bin"), files.0)?;
     fs::write(out.join("prepared_texts.txt"), texts.all)?;
     Ok(())
@@ -271,11 +271,11 @@ fn add_regex(source: &str, by_literals: bool, prepared: &mut Prepared, searched:
         && let Ok(branches) = search::branches_of(source)
     {
         searched.regexes.insert(source.to_owned(), branches);
-        if let Some(hir) = search::parsed::in_lower_case(source) {
+        if let Some(hir) = search::hir::in_lower_case(source) {
             let mut record = Writer::default();
-            search::parsed::write(&hir, &mut record);
+            search::hir::write(&hir, &mut record);
             let key = hash(Use::LowerCase, source);
-            searched.parsed.insert(key, record.0);
+            searched.hirs.insert(key, record.0);
         }
     }
 }
@@ -385,8 +385,8 @@ fn add_shape(shape: &DeValue<'_>, prepared: &mut Prepared) {
 
 /// Returns the table in the format that `src/detect/prepared.rs` describes. The parsed regexes come
 /// last: a start reads all other records, and should not load the pages of these.
-fn table(prepared: &Prepared, parsed: &Prepared) -> Vec<u8> {
-    let records = || prepared.iter().chain(parsed);
+fn table(prepared: &Prepared, hirs: &Prepared) -> Vec<u8> {
+    let records = || prepared.iter().chain(hirs);
     let mut end = 4 + (8 + 4) * records().count();
     let mut places = BTreeMap::new();
     for (hash, record) in records() {

@@ -24,7 +24,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::Hir;
 
 use super::regex::{self, REGEX_BYTES};
-use super::{parse, parsed};
+use super::{hir, parse};
 use crate::detect::prepared::{self, Use};
 use crate::text::quick::QuickMap;
 
@@ -297,14 +297,14 @@ fn parse_all(sources: &[(usize, ByteString)]) -> Result<(Vec<Hir>, bool), String
         .iter()
         .map(|(_, source)| {
             prepared::record(Use::LowerCase, source)
-                .and_then(|mut record| parsed::read(&mut record))
-                .or_else(|| parsed::in_lower_case(source))
+                .and_then(|mut record| hir::read(&mut record))
+                .or_else(|| hir::in_lower_case(source))
         })
         .collect();
     if let Some(hirs) = lower {
         return Ok((hirs, true));
     }
-    let as_written = |(_, source): &(_, ByteString)| Ok(parsed::rewrite(parse::parse(source)?));
+    let as_written = |(_, source): &(_, ByteString)| Ok(hir::rewrite(parse::parse(source)?));
     let hirs: Result<Vec<Hir>, String> = sources.iter().map(as_written).collect();
     Ok((hirs?, false))
 }

@@ -156,6 +156,7 @@ fn longest_pieces(words: &WordList) -> Option<Vec<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::search::hir;
     use crate::detect::signal;
     use crate::rules::{Find, Library};
 
@@ -187,6 +188,14 @@ mod tests {
                 assert_eq!(
                     record.and_then(literals::read_branches),
                     Some(read),
+                    "`{}`: {source}",
+                    rule.id
+                );
+                let written = prepared::record(Use::LowerCase, source)
+                    .and_then(|mut record| hir::read(&mut record));
+                assert_eq!(
+                    written,
+                    hir::in_lower_case(source),
                     "`{}`: {source}",
                     rule.id
                 );
