@@ -419,7 +419,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// Returns a boolean; `base` if there is none.
+    /// Returns a boolean; `base` if the key is missing.
     pub fn flag(&self, key: &str, base: bool) -> bool {
         self.boolean(key).unwrap_or(base)
     }
@@ -448,13 +448,13 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// Returns a whole number within `range`; `base` if there is none.
+    /// Returns a whole number within `range`; `base` if the key is missing.
     pub fn count(&self, key: &str, range: RangeInclusive<u64>, base: usize) -> usize {
         self.integer(key, range)
             .map_or(base, |number| usize::try_from(number).unwrap_or(usize::MAX))
     }
 
-    /// Returns a time within `range`, in the unit with which the key ends; `base` if there is none.
+    /// Returns a time within `range`, in the unit with which the key ends; `base` if the key is missing.
     pub fn duration(&self, key: &str, range: RangeInclusive<u64>, base: Duration) -> Duration {
         self.integer(key, range)
             .map_or(base, |number| match key.rsplit('_').next() {

@@ -8,7 +8,7 @@
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Capture, Hir, HirKind};
 
-/// Maximum number of literals that stand for one alternative, and maximum length of each in bytes.
+/// Maximum number of literals that replace one alternative, and maximum length of each in bytes.
 /// With more, the programs of all built-in rules grow.
 const LITERALS: usize = 3;
 const LITERAL_BYTES: usize = 64;
@@ -21,8 +21,7 @@ struct Alternative {
     tail: Option<Hir>,
 }
 
-/// Consecutive alternatives that begin with the same byte, or one alternative that does not begin
-/// with bytes.
+/// Alternatives that begin with the same byte, or one alternative that does not begin with bytes.
 struct Group {
     first: Option<u8>,
     alternatives: Vec<Alternative>,
@@ -59,7 +58,7 @@ fn has_alternation(hir: &Hir) -> bool {
     }
 }
 
-/// Returns the alternatives that a part of an alternation stands for, in the order of preference.
+/// Returns the alternatives of a part of an alternation, in the order of preference.
 fn alternatives(part: Hir) -> Vec<Alternative> {
     if let Some(literals) = literals_of(&part) {
         let alternative = |head| Alternative { head, tail: None };
@@ -84,7 +83,7 @@ fn alternatives(part: Hir) -> Vec<Alternative> {
     }]
 }
 
-/// Returns the literals that a part stands for, in the order of preference, if they are few.
+/// Returns the literals that a part matches, in the order of preference, if it matches only a few.
 fn literals_of(part: &Hir) -> Option<Vec<Vec<u8>>> {
     let properties = part.properties();
     if !properties.look_set().is_empty()
