@@ -48,6 +48,7 @@ mod programs;
 mod quote;
 mod raw;
 mod reader;
+mod resolved;
 mod saving;
 mod script;
 #[cfg(test)]
@@ -189,7 +190,8 @@ impl Commands {
         clauses: Clauses,
         matches: &mut Vec<Match>,
     ) {
-        for text in result.scripts.iter().filter(|_| clauses == Clauses::All) {
+        let scripts = || result.scripts.iter().chain(&result.resolved);
+        for text in scripts().filter(|_| clauses == Clauses::All) {
             self.raw.scan(text, |at| {
                 if let Some((rule, _)) = self.clauses.get(at)
                     && !matches.iter().any(|m| m.rule == *rule)
@@ -240,7 +242,7 @@ impl Commands {
                                 .as_deref()
                         },
                     )
-                    && raw::any_matches(&clause.raw, &result.scripts)
+                    && raw::any_matches(&clause.raw, scripts())
                 {
                     let reading = if facts.behaviour == Some(Behaviour::Unreadable) {
                         work::COMMAND

@@ -32,7 +32,7 @@ use random::Random;
 type Disguise = fn(&str, &mut Random) -> Option<String>;
 
 /// Minimum share of single disguises that are detected.
-const SINGLE: f64 = 0.995;
+const SINGLE: f64 = 0.998;
 /// Minimum share of two and three disguises at once that are detected.
 const STACKED: f64 = 0.98;
 

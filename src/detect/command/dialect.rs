@@ -70,16 +70,16 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
     let mut shared: Option<String> = None;
     for (at, token) in tokens.iter().enumerate() {
         let previous = before.replace(token);
-        let Token::Word(word) = token else {
+        let Token::Word(word, _) = token else {
             let is_call = matches!(token, Token::Background)
                 && at_start
                 && !matches!(
                     previous,
-                    Some(Token::Word(_) | Token::Close | Token::Redirect { .. })
+                    Some(Token::Word(_, _) | Token::Close | Token::Redirect { .. })
                 );
             // `& 'x'` and `.('x')` run the text.
             let is_dot_call = matches!(token, Token::Open)
-                && matches!(previous, Some(Token::Word(word)) if text_of(word) == ".");
+                && matches!(previous, Some(Token::Word(word, _)) if text_of(word) == ".");
             if is_call && tokens.get(at + 1).is_some() || is_dot_call {
                 return true;
             }
@@ -115,7 +115,7 @@ fn starts_windows_command(tokens: &[Token], names: &mut Vec<String>) -> bool {
         match keyword(word) {
             Some("for" | "select" | "case" | "function") => {
                 // `for /f %i in (…)`
-                if matches!(next, Some(Token::Word(next)) if text_of(next).starts_with(['/', '%']))
+                if matches!(next, Some(Token::Word(next, _)) if text_of(next).starts_with(['/', '%']))
                 {
                     return true;
                 }
@@ -151,7 +151,7 @@ fn is_powershell_assignment(word: &Word, next: Option<&Token>) -> bool {
         }) => text.starts_with(['=', ':', '.']),
         Some(_) => false,
         None => {
-            matches!(next, Some(Token::Word(next)) if matches!(text_of(next).as_str(), "=" | "+=" | "-join" | "-replace"))
+            matches!(next, Some(Token::Word(next, _)) if matches!(text_of(next).as_str(), "=" | "+=" | "-join" | "-replace"))
         }
     }
 }

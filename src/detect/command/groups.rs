@@ -41,7 +41,7 @@ impl Reader<'_> {
         input: Value,
         piped: bool,
     ) -> (Value, usize) {
-        while let Some(Token::Word(word)) = tokens.get(at)
+        while let Some(Token::Word(word, _)) = tokens.get(at)
             && matches!(
                 keyword(word),
                 Some(
@@ -51,7 +51,7 @@ impl Reader<'_> {
         {
             at += 1;
         }
-        if let (Some(Token::Word(name)), Some(Token::Open), Some(Token::Close)) =
+        if let (Some(Token::Word(name, _)), Some(Token::Open), Some(Token::Close)) =
             (tokens.get(at), tokens.get(at + 1), tokens.get(at + 2))
         {
             let name = name.clone();
@@ -60,9 +60,9 @@ impl Reader<'_> {
         let start = at;
         let body = match tokens.get(at) {
             Some(Token::Open) => at + 1,
-            Some(Token::Word(word)) => match keyword(word) {
+            Some(Token::Word(word, _)) => match keyword(word) {
                 Some("function") => {
-                    let Some(Token::Word(name)) = tokens.get(at + 1) else {
+                    let Some(Token::Word(name, _)) = tokens.get(at + 1) else {
                         return (input, at + 1);
                     };
                     let name = name.clone();
@@ -109,14 +109,14 @@ impl Reader<'_> {
     }
 
     fn read_loop_variable(&mut self, tokens: &[Token], at: usize) -> usize {
-        let Some(Token::Word(name)) = tokens.get(at) else {
+        let Some(Token::Word(name, _)) = tokens.get(at) else {
             return at;
         };
         let name = plain(name).unwrap_or_default().to_owned();
         let mut items = Vec::new();
         let mut taint = Taint::NONE;
         let mut next = at + 1;
-        while let Some(Token::Word(word)) = tokens.get(next) {
+        while let Some(Token::Word(word, _)) = tokens.get(next) {
             if next > at + 1 {
                 let mut fields = Vec::new();
                 self.expand_word(word, &mut fields);
@@ -140,7 +140,7 @@ impl Reader<'_> {
     }
 
     fn read_case_word(&mut self, tokens: &[Token], mut at: usize) -> usize {
-        while let Some(Token::Word(word)) = tokens.get(at) {
+        while let Some(Token::Word(word, _)) = tokens.get(at) {
             at += 1;
             if keyword(word) == Some("in") {
                 break;
@@ -156,7 +156,7 @@ fn skip_patterns(tokens: &[Token], start: usize) -> usize {
     while let Some(token) = tokens.get(at) {
         match token {
             Token::Close => return at + 1,
-            Token::Word(word) if keyword(word) == Some("esac") => return at,
+            Token::Word(word, _) if keyword(word) == Some("esac") => return at,
             _ => at += 1,
         }
     }
@@ -168,13 +168,13 @@ pub(super) fn closer(tokens: &[Token], start: usize) -> usize {
     let mut open: Vec<&str> = Vec::new();
     let mut commands = true;
     for (at, token) in tokens.iter().enumerate().skip(start) {
-        let mut next_commands = !matches!(token, Token::Word(_) | Token::Redirect { .. });
+        let mut next_commands = !matches!(token, Token::Word(_, _) | Token::Redirect { .. });
         match token {
             Token::Open => open.push(")"),
             Token::Close if open.last() == Some(&")") => {
                 open.pop();
             }
-            Token::Word(word) if commands => {
+            Token::Word(word, _) if commands => {
                 next_commands = keyword(word).is_some_and(|k| k != "for" && k != "case");
                 match keyword(word) {
                     Some("{") => open.push("}"),

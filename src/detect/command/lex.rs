@@ -11,6 +11,7 @@ struct Lexer<'t> {
     tokens: Vec<Token>,
     word: Word,
     in_word: bool,
+    word_start: usize,
     /// Here-documents whose bodies follow the next line end: token, delimiter, quoted, tabs
     /// stripped.
     pending: Vec<(usize, String, bool, bool)>,
@@ -49,6 +50,7 @@ impl<'t> Lexer<'t> {
             tokens: Vec::new(),
             word: Vec::new(),
             in_word: false,
+            word_start: 0,
             pending: Vec::new(),
             in_list: false,
             unclosed: false,
@@ -123,6 +125,13 @@ impl<'t> Lexer<'t> {
         self.at += length;
     }
 
+    fn begin_word(&mut self) {
+        if !self.in_word {
+            self.in_word = true;
+            self.word_start = self.at;
+        }
+    }
+
     fn end_word(&mut self) {
         if self.in_word {
             self.in_word = false;
@@ -131,7 +140,9 @@ impl<'t> Lexer<'t> {
             // already taken.
             match self.tokens.last_mut() {
                 Some(Token::Redirect { target, .. }) if target.is_empty() => *target = word,
-                _ => self.tokens.push(Token::Word(word)),
+                _ => self
+                    .tokens
+                    .push(Token::Word(word, self.word_start..self.at)),
             }
         }
     }
@@ -155,7 +166,7 @@ impl<'t> Lexer<'t> {
         items.in_list = true;
         items.run();
         for token in items.tokens {
-            if let Token::Word(word) = token {
+            if let Token::Word(word, _) = token {
                 self.word.extend(word);
                 self.word.push(Piece::Text {
                     text: ITEM.into(),
@@ -169,8 +180,8 @@ impl<'t> Lexer<'t> {
     fn read_process(&mut self) {
         let end = self.find_closing(self.at + 2, b')');
         let script = quote::cut(self.text, self.at + 2, end).to_owned();
+        self.begin_word();
         self.word.push(Piece::Process { script });
-        self.in_word = true;
         self.at = end + 1;
     }
 
@@ -289,7 +300,7 @@ impl<'t> Lexer<'t> {
 
     /// Reads one character or quoted run of a word.
     fn read_character(&mut self) {
-        self.in_word = true;
+        self.begin_word();
         match self.peek(0) {
             b'\\' if self.peek(1) == b'\n' => {
                 self.at += 2;

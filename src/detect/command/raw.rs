@@ -9,9 +9,12 @@ use super::quote;
 use crate::detect::search::{Regex, needles};
 
 /// Reports whether one of the regexes, if there are any, matches one of the scripts.
-pub(super) fn any_matches(regexes: &[Regex], scripts: &[String]) -> bool {
+pub(super) fn any_matches<'s>(
+    regexes: &[Regex],
+    mut scripts: impl Iterator<Item = &'s String>,
+) -> bool {
     regexes.is_empty()
-        || scripts.iter().any(|script| {
+        || scripts.any(|script| {
             let text = without_mentions(script);
             regexes.iter().any(|regex| regex.may_match(&text))
         })

@@ -11,6 +11,7 @@ use super::facts::{self, Behaviour, Facts};
 use super::groups::closer;
 use super::lex::{self, Flow, Token, Word};
 use super::programs::Programs;
+use super::resolved::{self, ResolvedWords};
 use super::script::Reading;
 use super::value::{Field, Taint, Value};
 use super::words::{assignment, keyword};
@@ -36,14 +37,20 @@ const MAX_EDITS: usize = 32;
 #[derive(Default)]
 pub(super) struct Reader<'w> {
     pub(super) facts: Vec<Facts>,
-    /// See [`Reading`], as for the next field.
+    /// See [`Reading`], as for the next two fields.
     pub(super) scripts: Vec<String>,
+    pub(super) resolved: Vec<String>,
     pub(super) texts: Vec<String>,
+    /// The current script, an index into `scripts`.
+    pub(super) script: usize,
+    /// Words of the current script.
+    pub(super) resolved_words: ResolvedWords,
     pub(super) script_context: ScriptContext<'w>,
     pub(super) variables: HashMap<String, Value>,
     /// Files written by earlier commands, and streams of process substitutions.
     pub(super) files: HashMap<String, FileState>,
-    functions: HashMap<String, Rc<[Token]>>,
+    /// The bodies of functions, and the script that each is in.
+    functions: HashMap<String, (usize, Rc<[Token]>)>,
     aliases: HashMap<String, String>,
     /// Functions whose bodies are being read.
     active_functions: Vec<String>,
@@ -136,6 +143,7 @@ impl<'w> Reader<'w> {
         Reading {
             facts: self.facts,
             scripts: self.scripts,
+            resolved: self.resolved,
             texts: self.texts,
             files,
             folder: self.location.session_folder,
@@ -224,6 +232,7 @@ impl<'w> Reader<'w> {
                 .unwrap_or_default();
             text = &cleaned;
         }
+        let outer = self.enter_script(self.scripts.len());
         self.scripts.push(text.to_owned());
         let (tokens, unclosed) = lex::lex(text);
         self.spend_steps(tokens.len());
@@ -231,8 +240,22 @@ impl<'w> Reader<'w> {
             self.facts.push(Facts::new(Behaviour::Unparsable));
         }
         let out = self.read_list(&tokens, input);
+        self.resolved
+            .extend(resolved::resolve(text, &self.resolved_words));
+        self.leave_script(outer);
         self.come_up();
         out
+    }
+
+    /// Makes a script the current one; returns what [`Reader::leave_script`] needs.
+    fn enter_script(&mut self, script: usize) -> (usize, ResolvedWords) {
+        let words = std::mem::take(&mut self.resolved_words);
+        (std::mem::replace(&mut self.script, script), words)
+    }
+
+    fn leave_script(&mut self, (script, words): (usize, ResolvedWords)) {
+        self.script = script;
+        self.resolved_words = words;
     }
 
     /// Reads a script in a separate shell.
@@ -311,12 +334,13 @@ impl<'w> Reader<'w> {
             at += 1;
         }
         let opens = matches!(tokens.get(at), Some(Token::Open))
-            || matches!(tokens.get(at), Some(Token::Word(w)) if keyword(w).is_some());
+            || matches!(tokens.get(at), Some(Token::Word(w, _)) if keyword(w).is_some());
         let end = if opens { closer(tokens, at) } else { at };
         let name = self.expand_single(name).text;
         let body = tokens.get(at + 1..end).unwrap_or_default();
         if self.functions.len() < 256 {
-            self.functions.insert(name.clone(), body.into());
+            self.functions
+                .insert(name.clone(), (self.script, body.into()));
         }
         if self.go_deeper() {
             self.active_functions.push(name);
@@ -340,13 +364,17 @@ impl<'w> Reader<'w> {
             }
             return None;
         }
-        let body = self.functions.get(name)?.clone();
+        let (script, body) = self.functions.get(name)?.clone();
         if !self.go_deeper() {
             return None;
         }
         self.active_functions.push(name.to_owned());
         self.set_positional(arguments);
+        let outer = (script != self.script).then(|| self.enter_script(script));
         let out = self.read_list(&body, &context.input);
+        if let Some(outer) = outer {
+            self.leave_script(outer);
+        }
         for n in 1..=arguments.len().min(9) {
             self.variables.remove(&n.to_string());
         }
@@ -372,7 +400,7 @@ impl<'w> Reader<'w> {
         let mut fields: Vec<Field> = Vec::new();
         loop {
             match tokens.get(at) {
-                Some(Token::Word(word)) => match if fields.is_empty() {
+                Some(Token::Word(word, place)) => match if fields.is_empty() {
                     assignment(word)
                 } else {
                     None
@@ -380,7 +408,12 @@ impl<'w> Reader<'w> {
                     Some((name, appends)) => {
                         self.read_assignment(word, name, appends, &mut context)
                     }
-                    None => self.expand_word(word, &mut fields),
+                    None => {
+                        let before = fields.len();
+                        self.expand_word(word, &mut fields);
+                        let added = fields.get(before..).unwrap_or_default();
+                        self.note_resolved(place, added, before == 0);
+                    }
                 },
                 Some(Token::Redirect { flow, target }) => {
                     let target = self.expand_single(target);

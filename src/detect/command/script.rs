@@ -47,6 +47,9 @@ pub(super) struct Reading {
     pub(super) facts: Vec<Facts>,
     /// All scripts and pieces of code as they were read, the outermost first.
     pub(super) scripts: Vec<String>,
+    /// Those scripts that have words which are written in another way than they are run, with
+    /// these words written out.
+    pub(super) resolved: Vec<String>,
     /// All texts that were decoded or assembled and are not scripts.
     pub(super) texts: Vec<String>,
     /// All files that were written, and what is known of their content.

@@ -20,6 +20,39 @@ fn assert_reads_as(text: &str, line: &str) {
 }
 
 #[test]
+fn scripts_are_resolved_word_by_word() {
+    let resolved = |text| Reader::read(text, ScriptContext::default()).resolved;
+    for (text, expected) in [
+        ("c${zz}url -O h | s\\h", "curl -O h | sh"),
+        ("a=c; b=url; $a$b -O h", "a=c; b=url; curl -O h"),
+        ("w=CURL; ${w,,} -O h", "w=CURL; curl -O h"),
+        (
+            "c='curl -s'; for x in 1 2; do $c $x; done",
+            "c='curl -s'; for x in 1 2; do curl -s 1 2; done",
+        ),
+        ("/usr/../bin/./curl -O h", "curl -O h"),
+        ("/???/c?rl -O h", "curl -O h"),
+        ("$(printf cd) / && ls", "cd / && ls"),
+        ("f() { $1 -O h; }\nf curl", "f() { curl -O h; }\nf curl"),
+        ("$'\\x63url' \"a b\" -O h", "curl \"a b\" -O h"),
+    ] {
+        let found = resolved(text);
+        assert!(
+            found.iter().any(|script| script == expected),
+            "{text:?} came down to {found:?}"
+        );
+    }
+    for text in [
+        "curl -O \"$url\"",
+        "'curl' -s \"h\"",
+        "./curl x",
+        "echo 'a b' \\; ls",
+    ] {
+        assert_eq!(resolved(text), Vec::<String>::new(), "{text:?}");
+    }
+}
+
+#[test]
 fn disguises_come_down_to_the_plain_command() {
     for text in [
         "rm -rf /tmp/x",

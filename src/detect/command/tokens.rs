@@ -1,5 +1,7 @@
 //! The parts of a script, as the lexer returns them.
 
+use std::ops::Range;
+
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
@@ -34,7 +36,8 @@ pub(super) enum Flow {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    Word(Word),
+    /// A word, and its place in the script in bytes.
+    Word(Word, Range<usize>),
     /// `;`, a line end.
     End,
     /// `&`
