@@ -201,7 +201,7 @@ impl Outbound<'_> {
                 );
             }
         }
-        for (code, read_as) in written.iter().filter_map(|written| written.code()) {
+        for (code, read_as) in written.iter().flat_map(|text| text.code()) {
             let script = self.parse_script(&code, read_as).as_source();
             let place = Place {
                 surface: Surface::Arguments,

@@ -1,13 +1,12 @@
 //! Texts that a call writes to files according to its own arguments.
 
-use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use super::names::{self, Head};
 use super::words::Words;
-use super::{Units, last_name};
-use super::{references, written_code};
+use super::written_code::{self, Code};
+use super::{Units, last_name, references};
 use crate::detect::ReadAs;
 use crate::message::Role;
 
@@ -20,8 +19,8 @@ pub(in crate::inspect) struct Written<'u> {
 }
 
 impl<'u> Written<'u> {
-    /// Returns the code in the text, and how it is read.
-    pub(in crate::inspect) fn code(&self) -> Option<(Cow<'u, str>, ReadAs)> {
+    /// Returns the code in the text.
+    pub(in crate::inspect) fn code(&self) -> Vec<Code<'u>> {
         written_code::code_of(self.path, self.text)
     }
 }

@@ -3,12 +3,19 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
+
 use crate::detect::{Language, ReadAs};
+use crate::message::{Json, ReadLimits, Value, ValueKind};
 
 /// Maximum number of commands that are taken out of one file.
 const COMMANDS: usize = 512;
 /// Maximum length of a command in a file, in bytes.
 const COMMAND_BYTES: usize = 4096;
+/// Begins a command in a makefile, whose output is the value.
+const MAKE_SHELL: &str = "$(shell ";
+/// First lines of notebook cells that a shell runs.
+const SHELL_CELLS: [&str; 4] = ["%%bash", "%%sh", "%%script", "%%system"];
 /// Members of YAML whose values are commands.
 const COMMAND_KEYS: [&str; 15] = [
     "run",
@@ -28,16 +35,18 @@ const COMMAND_KEYS: [&str; 15] = [
     "pwsh",
 ];
 
-/// Returns the code in a text that is written to the file with this path, and how it is read; `None`
-/// if nothing there is known to be code.
-pub(super) fn code_of<'t>(path: &str, text: &'t str) -> Option<(Cow<'t, str>, ReadAs)> {
+/// Code, and how it is read.
+pub(super) type Code<'t> = (Cow<'t, str>, ReadAs);
+
+/// Returns the code in a text that is written to the file with this path.
+pub(super) fn code_of<'t>(path: &str, text: &'t str) -> Vec<Code<'t>> {
     if has_samples(path, text) {
-        return None;
+        return Vec::new();
     }
     let file = file_name(path);
     let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
     if let Some(read_as) = read_source(&file, extension, text) {
-        return Some((Cow::Borrowed(text), read_as));
+        return vec![(Cow::Borrowed(text), read_as)];
     }
     let commands: Vec<Cow<'_, str>> = match (file.as_str(), extension) {
         ("makefile" | "gnumakefile", _) | (_, "mk") => recipes(text).collect(),
@@ -49,7 +58,8 @@ pub(super) fn code_of<'t>(path: &str, text: &'t str) -> Option<(Cow<'t, str>, Re
         (_, "json" | "code-workspace") => json_commands(text).collect(),
         (_, "service" | "desktop" | "socket") => exec_commands(text).collect(),
         ("crontab", _) | (_, "cron" | "crontab") => cron_commands(text).collect(),
-        _ => return None,
+        (_, "ipynb") => return notebook_code(text).unwrap_or_default(),
+        _ => return Vec::new(),
     };
     let fits = |command: &&Cow<'_, str>| command.len() <= COMMAND_BYTES && is_balanced(command);
     let commands: Vec<&str> = commands
@@ -58,7 +68,14 @@ pub(super) fn code_of<'t>(path: &str, text: &'t str) -> Option<(Cow<'t, str>, Re
         .take(COMMANDS)
         .map(AsRef::as_ref)
         .collect();
-    (!commands.is_empty()).then(|| (Cow::Owned(commands.join("\n")), ReadAs::Shell))
+    as_code(commands.join("\n"), ReadAs::Shell)
+        .into_iter()
+        .collect()
+}
+
+/// Returns code unless it is empty.
+fn as_code(code: String, read_as: ReadAs) -> Option<Code<'static>> {
+    (!code.is_empty()).then_some((Cow::Owned(code), read_as))
 }
 
 /// Returns the last part of a path, in lower case.
@@ -121,7 +138,7 @@ fn read_source(file: &str, extension: &str, text: &str) -> Option<ReadAs> {
         "tcl" => Language::Other("tclsh"),
         "groovy" | "gradle" | "nix" | "tf" | "bazel" | "bzl" => Language::Other("groovy"),
         "el" => Language::Other("sbcl"),
-        "vbs" | "vbe" | "wsf" | "vba" => Language::Other("wscript"),
+        "vbs" | "vbe" | "wsf" | "vba" | "bas" | "cls" | "frm" => Language::Other("wscript"),
         _ => match file {
             "jenkinsfile" | "build" => Language::Other("groovy"),
             "rakefile" | "gemfile" | "vagrantfile" => Language::Ruby,
@@ -153,14 +170,18 @@ fn read_by_first_line(text: &str) -> Option<ReadAs> {
     })
 }
 
-/// Returns the recipes of a makefile.
+/// Returns the commands of a makefile: lines of recipes, and values that a shell computes.
 fn recipes(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix('\t'));
-    lines.map(|line| {
-        let command = line.trim_start_matches(['@', '-', '+', ' ']);
+    let lines = text
+        .lines()
+        .filter_map(|line| match line.strip_prefix('\t') {
+            Some(recipe) => Some(recipe.trim_start_matches(['@', '-', '+', ' '])),
+            None => line.find(MAKE_SHELL).and_then(|at| line.get(at..)),
+        });
+    lines.map(|command| {
         if command.contains('$') {
-            let variable = command.replace("$$", "$");
-            Cow::Owned(variable.replace("$(HOME)", "$HOME"))
+            let variable = command.replace("$$", "$").replace("$(HOME)", "$HOME");
+            Cow::Owned(variable.replace(MAKE_SHELL, "$("))
         } else {
             Cow::Borrowed(command)
         }
@@ -175,9 +196,59 @@ fn docker_commands(text: &str) -> Vec<Cow<'_, str>> {
         ["run", "cmd", "entrypoint"]
             .iter()
             .any(|name| instruction.eq_ignore_ascii_case(name))
-            .then(|| Cow::Owned(without_list(rest)))
+            .then(|| Cow::Owned(without_list(without_options(rest))))
     });
     commands.collect()
+}
+
+/// Returns the command of an instruction without the options before it (`--mount=type=secret,id=x`).
+fn without_options(mut rest: &str) -> &str {
+    while let Some(option) = rest.trim_start().strip_prefix("--") {
+        rest = option.split_once(' ').map_or("", |(_, rest)| rest);
+    }
+    rest
+}
+
+/// Returns the code in the cells of a notebook, that of Python and that of a shell; `None` if it is
+/// not a notebook (Jupyter's nbformat 4).
+fn notebook_code(text: &str) -> Option<Vec<Code<'static>>> {
+    let notebook = Bytes::copy_from_slice(text.as_bytes());
+    let notebook = Json::parse(notebook, &ReadLimits::default()).ok()?;
+    let mut python = String::new();
+    let mut shell = String::new();
+    for cell in notebook.root().get("cells")?.elements() {
+        if cell
+            .get("cell_type")
+            .and_then(|value| value.str())
+            .as_deref()
+            != Some("code")
+        {
+            continue;
+        }
+        let source = cell.get("source").map(source_of).unwrap_or_default();
+        let first_line = source.trim_start().lines().next().unwrap_or_default();
+        if SHELL_CELLS.iter().any(|mark| first_line.starts_with(mark)) {
+            let body = source.trim_start().split_once('\n');
+            shell.extend([body.map_or("", |(_, body)| body), "\n"]);
+        } else {
+            python.extend([source.as_str(), "\n"]);
+        }
+    }
+    let python = as_code(python, ReadAs::Code(Language::Python));
+    Some(
+        python
+            .into_iter()
+            .chain(as_code(shell, ReadAs::Shell))
+            .collect(),
+    )
+}
+
+/// Returns the source of a cell: a text, or a list of its lines with their ends.
+fn source_of(value: Value<'_>) -> String {
+    match value.kind() {
+        ValueKind::Array => value.elements().filter_map(|line| line.str()).collect(),
+        _ => value.str().map(Cow::into_owned).unwrap_or_default(),
+    }
 }
 
 /// Returns the words of a list in JSON with blanks between them, or the text itself.
@@ -288,7 +359,11 @@ mod tests {
     use super::*;
 
     fn commands(path: &str, text: &str) -> String {
-        code_of(path, text).map_or_else(String::new, |(code, _)| code.into_owned())
+        let code: Vec<Cow<'_, str>> = code_of(path, text)
+            .into_iter()
+            .map(|(code, _)| code)
+            .collect();
+        code.join("|")
     }
 
     #[test]
@@ -299,6 +374,24 @@ mod tests {
                 "all: x\n\t@rm -rf $(HOME)/*\n",
                 "rm -rf $HOME/*",
             ),
+            (
+                "Makefile",
+                "v := $(shell a $$x)\nall:\n\t@echo $(shell b c)\n",
+                "$(a $x)\necho $(b c)",
+            ),
+            (
+                "Dockerfile",
+                "RUN --mount=type=secret,id=x --network=none a b",
+                "a b",
+            ),
+            (
+                "a.ipynb",
+                r#"{"cells": [{"cell_type": "markdown", "source": ["a"]},
+                    {"cell_type": "code", "source": ["!b c\n", "d()"]},
+                    {"cell_type": "code", "source": "%%bash\ne f"}]}"#,
+                "!b c\nd()\n|e f\n",
+            ),
+            ("a.ipynb", "{\"cells\": 1", ""),
             (
                 "a/Dockerfile",
                 "FROM x\nRUN a \\\n  && b c\n",
@@ -366,7 +459,7 @@ mod tests {
             ("a.md", "ls", None),
         ] {
             assert_eq!(
-                code_of(path, text).map(|(_, read_as)| read_as),
+                code_of(path, text).first().map(|(_, read_as)| *read_as),
                 read_as,
                 "{path}"
             );
