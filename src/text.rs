@@ -38,7 +38,7 @@ pub use code_runs::{CODE_RUN, code_runs, is_code};
 pub use facts::Facts;
 pub use glob::glob_matches;
 pub use html::Page;
-pub use quoted_mention::QuotedMentions;
+pub use quoted_mention::{QuotedMentions, find_labelled_samples};
 pub use readings::{DECODED_BYTES, REJOINED, Reading, Suspicion, looks_like};
 pub use skeleton::skeleton;
 pub use visible::{escape_invisible, strip_invisible};

@@ -120,6 +120,8 @@ pub struct InboundDetails<'a> {
     pub render: RenderPages,
     /// Whether the text is a file that instructs agents, in which orders are no sign of an attack.
     pub instruction_file: bool,
+    /// Whether the text is in a record that has the label of an attack, as in fixtures of tests.
+    pub labelled_sample: bool,
     /// Judges commands that a text orders its reader to run; `None` if they are not judged.
     pub ordered_commands: Option<&'a dyn signal::OrderedCommands>,
     /// The tools that a definition is compared with.
@@ -176,10 +178,21 @@ impl<'a> Place<'a> {
 
     /// The same place, for text that markup hides from a person or not.
     pub fn with_hidden(&self, hidden: bool) -> Self {
-        let details = InboundDetails {
+        self.with_inbound(InboundDetails {
             hidden,
             ..self.inbound()
-        };
+        })
+    }
+
+    /// The same place, for text in a record that has the label of an attack.
+    pub fn with_labelled_sample(&self) -> Self {
+        self.with_inbound(InboundDetails {
+            labelled_sample: true,
+            ..self.inbound()
+        })
+    }
+
+    fn with_inbound(&self, details: InboundDetails<'a>) -> Self {
         Self {
             details: Details::Inbound(details),
             ..*self

@@ -250,6 +250,7 @@ impl RuleSet {
             let is_mention = || {
                 let span = hit.span.as_ref();
                 hit.is_quoted
+                    || place.inbound().labelled_sample
                     || span.is_some_and(|span| text.is_attack_sample(span))
                     || open && span.is_some_and(|span| quoted.contains(span))
             };

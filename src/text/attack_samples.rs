@@ -20,7 +20,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use line::{Line, Literals};
-use names::{is_inert, is_search_phrase};
+use names::is_inert;
+use names::is_search_phrase;
+pub(super) use names::names_action;
 use quotation::find_quotations;
 use table::Table;
 

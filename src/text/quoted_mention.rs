@@ -10,7 +10,10 @@ use memchr::{memrchr, memrchr_iter};
 use super::cut;
 
 mod quotations;
+mod records;
 mod without;
+
+pub use records::find_labelled_samples;
 
 /// How far before and after a quotation the words that introduce it are searched for, in bytes.
 const INTRODUCTION_BYTES: usize = 60;

@@ -55,8 +55,8 @@ const OUTPUT: [&str; 29] = [
     "notify",
 ];
 
-/// Targets and addressees of instructions.
-const TARGETS: [&str; 42] = [
+/// Targets of instructions.
+const TARGETS: [&str; 22] = [
     "://",
     "www.",
     "curl ",
@@ -78,6 +78,10 @@ const TARGETS: [&str; 42] = [
     ".yml",
     ".pem",
     "`",
+    "transfer ",
+];
+/// Addressees of instructions.
+const ADDRESSEES: [&str; 20] = [
     "assistant,",
     "assistant:",
     "assistants",
@@ -98,7 +102,6 @@ const TARGETS: [&str; 42] = [
     "llms",
     "model:",
     "language model",
-    "transfer ",
 ];
 
 /// Minimum number of marks of a regex, and maximum number of words for each.
@@ -113,6 +116,7 @@ const REGEX_MARKS: [&str; 10] = [
 static NAMES: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| build_matcher(SAMPLE_NAMES.split_ascii_whitespace()));
 static TARGET: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| build_matcher(TARGETS));
+static ADDRESSEE: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| build_matcher(ADDRESSEES));
 
 fn build_matcher<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<AhoCorasick> {
     AhoCorasick::builder()
@@ -156,28 +160,27 @@ pub(super) fn is_output(name: &str) -> bool {
 
 /// Reports whether a text gives its reader nothing to do beyond its own words.
 pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
-    let limit = if is_regex { REGEX_BYTES } else { SAMPLE_BYTES };
-    // A regex names files and commands in order to find them.
-    let names_target = |content: &str| {
-        TARGET
-            .as_ref()
-            .is_none_or(|target| target.is_match(content))
-    };
-    let has_action = || match is_regex {
-        true => content.contains("://"),
-        false if content.is_ascii() => names_target(content),
-        false => names_target(content) || names_target(&content.nfkc().collect::<String>()),
-    };
+    if is_regex {
+        // A regex names files and commands in order to find them.
+        return content.len() <= REGEX_BYTES && !has_address(content) && !content.contains("://");
+    }
+    content.len() <= SAMPLE_BYTES && !names_any(&ADDRESSEE, content) && !names_action(content)
+}
+
+/// Reports whether a text names an address, a file, a command or a tool, or is encoded.
+pub(in crate::text) fn names_action(content: &str) -> bool {
     // Encoded text cannot be read here.
-    let is_encoded = || {
-        content
-            .split_ascii_whitespace()
-            .any(|word| word.len() > WORD_BYTES && word.is_ascii())
-    };
-    content.len() <= limit
-        && !has_address(content)
-        && !has_action()
-        && (is_regex || !has_identifier(content) && !is_encoded())
+    let is_encoded = |word: &str| word.len() > WORD_BYTES && word.is_ascii();
+    has_address(content)
+        || names_any(&TARGET, content)
+        || has_identifier(content)
+        || content.split_ascii_whitespace().any(is_encoded)
+}
+
+/// Reports whether a text contains one of the words, as written or with compatibility forms folded.
+fn names_any(words: &LazyLock<Option<AhoCorasick>>, content: &str) -> bool {
+    let is_in = |content: &str| words.as_ref().is_none_or(|words| words.is_match(content));
+    is_in(content) || !content.is_ascii() && is_in(&content.nfkc().collect::<String>())
 }
 
 /// Reports whether a text names a tool or another part of a program, such as `delete_all`.

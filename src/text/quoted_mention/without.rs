@@ -1,10 +1,12 @@
 //! A text without the quotations in which it mentions attacks. A second look at it finds what the
 //! text itself orders, with whatever it quotes.
 //!
-//! A quotation is a mention if the text around it is about attacks. The object of an order is not:
+//! A quotation is a mention if the text around it is about attacks. In data, a string is one if its
+//! record has the label of an attack. The object of an order is not:
 //! in `reply with "…"` and in ``run `…` ``, the quotation is part of what the text itself orders.
 
 use super::quotations::{Form, Quotation, ends_with_colon, find_quotations, surroundings};
+use super::records::find_labelled_samples;
 use super::{
     INTRODUCED, QUOTED_POINTS, QuotedMentions, find_words, has_authority, has_introduction,
     part_before,
@@ -37,16 +39,17 @@ impl QuotedMentions<'_> {
     /// Returns the text with the quotations blanked in which it mentions attacks, byte for byte as
     /// long; `None` if it has none.
     pub fn without_mentions(&self) -> Option<String> {
-        if self.is_json {
-            return None;
-        }
+        let mentions = if self.is_json {
+            find_labelled_samples(self.text)
+        } else {
+            let quotations = find_quotations(self.text).into_iter();
+            let mentions = quotations.filter(|quotation| self.is_mention(quotation));
+            mentions.map(|quotation| quotation.content).collect()
+        };
         let mut blanked: Option<Vec<u8>> = None;
-        for quotation in find_quotations(self.text) {
-            if !self.is_mention(&quotation) {
-                continue;
-            }
+        for mention in mentions {
             let bytes = blanked.get_or_insert_with(|| self.text.as_bytes().to_vec());
-            let content = bytes.get_mut(quotation.content).into_iter().flatten();
+            let content = bytes.get_mut(mention).into_iter().flatten();
             content
                 .filter(|byte| **byte != b'\n')
                 .for_each(|byte| *byte = BLANK);
