@@ -10,6 +10,9 @@ use super::windows;
 
 /// Maximum number of variable substitutions.
 const MAX_SUBSTITUTIONS: usize = 4_096;
+/// What may be between the sign and the name of a variable of a `for`, the longest first: the parts
+/// of its path that are meant.
+const MODIFIERS: [&str; 9] = ["~dpnx", "~dp", "~nx", "~fs", "~f", "~s", "~n", "~", ""];
 
 /// A cmd.exe session that reads a script.
 pub(super) struct Prompt<'r, 'w> {
@@ -333,12 +336,10 @@ impl<'r, 'w> Prompt<'r, 'w> {
         let Some((name, items)) = &self.loop_variable else {
             return words;
         };
-        let marks = [
-            format!("%%{name}"),
-            format!("%{name}"),
-            format!("%~{name}"),
-            format!("%%~{name}"),
-        ];
+        let marks: Vec<String> = MODIFIERS
+            .iter()
+            .flat_map(|modifiers| ["%%", "%"].map(|sign| format!("{sign}{modifiers}{name}")))
+            .collect();
         let mut out = Vec::with_capacity(words.len());
         for word in words {
             match marks.iter().find(|mark| word.text.contains(mark.as_str())) {
@@ -383,7 +384,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     .first()
                     .is_some_and(|word| word.text.starts_with(['\'', '`']));
                 if let Some((_, items)) = &mut self.loop_variable {
-                    *items = vec!["*".into()];
+                    *items = listed_paths(&words).unwrap_or_else(|| vec!["*".into()]);
                 }
                 if command {
                     for word in &mut words {
@@ -422,6 +423,19 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 .insert(name.to_ascii_lowercase(), value.to_owned());
         }
     }
+}
+
+/// Returns the paths that `dir` lists with those below them; `None` for another command.
+fn listed_paths(words: &[Field]) -> Option<Vec<String>> {
+    let words = || words.iter().map(|word| word.text.trim_matches(['\'', '`']));
+    let is_listing = words().next()?.eq_ignore_ascii_case("dir")
+        && words().any(|word| word.eq_ignore_ascii_case("/s"));
+    let paths = words().skip(1).filter(|word| !word.starts_with('/'));
+    let below = |path: &str| match path.contains('*') {
+        true => path.to_owned(),
+        false => format!("{}\\*", path.trim_end_matches('\\')),
+    };
+    is_listing.then(|| paths.map(below).collect())
 }
 
 /// Returns a part of a variable's value, or the value with a text replaced by another.

@@ -474,7 +474,12 @@ pub(super) fn secret_variable(name: &str) -> Option<Term> {
 
 /// Evaluates `of[…]`: a member by its name, an item by its index, or the reversed text (`[::-1]`).
 fn index(subject: Term, keys: &[Term]) -> Term {
-    let words: Vec<&str> = keys.iter().map(Term::first).collect();
+    // Perl: `$ENV{HOME}`.
+    let is_bare = |key: &Term| subject.name == "ENV" && key.first().is_empty();
+    let words: Vec<&str> = keys
+        .iter()
+        .map(|key| if is_bare(key) { &key.name } else { key.first() })
+        .collect();
     match words.as_slice() {
         [":", ":", "-1"] => subject.reverse(),
         [key]

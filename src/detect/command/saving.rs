@@ -90,6 +90,10 @@ impl Reader<'_> {
                 }
                 self.note_link(program, arguments);
             }
+            "gzip" | "pigz" => self.keep_compressed(facts, "gz"),
+            "bzip2" => self.keep_compressed(facts, "bz2"),
+            "xz" => self.keep_compressed(facts, "xz"),
+            "zstd" => self.keep_compressed(facts, "zst"),
             "mount" | "gln" => self.note_link(program, arguments),
             "dd" => {
                 if let Some(target) = arguments.iter().find_map(|a| a.text.strip_prefix("of=")) {
@@ -105,6 +109,16 @@ impl Reader<'_> {
                 self.compile(arguments, input)
             }
             _ => {}
+        }
+    }
+
+    /// Keeps the origin of files that a program compresses one by one.
+    fn keep_compressed(&mut self, facts: &Facts, extension: &str) {
+        for file in facts.operands() {
+            if let Some(content) = self.file_content(&file.text) {
+                let compressed = format!("{}.{extension}", file.text);
+                self.keep_file(&compressed, Value::unknown(content.taint));
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Data that a command sends to another host.
 
 use super::env_secrets;
-use super::facts::{Facts, taint_of};
+use super::facts::{Facts, NamedPath, taint_of};
 use super::traits::Traits;
 use super::value::Taint;
 
@@ -50,40 +50,57 @@ impl Facts {
                 .iter()
                 .fold(Taint::NONE, |taint, f| taint | f.taint);
         }
+        self.sends |= self
+            .sent_files()
+            .fold(Taint::NONE, |taint, file| taint | taint_of(file));
+    }
+
+    /// Returns the files that the command sends to another host.
+    fn sent_files(&self) -> impl Iterator<Item = &NamedPath> {
+        let sends = self.sends_files();
+        let keeps = matches!(self.program.as_str(), "curl" | "wget");
+        self.reads
+            .iter()
+            .chain(&self.paths)
+            .filter(move |file| sends && !(keeps && self.writes.contains(file)))
+    }
+
+    /// Returns the names of files that the command sends to another host, as written: `data` of `-F
+    /// f=@data`. Not all of them are files.
+    pub(super) fn sent_names(&self) -> impl Iterator<Item = &str> {
+        let arguments = if self.sends_files() {
+            self.arguments()
+        } else {
+            &[]
+        };
+        arguments
+            .iter()
+            .filter_map(|argument| argument.text.rsplit(['@', '<', '=']).next())
+    }
+
+    /// Reports whether the command sends files to another host.
+    fn sends_files(&self) -> bool {
+        let program = self.program.as_str();
         if !self.traits.has(Traits::SENDS_FILES) {
-            return;
+            return false;
         }
-        let remote = matches!(
-            program,
-            "curl" | "wget" | "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp"
-        ) || self.operands().any(|f| {
-            f.text.contains("://")
-                || f.text.split_once(':').is_some_and(|(host, path)| {
+        if matches!(program, "curl" | "wget") {
+            return self.arguments().iter().any(|f| sends_file(&f.text));
+        }
+        let is_remote = |text: &str| {
+            text.contains("://")
+                || text.split_once(':').is_some_and(|(host, path)| {
                     host.len() > 1 && !host.contains('/') && !path.starts_with('\\')
                 })
-        });
-        if remote {
-            let last = self
-                .operands()
-                .last()
-                .map(|f| f.text.clone())
-                .unwrap_or_default();
-            let fetches = matches!(
-                program,
-                "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil"
-            ) && !(last.contains("://") || last.contains(':'));
-            if !fetches {
-                let mut taint = Taint::NONE;
-                for named_path in self.reads.iter().chain(&self.paths) {
-                    let posted = !matches!(program, "curl" | "wget")
-                        || self.arguments().iter().any(|f| sends_file(&f.text))
-                            && !self.writes.contains(named_path);
-                    if posted {
-                        taint |= taint_of(named_path);
-                    }
-                }
-                self.sends |= taint;
+        };
+        match program {
+            "croc" | "wormhole" | "transfer" | "lftp" | "tftp" | "ftp" => true,
+            "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil" => {
+                let target = self.operands().last();
+                target.is_some_and(|f| f.text.contains(':'))
+                    && self.operands().any(|f| is_remote(&f.text))
             }
+            _ => self.operands().any(|f| is_remote(&f.text)),
         }
     }
 }

@@ -223,6 +223,17 @@ impl Reader<'_> {
             self.read_unknown_wrapper(&facts, arguments, &context);
         }
         self.run_text_file(&mut facts, arguments, &context.input);
+        // What earlier commands wrote to the files that it sends.
+        let sent = facts
+            .sent_names()
+            .filter_map(|name| self.file_content(name))
+            .fold(Taint::NONE, |taint, file| taint | file.taint);
+        // Settings of a server are often made from the environment, and copied there.
+        let copies = matches!(program.as_str(), "scp" | "rsync" | "sftp");
+        facts.sends |= match copies {
+            true => sent.without(Taint::SOCKET | Taint::ENVIRONMENT),
+            false => sent.without(Taint::SOCKET),
+        };
         let connects =
             program == "openssl" && arguments.first().is_some_and(|f| f.text == "s_client");
         if facts.traits.has(Traits::FETCHES) || connects {
