@@ -13,6 +13,9 @@ use super::windows;
 /// Maximum nesting depth of brackets.
 const MAX_FRAMES: usize = 64;
 
+/// Maximum number of tables that are kept.
+const MAX_TABLES: usize = 64;
+
 /// The content of a bracket.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind {
@@ -53,6 +56,10 @@ impl Frame {
 pub(super) struct Session<'r, 'w> {
     pub(super) reader: &'r mut Reader<'w>,
     variables: HashMap<String, Term>,
+    /// The tables that variables hold, as the parameters that `@name` passes to a command.
+    tables: HashMap<String, Vec<Field>>,
+    /// The table that the current statement ends with, in the same form.
+    last_table: Option<Vec<Field>>,
     pub(super) aliases: HashMap<String, String>,
     /// Whether the session fetched content, opened a connection, or ran a text that is not known.
     pub(super) fetches: bool,
@@ -65,6 +72,8 @@ impl<'r, 'w> Session<'r, 'w> {
         Self {
             reader,
             variables: HashMap::new(),
+            tables: HashMap::new(),
+            last_table: None,
             aliases: HashMap::new(),
             fetches: false,
             connects: false,
@@ -106,7 +115,8 @@ impl<'r, 'w> Session<'r, 'w> {
         let glued = at > 0 && bytes.get(at - 1).is_some_and(|b| !b.is_ascii_whitespace());
         let after_value = glued && matches!(frame.items.last(), Some(Item::Value(_)));
         match b {
-            b'\n' if matches!(frame.kind, Kind::Call(..) | Kind::Index(_) | Kind::Hash) => {}
+            b'\n' if matches!(frame.kind, Kind::Call(..) | Kind::Index(_)) => {}
+            b'\n' | b';' if frame.kind == Kind::Hash => {}
             b'\n' | b';' => self.finish_statement(frame, false),
             b' ' | b'\t' | b'\r' => {}
             b'`' if next.is_ascii_whitespace() => return at + 2,
@@ -238,7 +248,10 @@ impl<'r, 'w> Session<'r, 'w> {
                 let index = terms::evaluate_expression(frame.items);
                 Item::Value(subject.at(&terms::expand_ranges(&index.items)))
             }
-            Kind::Hash => Item::Value(terms::values(frame.items)),
+            Kind::Hash => {
+                self.last_table = Some(terms::parameters(&frame.items));
+                Item::Value(terms::values(frame.items))
+            }
             Kind::Group => {
                 self.finish_statement(&mut frame, false);
                 Item::Value(frame.value)
@@ -268,6 +281,7 @@ impl<'r, 'w> Session<'r, 'w> {
     fn finish_statement(&mut self, frame: &mut Frame, piped: bool) {
         let mut items = std::mem::take(&mut frame.items);
         let input = frame.input.take();
+        let table = self.last_table.take();
         while let Some(Item::Word(word)) = items.first()
             && terms::is_keyword(word)
             && input.is_none()
@@ -295,6 +309,9 @@ impl<'r, 'w> Session<'r, 'w> {
             && frame.value.taint == Taint::NONE
             && !result.is_known();
         if let Some((name, appends)) = frame.target.take() {
+            if let Some(table) = table.filter(|_| self.tables.len() < MAX_TABLES) {
+                self.tables.insert(name.clone(), table);
+            }
             let old = if appends {
                 self.get(&name)
             } else {
@@ -352,7 +369,10 @@ impl<'r, 'w> Session<'r, 'w> {
                     redirects = true;
                     continue;
                 }
-                Item::Word(word) => terms::split_parameter(word),
+                Item::Word(word) => match self.table(&word) {
+                    Some(parameters) => parameters.clone(),
+                    None => terms::split_parameter(word),
+                },
                 Item::Value(term) => terms::to_fields(term),
                 Item::Block(value) => {
                     block = Some(value);
@@ -374,6 +394,12 @@ impl<'r, 'w> Session<'r, 'w> {
             input.unwrap_or_default(),
             block,
         )
+    }
+
+    /// Returns the parameters in the table that a word names: `@name`.
+    fn table(&self, word: &str) -> Option<&Vec<Field>> {
+        self.tables
+            .get(&word.strip_prefix('@')?.to_ascii_lowercase())
     }
 
     pub(super) fn get(&self, name: &str) -> Term {

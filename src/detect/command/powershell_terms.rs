@@ -252,6 +252,28 @@ pub(super) fn evaluate_arguments(items: Vec<Item>) -> Vec<Term> {
         .collect()
 }
 
+/// Returns a table as the parameters of a command: `@{ a = 'x' }` is `-a x`.
+pub(super) fn parameters(items: &[Item]) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for entry in items.windows(3) {
+        let [key, Item::Sign('='), value] = entry else {
+            continue;
+        };
+        let key = match key {
+            Item::Word(word) => word.clone(),
+            Item::Value(term) => term.items.concat(),
+            _ => continue,
+        };
+        fields.push(Field::plain(format!("-{key}")));
+        match value {
+            Item::Word(word) => fields.push(Field::plain(word.clone())),
+            Item::Value(term) => fields.extend(to_fields(term.clone())),
+            _ => {}
+        }
+    }
+    fields
+}
+
 /// Returns the values of a table: `@{ a = 'x' }`.
 pub(super) fn values(items: Vec<Item>) -> Term {
     let mut texts = Vec::new();
