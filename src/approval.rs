@@ -38,7 +38,6 @@ pub(crate) use flow::{
     AskMethod, AskOutcome, OpenQuestion, PROGRESS_INTERVAL, WaitOutcome, declared_modes,
     progress_notification,
 };
-pub(crate) use grants::write_private;
 pub(crate) use notify::Notifier;
 pub(crate) use pending::{PendingQuestion, Settlement};
 pub(crate) use request_state::RestoredRequest;

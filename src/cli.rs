@@ -5,6 +5,7 @@ mod agent;
 mod approve;
 mod audit;
 mod auth;
+mod certificate_verifier;
 mod check;
 mod completions;
 mod config_file;
@@ -29,6 +30,7 @@ mod progress;
 mod prove;
 mod quarantine;
 mod replay;
+mod response;
 mod review_args;
 mod rules;
 mod run;
@@ -37,8 +39,8 @@ mod service;
 mod suppress;
 mod wrap;
 
-use std::fmt::Write as _;
-use std::io;
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -152,88 +154,24 @@ pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     match parsed.unwrap_or_else(|error| error.exit()).verb {
         Verb::Demo(args) => demo::run(&args),
-        Verb::Init(args) => exit_code(init::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
+        Verb::Init(args) => run_command(init::run, &args),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
-        Verb::Agent(args) => exit_code(agent::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Approve(args) => exit_code(approve::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Audit(args) => exit_code(audit::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Console(args) => exit_code(console::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Login(args) => exit_code(login::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Logout(args) => exit_code(logout::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Auth(args) => exit_code(auth::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Pins(args) => exit_code(pins::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Prove(args) => exit_code(prove::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Install(args) => exit_code(install::install(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Uninstall(args) => exit_code(install::uninstall(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Service(args) => exit_code(service::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Quarantine(args) => exit_code(quarantine::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Scan(args) => exit_code(scan::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Doctor(args) => exit_code(doctor::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
+        Verb::Agent(args) => run_command(agent::run, &args),
+        Verb::Approve(args) => run_command(approve::run, &args),
+        Verb::Audit(args) => run_command(audit::run, &args),
+        Verb::Console(args) => run_command(console::run, &args),
+        Verb::Login(args) => run_command(login::run, &args),
+        Verb::Logout(args) => run_command(logout::run, &args),
+        Verb::Auth(args) => run_command(auth::run, &args),
+        Verb::Pins(args) => run_command(pins::run, &args),
+        Verb::Prove(args) => run_command(prove::run, &args),
+        Verb::Install(args) => run_command(install::install, &args),
+        Verb::Uninstall(args) => run_command(install::uninstall, &args),
+        Verb::Service(args) => run_command(service::run, &args),
+        Verb::Quarantine(args) => run_command(quarantine::run, &args),
+        Verb::Scan(args) => run_command(scan::run, &args),
+        Verb::Doctor(args) => run_command(doctor::run, &args),
         Verb::Check(args) => check::run(&args),
         Verb::Completions(args) => exit_code(completions::completions(
             &args,
@@ -247,28 +185,24 @@ pub fn main() -> ExitCode {
             &mut io::stderr().lock(),
         )),
         Verb::Inspect(args) => inspect::run(&args),
-        Verb::Explain(args) => exit_code(explain::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Suppress(args) => exit_code(suppress::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
-        Verb::Replay(args) => exit_code(replay::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
+        Verb::Explain(args) => run_command(explain::run, &args),
+        Verb::Suppress(args) => run_command(suppress::run, &args),
+        Verb::Replay(args) => run_command(replay::run, &args),
         Verb::Metrics(args) => exit_code(metrics::run(&args, &mut io::stdout().lock())),
-        Verb::Rules(args) => exit_code(rules::run(
-            &args,
-            &mut io::stdout().lock(),
-            &mut io::stderr().lock(),
-        )),
+        Verb::Rules(args) => run_command(rules::run, &args),
     }
+}
+
+/// Runs a command with standard output and standard error; returns its exit code.
+fn run_command<A>(
+    command: fn(&A, &mut dyn Write, &mut dyn Write) -> io::Result<u8>,
+    args: &A,
+) -> ExitCode {
+    exit_code(command(
+        args,
+        &mut io::stdout().lock(),
+        &mut io::stderr().lock(),
+    ))
 }
 
 /// Builds the command line with its subcommands listed in groups, which `clap` cannot do.
@@ -305,17 +239,16 @@ fn exit_code(code: io::Result<u8>) -> ExitCode {
     )
 }
 
-/// Prints faults, one per paragraph.
+/// Prints faults, one per paragraph, and their number.
 #[allow(clippy::print_stderr)]
 fn print_faults(faults: &[Fault]) {
-    for fault in faults {
-        eprintln!("{fault}");
-    }
-    eprintln!(
-        "{} fault{}",
-        faults.len(),
-        if faults.len() == 1 { "" } else { "s" }
-    );
+    eprintln!("{}", exit::counted_faults(faults));
+}
+
+/// Formats a count with its noun in the singular or plural.
+fn format_count<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let ending = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }
 
 #[cfg(test)]

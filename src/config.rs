@@ -52,7 +52,7 @@ pub use otlp::OtlpConfig;
 pub use pins::{ChangeAction, ChangeClass, ChangesConfig, PinsConfig};
 pub use places::PlacesConfig;
 pub use results::StoredResultLimits;
-pub use secret::{Secret, is_secret_name};
+pub use secret::{Secret, is_secret_name, name_words};
 pub use stores::{EvidenceConfig, EvidenceLevel, QuarantineConfig};
 pub use suppress::Suppression;
 pub use tokens::{AgentToken, is_name};
@@ -408,4 +408,32 @@ impl Admin {
         let enabled = self.console.unwrap_or(loopback);
         enabled && self.address.is_some() && (loopback || self.console_url.is_some())
     }
+}
+
+/// Returns the path in an environment variable, if it is absolute.
+pub fn path_from_env(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
+/// Returns the folder in which programs store the state of the current user, if there is one.
+fn user_state_home() -> Option<PathBuf> {
+    path_from_env("XDG_STATE_HOME").or_else(|| Some(path_from_env("HOME")?.join(".local/state")))
+}
+
+/// Returns the name of a value in a table of names; empty if it has none.
+pub fn name_in<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names
+        .iter()
+        .find(|(_, known)| *known == value)
+        .map_or("", |(name, _)| name)
+}
+
+/// Returns the value with this name in a table of names.
+pub fn value_in<T: Copy>(names: &[(&'static str, T)], name: &str) -> Option<T> {
+    names
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
 }

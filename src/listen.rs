@@ -29,7 +29,10 @@ mod tracked_stream;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
+use ::http::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
+use ::http::{Response, StatusCode};
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -321,6 +324,26 @@ async fn handle<S>(
     {
         front.gate.record(Event::Limit { name });
     }
+}
+
+/// Returns a response with JSON.
+fn respond_json(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(text.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Returns the cookies that a client presents, by name.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
 }
 
 /// Responds with 503 to a connection beyond the limit, without reading from it.

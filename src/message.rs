@@ -47,6 +47,16 @@ pub struct ReadLimits {
     pub batch_items: usize,
 }
 
+impl ReadLimits {
+    /// Returns the default limits, with messages of at most `message_bytes`.
+    pub fn of_bytes(message_bytes: usize) -> Self {
+        Self {
+            message_bytes,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for ReadLimits {
     fn default() -> Self {
         Self {

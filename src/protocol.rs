@@ -28,11 +28,19 @@ pub use exchange::{Call, CallKind, Frame, Frames, Framing, Payload, Reply};
 pub use in_flight::{BYTES_IN_FLIGHT, BYTES_IN_FLIGHT_PER_AGENT, InFlight, Reservation};
 pub use instruction_file::names_instruction_file;
 pub use process::{ProcessFault, ProcessFaultKind, ProcessOutput};
+pub use random::secret;
 pub use source_url::{is_web_url, names_source_file};
 pub use trace::Trace;
 
 /// The first revision without sessions (`docs/specification/2026-07-28`).
 pub const MODERN: &str = "2026-07-28";
+
+/// The media type of one JSON message.
+pub const JSON: &str = "application/json";
+/// The media types of responses that clients must accept (2025-03-26, Transports).
+pub const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
+/// The `User-Agent` of the gate's own requests.
+pub const USER_AGENT: &str = concat!("lychgate/", env!("CARGO_PKG_VERSION"));
 
 /// Header names in lower case, as `http` requires them.
 pub mod header {

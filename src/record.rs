@@ -66,7 +66,9 @@ pub use login::{LOGIN_OUTCOMES, Login};
 pub use metrics::{UpstreamRules, is_injection};
 pub use notifications::NotificationCounts;
 pub use printable::printable;
-pub use recent_stats::{BUCKET_SECONDS, Counts, RuleHits, StatsBucket, UpstreamStats};
+pub use recent_stats::{
+    BUCKET_SECONDS, Counts, RuleHits, StatsBucket, UpstreamStats, unix_seconds,
+};
 pub use redact::Redactor;
 pub use result_page::ResultPage;
 pub use retention::{QUARANTINE_OUTCOMES, QuarantineEvent};

@@ -10,6 +10,7 @@ mod folder;
 mod keychain;
 mod keyring;
 mod keys;
+mod replace;
 mod sealed;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ pub use error::{SealError, UnsealError};
 pub use folder::{FileEntry, SealedFolder, check_writable};
 pub use keychain::Keychain;
 pub use keys::{Keys, Sources, is_readable_by_others};
+pub use replace::{lock_folder, read_text, replace_file};
 pub use sealed::{KEY_BYTES, Key, OVERHEAD_BYTES, Purpose, fill_random, open, seal};
 
 /// The use of a store's keys, as named in the config and in messages.

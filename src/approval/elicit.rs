@@ -121,12 +121,7 @@ pub(crate) fn read_response(result: Option<Value<'_>>, scopes: &[Scope]) -> Elic
     let Some(result) = result else {
         return ElicitResponse::Unavailable;
     };
-    if result
-        .get("action")
-        .and_then(|action| action.str())
-        .as_deref()
-        != Some("accept")
-    {
+    if result.get_str("action").as_deref() != Some("accept") {
         return ElicitResponse::Denied;
     }
     let scope_name = result

@@ -319,9 +319,7 @@ pub(crate) fn declared_modes(message: &Message, era: Era) -> ElicitationSupport 
 /// Returns a progress notification that keeps a client from timing out a waiting call, if the
 /// client requested progress.
 pub(crate) fn progress_notification(message: &Message, times: u32) -> Option<String> {
-    let token = message
-        .body(message.single()?)?
-        .at(&["_meta", "progressToken"])?;
+    let token = message.single_body()?.at(&["_meta", "progressToken"])?;
     // So small that any progress the server reports later is greater.
     let progress = f64::from(times) * 1e-6;
     Some(format!(

@@ -1,9 +1,8 @@
 //! Approvals that are valid for more than one call.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,6 +13,7 @@ use crate::inspect::{EVERY_USE, FIRST_USE, FIRST_WRITE};
 use crate::message::{Json, ReadLimits, quote};
 use crate::protocol::{Holder, SessionId, UpstreamName};
 use crate::rules::RuleId;
+use crate::seal::replace_file;
 
 use super::ApprovalRequest;
 use super::digest::CallDigest;
@@ -215,12 +215,7 @@ fn load(path: &Path) -> io::Result<HashMap<CallDigest, StoredGrant>> {
         };
         let json = Json::parse(line.to_owned().into(), &ReadLimits::default())
             .map_err(|_| invalid_line())?;
-        let text = |key: &str| {
-            json.root()
-                .get(key)
-                .and_then(|value| value.str())
-                .map(|text| text.into_owned())
-        };
+        let text = |key: &str| json.root().get_str(key).map(|text| text.into_owned());
         let rules = json
             .root()
             .get("rules")
@@ -263,34 +258,5 @@ fn save(path: &Path, grants: &HashMap<CallDigest, StoredGrant>) -> io::Result<()
         })
         .collect();
     lines.sort();
-    write_private(path, lines.concat().as_bytes())
-}
-
-/// Writes a file that only its owner can access, and replaces an existing one atomically.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        fs::create_dir_all(folder)?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = path.with_file_name(name);
-    // Never write through a link that somebody put there.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
+    replace_file(path, lines.concat().as_bytes(), 0o600)
 }

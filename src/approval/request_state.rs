@@ -107,7 +107,7 @@ impl StateKey {
         let Some(params) = message.body(envelope) else {
             return Ok(None);
         };
-        let Some(state) = params.get("requestState").and_then(|state| state.str()) else {
+        let Some(state) = params.get_str("requestState") else {
             return Ok(None);
         };
         let Some(sealed) = state.strip_prefix(PREFIX) else {

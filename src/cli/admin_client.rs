@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::config_file::ConfigArg;
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use crate::config;
 use crate::message::{Json, ReadLimits};
 use crate::record::table;
@@ -33,7 +33,6 @@ pub(super) struct AdminClient {
 impl AdminClient {
     /// Returns the address of the admin port and the admin token.
     pub(super) fn target(&self) -> Result<(SocketAddr, String), Exit> {
-        let usage = |text: String| Exit::Code(2, text);
         let (address, approval) = match (self.admin, &self.token_file) {
             (Some(address), Some(_)) => (Some(address), config::ApprovalConfig::default()),
             (admin, _) => {
@@ -46,16 +45,16 @@ impl AdminClient {
         };
         let hint = "add one: `[admin]` with `address = \"127.0.0.1:8801\"`";
         let address = address
-            .ok_or_else(|| usage(format!("the config sets no admin port\n  hint: {hint}")))?;
+            .ok_or_else(|| usage_error(format!("the config sets no admin port\n  hint: {hint}")))?;
         let file = self
             .token_file
             .clone()
             .or_else(|| approval.token_file(address.port()));
         let file =
-            file.ok_or_else(|| usage("no token file\n  hint: pass `--token-file FILE`".into()))?;
+            file.ok_or_else(|| usage_error("no token file\n  hint: pass `--token-file FILE`"))?;
         let token = std::fs::read_to_string(&file).map_err(|error| {
             let hint = "run this as the gateway's user, while it is running";
-            usage(format!(
+            usage_error(format!(
                 "cannot read the token in `{}`: {error}\n  hint: {hint}",
                 file.display()
             ))
@@ -114,31 +113,26 @@ pub(super) fn send_request(
 ) -> Result<Json, Exit> {
     let unreachable = |error: io::Error| {
         let hint = "is the gateway running, with the admin port set in the config?";
-        Exit::Code(
-            2,
-            format!("cannot reach the gateway at {address}: {error}\n  hint: {hint}"),
-        )
+        usage_error(format!(
+            "cannot reach the gateway at {address}: {error}\n  hint: {hint}"
+        ))
     };
     let response = exchange(address, Some(token), method, path, body).map_err(unreachable)?;
-    let unreadable = || Exit::Code(2, format!("the service at {address} is not lychgate"));
+    let unreadable = || usage_error(format!("the service at {address} is not lychgate"));
     let (head, body) = response.split_once("\r\n\r\n").ok_or_else(unreadable)?;
     let status: u16 = head
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok())
         .ok_or_else(unreadable)?;
-    let limits = ReadLimits {
-        message_bytes: body.len(),
-        ..ReadLimits::default()
-    };
+    let limits = ReadLimits::of_bytes(body.len());
     let json = Json::parse(body.to_owned().into(), &limits).map_err(|_| unreadable())?;
     if status == 200 {
         return Ok(json);
     }
     let message = json
         .root()
-        .get("error")
-        .and_then(|error| error.str())
+        .get_str("error")
         .unwrap_or_default()
         .into_owned();
     Err(Exit::Code(

@@ -2,23 +2,22 @@
 
 #![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Subcommand;
 use ring::rand::{SecureRandom, SystemRandom};
-use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
 use super::config_file::ConfigArg;
 use super::exit::Exit;
-use crate::approval::write_private;
+use super::format_count;
 use crate::config::{self, AgentToken, is_name};
 use crate::document::Fault;
+use crate::seal::{lock_folder, read_text, replace_file};
 
 /// The prefix of tokens, by which people and secret scanners recognize them.
 const PREFIX: &str = "lychgate_";
@@ -26,8 +25,6 @@ const PREFIX: &str = "lychgate_";
 const RANDOM_BYTES: usize = 32;
 /// Length of the checksum of a token, in characters.
 const CHECKSUM_CHARACTERS: usize = 6;
-/// How long to wait for another process that has locked the file.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Arguments of `lychgate agent`.
@@ -145,10 +142,9 @@ fn revoke(file: &Path, name: &str, id: Option<&str>) -> Result<Output, Vec<Fault
         count = stored.iter().filter(|token| is_revoked(token)).count();
         stored.retain(|token| !is_revoked(token));
     })?;
-    let tokens = if count == 1 { "token" } else { "tokens" };
     let notice = match count {
         0 => format!("no such token in `{}`\n", file.display()),
-        _ => format!("revoked {count} {tokens} of `{name}`\n"),
+        _ => format!("revoked {} of `{name}`\n", format_count(count, "token")),
     };
     Ok((u8::from(count == 0), String::new(), notice))
 }
@@ -182,21 +178,10 @@ fn make_token() -> io::Result<String> {
 }
 
 fn read(file: &Path) -> Result<Vec<AgentToken>, Vec<Fault>> {
-    let mut text = String::new();
-    match File::open(file) {
-        Ok(open) => open
-            .take(MAX_FILE_BYTES + 1)
-            .read_to_string(&mut text)
-            .map_err(|error| fault(file, &error))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(fault(file, &error)),
+    let text = read_text(file, MAX_FILE_BYTES).map_err(|error| fault(file, &error))?;
+    let Some(text) = text else {
+        return Ok(Vec::new());
     };
-    if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(fault(
-            file,
-            &io::Error::other(format!("it exceeds {MAX_FILE_BYTES} bytes")),
-        ));
-    }
     AgentToken::read_all(&file.display().to_string(), &text)
 }
 
@@ -216,35 +201,7 @@ fn update_file(file: &Path, change: impl FnOnce(&mut Vec<AgentToken>)) -> Result
             &io::Error::other("too many tokens: revoke unused ones"),
         ));
     }
-    write_private(file, text.as_bytes()).map_err(|error| fault(file, &error))
-}
-
-/// Locks the folder, since every change replaces the file itself.
-fn lock_folder(file: &Path) -> io::Result<File> {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let folder = File::open(folder)?;
-    let started = Instant::now();
-    loop {
-        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(folder),
-            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(5))
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(io::Error::other("another process has locked it"));
-            }
-            // Some network file systems do not support locks; there, replacing the file atomically
-            // is the only protection.
-            Err(
-                rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::INVAL,
-            ) => return Ok(folder),
-            Err(error) => return Err(error.into()),
-        }
-    }
+    replace_file(file, text.as_bytes(), 0o600).map_err(|error| fault(file, &error))
 }
 
 fn fault(file: &Path, error: &io::Error) -> Vec<Fault> {
@@ -257,6 +214,7 @@ fn fault(file: &Path, error: &io::Error) -> Vec<Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::MetadataExt;
 
     use clap::Parser;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::admin_client::{AdminClient, send_request};
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use crate::config::Scope;
 use crate::message::{Json, Value, quote};
 
@@ -51,10 +51,7 @@ pub(super) struct Args {
 /// Lists or answers approval requests; exit code 0 on success (an empty list included), 1 if the
 /// answer does not take effect, 2 if the gate cannot be reached.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match args.carry_out(out) {
-        Ok(code) => Ok(code),
-        Err(exit) => exit.report(err),
-    }
+    args.carry_out(out).or_else(|exit| exit.report(err))
 }
 
 impl Args {
@@ -77,9 +74,8 @@ impl Args {
             return self.list(&listing, out);
         };
         if self.question == "list" || !self.question.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Exit::Code(
-                2,
-                "pass the id of a request, as listed by `lychgate approve list`".into(),
+            return Err(usage_error(
+                "pass the id of a request, as listed by `lychgate approve list`",
             ));
         }
         let by = std::env::var("USER").unwrap_or_default();
@@ -106,12 +102,7 @@ impl Args {
     }
 
     fn list(&self, listing: &Json, out: &mut dyn Write) -> Result<u8, Exit> {
-        let text = |item: Value<'_>, key: &str| {
-            item.get(key)
-                .and_then(|value| value.str())
-                .unwrap_or_default()
-                .into_owned()
-        };
+        let text = |item: Value<'_>, key: &str| item.get_str(key).unwrap_or_default().into_owned();
         let all = self.question == "list";
         let selected: Vec<Value<'_>> = listing
             .root()

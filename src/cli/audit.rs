@@ -46,17 +46,14 @@ enum Verb {
 
 /// Runs the command; exit code 0 if verified, 1 if not, 2 on an error.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let result = match &args.verb {
+    match &args.verb {
         Verb::Tail(tail) => tail::run(tail, args, out, err),
         Verb::Show(show) => show::run(show, args, out, err),
         Verb::Stats(stats) => stats::run(stats, args, out, err),
         Verb::Verify(verify) => verify::run(verify, args, out, err),
         Verb::Key(key) => key::run(key, args, out),
-    };
-    match result {
-        Ok(code) => code,
-        Err(faults) => Exit::from(faults).report(err),
     }
+    .or_else(|exit| exit.report(err))
 }
 
 impl Args {
@@ -69,7 +66,7 @@ impl Args {
     }
 
     /// Opens the given log, or that of the config, for reading.
-    fn open(&self, log_file: Option<&PathBuf>) -> Result<(PathBuf, Log), Vec<Fault>> {
+    fn open(&self, log_file: Option<&PathBuf>) -> Result<(PathBuf, Log), Exit> {
         let path = self.log(log_file)?;
         let log = Log::open(&path).map_err(|error| {
             fault(
@@ -81,7 +78,7 @@ impl Args {
     }
 
     /// Returns the path of the given log, or that of the config.
-    fn log(&self, log_file: Option<&PathBuf>) -> Result<PathBuf, Vec<Fault>> {
+    fn log(&self, log_file: Option<&PathBuf>) -> Result<PathBuf, Exit> {
         if let Some(file) = log_file {
             return Ok(file.clone());
         }
@@ -99,6 +96,6 @@ impl Args {
     }
 }
 
-fn fault(message: &str, hint: &str) -> Vec<Fault> {
-    vec![Fault::of_file("audit", message.to_owned(), Some(hint))]
+fn fault(message: &str, hint: &str) -> Exit {
+    vec![Fault::of_file("audit", message.to_owned(), Some(hint))].into()
 }

@@ -7,9 +7,9 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::config_file::ConfigArg;
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use crate::config;
-use crate::oauth::vault::{Account, Vault, VaultListing};
+use crate::oauth::vault::{Account, Vault, VaultError, VaultListing};
 use crate::oauth::{Principal, TokenGrant, unix_now};
 
 /// Arguments of `lychgate auth`.
@@ -39,37 +39,41 @@ enum Verb {
 /// Runs the command; exit code 0 if all logins are valid, 1 if one is required or cannot be
 /// decrypted, 2 if the vault cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let config = match args
-        .config
-        .find()
-        .and_then(|file| config::load_oauth(&file))
-    {
-        Ok(config) => config,
-        Err(faults) => return Exit::from(faults).report(err),
-    };
-    let runtime = super::login::runtime()?;
-    let result = Vault::open(&config).and_then(|vault| match args.verb {
-        Verb::Status { json } => runtime
-            .block_on(vault.list())
-            .map(|listing| status(&listing, json, out, err)),
-        Verb::Rekey => runtime.block_on(vault.rekey()).map(|outcome| {
-            writeln!(
-                out,
-                "re-encrypted {}, {} already current",
-                outcome.rekeyed, outcome.unchanged
-            )?;
-            outcome
-                .faults
-                .iter()
-                .try_for_each(|fault| writeln!(err, "{fault}"))?;
-            Ok(u8::from(!outcome.faults.is_empty()))
-        }),
-    });
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            writeln!(err, "{error}")?;
-            Ok(2)
+    args.carry_out(out, err).or_else(|exit| exit.report(err))
+}
+
+impl From<VaultError> for Exit {
+    fn from(error: VaultError) -> Self {
+        usage_error(error.to_string())
+    }
+}
+
+impl Args {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+        let config = self
+            .config
+            .find()
+            .and_then(|file| config::load_oauth(&file))?;
+        let runtime = super::login::runtime(1)?;
+        let vault = Vault::open(&config)?;
+        match self.verb {
+            Verb::Status { json } => {
+                let listing = runtime.block_on(vault.list())?;
+                Ok(status(&listing, json, out, err)?)
+            }
+            Verb::Rekey => {
+                let outcome = runtime.block_on(vault.rekey())?;
+                writeln!(
+                    out,
+                    "re-encrypted {}, {} already current",
+                    outcome.rekeyed, outcome.unchanged
+                )?;
+                outcome
+                    .faults
+                    .iter()
+                    .try_for_each(|fault| writeln!(err, "{fault}"))?;
+                Ok(u8::from(!outcome.faults.is_empty()))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::config_file::ConfigArg;
-use super::print_faults;
+use super::{format_count, print_faults};
 use crate::config::{self, AuditConfig, Config, Suppression};
 use crate::document::{Fault, suggest};
 use crate::inspect::Mode;
@@ -182,7 +182,10 @@ fn describe_counts(config: &Config, policies: &Policies) -> String {
     let mut report = [
         format_count(config.upstreams.len(), "upstream"),
         format_count(config.agents.len(), "agent"),
-        format_count(config.policies.len(), "polic"),
+        match config.policies.len() {
+            1 => "1 policy".to_owned(),
+            count => format!("{count} policies"),
+        },
         format_count(rules(Direction::Outbound), "outbound rule"),
         format_count(rules(Direction::Inbound), "inbound rule"),
     ]
@@ -206,17 +209,6 @@ fn describe_counts(config: &Config, policies: &Policies) -> String {
         ));
     }
     report
-}
-
-/// Formats a count with its noun in the singular or plural (`polic` becomes `policy` or
-/// `policies`).
-fn format_count(count: usize, noun: &str) -> String {
-    match (count, noun.strip_suffix("polic").is_some()) {
-        (1, true) => format!("1 {noun}y"),
-        (_, true) => format!("{count} {noun}ies"),
-        (1, false) => format!("1 {noun}"),
-        (_, false) => format!("{count} {noun}s"),
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::config::path_from_env;
 use crate::document::Fault;
 
 /// The environment variable that names the config file for all commands.
@@ -66,13 +67,8 @@ impl ConfigArg {
 /// Returns the config file of the user, which need not exist: in `$XDG_CONFIG_HOME/lychgate` or
 /// `~/.config/lychgate`.
 pub(super) fn user_file() -> Option<PathBuf> {
-    let read_path = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let folder =
-        read_path("XDG_CONFIG_HOME").or_else(|| Some(read_path("HOME")?.join(".config")))?;
+    let folder = path_from_env("XDG_CONFIG_HOME")
+        .or_else(|| Some(path_from_env("HOME")?.join(".config")))?;
     Some(folder.join("lychgate").join(FILE))
 }
 

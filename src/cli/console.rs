@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::admin_client::{AdminClient, send_request};
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use crate::oauth::browser;
 
 /// Arguments of `lychgate console`.
@@ -47,9 +47,9 @@ impl Args {
     fn link(&self) -> Result<String, Exit> {
         let (address, token) = self.desk.target()?;
         let response = send_request(address, &token, "POST", "/console/api/code", "")?;
-        let text = |key: &str| response.root().get(key).and_then(|value| value.str());
+        let text = |key: &str| response.root().get_str(key);
         let code = text("code")
-            .ok_or_else(|| Exit::Code(2, format!("the service at {address} is not lychgate")))?;
+            .ok_or_else(|| usage_error(format!("the service at {address} is not lychgate")))?;
         let base_url = text("at").map_or_else(|| format!("http://{address}"), |at| at.into_owned());
         Ok(format!("{base_url}/console#code={code}"))
     }

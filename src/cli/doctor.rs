@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::config_file::ConfigArg;
 use super::exit::Exit;
+use super::format_count;
 use super::scan::escape_text;
 use crate::app;
 use crate::config::{self, Config};
@@ -175,10 +176,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         write!(err, "checking …")?;
         err.flush()?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = super::login::runtime(2)?;
     let mut report = runtime.block_on(check(file));
     for finding in report
         .iter_mut()
@@ -405,13 +403,6 @@ fn format_text(report: &Report) -> String {
     let errors = count(Level::Error);
     let warnings = count(Level::Warning);
     let notes = count(Level::Note);
-    let format_count = |count: usize, what: &str| {
-        if count == 1 {
-            format!("1 {what}")
-        } else {
-            format!("{count} {what}s")
-        }
-    };
     out.push_str(&format!(
         "\n{}, {}, {}\n",
         format_count(errors, "error"),

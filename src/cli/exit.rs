@@ -18,6 +18,11 @@ pub(super) fn error(text: impl Display) -> Exit {
     Exit::Code(2, format!("error: {text}"))
 }
 
+/// Returns an error of the command line or of what it names, with exit code 2.
+pub(super) fn usage_error(text: impl Into<String>) -> Exit {
+    Exit::Code(2, text.into())
+}
+
 /// Formats the faults of a config or of rules as one text, one fault per paragraph.
 pub(super) fn fault_text(faults: impl AsRef<[Fault]>) -> String {
     faults
@@ -26,6 +31,12 @@ pub(super) fn fault_text(faults: impl AsRef<[Fault]>) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Formats faults, one per paragraph, with their number at the end.
+pub(super) fn counted_faults(faults: &[Fault]) -> String {
+    let count = super::format_count(faults.len(), "fault");
+    format!("{}\n{count}", fault_text(faults))
 }
 
 impl From<Vec<Fault>> for Exit {

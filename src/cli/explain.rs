@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::config_file::{ConfigArg, WrapConfig};
-use super::exit::fault_text;
+use super::exit::{Exit, error, fault_text};
 use super::progress::run_with_progress;
 use super::review_args;
 use crate::review::explain::{
@@ -93,36 +93,35 @@ pub(super) enum LineExplanation {
 /// # Errors
 /// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match run_with_progress("searching the audit log", err, || {
-        explain_lines(&args.query)
-    })? {
-        Ok(all) if all.is_empty() => {
-            writeln!(err, "error: {}", args.query.not_found())?;
-            Ok(2)
+    args.carry_out(out, err).or_else(|exit| exit.report(err))
+}
+
+impl Args {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+        let all = run_with_progress("searching the audit log", err, || {
+            explain_lines(&self.query)
+        })?
+        .map_err(error)?;
+        if all.is_empty() {
+            return Err(error(self.query.not_found()));
         }
-        Ok(all) if args.json => {
+        if self.json {
             serde_json::to_writer_pretty(&mut *out, &all).map_err(io::Error::from)?;
             writeln!(out)?;
-            Ok(0)
+            return Ok(0);
         }
-        Ok(all) => {
-            let style = print::Style {
-                marks: print::marks(),
-                includes_logged: args.all,
+        let style = print::Style {
+            marks: print::marks(),
+            includes_logged: self.all,
+        };
+        for explanation in &all {
+            let text = match explanation {
+                LineExplanation::Judged(one) => print::format_explanation(one, &style),
+                LineExplanation::Repeated(one) => print::format_repeated(one),
             };
-            for explanation in &all {
-                let text = match explanation {
-                    LineExplanation::Judged(one) => print::format_explanation(one, &style),
-                    LineExplanation::Repeated(one) => print::format_repeated(one),
-                };
-                out.write_all(text.as_bytes())?;
-            }
-            Ok(0)
+            out.write_all(text.as_bytes())?;
         }
-        Err(message) => {
-            writeln!(err, "error: {message}")?;
-            Ok(2)
-        }
+        Ok(0)
     }
 }
 

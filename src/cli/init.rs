@@ -65,10 +65,7 @@ enum Transport {
 
 /// Writes the file; exit code 0 if it is written, 1 if not, 2 on errors.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match args.carry_out(out, err) {
-        Ok(code) => Ok(code),
-        Err(exit) => exit.report(err),
-    }
+    args.carry_out(out, err).or_else(|exit| exit.report(err))
 }
 
 impl Args {

@@ -268,10 +268,7 @@ impl Judge {
 
     /// Judges one line and writes its verdict as JSON.
     fn judge_line(&self, line: Bytes, out: &mut impl Write) -> Result<bool, String> {
-        let limits = ReadLimits {
-            message_bytes: line.len(),
-            ..self.limits.clone()
-        };
+        let limits = limits_for(&line, &self.limits);
         let json = Json::parse(line.clone(), &limits).map_err(|error| error.to_string())?;
         let root = json.root();
         let id = root.get("id").map_or("null", |id| id.raw());
@@ -284,10 +281,7 @@ impl Judge {
         };
         let (bytes, at) = shape::build_message(root, line, self.direction)?;
         let parse = |bytes: Bytes| {
-            let limits = ReadLimits {
-                message_bytes: bytes.len(),
-                ..limits.clone()
-            };
+            let limits = limits_for(&bytes, &limits);
             Message::parse(bytes, &limits).map_err(|error| error.to_string())
         };
         let message = parse(bytes)?;
@@ -351,10 +345,7 @@ impl Judge {
             }
             Verdict::Ask(_) | Verdict::Block(_) => return Ok("null".into()),
         };
-        let limits = ReadLimits {
-            message_bytes: bytes.len(),
-            ..limits.clone()
-        };
+        let limits = limits_for(&bytes, limits);
         let json = Json::parse(bytes, &limits).map_err(|error| error.to_string())?;
         let [first, second] = at else {
             return Ok(quote(json.root().raw()));
@@ -433,6 +424,14 @@ fn format_span(finding: &Finding) -> String {
         |span| format!("[{},{}]", span.start, span.end),
     );
     format!(r#","span":{span},"length":{}"#, finding.evidence.length)
+}
+
+/// Returns the limits for a message that may be as long as it is.
+fn limits_for(message: &Bytes, limits: &ReadLimits) -> ReadLimits {
+    ReadLimits {
+        message_bytes: message.len(),
+        ..limits.clone()
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::config_file::ConfigArg;
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use crate::config::{
     self, AuditConfig, Callback, Grant, HttpTransport, LoginConfig, OAuthConfig, TokenOf,
 };
@@ -68,15 +68,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     let result = args
         .prepare()
         .and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
-    match result {
-        Ok(()) => Ok(0),
-        Err(exit) => exit.report(err),
-    }
-}
-
-/// Returns an error from before the login was started.
-fn usage_error(text: impl Into<String>) -> Exit {
-    Exit::Code(2, text.into())
+    result.map_or_else(|exit| exit.report(err), |()| Ok(0))
 }
 
 impl From<LoginError> for Exit {
@@ -110,7 +102,7 @@ impl Args {
             )));
         }
         let principal = self.principal(login)?;
-        let runtime = runtime()?;
+        let runtime = runtime(1)?;
         // The outcome is printed here instead of logged: the audit log belongs to the gate.
         let recorder = Arc::new(Recorder::new(&AuditConfig::default())?);
         let shared = Arc::new(
@@ -334,9 +326,9 @@ fn lines() -> mpsc::Receiver<String> {
 }
 
 /// Creates a runtime for a command that sends requests to servers.
-pub(super) fn runtime() -> io::Result<Runtime> {
+pub(super) fn runtime(worker_threads: usize) -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(worker_threads)
         .enable_all()
         .build()
 }

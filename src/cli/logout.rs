@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::config_file::ConfigArg;
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use crate::config::{self, LoginConfig, OAuthConfig};
 use crate::oauth::Principal;
 use crate::oauth::assertion::SigningKey;
-use crate::oauth::fetch::{Fetcher, Guard};
+use crate::oauth::fetch::Fetcher;
 use crate::oauth::grant::TokenClient;
 use crate::oauth::vault::{Account, Vault, VaultError};
 
@@ -40,68 +40,50 @@ pub(super) struct Args {
 /// Runs the command; exit code 0 if all tokens were revoked and erased, 1 if some were only erased
 /// or there were none, 2 if something could not be erased.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let (config, transport) = match args
-        .config
-        .find()
-        .and_then(|file| config::load_login(&file, &args.upstream))
-    {
-        Ok(read) => read,
-        Err(faults) => return Exit::from(faults).report(err),
-    };
-    let ca = transport
-        .as_ref()
-        .and_then(|transport| transport.ca.as_deref());
-    let login = transport
-        .as_ref()
-        .and_then(|transport| transport.login.as_deref().cloned())
-        .unwrap_or_default();
-    let setup = Revoker::new(&config, &login, ca).and_then(|revoker| {
-        let vault = Vault::open(&config).map_err(|error| error.to_string())?;
-        Ok((
-            revoker,
-            vault,
-            super::login::runtime().map_err(|error| error.to_string())?,
-        ))
-    });
-    let (revoker, vault, runtime) = match setup {
-        Ok(ready) => ready,
-        Err(exit) => {
-            writeln!(err, "{exit}")?;
-            return Ok(2);
-        }
-    };
-    let principals = match runtime.block_on(args.principals(&vault)) {
-        Ok(whose) => whose,
-        Err(error) => {
-            writeln!(err, "{error}")?;
-            return Ok(2);
-        }
-    };
-    let mut code = u8::from(principals.is_empty());
-    for principal in &principals {
-        let outcome = runtime.block_on(log_out(&vault, &revoker, &args.upstream, principal));
-        code = code.max(outcome.code());
-        let upstream = &args.upstream;
-        let name = super::login::replace_control(&principal.to_string());
-        match outcome {
-            LogoutOutcome::Revoked => writeln!(out, "{upstream}: {name} is logged out")?,
-            LogoutOutcome::Erased(why) => writeln!(
-                out,
-                "{upstream}: {name} is logged out here; the token was not revoked at the server: {why}"
-            )?,
-            LogoutOutcome::NotFound => writeln!(err, "{upstream}: no stored login for {name}")?,
-            LogoutOutcome::Failed(error) => {
-                writeln!(err, "{upstream}: {name} is still logged in: {error}")?
-            }
-        }
-    }
-    if principals.is_empty() {
-        writeln!(err, "{}: no stored login", args.upstream)?;
-    }
-    Ok(code)
+    args.carry_out(out, err).or_else(|exit| exit.report(err))
 }
 
 impl Args {
+    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+        let (config, transport) = self
+            .config
+            .find()
+            .and_then(|file| config::load_login(&file, &self.upstream))?;
+        let ca = transport
+            .as_ref()
+            .and_then(|transport| transport.ca.as_deref());
+        let login = transport
+            .as_ref()
+            .and_then(|transport| transport.login.as_deref().cloned())
+            .unwrap_or_default();
+        let revoker = Revoker::new(&config, &login, ca).map_err(usage_error)?;
+        let vault = Vault::open(&config)?;
+        let runtime = super::login::runtime(1).map_err(|error| usage_error(error.to_string()))?;
+        let principals = runtime.block_on(self.principals(&vault))?;
+        let mut code = u8::from(principals.is_empty());
+        for principal in &principals {
+            let outcome = runtime.block_on(log_out(&vault, &revoker, &self.upstream, principal));
+            code = code.max(outcome.code());
+            let upstream = &self.upstream;
+            let name = super::login::replace_control(&principal.to_string());
+            match outcome {
+                LogoutOutcome::Revoked => writeln!(out, "{upstream}: {name} is logged out")?,
+                LogoutOutcome::Erased(why) => writeln!(
+                    out,
+                    "{upstream}: {name} is logged out here; the token was not revoked at the server: {why}"
+                )?,
+                LogoutOutcome::NotFound => writeln!(err, "{upstream}: no stored login for {name}")?,
+                LogoutOutcome::Failed(error) => {
+                    writeln!(err, "{upstream}: {name} is still logged in: {error}")?
+                }
+            }
+        }
+        if principals.is_empty() {
+            writeln!(err, "{}: no stored login", self.upstream)?;
+        }
+        Ok(code)
+    }
+
     async fn principals(&self, vault: &Vault) -> Result<Vec<Principal>, VaultError> {
         Ok(match (&self.agent, &self.user) {
             (Some(agent), _) => vec![Principal::Agent(agent.clone())],
@@ -173,20 +155,9 @@ impl Revoker {
         login: &LoginConfig,
         ca: Option<&std::path::Path>,
     ) -> Result<Self, String> {
-        let guard = Guard {
-            allow_loopback_http: config.allow_loopback_http,
-            private_hosts: config.private_hosts.clone(),
-        };
-        let fetcher = Fetcher::new(guard, config.request, ca)?;
-        let key = login
-            .client_key
-            .as_ref()
-            .map(|pem| SigningKey::from_pem(&pem.0, login.client_key_id.clone()));
         Ok(Self {
-            fetcher,
-            key: key
-                .transpose()
-                .map_err(|error| format!("`client_key`: {error}"))?,
+            fetcher: Fetcher::for_config(config, ca)?,
+            key: SigningKey::of_login(login)?,
         })
     }
 

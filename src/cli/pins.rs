@@ -77,26 +77,18 @@ struct SelectedPins {
 /// Runs the command; exit code 0 on success without held changes, 1 if changes are held or nothing
 /// matches, 2 if the file cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let outcome = match args.file() {
-        Ok(file) => match &args.verb {
-            Verb::List { which, json: false } => file.read().map(|lock| list(&lock, which, out)),
-            Verb::List { which, json: true } => {
-                file.read().map(|lock| list_json(&lock, which, out))
-            }
-            Verb::Diff(which) => file.read().map(|lock| diff(&lock, which, out)),
-            Verb::Approve(selection) => file
-                .edit(|lock| approve(lock, selection))
-                .map(|changed| report_changes(&changed, "approved", out, err)),
-            Verb::Reset(selection) => file
-                .edit(|lock| reset(lock, selection))
-                .map(|changed| report_changes(&changed, "reset", out, err)),
-        },
-        Err(faults) => Err(faults),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(faults) => Exit::from(faults).report(err),
-    }
+    let outcome = args.file().and_then(|file| match &args.verb {
+        Verb::List { which, json: false } => file.read().map(|lock| list(&lock, which, out)),
+        Verb::List { which, json: true } => file.read().map(|lock| list_json(&lock, which, out)),
+        Verb::Diff(which) => file.read().map(|lock| diff(&lock, which, out)),
+        Verb::Approve(selection) => file
+            .edit(|lock| approve(lock, selection))
+            .map(|changed| report_changes(&changed, "approved", out, err)),
+        Verb::Reset(selection) => file
+            .edit(|lock| reset(lock, selection))
+            .map(|changed| report_changes(&changed, "reset", out, err)),
+    });
+    outcome.unwrap_or_else(|faults| Exit::from(faults).report(err))
 }
 
 impl Args {

@@ -24,6 +24,7 @@ use crate::config::{
     self, ApprovalConfig, AuditConfig, Config, EvidenceConfig, PinsConfig, QuarantineConfig,
 };
 use crate::document::Fault;
+use crate::protocol::secret;
 use crate::upstream::canary::{CANARIES, Canary};
 
 use client::GateClient;
@@ -191,11 +192,7 @@ async fn start(config: Config) -> Result<(Running, GateClient), ProveError> {
     if let Some(tls) = &mut config.listen.tls {
         tls.client_ca = None;
     }
-    let token = format!(
-        "{}{}",
-        uuid::Uuid::new_v4().simple(),
-        uuid::Uuid::new_v4().simple()
-    );
+    let token = secret();
     let tls = config.listen.tls.clone();
     let running = app::start(config, None).await?;
     running.prove_by(&token)?;

@@ -24,7 +24,7 @@ use crate::review::AuditIds;
 use crate::seal::state_folder;
 
 use super::confirm::require_terminal;
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use super::pins::escape_name as visible;
 
 /// Maximum length of a reason, in bytes.
@@ -102,10 +102,7 @@ enum Verb {
 /// Runs the command; exit code 0 on success, 1 if a message cannot be decrypted, 2 if the id is
 /// unknown or the quarantine cannot be used.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match args.carry_out(out, err) {
-        Ok(code) => Ok(code),
-        Err(exit) => exit.report(err),
-    }
+    args.carry_out(out, err).or_else(|exit| exit.report(err))
 }
 
 impl From<StoreError> for Exit {
@@ -161,10 +158,9 @@ impl Args {
                     .ok_or_else(|| not_found(id))?;
                 if *raw && io::stdout().is_terminal() {
                     let hint = "write it to a file: `lychgate quarantine show --raw ID > FILE`";
-                    return Err(Exit::Code(
-                        2,
-                        format!("raw bytes are not written to a terminal\n  hint: {hint}"),
-                    ));
+                    return Err(usage_error(format!(
+                        "raw bytes are not written to a terminal\n  hint: {hint}"
+                    )));
                 }
                 // The access is recorded before the content is shown.
                 quarantine.note_shown(&stored, current_actor(None))?;
@@ -227,10 +223,9 @@ impl Args {
         };
         let hint = "set `folder` under `[quarantine]`";
         let no_folder = || {
-            Exit::Code(
-                2,
-                format!("the quarantine is disabled or has no folder\n  hint: {hint}"),
-            )
+            usage_error(format!(
+                "the quarantine is disabled or has no folder\n  hint: {hint}"
+            ))
         };
         Quarantine::open(&config.with_default_folder(state_folder()))?.ok_or_else(no_folder)
     }
@@ -238,28 +233,26 @@ impl Args {
 
 /// Returns the id of the message that `id` identifies.
 fn find_id(quarantine: &Quarantine, id: &str) -> Result<AuditId, Exit> {
-    let usage = |message: String| Exit::Code(2, message);
-    let query = AuditIds::read(id).map_err(usage)?;
+    let query = AuditIds::read(id).map_err(usage_error)?;
     query
         .resolve(quarantine.ids()?)
-        .map_err(usage)?
+        .map_err(usage_error)?
         .ok_or_else(|| not_found(id))
 }
 
 fn not_found(id: &str) -> Exit {
     let hint = "`lychgate quarantine list` shows the messages; old ones are removed";
-    Exit::Code(
-        2,
-        format!("no quarantined message `{}`\n  hint: {hint}", visible(id)),
-    )
+    usage_error(format!(
+        "no quarantined message `{}`\n  hint: {hint}",
+        visible(id)
+    ))
 }
 
 fn check_reason(reason: &Option<String>) -> Result<Option<String>, Exit> {
     match reason {
-        Some(text) if text.len() > MAX_REASON_BYTES => Err(Exit::Code(
-            2,
-            format!("the reason is longer than {MAX_REASON_BYTES} bytes"),
-        )),
+        Some(text) if text.len() > MAX_REASON_BYTES => Err(usage_error(format!(
+            "the reason is longer than {MAX_REASON_BYTES} bytes"
+        ))),
         reason => Ok(reason.clone()),
     }
 }
@@ -410,10 +403,7 @@ fn show(stored: &StoredMessage, out: &mut dyn Write) -> io::Result<()> {
 
 /// Returns JSON pretty-printed, with line feeds in texts unescaped; other content unchanged.
 fn pretty_text(stored: &StoredMessage) -> String {
-    let limits = ReadLimits {
-        message_bytes: usize::MAX,
-        ..ReadLimits::default()
-    };
+    let limits = ReadLimits::of_bytes(usize::MAX);
     let is_message = Message::parse(stored.message.clone(), &limits).is_ok();
     let value = serde_json::from_slice::<serde_json::Value>(&stored.message)
         .ok()

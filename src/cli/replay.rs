@@ -130,11 +130,9 @@ fn untested_reason(report: &Report, args: &Args) -> Option<String> {
 fn run_replay(args: &Args, err: &mut dyn Write) -> Result<(Report, Duration), String> {
     let config = review_args::config(&args.config).map_err(fault_text)?;
     let since = args.since;
-    let mut log = Log::open(&review_args::log(args.log.as_deref(), &config)?)
-        .map_err(|error| error.to_string())?;
-    if let Some(since) = since {
-        log = log.since(since);
-    }
+    let log = Log::open(&review_args::log(args.log.as_deref(), &config)?)
+        .map_err(|error| error.to_string())?
+        .since(since);
     let selected = args
         .audit
         .iter()

@@ -11,6 +11,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 mod cost;
 
+use super::exit::{Exit, counted_faults};
 use super::progress::run_with_progress;
 use crate::detect::command::PROGRAM_FILES;
 use crate::document::Fault;
@@ -71,28 +72,26 @@ enum Verb {
 /// # Errors
 /// The output cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match &args.verb {
+    let result = match &args.verb {
         Verb::Test { paths, texts, .. } if texts.is_empty() => test(paths, out, err),
         Verb::Test {
             paths,
             texts,
             cost_bytes_per_kilobyte,
-        } => cost(paths, texts, *cost_bytes_per_kilobyte, out, err),
-        Verb::List { rules, json } => list(rules, *json, out, err),
-        Verb::Explain { id, rules } => explain(id, rules, out, err),
+        } => cost(paths, texts, *cost_bytes_per_kilobyte, out),
+        Verb::List { rules, json } => list(rules, *json, out),
+        Verb::Explain { id, rules } => explain(id, rules, out),
         Verb::Export { directory, force } => export(directory, *force, out, err),
-    }
+    };
+    result.or_else(|exit| exit.report(err))
 }
 
-fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn test(paths: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
     let try_all = || Library::read(paths.is_empty(), paths).and_then(|library| library.try_cases());
-    match run_with_progress("trying every case of every rule", err, try_all)? {
-        Ok(trial) => {
-            writeln!(out, "{trial}")?;
-            Ok(u8::from(!trial.failed_cases.is_empty()))
-        }
-        Err(faults) => report_faults(&faults, err),
-    }
+    let trial =
+        run_with_progress("trying every case of every rule", err, try_all)?.map_err(faulty)?;
+    writeln!(out, "{trial}")?;
+    Ok(u8::from(!trial.failed_cases.is_empty()))
 }
 
 fn cost(
@@ -100,25 +99,14 @@ fn cost(
     texts: &[PathBuf],
     limit: Option<usize>,
     out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    match Library::read(paths.is_empty(), paths).and_then(|library| cost::measure(&library, texts))
-    {
-        Ok(costs) => Ok(u8::from(costs.write(limit, out)? > 0)),
-        Err(faults) => report_faults(&faults, err),
-    }
+) -> Result<u8, Exit> {
+    let library = Library::read(paths.is_empty(), paths).map_err(faulty)?;
+    let costs = cost::measure(&library, texts).map_err(faulty)?;
+    Ok(u8::from(costs.write(limit, out)? > 0))
 }
 
-fn list(
-    paths: &[PathBuf],
-    as_json: bool,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    let library = match Library::read(true, paths) {
-        Ok(library) => library,
-        Err(faults) => return report_faults(&faults, err),
-    };
+fn list(paths: &[PathBuf], as_json: bool, out: &mut dyn Write) -> Result<u8, Exit> {
+    let library = Library::read(true, paths).map_err(faulty)?;
     if as_json {
         let rule_json = |rule: &Rule| {
             serde_json::json!({
@@ -182,19 +170,14 @@ fn columns(rule: &Rule) -> [String; 7] {
     ]
 }
 
-fn explain(
-    id: &str,
-    paths: &[PathBuf],
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    let library = match Library::read(true, paths) {
-        Ok(library) => library,
-        Err(faults) => return report_faults(&faults, err),
-    };
+fn explain(id: &str, paths: &[PathBuf], out: &mut dyn Write) -> Result<u8, Exit> {
+    let library = Library::read(true, paths).map_err(faulty)?;
     let Some(rule) = library.find(id) else {
-        writeln!(err, "unknown rule `{id}`\n  hint: {}", library.nearest(id))?;
-        return Ok(1);
+        let hint = library.nearest(id);
+        return Err(Exit::Code(
+            1,
+            format!("unknown rule `{id}`\n  hint: {hint}"),
+        ));
     };
     let builtin = BUILTIN_FILES
         .iter()
@@ -332,7 +315,7 @@ fn export(
     force: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> io::Result<u8> {
+) -> Result<u8, Exit> {
     let target = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
     let files: Vec<(PathBuf, &str)> = BUILTIN_FILES
         .iter()
@@ -360,26 +343,15 @@ fn export(
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(path, text));
-        if let Err(error) = result {
-            writeln!(err, "{}: {error}", path.display())?;
-            return Ok(1);
-        }
+        result.map_err(|error| Exit::Code(1, format!("{}: {error}", path.display())))?;
         writeln!(out, "{}", path.display())?;
     }
     Ok(0)
 }
 
-fn report_faults(faults: &[Fault], err: &mut dyn Write) -> io::Result<u8> {
-    for fault in faults {
-        writeln!(err, "{fault}")?;
-    }
-    writeln!(
-        err,
-        "{} fault{}",
-        faults.len(),
-        if faults.len() == 1 { "" } else { "s" }
-    )?;
-    Ok(1)
+/// Returns the error for rules with faults.
+fn faulty(faults: Vec<Fault>) -> Exit {
+    Exit::Code(1, counted_faults(&faults))
 }
 
 #[cfg(test)]

@@ -149,10 +149,7 @@ impl Report {
 /// Scans the servers; exit code 0 if there are no findings, 1 if there are, 2 if a server could not
 /// be scanned completely.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = super::login::runtime(2)?;
     let report = runtime.block_on(async { args.scan(err).await });
     // A child process that does not exit is not awaited.
     runtime.shutdown_timeout(Duration::from_millis(200));

@@ -9,14 +9,13 @@ mod manager;
 mod tests;
 mod unit;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::config_file::ConfigArg;
-use super::install::files::{remove_if_exists, replace_file};
+use super::install::files::{read_if_exists, remove_if_exists, replace_file};
 use super::{confirm, liveness, program};
-use crate::config::{self, AuditTo, Transport};
+use crate::config::{self, AuditTo, Transport, path_from_env};
 use crate::document::Fault;
 use crate::record::terminal_safe;
 use manager::Manager;
@@ -103,12 +102,7 @@ fn with_host(
     err: &mut dyn Write,
     work: impl FnOnce(&mut Host<'_>) -> io::Result<u8>,
 ) -> io::Result<u8> {
-    let read_path = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let (Some(home), Ok(program)) = (read_path("HOME"), program::stable_path()) else {
+    let (Some(home), Ok(program)) = (path_from_env("HOME"), program::stable_path()) else {
         writeln!(
             err,
             "the home folder or the path of this program is unknown\n  hint: set `HOME`"
@@ -118,10 +112,10 @@ fn with_host(
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].into_iter();
     let folders = folders
-        .filter_map(|name| Some((name.to_owned(), read_path(name)?.to_str()?.to_owned())))
+        .filter_map(|name| Some((name.to_owned(), path_from_env(name)?.to_str()?.to_owned())))
         .collect();
     let mut host = Host {
-        config: read_path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+        config: path_from_env("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
         manager: Manager::new(cfg!(target_os = "macos"), path),
         program: program.display().to_string(),
         folders,
@@ -284,14 +278,8 @@ impl Host<'_> {
     /// Returns the path of the service's file, and its contents if it exists.
     fn installed_file(&self) -> io::Result<(PathBuf, Option<String>)> {
         let file = self.manager.file(&self.home, &self.config);
-        match fs::read_to_string(&file) {
-            Ok(text) => Ok((file, Some(text))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((file, None)),
-            Err(error) => Err(io::Error::new(
-                error.kind(),
-                format!("`{}`: {error}", file.display()),
-            )),
-        }
+        let text = read_if_exists(&file)?;
+        Ok((file, text))
     }
 
     /// Returns the contents of the file. Upstreams that the gate starts are looked up on the `PATH`

@@ -58,10 +58,7 @@ pub(super) struct Args {
 /// Writes the suppressions; exit code 0 if they are written, 1 if they are not or a gate rejects
 /// them, 2 if they cannot be written.
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    match args.carry_out(out, err) {
-        Ok(code) => Ok(code),
-        Err(exit) => exit.report(err),
-    }
+    args.carry_out(out, err).or_else(|exit| exit.report(err))
 }
 
 impl Args {

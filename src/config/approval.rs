@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::{name_in, path_from_env, user_state_home, value_in};
+
 /// How approval is requested for calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalConfig {
@@ -35,22 +37,10 @@ impl ApprovalConfig {
     /// at `port`: the configured one, or one in the runtime or state folder of the gate's user, if
     /// there is one.
     pub fn token_file(&self, port: u16) -> Option<PathBuf> {
-        let path_from_env = |name: &str| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let folder = || {
-            path_from_env("XDG_RUNTIME_DIR")
-                .or_else(|| path_from_env("XDG_STATE_HOME"))
-                .or_else(|| Some(path_from_env("HOME")?.join(".local/state")))
-        };
         self.token_file.clone().or_else(|| {
-            Some(
-                folder()?
-                    .join("lychgate")
-                    .join(format!("approve-{port}.token")),
-            )
+            let folder = path_from_env("XDG_RUNTIME_DIR").or_else(user_state_home)?;
+            let name = format!("approve-{port}.token");
+            Some(folder.join("lychgate").join(name))
         })
     }
 }
@@ -80,18 +70,12 @@ impl Scope {
 
     /// Returns the name of the scope.
     pub fn name(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        name_in(&Self::WORDS, self)
     }
 
     /// Returns the scope with this name.
     pub fn named(word: &str) -> Option<Self> {
-        Self::WORDS
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, value)| *value)
+        value_in(&Self::WORDS, word)
     }
 }
 

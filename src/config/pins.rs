@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::{name_in, user_state_home, value_in};
 use crate::message::hex;
 
 /// Where pinned definitions are stored: `[pins]`.
@@ -28,14 +29,7 @@ impl PinsConfig {
     /// Returns the lock file of `lychgate wrap` for configs that name none: one in the state folder
     /// of the user who runs it, if there is one.
     pub fn user_lock_file() -> Option<PathBuf> {
-        let path_from_env = |name: &str| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let folder = path_from_env("XDG_STATE_HOME")
-            .or_else(|| Some(path_from_env("HOME")?.join(".local/state")))?;
-        Some(folder.join("lychgate").join("lychgate.lock"))
+        Some(user_state_home()?.join("lychgate").join("lychgate.lock"))
     }
 
     /// Fills in a lock file in the `state` folder if none is named and pins are persistent. Each
@@ -105,18 +99,12 @@ impl ChangeClass {
 
     /// Returns the name of the class.
     pub fn name(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        name_in(&Self::WORDS, self)
     }
 
     /// Returns the class with this name.
     pub fn named(word: &str) -> Option<Self> {
-        Self::WORDS
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, value)| *value)
+        value_in(&Self::WORDS, word)
     }
 }
 
@@ -144,10 +132,7 @@ impl ChangeAction {
 
     /// Returns the name of the action.
     pub fn name(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        name_in(&Self::WORDS, self)
     }
 }
 

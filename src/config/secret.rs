@@ -33,7 +33,7 @@ pub fn is_secret_name(name: &str) -> bool {
         return markers.iter().any(|part| name.contains(part))
             || matches!(name, "auth" | "pat" | "pwd" | "otp");
     }
-    let words = words(name);
+    let words = name_words(name.chars().take(NAME_CHARS));
     let joined = words.concat();
     markers.iter().any(|part| joined.contains(part))
         || words.iter().any(|word| matches!(word.as_str(), "auth" | "pat" | "pwd" | "otp"))
@@ -43,10 +43,10 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Splits a name into its words, in lower case, however they are joined (`API_KEY`, `x-api-key`,
 /// `apiKey`).
-fn words(name: &str) -> Vec<String> {
+pub fn name_words(name: impl Iterator<Item = char>) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;
-    for c in name.chars().take(NAME_CHARS) {
+    for c in name {
         if !c.is_alphanumeric() || (after_lower && c.is_uppercase()) {
             words.push(String::new());
         }

@@ -50,10 +50,7 @@ fn record(line: &str) -> LogRecord {
         observed_time_unix_nano: nanos(SystemTime::now()),
         ..LogRecord::default()
     };
-    let limits = ReadLimits {
-        message_bytes: line.len(),
-        ..ReadLimits::default()
-    };
+    let limits = ReadLimits::of_bytes(line.len());
     let Ok(line) = Json::parse(Bytes::copy_from_slice(line.as_bytes()), &limits) else {
         // All lines of the gate can be parsed. Anything else is at least not lost.
         record.body = Some(AnyValue {
@@ -62,7 +59,7 @@ fn record(line: &str) -> LogRecord {
         return record;
     };
     let root = line.root();
-    let text = |name: &str| root.get(name).and_then(|value| value.str());
+    let text = |name: &str| root.get_str(name);
     let time = text(member::time::NAME).and_then(|time| humantime::parse_rfc3339(&time).ok());
     record.time_unix_nano = time.map(nanos).unwrap_or_default();
     record.event_name = text(member::event::NAME)
@@ -92,7 +89,7 @@ fn record(line: &str) -> LogRecord {
 
 /// Returns a short summary of the line for readers.
 fn body_text(root: Value<'_>) -> String {
-    let text = |name: &str| root.get(name).and_then(|value| value.str());
+    let text = |name: &str| root.get_str(name);
     let mut out = text(member::event::NAME)
         .map(String::from)
         .unwrap_or_default();

@@ -16,6 +16,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse
 use prost::Message as _;
 
 use crate::config::OtlpConfig;
+use crate::protocol::{USER_AGENT, headers};
 use crate::trust;
 
 /// Maximum length of a response, which reports how many records were rejected, and why.
@@ -82,18 +83,12 @@ impl Collector {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/x-protobuf"),
-        );
-        headers.insert(
-            header::ACCEPT,
-            HeaderValue::from_static("application/x-protobuf"),
-        );
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))),
-        );
+        let values = [
+            (header::CONTENT_TYPE, "application/x-protobuf"),
+            (header::ACCEPT, "application/x-protobuf"),
+            (header::USER_AGENT, USER_AGENT),
+        ];
+        headers::set(&mut headers, values);
         let roots = trust::roots_for(&config.endpoint, config.ca.as_deref())?;
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(

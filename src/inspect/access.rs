@@ -76,8 +76,7 @@ fn requested_item(message: &Message, envelope: &Envelope) -> Option<(ItemKind, S
     let params = message.body(envelope);
     let named = |key: &str| {
         params
-            .and_then(|params| params.get(key))
-            .and_then(|name| name.str())
+            .and_then(|params| params.get_str(key))
             .unwrap_or_default()
             .into_owned()
     };
@@ -119,12 +118,7 @@ fn pinned_read_only(pins: &Pins, name: &str) -> Option<bool> {
 pub fn narrow_lists(message: &Message, context: &Context) -> Option<Bytes> {
     let access = context.caller.access.as_ref()?;
     let mut patch = Patch::default();
-    for envelope in message
-        .envelopes()
-        .iter()
-        .filter(|envelope| envelope.is_answer())
-    {
-        let request = message.id(envelope).and_then(|id| context.open_request(id));
+    for (envelope, request) in context.answers(message) {
         let Some(result) = message.body(envelope) else {
             continue;
         };
@@ -152,10 +146,7 @@ fn mark_denied(
     context: &Context,
 ) -> Vec<(std::ops::Range<usize>, bool)> {
     let is_denied = |element: Value<'_>| {
-        let name = element
-            .get(key)
-            .and_then(|name| name.str())
-            .unwrap_or_default();
+        let name = element.get_str(key).unwrap_or_default();
         access
             .check_item(kind, &context.upstream, &name, || only_reads(element))
             .is_err()

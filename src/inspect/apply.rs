@@ -52,24 +52,20 @@ impl<'p> Judge<'p, '_> {
             return self.without_block(hits.iter().filter(withholds), place);
         }
         let mut withheld = WithheldPassages::default();
-        let wraps = |hit: &&Hit<'_>| self.action(hit) == Action::Wrap;
-        let wrap_rules: BTreeSet<&str> = hits
-            .iter()
-            .filter(wraps)
-            .filter_map(|hit| self.rule(hit))
-            .map(|rule| rule.id.as_str())
-            .collect();
+        let rules_with = |is_included: &dyn Fn(&Hit<'_>) -> bool| -> BTreeSet<&str> {
+            hits.iter()
+                .filter(|hit| is_included(hit))
+                .filter_map(|hit| self.rule(hit))
+                .map(|rule| rule.id.as_str())
+                .collect()
+        };
+        let wrap_rules = rules_with(&|hit| self.action(hit) == Action::Wrap);
         // Text that a page hides is already removed by rendering, however many rules match it.
         let hides = |hit: &Hit<'_>| hit.hidden && self.action(hit) == Action::Quarantine;
         withheld.passages = usize::from(!fragment && hits.iter().any(hides));
         let mut text = base.to_owned();
-        let strips = |hit: &&Hit<'_>| !self.is_markup(hit) && self.action(hit) == Action::Strip;
-        let strip_rules: BTreeSet<&str> = hits
-            .iter()
-            .filter(strips)
-            .filter_map(|hit| self.rule(hit))
-            .map(|rule| rule.id.as_str())
-            .collect();
+        let strip_rules =
+            rules_with(&|hit| !self.is_markup(hit) && self.action(hit) == Action::Strip);
         let mut redact_rules: BTreeSet<&str> = BTreeSet::new();
         for round in 0.. {
             let mut cuts = Vec::new();

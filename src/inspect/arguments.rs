@@ -308,15 +308,7 @@ impl<'m> Units<'m> {
                 .chain(&paths)
                 .filter(|(at, ..)| at.span() == value.span());
             for (_, text, read_as) in pairs.cloned() {
-                let argument = argument.clone();
-                self.units.push(Unit {
-                    text: text.into(),
-                    argument,
-                    role: Role::Value,
-                    read_as,
-                    joined: true,
-                    node,
-                });
+                self.add_joined(text, &argument, read_as, node);
             }
             self.units.push(Unit {
                 text: convert(key),
@@ -330,6 +322,24 @@ impl<'m> Units<'m> {
         }
         // In the order of the message.
         frames.get_mut(start..).unwrap_or_default().reverse();
+    }
+
+    /// Adds a text that is composed of other units.
+    fn add_joined(
+        &mut self,
+        text: impl Into<Cow<'m, str>>,
+        argument: &str,
+        read_as: ReadAs,
+        node: usize,
+    ) {
+        self.units.push(Unit {
+            text: text.into(),
+            argument: argument.to_owned(),
+            role: Role::Value,
+            read_as,
+            joined: true,
+            node,
+        });
     }
 
     fn array<'j>(&mut self, frame: &Frame<'j>, frames: &mut Vec<Frame<'j>>) {
@@ -346,16 +356,8 @@ impl<'m> Units<'m> {
                     .iter()
                     .map(|line| format!("{}\n", line.trim_end_matches('\n')))
                     .collect();
-                let argument = frame.argument.clone();
                 let read_as = frame.read_as(&text);
-                self.units.push(Unit {
-                    text: text.into(),
-                    argument,
-                    role: Role::Value,
-                    read_as,
-                    joined: true,
-                    node,
-                });
+                self.add_joined(text, &frame.argument, read_as, node);
                 covered = true;
             }
         }
@@ -403,16 +405,8 @@ impl<'m> Units<'m> {
         };
         let commands: Vec<String> = elements.iter().take(STEPS).filter_map(command).collect();
         if commands.len() > 1 {
-            let text = Cow::Owned(commands.join("\n"));
-            let argument = frame.argument.clone();
-            self.units.push(Unit {
-                text,
-                argument,
-                role: Role::Value,
-                read_as: ReadAs::Shell,
-                joined: true,
-                node,
-            });
+            let text = commands.join("\n");
+            self.add_joined(text, &frame.argument, ReadAs::Shell, node);
         }
     }
 
@@ -467,27 +461,10 @@ impl<'m> Units<'m> {
         if read_as == ReadAs::Shell
             && let Some(line) = join::with_program(&frame.scope.tool, &text)
         {
-            let argument = frame.argument.clone();
-            let text = Cow::Owned(line);
-            self.units.push(Unit {
-                text,
-                argument,
-                role: Role::Value,
-                read_as,
-                joined: true,
-                node,
-            });
+            self.add_joined(line, &frame.argument, read_as, node);
         }
         for (text, read_as) in frame.further_readings(&text, read_as) {
-            let argument = frame.argument.clone();
-            self.units.push(Unit {
-                text: text.into(),
-                argument,
-                role: Role::Value,
-                read_as,
-                joined: true,
-                node,
-            });
+            self.add_joined(text, &frame.argument, read_as, node);
         }
         self.units.push(Unit {
             text: convert(text),

@@ -119,19 +119,10 @@ pub(super) fn declared_type(path: &Path<'_>, holder: Value<'_>) -> Option<String
     };
     let is_binary = match &**key {
         "blob" => true,
-        "data" => matches!(
-            holder.get("type").and_then(|kind| kind.str()).as_deref(),
-            Some("image" | "audio")
-        ),
+        "data" => matches!(holder.get_str("type").as_deref(), Some("image" | "audio")),
         _ => false,
     };
-    is_binary.then(|| {
-        holder
-            .get("mimeType")
-            .and_then(|mime| mime.str())
-            .unwrap_or_default()
-            .into_owned()
-    })
+    is_binary.then(|| holder.get_str("mimeType").unwrap_or_default().into_owned())
 }
 
 /// Minimum length of a base64 line that is continued on the next, in characters (RFC 2045 uses 76,
@@ -215,36 +206,12 @@ pub(super) fn open(bytes: &[u8], budget: &Budget) -> Contents {
         [0x89, b'P', b'N', b'G', ..] => media::png(bytes, budget),
         [0xFF, 0xD8, 0xFF, ..] => media::jpeg(bytes),
         [b'G', b'I', b'F', b'8', ..] => media::read_runs("gif", bytes),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => media::read_runs("webp", bytes),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'A',
-            b'V',
-            b'E',
-            ..,
-        ] => media::read_runs("wav", bytes),
+        [b'R', b'I', b'F', b'F', _, _, _, _, kind @ ..] if kind.starts_with(b"WEBP") => {
+            media::read_runs("webp", bytes)
+        }
+        [b'R', b'I', b'F', b'F', _, _, _, _, kind @ ..] if kind.starts_with(b"WAVE") => {
+            media::read_runs("wav", bytes)
+        }
         [b'I', b'D', b'3', ..] => media::read_runs("mpeg", bytes),
         [b'O', b'g', b'g', b'S', ..] => media::read_runs("ogg", bytes),
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => media::read_runs("bmp", bytes),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::message::{Edit, Path, Step, Value, quote};
 
+use super::surface::key_at;
 use super::tools::overlay::Patch;
 
 /// Members of results that contain lists of definitions.
@@ -13,10 +14,7 @@ const LISTS: [&str; 4] = ["tools", "prompts", "resources", "resourceTemplates"];
 /// content block of a tool's result or of a prompt's message (2025-11-25, `ContentBlock`), or one
 /// of the `contents` of a resource. `None` if there is no block.
 pub(super) fn block_depth(path: &Path<'_>) -> Option<usize> {
-    let name = |at: usize| match path.get(at) {
-        Some(Step::Key(key)) => &**key,
-        _ => "",
-    };
+    let name = |at: usize| key_at(path, at);
     let is_index = |at: usize| matches!(path.get(at), Some(Step::Index(_)));
     let depth = match (name(0), name(1)) {
         ("result", "content") if is_index(2) => 3,

@@ -9,14 +9,14 @@ use crate::config::{ClassifierConfig, ClassifierScope};
 use crate::detect::{Place, Surface};
 use crate::message::Role;
 use crate::protocol::AuditId;
-use crate::rules::{Action, RuleId, Severity};
+use crate::rules::{Action, Severity};
 use crate::text::Text;
 
 use super::finding::{Detail, GateFinding};
 use super::rewrite::{MARK, Outcome, WithheldPassages, without_notices};
 use super::string::{Judge, Site};
 use super::wrap::{WARNING, wrap_text};
-use super::{Evidence, Finding, Inspection, Refusal};
+use super::{Finding, Inspection, Refusal};
 
 /// The rule id of the classifier's findings.
 const RULE: &str = "classifier";
@@ -214,24 +214,21 @@ impl Classifier<'_> {
                 Some(score) => {
                     let new_outcome =
                         self.apply_action(remaining, outcome.clone(), judge.audit, place.surface);
-                    judge.findings.push(Finding {
-                        rule: RuleId::new(RULE),
-                        title: "An external classifier takes it for an attack".to_owned(),
+                    let finding = GateFinding {
+                        rule: RULE,
+                        title: "An external classifier takes it for an attack",
                         severity: Severity::High,
-                        action: self.config.action,
                         surface: place.surface,
                         at: (site.at)(),
                         item: judge.item,
                         reading: RULE,
-                        evidence: Evidence::new(remaining),
+                    };
+                    judge.findings.push(Finding {
                         detail: Some(Detail::Score {
                             score,
                             classifier: classified.name_and_version(),
                         }),
-                        argument: None,
-                        private: false,
-                        suppressed: None,
-                        trace: None,
+                        ..finding.finding(self.config.action, remaining)
                     });
                     if let Some(flow) = place.flow.filter(|_| self.config.action > Action::Log) {
                         flow.session.record_withheld(remaining);

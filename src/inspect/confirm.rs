@@ -57,10 +57,7 @@ impl Confirm {
         let body = message
             .body(envelope)
             .filter(|_| envelope.method() == Some("tools/call"));
-        let Some(tool) = body
-            .and_then(|body| body.get("name"))
-            .and_then(|name| name.str())
-        else {
+        let Some(tool) = body.and_then(|body| body.get_str("name")) else {
             return question;
         };
         let Some((name, title, why)) = self.reason(&tool, context) else {

@@ -1,13 +1,14 @@
 //! Judges the contents of binary data.
 
 use crate::detect::Place;
-use crate::rules::{Action, RuleId, Severity};
+use crate::rules::{Action, Severity};
 use crate::text::Text;
 
 use super::binary::Contents;
+use super::finding::GateFinding;
 use super::rewrite::Outcome;
 use super::string::{Judge, Site};
-use super::{Coverage, Evidence, Finding, SkipReason, Uninspected};
+use super::{Coverage, SkipReason, Uninspected};
 
 /// Number of times that markup is judged: as it is written and, again, as the visible and the
 /// hidden text of a page.
@@ -27,22 +28,16 @@ impl Judge<'_, '_> {
         bytes: usize,
     ) -> Option<String> {
         if contents.belies(declared) {
-            self.findings.push(Finding {
-                rule: RuleId::new("binary-type"),
-                title: "Data of another type than it is said to be".to_owned(),
+            let finding = GateFinding {
+                rule: "binary-type",
+                title: "Data of another type than it is said to be",
                 severity: Severity::Medium,
-                action: Action::Log,
                 surface: place.surface,
                 at: (site.at)(),
                 item: self.item,
                 reading: contents.kind,
-                evidence: Evidence::new(declared),
-                detail: None,
-                argument: None,
-                private: false,
-                suppressed: None,
-                trace: None,
-            });
+            };
+            self.findings.push(finding.finding(Action::Log, declared));
         }
         if let Some(reason) = contents.skip_reason {
             coverage.uninspected.push(Uninspected {

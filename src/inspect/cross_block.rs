@@ -124,28 +124,18 @@ impl CrossBlockText {
             matches!(pair, [a, b] if ends(&a.text, true) && ends(&b.text, false))
         };
         let words_meet = self.parts.windows(2).any(meets);
-        self.judge_with("", judge, place, site, edits, bytes)
-            || words_meet && self.judge_with(" ", judge, place, site, edits, bytes)
-    }
-
-    fn judge_with(
-        &self,
-        separator: &str,
-        judge: &mut Judge<'_, '_>,
-        place: &Place<'_>,
-        site: &Site<'_>,
-        edits: &mut Vec<Edit>,
-        bytes: &Bytes,
-    ) -> bool {
-        let mut text = String::new();
-        let mut pieces = Vec::new();
-        for part in &self.parts {
-            let start = text.len();
-            text.push_str(&part.text);
-            pieces.push((start..text.len(), part.span.clone()));
-            text.push_str(separator);
-        }
-        judge_pieces(&text, &pieces, judge, place, site, edits, bytes)
+        let separators: &[&str] = if words_meet { &["", " "] } else { &[""] };
+        separators.iter().any(|separator| {
+            let mut text = String::new();
+            let mut pieces = Vec::new();
+            for part in &self.parts {
+                let start = text.len();
+                text.push_str(&part.text);
+                pieces.push((start..text.len(), part.span.clone()));
+                text.push_str(separator);
+            }
+            judge_pieces(&text, &pieces, judge, place, site, edits, bytes)
+        })
     }
 }
 
@@ -244,13 +234,7 @@ pub(super) fn judge_rows(
 /// Returns the whole text of the string that has the given span between its quotes.
 fn whole_text(bytes: &Bytes, at: &Range<usize>) -> String {
     let quoted = bytes.slice(at.start.saturating_sub(1)..bytes.len().min(at.end + 1));
-    let json = Json::parse(
-        quoted,
-        &ReadLimits {
-            message_bytes: usize::MAX,
-            ..ReadLimits::default()
-        },
-    );
+    let json = Json::parse(quoted, &ReadLimits::of_bytes(usize::MAX));
     json.ok()
         .and_then(|json| json.root().str().map(|text| text.into_owned()))
         .unwrap_or_default()

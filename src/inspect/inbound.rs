@@ -122,7 +122,7 @@ impl Inbound<'_> {
                 holders.truncate(path.len());
                 holders.push(value);
                 if path.len() == 3 {
-                    item_name = value.get("name").and_then(|name| name.str());
+                    item_name = value.get_str("name");
                 }
                 return;
             }
@@ -492,7 +492,7 @@ impl Inbound<'_> {
             Names::default(),
             self.names.map_or("", |(_, server)| server),
         );
-        let tool_names = tools.elements().filter_map(|tool| tool.get("name")?.str());
+        let tool_names = tools.elements().filter_map(|tool| tool.get_str("name"));
         tool_names.for_each(|name| names.add(server, &name));
         Some(names)
     }

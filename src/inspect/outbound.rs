@@ -40,8 +40,7 @@ impl Outbound<'_> {
         let body = self.message.body(self.envelope);
         let tool = body
             .filter(|_| method == Some("tools/call"))
-            .and_then(|body| body.get("name"))
-            .and_then(|name| name.str());
+            .and_then(|body| body.get_str("name"));
         let mut judge = Judge {
             rules: &self.policy.outbound,
             suppressions: &self.policy.suppressions,
@@ -114,29 +113,21 @@ impl Outbound<'_> {
             judge.judge_string(
                 &Text::new(string.value),
                 &place,
-                &Site {
-                    at: &|| prefix.clone() + &pointer(path),
-                    opaque: &|| true,
-                    in_block: false,
-                },
+                &Site::opaque(&|| prefix.clone() + &pointer(path)),
             );
         });
+        let call_place = Place {
+            surface: Surface::Arguments,
+            ..base
+        };
         if let Some(tool) = tool.as_deref() {
-            let place = Place {
-                surface: Surface::Arguments,
-                ..base
-            };
             let mut matches = Vec::new();
-            judge.rules.scan_call(&place, &mut matches);
+            judge.rules.scan_call(&call_place, &mut matches);
             judge.record_matches(
                 matches,
                 tool,
-                &place,
-                &Site {
-                    at: &|| format!("{prefix}/params/name"),
-                    opaque: &|| true,
-                    in_block: false,
-                },
+                &call_place,
+                &Site::opaque(&|| format!("{prefix}/params/name")),
             );
         }
         let arguments = body
@@ -187,11 +178,7 @@ impl Outbound<'_> {
             judge.judge_string(
                 &Text::new(&*unit.text),
                 &place,
-                &Site {
-                    at: &|| prefix.clone() + &units.pointer(unit),
-                    opaque: &|| true,
-                    in_block: false,
-                },
+                &Site::opaque(&|| prefix.clone() + &units.pointer(unit)),
             );
             if let Some(script) = script.as_ref().filter(|_| self.context.memory.is_some()) {
                 files::record_script_effects(
@@ -203,21 +190,13 @@ impl Outbound<'_> {
         }
         for (code, read_as) in written.iter().flat_map(|text| text.code()) {
             let script = self.parse_script(&code, read_as).as_source();
-            let place = Place {
-                surface: Surface::Arguments,
-                ..base
-            };
             let mut matches = Vec::new();
-            judge.rules.scan_written(&script, &place, &mut matches);
+            judge.rules.scan_written(&script, &call_place, &mut matches);
             judge.record_matches(
                 matches,
                 "",
-                &place,
-                &Site {
-                    at: &|| format!("{prefix}/params/arguments"),
-                    opaque: &|| true,
-                    in_block: false,
-                },
+                &call_place,
+                &Site::opaque(&|| format!("{prefix}/params/arguments")),
             );
         }
         let value_units = || {
@@ -227,18 +206,10 @@ impl Outbound<'_> {
                 .filter(|unit| unit.role == Role::Value && !unit.joined)
         };
         let pieces: Vec<&str> = value_units().map(|unit| &*unit.text).collect();
-        let place = Place {
-            surface: Surface::Arguments,
-            ..base
-        };
         judge.judge_pieces(
             &pieces,
-            &place,
-            &Site {
-                at: &|| format!("{prefix}/params/arguments"),
-                opaque: &|| true,
-                in_block: false,
-            },
+            &call_place,
+            &Site::opaque(&|| format!("{prefix}/params/arguments")),
         );
         let Some(memory) = &self.context.memory else {
             return;
@@ -247,15 +218,7 @@ impl Outbound<'_> {
         for unit in value_units() {
             for pieces in memory.combined_values(tool, &unit.argument, &unit.text) {
                 let at = || prefix.clone() + &units.pointer(unit);
-                judge.judge_pieces(
-                    &pieces,
-                    &place,
-                    &Site {
-                        at: &at,
-                        opaque: &|| true,
-                        in_block: false,
-                    },
-                );
+                judge.judge_pieces(&pieces, &call_place, &Site::opaque(&at));
             }
             inspection
                 .session_update

@@ -2,7 +2,7 @@
 //! reads from a file or a repository is forwarded as written, since an agent edits it and writes it
 //! back.
 
-use crate::config::{PolicyConfig, RenderPages};
+use crate::config::{PolicyConfig, RenderPages, name_words};
 use crate::message::Value;
 use crate::protocol::{CallTarget, OpenRequest, is_web_url, names_source_file};
 use crate::text::glob_matches;
@@ -95,11 +95,7 @@ impl Rendering {
 
 /// Returns whether a string was read from a file or a repository.
 fn is_file(holder: Option<Value<'_>>, returns_file: bool) -> bool {
-    let member = |name: &str| {
-        holder
-            .and_then(|holder| holder.get(name))
-            .and_then(|value| value.str())
-    };
+    let member = |name: &str| holder.and_then(|holder| holder.get_str(name));
     if let Some(kind) = member("mimeType") {
         let kind = kind.to_ascii_lowercase();
         if NOT_PAGES.iter().any(|other| kind.contains(other)) {
@@ -126,29 +122,12 @@ fn returns_file(request: &OpenRequest) -> bool {
 /// Returns whether a tool returns files, judging by its name: `read_text_file`, `getFileContents`,
 /// `git_show`.
 fn names_file_tool(tool: &str) -> bool {
-    let words = words(tool);
+    let words = name_words(tool.chars());
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
     let reads = words
         .first()
         .is_some_and(|first| READING_WORDS.contains(&&**first));
     has(&FILE_WORDS) || (reads && !has(&WEB_WORDS))
-}
-
-/// Returns the words of a name, in lower case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || (lower && c.is_uppercase()) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.extend(c.to_lowercase());
-        }
-        lower = c.is_lowercase();
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Reasons why a part of a message was not inspected, and the policy's choice to block it.
 
+use crate::config::name_in;
 use crate::detect::Surface;
 use crate::message::Message;
 use crate::rules::{Action, Severity};
@@ -74,10 +75,7 @@ impl SkipReason {
 
     /// Returns the word for the reason.
     pub fn name(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        name_in(&Self::WORDS, self)
     }
 }
 

@@ -50,6 +50,17 @@ pub(super) struct Site<'s> {
     pub(super) in_block: bool,
 }
 
+impl<'s> Site<'s> {
+    /// Returns the location of a string that must not be edited, and is in no block.
+    pub(super) fn opaque(at: &'s dyn Fn() -> String) -> Self {
+        Self {
+            at,
+            opaque: &|| true,
+            in_block: false,
+        }
+    }
+}
+
 /// A match that exists only in several texts taken together.
 pub(super) struct CrossBlockMatch<'r> {
     /// The span in all texts together.

@@ -19,14 +19,19 @@ pub(super) fn inbound_surface(
     }
 }
 
+/// Returns the key at this position of a path; empty for an index, or beyond its end.
+pub(super) fn key_at<'p>(path: &'p Path<'_>, at: usize) -> &'p str {
+    match path.get(at) {
+        Some(Step::Key(key)) => key,
+        _ => "",
+    }
+}
+
 /// Returns the surface of a string in a result. The result's own structure determines it; if it
 /// does not, the request that the result answers does.
 fn result_surface(request: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
     // The result of a task is a result within a result.
-    let name = |at: usize| match path.get(at) {
-        Some(Step::Key(key)) => &**key,
-        _ => "",
-    };
+    let name = |at: usize| key_at(path, at);
     let first = if name(1) == "result" {
         name(2)
     } else {
@@ -60,10 +65,7 @@ fn result_surface(request: Option<&OpenRequest>, path: &Path<'_>) -> Surface {
 /// sections 4 and 5; MCP 2025-11-25, `TextContent`): its place and its spelling leave nothing to
 /// inspect, so it is compared and no detector reads it.
 pub(super) fn is_fixed(path: &Path<'_>, role: Role, text: &str) -> bool {
-    let name = |at: usize| match path.get(at) {
-        Some(Step::Key(key)) => &**key,
-        _ => "",
-    };
+    let name = |at: usize| key_at(path, at);
     let is_in_block = || {
         name(0) == "result" && name(1) == "content" && matches!(path.get(2), Some(Step::Index(_)))
     };

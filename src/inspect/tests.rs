@@ -587,12 +587,7 @@ fn the_corpus() {
                     .unwrap_or_else(|| panic!("{}: no `{key}`", path.display()))
             };
             let asked = of("asked");
-            let name = |key: &str| {
-                asked
-                    .get(key)
-                    .and_then(|name| name.str())
-                    .unwrap_or_default()
-            };
+            let name = |key: &str| asked.get_str(key).unwrap_or_default();
             let message = message(of("message").raw());
             let inspection = policy.inspect(
                 Direction::Inbound,

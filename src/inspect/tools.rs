@@ -111,17 +111,14 @@ impl Tools {
 impl KnownTools {
     /// Stores a tool. Returns whether it is stored, or has no name.
     fn store(&mut self, tool: Value<'_>) -> bool {
-        let Some(name) = tool.get("name").and_then(|name| name.str()) else {
+        let Some(name) = tool.get_str("name") else {
             return true;
         };
         let (schema, output) = (
             tool.get("inputSchema"),
             tool.get("outputSchema").map(|schema| schema.raw()),
         );
-        let description = tool
-            .get("description")
-            .and_then(|text| text.str())
-            .unwrap_or_default();
+        let description = tool.get_str("description").unwrap_or_default();
         let runs_commands = said::runs_commands(&description);
         let only_reads = only_reads(tool);
         let open_world = tool

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpStream};
@@ -18,6 +18,7 @@ use super::http_server::{Server, Version};
 use super::{Body, Frontend, accept, reject_connection};
 use crate::config::Admin;
 use crate::message::quote;
+use crate::protocol::headers;
 use crate::record::Event;
 
 /// State for answering requests to the admin port.
@@ -208,11 +209,7 @@ pub(super) fn text_response(
 ) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-        .headers_mut()
-        .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let values = [(CONTENT_TYPE, kind), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    headers::set(response.headers_mut(), values);
     response
 }

@@ -112,10 +112,7 @@ impl ApprovalEndpoint {
     }
 
     fn decide_from_body(&self, id: &str, bytes: bytes::Bytes) -> Response<Body> {
-        let limits = ReadLimits {
-            message_bytes: ANSWER_BYTES,
-            ..ReadLimits::default()
-        };
+        let limits = ReadLimits::of_bytes(ANSWER_BYTES);
         match Json::parse(bytes, &limits) {
             Ok(json) => self.decide(id, &json),
             Err(_) => refuse(StatusCode::BAD_REQUEST, "the body is not JSON"),
@@ -124,7 +121,7 @@ impl ApprovalEndpoint {
 
     /// Decides on an approval request according to a body.
     pub(super) fn decide(&self, id: &str, json: &Json) -> Response<Body> {
-        let text_member = |key: &str| json.root().get(key).and_then(|value| value.str());
+        let text_member = |key: &str| json.root().get_str(key);
         let scope = text_member("scope").map(|word| Scope::named(&word));
         let granted = match (text_member("decision").as_deref(), scope) {
             (Some("deny"), None) => None,

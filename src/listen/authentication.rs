@@ -268,40 +268,30 @@ impl Authenticator {
         audiences: &[String],
     ) -> Result<Identity, Rejection> {
         let invalid = || self.unknown_caller(Some("invalid_token"));
-        let claims =
-            issuer
-                .check(token, digest, audiences)
-                .await
-                .map_err(|refused| {
-                    match refused {
+        let claims = issuer.check(token, digest, audiences).await.map_err(
+            |refused| match refused {
                 TokenRefused::Invalid(error) => {
                     tracing::info!(issuer = issuer.config().issuer, %error, "token rejected");
                     invalid()
                 }
-                TokenRefused::Unreachable => Rejection {
-                    status: StatusCode::SERVICE_UNAVAILABLE,
-                    reason: "issuer",
-                    hint:
-                        "the token cannot be verified: fetching its issuer's keys failed; try again"
-                            .into(),
-                    error: None,
-                    scope: None,
-                },
-            }
-                })?;
+                TokenRefused::Unreachable => reject(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "issuer",
+                    "the token cannot be verified: fetching its issuer's keys failed; try again",
+                ),
+            },
+        )?;
         let config = issuer.config();
         if !config
             .scopes
             .iter()
             .all(|scope| claims.scopes().0.contains(scope))
         {
+            let hint = "the token lacks a scope; get one with all that `WWW-Authenticate` names";
             return Err(Rejection {
-                status: StatusCode::FORBIDDEN,
-                reason: "scope",
-                hint: "the token lacks a scope; get one with all that `WWW-Authenticate` names"
-                    .into(),
                 error: Some("insufficient_scope"),
                 scope: Some(config.scopes.join(" ")),
+                ..reject(StatusCode::FORBIDDEN, "scope", hint)
             });
         }
         self.identity_from_claims(config, &claims)
@@ -420,12 +410,10 @@ pub(super) fn too_many_failures() -> Rejection {
 /// 400 for a malformed credential: two of them, one without a scheme, one that is empty or contains
 /// blanks.
 fn credential(headers: &HeaderMap) -> Result<Option<&str>, Rejection> {
+    let hint = "send one `Authorization: Bearer TOKEN`";
     let malformed = || Rejection {
-        status: StatusCode::BAD_REQUEST,
-        reason: "credential",
-        hint: "send one `Authorization: Bearer TOKEN`".into(),
         error: Some("invalid_request"),
-        scope: None,
+        ..reject(StatusCode::BAD_REQUEST, "credential", hint)
     };
     let Some(value) = single_header(headers, &AUTHORIZATION).map_err(|()| malformed())? else {
         return Ok(None);

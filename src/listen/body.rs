@@ -68,10 +68,7 @@ pub(super) async fn read_at_most(
     bytes: usize,
 ) -> Result<Bytes, CallError> {
     let limits = Limits {
-        read: ReadLimits {
-            message_bytes: bytes,
-            ..ReadLimits::default()
-        },
+        read: ReadLimits::of_bytes(bytes),
         ..limits.clone()
     };
     read(

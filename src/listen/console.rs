@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use http::header::{COOKIE, HeaderValue, ORIGIN, RETRY_AFTER, SET_COOKIE};
+use http::header::{HeaderValue, ORIGIN, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::Serialize;
@@ -145,6 +145,7 @@ impl Console {
                     connection.set_authenticated();
                     self.answer_in_session(front, routed, path, session_key)
                         .await
+                        .unwrap_or_else(|refused| refused)
                 }
                 None => refuse(
                     StatusCode::UNAUTHORIZED,
@@ -155,16 +156,19 @@ impl Console {
     }
 
     /// Answers a request that requires a session.
+    ///
+    /// # Errors
+    /// The refusal of its body.
     async fn answer_in_session(
         self: &Arc<Self>,
         front: &Arc<Frontend>,
         request: ConsoleRequest,
         path: &str,
         session_key: SessionKey,
-    ) -> Response<Body> {
+    ) -> Result<Response<Body>, Response<Body>> {
         let steps: Vec<&str> = path.split('/').collect();
         let gate = &front.gate;
-        match (&request.method, steps.as_slice()) {
+        Ok(match (&request.method, steps.as_slice()) {
             (&Method::GET, ["session"]) => json(
                 StatusCode::OK,
                 &ConsoleOrigin::site_info(&front.listen, front.bound_address),
@@ -184,53 +188,41 @@ impl Console {
             }
             (&Method::GET, ["pins"]) => pins::list(gate, self.config.is_some()),
             (&Method::POST, ["pins", "approve"]) => {
-                match self.body(gate, request.body, BODY_BYTES).await {
-                    Ok(body) => pins::approve(gate, &body).await,
-                    Err(refused) => refused,
-                }
+                let body = self.body(gate, request.body, BODY_BYTES).await?;
+                pins::approve(gate, &body).await
             }
             (&Method::POST, ["pins", "hide"]) => {
-                match self.body(gate, request.body, apply::BODY_BYTES).await {
-                    Ok(body) => visibility::set(gate, self.config.as_ref(), &body).await,
-                    Err(refused) => refused,
-                }
+                let body = self.body(gate, request.body, apply::BODY_BYTES).await?;
+                visibility::set(gate, self.config.as_ref(), &body).await
             }
             (&Method::GET, ["rules"]) => json(StatusCode::OK, &rules::list(gate)),
             (&Method::GET, ["rules", id]) => rules::detail(gate, id),
             (&Method::POST, ["try"]) => {
-                match self.body(gate, request.body, trial::BODY_BYTES).await {
-                    Ok(body) => trial::try_rules(gate, &body).await,
-                    Err(refused) => refused,
-                }
+                let body = self.body(gate, request.body, trial::BODY_BYTES).await?;
+                trial::try_rules(gate, &body).await
             }
             (&Method::GET, ["explain", id]) => explain::answer(gate, id).await,
             (&Method::POST, ["suppress", id]) => {
-                match self.body(gate, request.body, apply::BODY_BYTES).await {
-                    Ok(body) => suppress::write(gate, self.config.as_ref(), id, &body).await,
-                    Err(refused) => refused,
-                }
+                let body = self.body(gate, request.body, apply::BODY_BYTES).await?;
+                suppress::write(gate, self.config.as_ref(), id, &body).await
             }
             (&Method::GET, ["quarantine"]) => quarantine::list(gate).await,
             (&Method::POST, ["quarantine", id, action]) => {
-                match self.body(gate, request.body, BODY_BYTES).await {
-                    Ok(body) => quarantine::act(gate, id, action, &body).await,
-                    Err(refused) => refused,
-                }
+                let body = self.body(gate, request.body, BODY_BYTES).await?;
+                quarantine::act(gate, id, action, &body).await
             }
             (&Method::GET, ["approvals"]) => {
                 json_response(StatusCode::OK, self.approvals.api().list().into())
             }
             (&Method::POST, ["approvals", id]) => {
-                match self.body(gate, request.body, BODY_BYTES).await {
-                    Ok(read) => self.approvals.decide(id, &read),
-                    Err(refused) => refused,
-                }
+                let read = self.body(gate, request.body, BODY_BYTES).await?;
+                self.approvals.decide(id, &read)
             }
             _ => refuse(
                 StatusCode::NOT_FOUND,
                 "no such path, or the method is not allowed",
             ),
-        }
+        })
     }
 
     async fn body(
@@ -243,10 +235,7 @@ impl Console {
         let bytes = body::read_at_most(incoming, gate.limits(), max_bytes)
             .await
             .map_err(|error| reject(&error.to_string()))?;
-        let limits = ReadLimits {
-            message_bytes: max_bytes,
-            ..ReadLimits::default()
-        };
+        let limits = ReadLimits::of_bytes(max_bytes);
         Json::parse(bytes, &limits).map_err(|_| reject("the body is not JSON"))
     }
 
@@ -288,7 +277,7 @@ impl Console {
             Ok(body) => body,
             Err(refused) => return refused,
         };
-        let member = |key: &str| body.root().get(key).and_then(|value| value.str());
+        let member = |key: &str| body.root().get_str(key);
         let token = member("token");
         let code = member("code");
         let (credential, hint) = match (&token, &code) {
@@ -347,14 +336,7 @@ impl Console {
     /// Returns the session that a request presents.
     fn find_session(&self, headers: &HeaderMap) -> Option<SessionKey> {
         let proof = headers.get(PROOF)?.to_str().ok()?;
-        let lines = headers
-            .get_all(COOKIE)
-            .iter()
-            .filter_map(|line| line.to_str().ok());
-        let pairs = lines
-            .flat_map(|line| line.split(';'))
-            .filter_map(|pair| pair.trim().split_once('='));
-        let cookies: Vec<&str> = pairs
+        let cookies: Vec<&str> = super::cookies(headers)
             .filter(|(name, _)| *name == COOKIE_NAME)
             .map(|(_, value)| value)
             .take(8)

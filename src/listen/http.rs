@@ -16,7 +16,9 @@ use super::admit::{AllowedOrigins, Rejection, is_listed, reject};
 use super::authentication::Authenticator;
 use super::connections::Connection;
 use super::identity::Identity;
-use super::{Body, Frontend, body, failed_logins, keep_alive, mcp_page, prove, resource};
+use super::{
+    Body, Frontend, body, failed_logins, keep_alive, mcp_page, prove, resource, respond_json,
+};
 use crate::message::Message;
 use crate::protocol::{
     AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Frames, Framing, Payload,
@@ -115,12 +117,7 @@ fn rejection_response(
             &format!("Refused: {}.", rejection.hint),
             None,
         );
-        let mut response = Response::new(Body::Whole(text.into()));
-        *response.status_mut() = rejection.status;
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
+        respond_json(rejection.status, text)
     };
     if rejection.status == StatusCode::TOO_MANY_REQUESTS {
         response.headers_mut().insert(

@@ -9,15 +9,16 @@ mod page;
 
 use std::sync::Arc;
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, LOCATION, SET_COOKIE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 pub(super) use page::{escape, page};
 
-use super::{Body, Frontend, body};
+use super::{Body, Frontend, body, respond_json};
 use crate::oauth::grant::Answer;
 use crate::oauth::{CallbackRoute, LoginError, identity};
+use crate::protocol::headers;
 
 /// Maximum length of a form that is read, in bytes: a URL that a person has pasted.
 const FORM_BYTES: usize = 16 << 10;
@@ -120,14 +121,7 @@ async fn handle_callback(front: &Frontend, request: &Request<Incoming>) -> Respo
 
 /// Returns the cookies of the logins that a browser began.
 fn cookies(headers: &HeaderMap) -> Vec<&str> {
-    let lines = headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    let pairs = lines
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    pairs
+    super::cookies(headers)
         .filter(|(name, _)| name.starts_with(COOKIE_PREFIX))
         .map(|(_, value)| value)
         .take(MAX_COOKIES)
@@ -157,11 +151,7 @@ fn client_document(front: &Frontend) -> Response<Body> {
         return html(StatusCode::NOT_FOUND, page::expired());
     };
     let text = identity::document(&id, &[redirect], &front.logins.config.client_name);
-    let mut response = Response::new(Body::Whole(text.into()));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    respond_json(StatusCode::OK, text)
 }
 
 /// Returns a page without scripts and subresources that cannot be framed; its URL is sent to no
@@ -169,7 +159,7 @@ fn client_document(front: &Frontend) -> Response<Body> {
 pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text.into()));
     *response.status_mut() = status;
-    for (name, value) in [
+    let values = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
         (
@@ -181,10 +171,7 @@ pub(super) fn html(status: StatusCode, text: String) -> Response<Body> {
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),
-    ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
+    ];
+    headers::set(response.headers_mut(), values);
     response
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderName};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use sha2::{Digest, Sha256};
@@ -19,7 +19,7 @@ use super::admit::{Rejection, reject, single_header};
 use super::authentication::{Authenticator, too_many_failures};
 use super::connections::Connection;
 use super::failed_logins::SecretError;
-use super::{Body, Frontend, http as endpoints};
+use super::{Body, Frontend, http as endpoints, respond_json};
 use crate::config::Config;
 use crate::inspect::{InspectContext, Policy};
 use crate::message::{Direction, Message, ReadLimits, quote};
@@ -77,7 +77,7 @@ impl ProveEndpoint {
                 "prove",
                 "the gateway cannot be tested now",
             ))?;
-            return Ok(json(list_targets(front, &run)));
+            return Ok(respond_json(StatusCode::OK, list_targets(front, &run)));
         }
         let unknown = || {
             reject(
@@ -97,7 +97,7 @@ impl ProveEndpoint {
                 .get(&upstream)
                 .cloned()
                 .ok_or_else(unknown)?;
-            return Ok(json(verdicts(&policy, &upstream)));
+            return Ok(respond_json(StatusCode::OK, verdicts(&policy, &upstream)));
         }
         let canary = single_header(request.headers(), &HeaderName::from_static(CANARY))
             .ok()
@@ -264,12 +264,4 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
         inspection.verdict.name(),
         findings.join(",")
     ))
-}
-
-fn json(text: String) -> Response<Body> {
-    let mut response = Response::new(Body::Whole(text.into()));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }

@@ -3,12 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::HeaderValue;
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 
-use super::Body;
 use super::admit::{self, Rejection};
 use super::authentication::Authenticator;
+use super::{Body, respond_json};
 use crate::config::{Listen, is_name};
 use crate::message::quote;
 use crate::protocol::UpstreamName;
@@ -136,11 +136,7 @@ pub(super) fn metadata(
         r#"{{"resource":{},"authorization_servers":[{servers}]{scopes},"bearer_methods_supported":["header"]}}"#,
         quote(&format!("{site}{resource}"))
     );
-    let mut response = Response::new(Body::Whole(text.into()));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Some(response)
+    Some(respond_json(StatusCode::OK, text))
 }
 
 /// Returns the challenge that accompanies a refusal.

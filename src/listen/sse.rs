@@ -20,8 +20,8 @@ use super::{Body, Frontend, body, http as endpoint, keep_alive};
 use crate::message::Message;
 use crate::protocol::sse::{self, Data, Fields};
 use crate::protocol::{
-    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Framing, Payload, Reply,
-    SessionId, UpstreamName, answer, header, headers,
+    AgentTransport, AgentWire, Call, CallError, CallKind, Context, Era, Framing, JSON_OR_EVENTS,
+    Payload, Reply, SessionId, UpstreamName, answer, header, headers,
 };
 use crate::record::Event;
 
@@ -79,10 +79,7 @@ impl Channel {
                 HeaderValue::from_str(session.expose()).ok()?,
             );
         }
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
+        headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         let agent = as_of.agent.clone();
         let upstream = self.upstream.clone();
         let caller = as_of.caller.clone();
@@ -146,12 +143,8 @@ pub(super) fn open(
     );
     let body = Body::Stream(endpoint::take_until_access_lost(front, listener, events));
     let mut response = Response::new(body);
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
-    response
-        .headers_mut()
-        .insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let values = [(CONTENT_TYPE, sse::MEDIA_TYPE), (CACHE_CONTROL, "no-cache")];
+    headers::set(response.headers_mut(), values);
     response
 }
 
@@ -191,10 +184,7 @@ pub(super) async fn post(
             return endpoint::respond(front, answer::failure_reply(&error, None, None), None).await;
         }
     };
-    let has_requests = message
-        .envelopes()
-        .iter()
-        .any(|envelope| envelope.is_request());
+    let has_requests = message.requests().next().is_some();
     let task = tokio::spawn(carry(front.clone(), channel, message, headers, identity));
     // A message without a reply has reached the server when this request is answered, so that the
     // agent's next message cannot overtake it: a server may not know all of its tools before

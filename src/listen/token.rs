@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::failed_logins::{Digest as Shown, FailedLogins, SecretError};
-use crate::approval::write_private;
+use crate::protocol::secret;
+use crate::seal::replace_file;
 
 /// A token, of which only the digest is kept, and the invalid ones that were presented instead.
 pub(super) struct Token {
@@ -28,7 +29,7 @@ impl Token {
     /// The file cannot be written.
     pub(super) fn create(file: &Path, max_failures: usize) -> io::Result<Self> {
         let token = secret();
-        write_private(file, format!("{token}\n").as_bytes())?;
+        replace_file(file, format!("{token}\n").as_bytes(), 0o600)?;
         Ok(Self {
             sha256: digest(&token),
             failed_logins: FailedLogins::new(max_failures),
@@ -70,15 +71,6 @@ impl Token {
         let token = header.and_then(|value| value.strip_prefix("Bearer "));
         self.check(from, token.ok_or(SecretError::Invalid)?, now)
     }
-}
-
-/// Returns a secret of 244 random bits.
-pub(super) fn secret() -> String {
-    format!(
-        "{}{}",
-        uuid::Uuid::new_v4().simple(),
-        uuid::Uuid::new_v4().simple()
-    )
 }
 
 /// Returns the digest of a secret, the only part of it that is kept.

@@ -120,12 +120,31 @@ impl Message {
         }
     }
 
+    /// Returns the requests among the messages of the body.
+    pub fn requests(&self) -> impl Iterator<Item = &Envelope> {
+        self.envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_request())
+    }
+
+    /// Returns the answers among the messages of the body.
+    pub fn answers(&self) -> impl Iterator<Item = &Envelope> {
+        self.envelopes()
+            .iter()
+            .filter(|envelope| envelope.is_answer())
+    }
+
     /// Returns the message if the body is not a batch.
     pub fn single(&self) -> Option<&Envelope> {
         match &self.0.envelopes {
             Envelopes::Single([envelope]) => Some(envelope),
             Envelopes::Batch(_) => None,
         }
+    }
+
+    /// Returns `params`, `result` or `error` of the only message, if present.
+    pub fn single_body(&self) -> Option<Value<'_>> {
+        self.body(self.single()?)
     }
 
     /// Returns the JSON object of a message.

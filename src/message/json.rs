@@ -234,6 +234,11 @@ impl<'j> Value<'j> {
             .map(|(_, value)| value)
     }
 
+    /// Returns the unescaped content of the member with the given name, if it is a string.
+    pub fn get_str(&self, key: &str) -> Option<Cow<'j, str>> {
+        self.get(key)?.str()
+    }
+
     /// Returns the member reached by following `keys` one after the other.
     pub fn at(&self, keys: &[&str]) -> Option<Self> {
         keys.iter().try_fold(*self, |value, key| value.get(key))
@@ -364,10 +369,7 @@ mod tests {
         let error = ParseError::TooManyValues {
             limit: ReadLimits::default().values_per_message,
         };
-        let limits = ReadLimits {
-            message_bytes: 16 << 20,
-            ..ReadLimits::default()
-        };
+        let limits = ReadLimits::of_bytes(16 << 20);
         assert_eq!(Json::parse(list.into(), &limits).err(), Some(error));
     }
 

@@ -23,13 +23,13 @@ use parking_lot::Mutex;
 use self::login_slot::{LoginSlot, Outcome, RenewalGuard};
 use super::assertion::SigningKey;
 use super::challenge::Challenge;
-use super::fetch::{Fetcher, Guard};
+use super::fetch::Fetcher;
 use super::grant::{Answer, Attempt, GrantError, TokenClient, check_answer};
 use super::identity;
 use super::logins::Plan;
 use super::vault::Account;
 use super::{Client, LoginError, Principal, SecretText, TokenGrant, unix_now};
-use crate::config::{HttpTransport, LoginConfig, TokenOf};
+use crate::config::{HttpTransport, LoginConfig, TokenOf, name_in};
 use crate::protocol::Context;
 use crate::record::{Event, Login};
 pub use interactive::{DeviceLogin, StartedLogin};
@@ -99,20 +99,12 @@ impl Authorizer {
         shared: Arc<Shared>,
     ) -> Result<Self, String> {
         let config = &shared.config;
-        let guard = Guard {
-            allow_loopback_http: config.allow_loopback_http,
-            private_hosts: config.private_hosts.clone(),
-        };
-        let fetcher = Fetcher::new(guard, config.request, transport.ca.as_deref())?;
-        let key = login.client_key.as_ref().map(|pem| {
-            SigningKey::from_pem(&pem.0, login.client_key_id.clone())
-                .map_err(|error| format!("`client_key`: {error}"))
-        });
+        let fetcher = Fetcher::for_config(config, transport.ca.as_deref())?;
         Ok(Self {
             upstream: upstream.to_owned(),
             url: transport.url.clone(),
             login: login.clone(),
-            key: key.transpose()?,
+            key: SigningKey::of_login(login)?,
             fetcher,
             shared,
             slots: Mutex::default(),
@@ -127,10 +119,7 @@ impl Authorizer {
     /// Returns who has a login of their own there, as named in the config: `gate`, `agent` or
     /// `user`.
     pub fn token_of(&self) -> &'static str {
-        TokenOf::WORDS
-            .iter()
-            .find(|(_, value)| *value == self.login.token_of)
-            .map_or("", |(word, _)| word)
+        name_in(&TokenOf::WORDS, self.login.token_of)
     }
 
     /// Returns the principal whose login is used for a call.
@@ -161,15 +150,11 @@ impl Authorizer {
         principal: &Principal,
     ) -> Result<Option<Bearer>, LoginError> {
         let slot = self.slot(principal);
-        self.refresh_from_vault(&slot, principal).await;
+        self.refresh_from_vault(&slot).await;
         let (granted, is_backing_off) = {
             let state = slot.state();
-            let granted = state
-                .account
-                .as_ref()
-                .and_then(|account| account.granted.clone());
             (
-                granted,
+                state.granted().cloned(),
                 state.not_before.is_some_and(|until| Instant::now() < until),
             )
         };
@@ -182,14 +167,14 @@ impl Authorizer {
             Freshness::Expiring => {
                 if self.can_renew_without_user(&granted) && !is_backing_off {
                     // The renewal continues in its own task.
-                    drop(self.renewal(&slot, principal, None, None));
+                    drop(self.renewal(&slot, None, None));
                 }
                 Ok(Some(bearer))
             }
             // If the token cannot be renewed, it is sent anyway: the server responds with what it
             // requires.
             Freshness::Expired if !self.can_renew_without_user(&granted) => Ok(Some(bearer)),
-            Freshness::Expired => match self.renewal(&slot, principal, Some(bearer), None).await {
+            Freshness::Expired => match self.renewal(&slot, Some(bearer), None).await {
                 // Logged out in the meantime: the call is sent without a token, and the server
                 // responds with what it requires.
                 Err(LoginError::Owed { link: None }) if slot.state().account.is_none() => Ok(None),
@@ -210,19 +195,13 @@ impl Authorizer {
         refusal: Refusal,
     ) -> Outcome {
         let slot = self.slot(principal);
-        let outcome = self
-            .renewal(&slot, principal, used.clone(), Some(refusal))
-            .await;
+        let outcome = self.renewal(&slot, used.clone(), Some(refusal)).await;
         let wait = self.shared.config.login_wait;
         if !matches!(outcome, Err(LoginError::Owed { link: Some(_) })) || wait.is_zero() {
             return outcome;
         }
         self.shared.logins.wait(self, principal, wait).await;
-        let granted = slot
-            .state()
-            .account
-            .as_ref()
-            .and_then(|account| account.granted.clone());
+        let granted = slot.state().granted().cloned();
         match granted.map(|granted| Bearer(granted.access)) {
             Some(bearer) if Some(&bearer) != used.as_ref() => Ok(bearer),
             _ => outcome,
@@ -342,7 +321,6 @@ impl Authorizer {
     fn renewal(
         self: &Arc<Self>,
         slot: &Arc<LoginSlot>,
-        principal: &Principal,
         used: Option<Bearer>,
         refusal: Option<Refusal>,
     ) -> SharedFuture<BoxFuture<'static, Outcome>> {
@@ -352,12 +330,9 @@ impl Authorizer {
         }
         let authorizer = self.clone();
         let renewing_slot = slot.clone();
-        let principal = principal.clone();
         let work = async move {
             let guard = RenewalGuard::new(renewing_slot, authorizer.shared.renewals.clone());
-            authorizer
-                .renew(guard.slot(), &principal, used, refusal)
-                .await
+            authorizer.renew(guard.slot(), used, refusal).await
         };
         let task = tokio::spawn(work);
         let outcome = async move {
@@ -372,7 +347,8 @@ impl Authorizer {
 
     /// Reads the vault if the login in it has changed, and periodically in any case: the user may
     /// have logged in or out through another process, or that process may have renewed the login.
-    async fn refresh_from_vault(&self, slot: &LoginSlot, principal: &Principal) {
+    async fn refresh_from_vault(&self, slot: &LoginSlot) {
+        let principal = &slot.principal;
         let Some(store) = &self.shared.vault else {
             return;
         };
@@ -382,11 +358,7 @@ impl Authorizer {
         let stamp = store.stamp(&self.upstream, principal).await.ok();
         {
             let mut state = slot.state();
-            let has_token = state
-                .account
-                .as_ref()
-                .is_some_and(|account| account.granted.is_some());
-            let interval = if has_token {
+            let interval = if state.granted().is_some() {
                 VAULT_READ_INTERVAL_WITH_TOKEN
             } else {
                 VAULT_READ_INTERVAL
@@ -425,7 +397,10 @@ impl Authorizer {
         if slots.len() >= MAX_LOGIN_SLOTS {
             slots.retain(|_, held| Arc::strong_count(held) > 1);
         }
-        slots.entry(principal.clone()).or_default().clone()
+        slots
+            .entry(principal.clone())
+            .or_insert_with(|| Arc::new(LoginSlot::new(principal.clone())))
+            .clone()
     }
 
     fn freshness(&self, granted: &TokenGrant) -> Freshness {
@@ -445,9 +420,8 @@ impl Authorizer {
         let slot = self.slot(principal);
         let expires_unix = slot
             .state()
-            .account
-            .as_ref()
-            .and_then(|account| account.granted.as_ref()?.expires_unix);
+            .granted()
+            .and_then(|granted| granted.expires_unix);
         let owed = self.shared.logins.count(&self.upstream);
         let login = Login {
             upstream: &self.upstream,

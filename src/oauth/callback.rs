@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::SecretText;
+use crate::protocol::headers;
 
 /// The only path that is served; the same as on the gate's own listener.
 const PATH: &str = "/oauth/callback";
@@ -201,7 +202,7 @@ fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     );
     let mut response = Response::new(Full::new(Bytes::from(html)));
     *response.status_mut() = status;
-    let headers = [
+    let values = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
         (
@@ -212,11 +213,7 @@ fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONNECTION, "close"),
     ];
-    for (name, value) in headers {
-        response
-            .headers_mut()
-            .insert(name, header::HeaderValue::from_static(value));
-    }
+    headers::set(response.headers_mut(), values);
     response
 }
 

@@ -26,6 +26,8 @@ pub(super) use guard::is_this_machine;
 use self::guard::{Lookup, Target};
 use super::discover::shown_host;
 use super::{bounds, strict};
+use crate::config::OAuthConfig;
+use crate::protocol::JSON;
 use crate::reach::Reach;
 use crate::trust;
 
@@ -135,6 +137,18 @@ impl Fetcher {
         Self::with_lookup(guard, request_timeout, ca, guard::system_lookup())
     }
 
+    /// Creates a client with the limits of a config.
+    ///
+    /// # Errors
+    /// Returns what is wrong with `ca`, as a message for its user.
+    pub fn for_config(config: &OAuthConfig, ca: Option<&Path>) -> Result<Self, String> {
+        let guard = Guard {
+            allow_loopback_http: config.allow_loopback_http,
+            private_hosts: config.private_hosts.clone(),
+        };
+        Self::new(guard, config.request, ca)
+    }
+
     fn with_lookup(
         guard: Guard,
         request_timeout: Duration,
@@ -187,10 +201,9 @@ impl Fetcher {
     ) -> Result<T, FetchError> {
         let body = serde_json::to_vec(body).map_err(|_| FetchError::Unreadable)?;
         let mut request = request(Method::POST, url, body)?;
-        request.headers_mut().insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
+        request
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
         let response = self.exchange(request).await?;
         let status = response.status();
         if status.is_success() {
@@ -238,7 +251,7 @@ fn request(method: Method, url: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>,
     *request.uri_mut() = url.parse::<Uri>().map_err(|_| FetchError::Url)?;
     request
         .headers_mut()
-        .insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        .insert(header::ACCEPT, HeaderValue::from_static(JSON));
     Ok(request)
 }
 

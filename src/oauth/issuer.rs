@@ -10,7 +10,7 @@ use prometheus::IntCounter;
 use serde::Deserialize;
 
 use super::assertion::{Claims, JwtError, Keys, SignedClaims};
-use super::fetch::{Fetcher, Guard};
+use super::fetch::Fetcher;
 use super::unix_now;
 use super::verified::{TokenDigest, VerifiedTokens};
 use crate::config::{IssuerConfig, OAuthConfig};
@@ -66,11 +66,7 @@ impl Issuer {
         verified_tokens: usize,
         evicted: IntCounter,
     ) -> Result<Self, String> {
-        let guard = Guard {
-            allow_loopback_http: oauth.allow_loopback_http,
-            private_hosts: oauth.private_hosts.clone(),
-        };
-        let fetcher = Fetcher::new(guard, oauth.request, config.ca.as_deref())?;
+        let fetcher = Fetcher::for_config(oauth, config.ca.as_deref())?;
         let verified = VerifiedTokens::new(verified_tokens, evicted);
         Ok(Self {
             config,

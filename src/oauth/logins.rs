@@ -20,6 +20,7 @@ use super::{
     AuthorizationServer, Client, LoginError, LoginParty, Principal, Scopes, SecretText, browser,
 };
 use crate::config::{Callback, OAuthConfig};
+use crate::protocol::secret;
 
 /// Maximum number of times per hour that the gate opens a browser for one principal at one server.
 const BROWSERS_PER_HOUR: usize = 6;
@@ -368,13 +369,4 @@ fn login_required(base: &str, ticket: &str) -> LoginError {
 
 fn link(base: &str, ticket: &str) -> String {
     format!("{base}/oauth/login/{ticket}")
-}
-
-/// Returns a secret with 244 random bits.
-fn secret() -> String {
-    format!(
-        "{}{}",
-        uuid::Uuid::new_v4().simple(),
-        uuid::Uuid::new_v4().simple()
-    )
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
+
+use crate::record::unix_seconds;
 
 /// A token, secret, code or verifier: erased from memory when dropped, and never shown. Serialized
 /// only into the vault's sealed files.
@@ -203,7 +205,5 @@ pub struct TokenGrant {
 
 /// Returns the seconds since 1970 by this machine's clock.
 pub fn unix_now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    unix_seconds(SystemTime::now())
 }

@@ -103,7 +103,12 @@ pub fn answer_unknown(
             })
         })
         .collect();
-    match answers.as_slice() {
+    join_answers(message, &answers)
+}
+
+/// Returns the body with the answers to a message: a batch for a batch; `None` without answers.
+fn join_answers(message: &Message, answers: &[String]) -> Option<String> {
+    match answers {
         [] => None,
         [answer] if !message.is_batch() => Some(answer.clone()),
         answers => Some(format!("[{}]", answers.join(","))),
@@ -154,11 +159,7 @@ pub fn refusals(
             }
         })
         .collect();
-    match answers.as_slice() {
-        [] => None,
-        [answer] if !message.is_batch() => Some(answer.clone()),
-        answers => Some(format!("[{}]", answers.join(","))),
-    }
+    join_answers(message, &answers)
 }
 
 /// Returns the replacement that the agent gets for a message from the server that is not passed on:
@@ -237,10 +238,7 @@ pub fn unsent_answers(
 ) -> Vec<String> {
     let code = status(failure).1;
     let text = sentence(failure, context);
-    let requests = message
-        .envelopes()
-        .iter()
-        .filter(|envelope| envelope.is_request());
+    let requests = message.requests();
     let answer = |envelope: &Envelope| {
         let id = message.id(envelope)?;
         // The model can act on it or pass it on to its user; a protocol error may never reach

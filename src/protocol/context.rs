@@ -11,7 +11,7 @@ use bytes::Bytes;
 use uuid::{Builder, Uuid};
 
 use super::{Caller, MODERN, Trace, random};
-use crate::message::{Message, same_id};
+use crate::message::{Envelope, Message, same_id};
 
 /// An agent's name, from the config (`local` if agents need not authenticate).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -308,14 +308,21 @@ impl Context {
             .or_else(|| latest().find(|request| same_id(&request.id, id)))
     }
 
+    /// Returns the answers in a message, each with the request that it belongs to, if it is known.
+    pub fn answers<'m>(
+        &'m self,
+        message: &'m Message,
+    ) -> impl Iterator<Item = (&'m Envelope, Option<&'m OpenRequest>)> {
+        message.answers().map(|envelope| {
+            let request = message.id(envelope).and_then(|id| self.open_request(id));
+            (envelope, request)
+        })
+    }
+
     /// Reports whether a message answers a request that is not among `asked`: it would be inspected
     /// without the facts about its call. An error without an id answers none.
     pub fn is_stray(&self, message: &Message) -> bool {
-        let mut answers = message
-            .envelopes()
-            .iter()
-            .filter(|envelope| envelope.is_answer());
-        answers.any(|envelope| {
+        message.answers().any(|envelope| {
             message
                 .id(envelope)
                 .is_some_and(|id| self.open_request(id).is_none())

@@ -196,13 +196,16 @@ pub fn has_links(version: &str) -> bool {
     version >= "2025-06-18"
 }
 
+/// Sets headers to fixed values.
+pub fn set(headers: &mut HeaderMap, values: impl IntoIterator<Item = (HeaderName, &'static str)>) {
+    for (name, value) in values {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
 /// Returns the requests of a message, with the facts that are needed to judge their answers.
 pub fn requests(message: &Message) -> Vec<OpenRequest> {
-    let requests = message
-        .envelopes()
-        .iter()
-        .filter(|envelope| envelope.is_request());
-    let open_requests = requests.filter_map(|envelope| {
+    let open_requests = message.requests().filter_map(|envelope| {
         let tool = target_name(message, envelope).map(|name| name.into());
         let continues = message
             .body(envelope)
@@ -227,7 +230,7 @@ pub fn target_name<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<
         "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return None,
     };
-    message.body(envelope)?.get(key)?.str()
+    message.body(envelope)?.get_str(key)
 }
 
 fn meta_version<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m, str>> {
@@ -237,7 +240,7 @@ fn meta_version<'m>(message: &'m Message, envelope: &Envelope) -> Option<Cow<'m,
 /// Reports whether a modern request has the `_meta` without which its server has to refuse it
 /// (2026-07-28, Basic, `_meta`).
 pub fn has_meta(message: &Message) -> bool {
-    let body = message.single().and_then(|envelope| message.body(envelope));
+    let body = message.single_body();
     let capabilities = body.and_then(|body| body.at(&["_meta", META_CAPABILITIES]));
     capabilities.is_some_and(|value| value.kind() == ValueKind::Object)
 }

@@ -24,6 +24,15 @@ pub(super) fn bytes<const N: usize>() -> Option<[u8; N]> {
     BLOCK.with_borrow_mut(Block::take)
 }
 
+/// Returns a secret of 244 random bits.
+pub fn secret() -> String {
+    format!(
+        "{}{}",
+        uuid::Uuid::new_v4().simple(),
+        uuid::Uuid::new_v4().simple()
+    )
+}
+
 impl Block {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         if self.left < N {

@@ -24,9 +24,7 @@ const PATHS: [&str; 14] = [
 /// Returns the kind of target that a request names.
 pub(super) fn find_target(method: &str, params: Option<Value<'_>>) -> CallTarget {
     if method == "resources/read" {
-        let uri = params
-            .and_then(|params| params.get("uri"))
-            .and_then(|uri| uri.str());
+        let uri = params.and_then(|params| params.get_str("uri"));
         // The last part of a web address is chosen by its host.
         let is_instruction_file =
             uri.is_some_and(|uri| !is_web_url(&uri) && names_instruction_file(&uri));

@@ -88,10 +88,7 @@ impl Budgets {
             let Some(body) = message.body(envelope) else {
                 continue;
             };
-            let name = body
-                .get("name")
-                .and_then(|name| name.str())
-                .unwrap_or_default();
+            let name = body.get_str("name").unwrap_or_default();
             let size = body
                 .get("arguments")
                 .map_or(0, |arguments| arguments.raw().len());

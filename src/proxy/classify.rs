@@ -125,18 +125,10 @@ fn build_request(unclassified: &Unclassified) -> Bytes {
 /// Parses an answer into the scores of the texts, one for each and in their order; `None` if the
 /// answer has any other form.
 fn parse_answer(answer: Bytes, unclassified: Unclassified) -> Option<ClassifierReply> {
-    let json = Json::parse(
-        answer,
-        &ReadLimits {
-            message_bytes: ANSWER_BYTES,
-            ..ReadLimits::default()
-        },
-    )
-    .ok()?;
+    let json = Json::parse(answer, &ReadLimits::of_bytes(ANSWER_BYTES)).ok()?;
     let root = json.root();
     let label = |key: &str| {
-        root.get(key)?
-            .str()
+        root.get_str(key)
             .filter(|label| is_label(label))
             .map(|label| label.into_owned())
     };

@@ -22,7 +22,7 @@ use crate::pins::PinStore;
 use crate::protocol::sse::Fields;
 use crate::protocol::{
     AgentName, AgentTransport, AgentWire, Call, CallError, CallKind, Caller, Context, Era, Frame,
-    Frames, Framing, Payload, UpstreamName, answer, header, headers,
+    Frames, Framing, JSON_OR_EVENTS, Payload, UpstreamName, answer, header, headers,
 };
 use crate::record::{Recorder, printable};
 use crate::upstream::{ServerInput, Upstream};
@@ -244,10 +244,7 @@ impl LineSession {
         let mut context = self.context(&message);
         context.wire.line_end = Some(line_end);
         let mut headers = HeaderMap::new();
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
+        headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         let revision = self
             .negotiated_revision()
             .and_then(|revision| HeaderValue::from_str(&revision).ok());
@@ -306,7 +303,7 @@ impl LineSession {
             .single()
             .filter(|_| initialized)
             .and_then(|envelope| message.body(envelope));
-        if let Some(version) = result.and_then(|result| result.get("protocolVersion")?.str()) {
+        if let Some(version) = result.and_then(|result| result.get_str("protocolVersion")) {
             *self.revision.lock() = Some(version.as_ref().into());
         }
     }

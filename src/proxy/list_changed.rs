@@ -80,12 +80,7 @@ pub(super) struct DeclaredLists(AtomicU8);
 impl DeclaredLists {
     /// Stores the declaration of a message, if it answers `initialize`.
     pub(super) fn observe(&self, message: &Message, context: &Context) {
-        for envelope in message
-            .envelopes()
-            .iter()
-            .filter(|envelope| envelope.is_answer())
-        {
-            let request = message.id(envelope).and_then(|id| context.open_request(id));
+        for (envelope, request) in context.answers(message) {
             if request.is_some_and(|asked| &*asked.method == "initialize")
                 && let Some(capabilities) = message
                     .body(envelope)

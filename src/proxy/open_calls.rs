@@ -80,11 +80,7 @@ impl OpenCalls {
             call: None,
             is_stray: false,
         };
-        for envelope in message
-            .envelopes()
-            .iter()
-            .filter(|envelope| envelope.is_answer())
-        {
+        for envelope in message.answers() {
             let Some(id) = message.id(envelope) else {
                 continue;
             };

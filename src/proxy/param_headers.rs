@@ -39,7 +39,7 @@ impl ParamHeaders {
             };
             let mut table = self.0.lock();
             for tool in tools.elements() {
-                let Some(name) = tool.get("name").and_then(|name| name.str()) else {
+                let Some(name) = tool.get_str("name") else {
                     continue;
                 };
                 if table.len() < TOOLS || table.contains_key(&*name) {
@@ -68,7 +68,7 @@ fn find_mirrors(schema: Option<Value<'_>>) -> Vec<Mirror> {
         {
             let mut path = path.clone();
             path.push(name.into_owned());
-            if let Some(header) = property.get("x-mcp-header").and_then(|header| header.str()) {
+            if let Some(header) = property.get_str("x-mcp-header") {
                 out.push(Mirror {
                     header: header.to_ascii_lowercase(),
                     path: path.clone(),

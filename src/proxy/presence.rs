@@ -1,7 +1,7 @@
 //! The connected agents: which upstreams they use, in which sessions, since when and how much.
 
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use super::Gate;
 use super::session::Session;
 use crate::message::Message;
 use crate::protocol::{Call, CallKind, SessionId};
+use crate::record::unix_seconds;
 use crate::text::cut;
 
 /// Maximum number of sessions that are listed: the most recently used ones.
@@ -50,8 +51,7 @@ impl Client {
             _ => params.at(&["_meta", CLIENT_INFO]),
         }?;
         let word = |key: &str| {
-            info.get(key)?
-                .str()
+            info.get_str(key)
                 .map(|text| cut(&text, CLIENT_BYTES).to_owned())
         };
         Some(Self {
@@ -118,11 +118,6 @@ impl ConnectedClient {
             last_call: seen,
         } = &state.presence;
         let last_call = seen.as_ref()?;
-        let unix = |time: SystemTime| {
-            time.duration_since(UNIX_EPOCH)
-                .map(|since| since.as_secs())
-                .unwrap_or_default()
-        };
         let holder = &session.agent.holder;
         Some(Self {
             agent: holder.agent.to_string(),
@@ -136,8 +131,8 @@ impl ConnectedClient {
                 .map(SessionId::digest)
                 .map(str::to_owned),
             era: last_call.era,
-            since: unix(last_call.since),
-            last: unix(last_call.last),
+            since: unix_seconds(last_call.since),
+            last: unix_seconds(last_call.last),
             calls: last_call.calls,
             open: session.calls.load(Ordering::Relaxed),
             streams: session.streams.load(Ordering::Relaxed),

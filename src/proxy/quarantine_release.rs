@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 
 use super::Gate;
 use super::judge::record_limits;
-use super::result_paging::{requested_part, resource_not_found};
+use super::result_paging::{requested_part, resource_content, resource_not_found};
 use super::route::Route;
 use crate::approval::CallDigest;
-use crate::message::{Edit, Message, ReadLimits, quote, splice};
-use crate::protocol::{Call, CallError, CallKind, Context, Era, Reply, answer};
+use crate::message::{Edit, Message, ReadLimits, splice};
+use crate::protocol::{Call, CallError, CallKind, Context, Era, JSON, Reply, answer};
 use crate::record::stores::{Quarantine, Release, StoreError};
 use crate::record::{Event, QuarantineEvent, Recorder};
 
@@ -51,16 +51,13 @@ impl PendingReleases {
             .partition(Release::is_over);
         *self.0.lock() = open.into_iter().map(Arc::new).collect();
         for note in quarantine.notes()? {
-            let agent = note.agent.as_deref();
-            let upstream = note.upstream.as_deref();
-            let (by, reason) = (Some(note.by.who.as_str()), note.by.reason.as_deref());
             let event = QuarantineEvent {
                 audit: note.audit,
                 outcome: note.act.name(),
-                agent,
-                upstream,
-                person: by,
-                reason,
+                agent: note.agent.as_deref(),
+                upstream: note.upstream.as_deref(),
+                person: Some(&note.by.who),
+                reason: note.by.reason.as_deref(),
                 delivery: None,
             };
             // Recorded before it is forgotten: an event may be recorded twice, but is never lost.
@@ -154,8 +151,9 @@ impl PendingReleases {
                 Some(way),
             )))
             .map_err(CallError::Audit)?;
-        // A body that is not a message has nothing for the session memory.
-        if let Ok(stored_message) = Message::parse(body, &unbounded_limits()) {
+        // A body that is not a message has nothing for the session memory. Its length was within the
+        // limits when it was stored.
+        if let Ok(stored_message) = Message::parse(body, &ReadLimits::of_bytes(usize::MAX)) {
             let update = route.policy.released_update(
                 &stored_message,
                 release.about.tool.as_deref(),
@@ -254,30 +252,21 @@ impl Gate {
             return Ok(None);
         };
         // Boxed: calls without a release reserve no space for it.
-        Box::pin(self.deliver_on_blocking_thread(request, message, context, route)).await
-    }
-
-    async fn deliver_on_blocking_thread(
-        &self,
-        request: ReleaseRequest,
-        message: &Message,
-        context: &Context,
-        route: &Route,
-    ) -> Result<Option<Reply>, CallError> {
-        let (releases, recorder, route) = (
-            self.pending_releases.clone(),
-            self.recorder.clone(),
-            route.clone(),
-        );
-        let message = message.clone();
-        let context = context.clone();
-        let deliver = move || releases.deliver(&request, &message, &context, &recorder, &route);
-        let result = tokio::task::spawn_blocking(deliver).await;
-        let result =
-            result.map_err(|_| CallError::BadReply("delivering the released message failed"))??;
-        Ok(result.map(|bytes| {
-            answer::body_reply(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())
-        }))
+        Box::pin(async {
+            let releases = self.pending_releases.clone();
+            let recorder = self.recorder.clone();
+            let route = route.clone();
+            let message = message.clone();
+            let context = context.clone();
+            let deliver = move || releases.deliver(&request, &message, &context, &recorder, &route);
+            let result = tokio::task::spawn_blocking(deliver).await;
+            let result = result
+                .map_err(|_| CallError::BadReply("delivering the released message failed"))??;
+            Ok(result.map(|bytes| {
+                answer::body_reply(StatusCode::OK, String::from_utf8(bytes).unwrap_or_default())
+            }))
+        })
+        .await
     }
 }
 
@@ -293,46 +282,27 @@ fn release_event<'r>(
     outcome: &'static str,
     way: Option<&'static str>,
 ) -> QuarantineEvent<'r> {
-    let agent = Some(release.about.agent.as_str());
-    let upstream = Some(release.about.upstream.as_str());
-    let (by, reason) = (Some(release.by.who.as_str()), release.by.reason.as_deref());
     QuarantineEvent {
         audit: release.audit,
         outcome,
-        agent,
-        upstream,
-        person: by,
-        reason,
+        agent: Some(&release.about.agent),
+        upstream: Some(&release.about.upstream),
+        person: Some(&release.by.who),
+        reason: release.by.reason.as_deref(),
         delivery: way,
-    }
-}
-
-/// Returns limits without a size bound: a stored message was within the limits when it was stored.
-fn unbounded_limits() -> ReadLimits {
-    ReadLimits {
-        message_bytes: usize::MAX,
-        ..ReadLimits::default()
     }
 }
 
 /// Returns the message as it arrived, with another id.
 fn with_id(message: bytes::Bytes, id: &str) -> Option<Vec<u8>> {
-    let message = Message::parse(message, &unbounded_limits()).ok()?;
+    let message = Message::parse(message, &ReadLimits::of_bytes(usize::MAX)).ok()?;
     let span = message.value(message.single()?).get("id")?.span();
     splice(message.bytes(), vec![Edit::json(span, id.to_owned())]).map(|bytes| bytes.to_vec())
 }
 
 fn as_resource(message: &[u8], id: &str, uri: &str, era: Era) -> Vec<u8> {
-    let modern = if era == Era::Modern {
-        r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#
-    } else {
-        ""
-    };
-    let uri = quote(uri);
-    let text = quote(&String::from_utf8_lossy(message));
-    let contents = format!(r#"[{{"uri":{uri},"mimeType":"application/json","text":{text}}}]"#);
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":{contents}}}}}"#)
-        .into_bytes()
+    let text = String::from_utf8_lossy(message);
+    resource_content(id, era, uri, JSON, &text).into_bytes()
 }
 
 fn not_found(message: &Message, context: &Context) -> Option<Vec<u8>> {

@@ -136,15 +136,12 @@ impl StoredResults {
             let text = "This part of the result is no longer available, or belongs to another session. Call the tool again and request less at a time.";
             return Ok(Some(resource_not_found(id, context.era, text)));
         };
-        let modern = if context.era == Era::Modern {
-            r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#
-        } else {
-            ""
-        };
-        let uri = quote(&uri);
-        let text = quote(&text);
-        Ok(Some(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":[{{"uri":{uri},"mimeType":"text/plain","text":{text}}}]}}}}"#
+        Ok(Some(resource_content(
+            id,
+            context.era,
+            &uri,
+            "text/plain",
+            &text,
         )))
     }
 
@@ -208,6 +205,26 @@ impl StoredResult {
     }
 }
 
+/// Returns the answer to a request for a resource that the gate itself serves.
+pub(super) fn resource_content(
+    id: &str,
+    era: Era,
+    uri: &str,
+    mime_type: &str,
+    text: &str,
+) -> String {
+    let modern = if era == Era::Modern {
+        r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#
+    } else {
+        ""
+    };
+    let uri = quote(uri);
+    let text = quote(text);
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{{modern}"contents":[{{"uri":{uri},"mimeType":"{mime_type}","text":{text}}}]}}}}"#
+    )
+}
+
 /// Returns the answer for a resource that does not exist.
 pub(super) fn resource_not_found(id: &str, era: Era, text: &str) -> String {
     // 2026-07-28 no longer has a code of its own for this.
@@ -238,7 +255,7 @@ pub(super) fn requested_part(message: &Message) -> Option<(&str, Cow<'_, str>)> 
     let envelope = message
         .single()
         .filter(|envelope| envelope.is_request() && envelope.method() == Some("resources/read"))?;
-    let uri = message.body(envelope)?.get("uri")?.str()?;
+    let uri = message.body(envelope)?.get_str("uri")?;
     let is_own = uri
         .get(..SCHEME.len())
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));

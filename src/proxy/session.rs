@@ -14,7 +14,7 @@ use super::presence::Presence;
 use crate::approval::ElicitationSupport;
 use crate::inspect::files::{FileEffect, Files};
 use crate::inspect::memory::{Memory, Piece, SessionUpdate};
-use crate::message::{Direction, Envelope, Message, same_id};
+use crate::message::{Direction, Message, same_id};
 use crate::protocol::{
     Call, CallError, Context, Era, Holder, OpenRequest, SessionId, UpstreamName, headers,
 };
@@ -222,11 +222,7 @@ impl Session {
 
     /// Marks the requests that a message answers as no longer open.
     pub(super) fn close_answered(&self, era: Era, message: &Message) {
-        let mut answers = message
-            .envelopes()
-            .iter()
-            .filter(|envelope: &&Envelope| envelope.is_answer())
-            .peekable();
+        let mut answers = message.answers().peekable();
         if answers.peek().is_some() && self.keeps_requests(era) {
             let mut state = self.state();
             answers

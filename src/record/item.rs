@@ -149,9 +149,7 @@ fn item<'a>(
     let object = names.and_then(|(member, key)| {
         let name = match open_request {
             Some(asked) => asked.tool.as_deref().map(Cow::Borrowed),
-            None => body
-                .and_then(|body| body.get(key))
-                .and_then(|name| name.str()),
+            None => body.and_then(|body| body.get_str(key)),
         };
         Some((member, name?))
     });
@@ -183,7 +181,7 @@ impl<'a> Item<'a> {
         tools
             .into_iter()
             .flat_map(|tools| tools.elements())
-            .map(|tool| tool.get("name")?.str())
+            .map(|tool| tool.get_str("name"))
             .collect()
     }
 

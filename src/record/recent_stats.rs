@@ -380,10 +380,13 @@ impl UpstreamTimes {
 
 /// Returns the current time, in seconds since 1970.
 pub(super) fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map(|since| since.as_secs())
-        .unwrap_or_default()
+    unix_seconds(SystemTime::now())
+}
+
+/// Returns the seconds from 1970 to a time; 0 if it is earlier.
+pub fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

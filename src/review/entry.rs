@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use crate::message::{Json, ReadLimits, Value, ValueKind};
+use crate::message::{Direction, Json, ReadLimits, Value, ValueKind};
 use crate::record::entry::kind::Kind;
 use crate::record::entry::object::finding;
 use crate::record::entry::{Member, Object, Read, member};
@@ -36,10 +36,7 @@ impl Entry {
     /// # Errors
     /// The reason why it is not a line of an audit log.
     pub fn read(line: Bytes, file: &Arc<Path>, number: u64) -> Result<Self, String> {
-        let limits = ReadLimits {
-            message_bytes: MAX_LINE_BYTES,
-            ..ReadLimits::default()
-        };
+        let limits = ReadLimits::of_bytes(MAX_LINE_BYTES);
         let json = Json::parse(line, &limits).map_err(|error| error.to_string())?;
         let entry = Self {
             json,
@@ -56,6 +53,14 @@ impl Entry {
     /// Returns the line as it was written, without its line feed.
     pub fn raw(&self) -> &str {
         self.json.root().raw()
+    }
+
+    /// Returns the direction of the message of the line.
+    pub fn direction(&self) -> Option<Direction> {
+        let direction = self.get(member::direction)?;
+        [Direction::Outbound, Direction::Inbound]
+            .into_iter()
+            .find(|known| known.name() == direction)
     }
 
     pub fn root(&self) -> Value<'_> {
@@ -79,7 +84,7 @@ impl Entry {
 
     /// Returns a text member by name.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.root().get(name)?.str()
+        self.root().get_str(name)
     }
 
     /// Returns the time when the line was written.

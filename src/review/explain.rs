@@ -157,11 +157,7 @@ pub fn explain(
 ) -> Result<Explanation, Limitation> {
     let upstream = entry.get(member::upstream).unwrap_or_default();
     let policy = policies.policy(&upstream).ok_or(Limitation::NoPolicy)?;
-    let direction = match entry.get(member::direction).as_deref() {
-        Some("outbound") => Direction::Outbound,
-        Some("inbound") => Direction::Inbound,
-        _ => return Err(Limitation::NoMessage),
-    };
+    let direction = entry.direction().ok_or(Limitation::NoMessage)?;
     let message = RecordedMessage::from_entry(entry, stored_message);
     let judgement = message
         .as_ref()

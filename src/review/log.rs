@@ -111,10 +111,11 @@ impl Log {
             .collect())
     }
 
-    /// Excludes the files that were rotated away before this time: they contain no newer line.
+    /// Excludes the files that were rotated away before this time, if any: they contain no newer
+    /// line.
     #[must_use]
-    pub fn since(mut self, time: SystemTime) -> Self {
-        self.since = Some(time);
+    pub fn since(mut self, time: Option<SystemTime>) -> Self {
+        self.since = time;
         self
     }
 

@@ -98,11 +98,7 @@ impl RecordedMessage {
         entry: &Entry,
         stored_message: Option<&Bytes>,
     ) -> Result<Self, Limitation> {
-        let direction = match entry.get(member::direction).as_deref() {
-            Some("outbound") => Direction::Outbound,
-            Some("inbound") => Direction::Inbound,
-            _ => return Err(Limitation::NoMessage),
-        };
+        let direction = entry.direction().ok_or(Limitation::NoMessage)?;
         let kind = entry.get(member::kind).unwrap_or_default();
         let (body, limitation) = match stored_message {
             Some(bytes) if kind == "text" => (
@@ -227,16 +223,9 @@ pub(super) fn recorded_rules_verdict(entry: &Entry) -> String {
     verdict.unwrap_or_default().into_owned()
 }
 
-fn limits() -> ReadLimits {
-    ReadLimits {
-        message_bytes: usize::MAX,
-        ..ReadLimits::default()
-    }
-}
-
 /// Returns the message of the line from a stored body, which may be a batch.
 fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
-    let message = Message::parse(body.clone(), &limits()).ok()?;
+    let message = Message::parse(body.clone(), &ReadLimits::of_bytes(usize::MAX)).ok()?;
     if !message.is_batch() {
         return Some(message);
     }
@@ -244,7 +233,7 @@ fn item(entry: &Entry, body: &Bytes) -> Option<Message> {
     let envelope = message.envelopes().get(index)?;
     Message::parse(
         Bytes::copy_from_slice(message.value(envelope).raw().as_bytes()),
-        &limits(),
+        &ReadLimits::of_bytes(usize::MAX),
     )
     .ok()
 }
@@ -272,7 +261,7 @@ fn message_of_line(entry: &Entry, kind: &str) -> Option<Message> {
         ("error", _) => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{content}}}"#),
         _ => return None,
     };
-    Message::parse(text.into(), &limits()).ok()
+    Message::parse(text.into(), &ReadLimits::of_bytes(usize::MAX)).ok()
 }
 
 /// Returns why the message in the line is incomplete, if it is.
@@ -298,10 +287,7 @@ fn find_limitation(entry: &Entry) -> Option<Limitation> {
 
 /// Returns the request that a response answers.
 fn open_request(entry: &Entry, message: &Message) -> Option<OpenRequest> {
-    let envelope = message
-        .envelopes()
-        .iter()
-        .find(|envelope| envelope.is_answer())?;
+    let envelope = message.answers().next()?;
     let tool = entry
         .get(member::tool)
         .or_else(|| entry.get(member::prompt))

@@ -214,11 +214,8 @@ const fn harmless(
     placement: CanaryPayload,
 ) -> Canary {
     Canary {
-        id,
-        title,
         attack: false,
-        quick,
-        placement,
+        ..attack(id, title, quick, placement)
     }
 }
 

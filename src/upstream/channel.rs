@@ -109,11 +109,7 @@ impl Channel {
         }
         let mut unanswered = Vec::new();
         let mut tokens = Vec::new();
-        for envelope in message
-            .envelopes()
-            .iter()
-            .filter(|envelope| envelope.is_request())
-        {
+        for envelope in message.requests() {
             let id = message.value(envelope).get("id");
             if let (Some(key), Some(raw)) = (id.and_then(key), message.id(envelope)) {
                 unanswered.push(RequestKey {

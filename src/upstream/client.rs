@@ -18,7 +18,7 @@ use super::pool::{Pool, ResponseBody};
 use super::tls;
 use crate::config::HttpTransport;
 use crate::oauth::{Authorizer, Bearer, LoginError, Refusal, challenge};
-use crate::protocol::{CallError, Context, headers};
+use crate::protocol::{CallError, Context, JSON, USER_AGENT, headers};
 use crate::trust::{self, Keys, Peer};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -229,18 +229,14 @@ impl Client {
         if method == Method::POST {
             // Without the agent's parameters: a server that decodes by `charset` would read a
             // different message.
-            headers.insert(
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("application/json"),
-            );
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
         }
         headers.insert(
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
         );
         if !headers.contains_key(header::USER_AGENT) {
-            let user_agent =
-                HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION")));
+            let user_agent = HeaderValue::from_static(USER_AGENT);
             headers.insert(header::USER_AGENT, user_agent);
         }
         for (name, value) in &self.own_headers {

@@ -17,7 +17,7 @@ use super::body;
 use super::client::{Client, ClientRequest, ReadDeadline};
 use super::http::ContentKind;
 use crate::message::{Message, ReadLimits};
-use crate::protocol::{CallError, header as mcp};
+use crate::protocol::{CallError, JSON_OR_EVENTS, header as mcp};
 use crate::record::Redactor;
 
 /// Timeout for an answer.
@@ -46,10 +46,7 @@ pub(super) enum ProbeResult {
 /// Probes a server over streamable HTTP.
 pub(super) async fn probe_http(client: &Client) -> ProbeResult {
     let mut headers = HeaderMap::new();
-    headers.insert(
-        header::ACCEPT,
-        HeaderValue::from_static("application/json, text/event-stream"),
-    );
+    headers.insert(header::ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
     headers.insert(mcp::SESSION, HeaderValue::from_static(SESSION));
     headers.insert(mcp::VERSION, HeaderValue::from_static(REVISION));
     let body = Bytes::from_static(PING);
@@ -191,10 +188,7 @@ impl ProbeReply {
     }
 
     fn is_rpc(&self) -> bool {
-        let limits = ReadLimits {
-            message_bytes: READ_BYTES,
-            ..ReadLimits::default()
-        };
+        let limits = ReadLimits::of_bytes(READ_BYTES);
         if let Ok(message) = Message::parse(self.body.clone(), &limits) {
             return message
                 .envelopes()

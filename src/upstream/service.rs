@@ -44,10 +44,7 @@ impl Service {
         max_concurrent: usize,
         answer_bytes: usize,
     ) -> Result<Self, String> {
-        let limits = ReadLimits {
-            message_bytes: answer_bytes,
-            ..ReadLimits::default()
-        };
+        let limits = ReadLimits::of_bytes(answer_bytes);
         Ok(Self {
             client: Client::new(transport, None)?,
             permits: Semaphore::new(max_concurrent),

@@ -176,11 +176,7 @@ impl<L: ServerLink> Sessions<L> {
             (CallKind::Send(_), None) => Err(CallError::UnknownSession),
             (CallKind::Send(message), Some(session)) => {
                 let link = self.find(context, session)?;
-                if message
-                    .envelopes()
-                    .iter()
-                    .any(|envelope| envelope.is_request())
-                {
+                if message.requests().next().is_some() {
                     let opened = request_reply(&*link, message, &self.timeouts).await?;
                     let id_in_use = CallError::BadMessage(ParseError::NotRpc(
                         "its id is that of a request still in flight",

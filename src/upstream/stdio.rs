@@ -140,11 +140,7 @@ impl Stdio {
             return Err(CallError::NotOffered);
         };
         let holder = &call.context.holder();
-        if !message
-            .envelopes()
-            .iter()
-            .any(|envelope| envelope.is_request())
-        {
+        if message.requests().next().is_none() {
             return self.notify(holder, message).await;
         }
         self.pause(holder).await?;
@@ -157,10 +153,7 @@ impl Stdio {
     /// Sends a notification to the child that works on the request it names, otherwise to the
     /// agent's first child. Without a child it concerns nothing.
     async fn notify(&self, holder: &Holder, message: &Message) -> Result<Reply, CallError> {
-        let request = message
-            .single()
-            .and_then(|envelope| message.body(envelope))
-            .and_then(|body| body.get("requestId"));
+        let request = message.single_body().and_then(|body| body.get("requestId"));
         let child = {
             let pools = self.pools.lock();
             let pool = pools.get(holder).map(Vec::as_slice).unwrap_or_default();

@@ -1,11 +1,11 @@
 //! `lychgate audit key`: prints the public key, to be stored safely elsewhere.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use super::fault;
+use crate::cli::exit::Exit;
 use crate::config::AuditConfig;
-use crate::document::Fault;
 use crate::record::PublicKey;
 
 /// Arguments of `lychgate audit key`.
@@ -23,11 +23,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(
-    args: &Args,
-    audit_args: &super::Args,
-    out: &mut dyn Write,
-) -> Result<io::Result<u8>, Vec<Fault>> {
+pub(super) fn run(args: &Args, audit_args: &super::Args, out: &mut dyn Write) -> Result<u8, Exit> {
     let file = match &args.file {
         Some(file) => file.clone(),
         None => audit_args.audit()?.key().ok_or_else(|| {
@@ -39,11 +35,7 @@ pub(super) fn run(
     };
     let hint = "the gateway creates it when it first opens its log; reading it may require the gateway's user";
     let key = PublicKey::of_file(&file).map_err(|error| fault(&error.to_string(), hint))?;
-    Ok(show(&key, args.json, out))
-}
-
-fn show(key: &PublicKey, json: bool, out: &mut dyn Write) -> io::Result<u8> {
-    if json {
+    if args.json {
         writeln!(
             out,
             "{}",

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::summary::{format_brief, format_value};
+use crate::cli::exit::Exit;
 use crate::cli::progress::run_with_progress;
 use crate::cli::review_args;
-use crate::document::Fault;
 use crate::record::entry::member;
 use crate::record::terminal_safe;
 use crate::review::{AuditIds, Entry, Log};
@@ -41,7 +41,7 @@ pub(super) fn run(
     audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<io::Result<u8>, Vec<Fault>> {
+) -> Result<u8, Exit> {
     let (path, log) = audit_args.open(args.file.as_ref())?;
     let usage = |message: String| {
         let (what, hint) = message.split_once("\n  hint: ").unwrap_or((&message, ""));
@@ -58,10 +58,7 @@ pub(super) fn run(
             .map(|id| find_call(&log, id.0))
             .unwrap_or_default())
     });
-    let entries = match result {
-        Ok(entries) => entries.map_err(usage)?,
-        Err(error) => return Ok(Err(error)),
-    };
+    let entries = result?.map_err(usage)?;
     if entries.is_empty() {
         let hint = "`lychgate audit tail` shows ids; it may have been rotated out and deleted, or be in another gateway's log";
         return Err(super::fault(
@@ -73,16 +70,14 @@ pub(super) fn run(
             hint,
         ));
     }
-    Ok(entries
-        .iter()
-        .try_for_each(|entry| {
-            if args.json {
-                writeln!(out, "{}", entry.raw())
-            } else {
-                write_entry(entry, out)
-            }
-        })
-        .map(|()| 0))
+    for entry in &entries {
+        if args.json {
+            writeln!(out, "{}", entry.raw())?;
+        } else {
+            write_entry(entry, out)?;
+        }
+    }
+    Ok(0)
 }
 
 fn has_id(entry: &Entry, id: uuid::Uuid) -> bool {
@@ -97,9 +92,8 @@ fn find_call(log: &Log, id: uuid::Uuid) -> Vec<Entry> {
     let created = id.get_timestamp().map(|stamp| stamp.to_unix());
     let created =
         created.map(|(seconds, nanos)| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
-    let log = created
-        .and_then(|created| created.checked_sub(MAX_CALL_DURATION))
-        .map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let since = created.and_then(|created| created.checked_sub(MAX_CALL_DURATION));
+    let log = log.clone().since(since);
     let mut entries: Vec<Entry> = log
         .entries()
         .flatten()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::filter_args::FilterArgs;
-use crate::document::Fault;
+use crate::cli::exit::Exit;
 use crate::message::quote;
 use crate::record::terminal_safe;
 use crate::review::{Log, NameCounts, Stats};
@@ -39,24 +39,21 @@ pub(super) fn run(
     audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<io::Result<u8>, Vec<Fault>> {
+) -> Result<u8, Exit> {
     let (_, log) = audit_args.open(args.file.as_ref())?;
-    Ok(count(args, &log, err).and_then(|stats| {
-        let limit = usize::from(args.top);
-        if args.json {
-            document(&stats, limit, out)
-        } else {
-            table(&stats, limit, out)
-        }
-        .map(|()| 0)
-    }))
+    let stats = count(args, &log, err)?;
+    let limit = usize::from(args.top);
+    if args.json {
+        document(&stats, limit, out)?;
+    } else {
+        table(&stats, limit, out)?;
+    }
+    Ok(0)
 }
 
 fn count(args: &Args, log: &Log, err: &mut dyn Write) -> io::Result<Stats> {
     let filter = args.wanted.filter();
-    let log = filter
-        .since
-        .map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let log = log.clone().since(filter.since);
     let mut stats = Stats::default();
     let mut last_report = Instant::now();
     let mut has_progress = false;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::filter_args::FilterArgs;
 use super::summary::format_brief;
-use crate::document::Fault;
+use crate::cli::exit::Exit;
 use crate::review::{Entries, Entry, Filter, Follow, Log};
 
 /// Interval at which the file is checked.
@@ -44,18 +44,9 @@ pub(super) fn run(
     audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<io::Result<u8>, Vec<Fault>> {
+) -> Result<u8, Exit> {
     let (path, log) = audit_args.open(args.file.as_ref())?;
-    Ok(tail(args, &log, Follow::new(&path), out, err))
-}
-
-fn tail(
-    args: &Args,
-    log: &Log,
-    mut follow: Follow,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
+    let mut follow = Follow::new(&path);
     let filter = args.wanted.filter();
     let colour = io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -71,7 +62,7 @@ fn tail(
             Err(bad) => report_bad_line(&bad, err)?,
         }
     }
-    for entry in &read_rotated(log, &filter, limit.saturating_sub(last.len()))? {
+    for entry in &read_rotated(&log, &filter, limit.saturating_sub(last.len()))? {
         print_entry(entry, out)?;
     }
     for entry in last {
@@ -97,9 +88,7 @@ fn tail(
 /// Returns the last `limit` lines of the rotated files.
 fn read_rotated(log: &Log, filter: &Filter, limit: usize) -> io::Result<VecDeque<Entry>> {
     let mut lines: VecDeque<Entry> = VecDeque::new();
-    let log = filter
-        .since
-        .map_or_else(|| log.clone(), |since| log.clone().since(since));
+    let log = log.clone().since(filter.since);
     for file in log.rotated_files()?.into_iter().rev() {
         let missing = limit.saturating_sub(lines.len());
         if missing == 0 {

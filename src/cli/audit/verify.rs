@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::{fault, key};
+use crate::cli::exit::Exit;
+use crate::cli::format_count;
 use crate::cli::progress::run_with_progress;
-use crate::document::Fault;
 use crate::record::PublicKey;
 use crate::record::verify::{Report, TrustAnchors, verify};
 
@@ -47,7 +48,7 @@ pub(super) fn run(
     audit_args: &super::Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<io::Result<u8>, Vec<Fault>> {
+) -> Result<u8, Exit> {
     let log = audit_args.log(args.file.as_ref())?;
     let mut keys = Vec::new();
     for text in &args.key {
@@ -80,23 +81,19 @@ pub(super) fn run(
         anchors: args.anchors.clone(),
     };
     let activity = format!("reading `{}` and its rotated files", log.display());
-    let report = match run_with_progress(activity, err, || verify(&log, &trust_anchors)) {
-        Ok(report) => report,
-        Err(error) => return Ok(Err(error)),
-    };
+    let report = run_with_progress(activity, err, || verify(&log, &trust_anchors))?;
     let report = report.map_err(|error| {
         fault(
             &error.to_string(),
             "name the log, as in `lychgate audit verify audit.jsonl`",
         )
     })?;
-    let code = u8::from(!report.is_verified());
-    Ok(if args.json {
-        print_json(&report, trust, out)
+    if args.json {
+        print_json(&report, trust, out)?;
     } else {
-        print_text(&report, trust, out, err)
+        print_text(&report, trust, out, err)?;
     }
-    .map(|()| code))
+    Ok(u8::from(!report.is_verified()))
 }
 
 /// The origin of the key.
@@ -166,7 +163,7 @@ fn print_text(
         )?;
     }
     let files = report.files.len();
-    let files = format_count(files as u64, "file");
+    let files = format_count(files, "file");
     let lines = format_count(report.lines, "line");
     match (report.first_seq, report.last_seq) {
         (Some(first), Some(last)) => writeln!(out, "{lines} in {files}: {first} to {last}")?,
@@ -210,8 +207,4 @@ fn print_text(
         ),
         Trust::Given => Ok(()),
     }
-}
-
-fn format_count(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

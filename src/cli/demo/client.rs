@@ -2,17 +2,18 @@
 
 use std::io;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use crate::protocol::{MODERN, header};
+use crate::cli::response;
+use crate::protocol::{JSON_OR_EVENTS, MODERN, header};
 
 /// The protocol revision of the agent's session.
 const LEGACY: &str = "2025-11-25";
@@ -99,7 +100,7 @@ impl Agent {
 
     async fn post(&self, url: &str, body: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
         let mut request = Request::post(url).header(CONTENT_TYPE, "application/json");
-        request = request.header(ACCEPT, "application/json, text/event-stream");
+        request = request.header(ACCEPT, JSON_OR_EVENTS);
         let is_modern = headers.contains(&(header::VERSION, MODERN));
         let session = self
             .session
@@ -145,16 +146,6 @@ impl Agent {
 }
 
 /// Reads a complete body, up to the maximum length.
-pub(super) async fn read_body(mut body: Incoming) -> io::Result<Bytes> {
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
-            continue;
-        };
-        if bytes.len() + data.len() > MAX_BODY_BYTES {
-            return Err(io::Error::other("the body is too long"));
-        }
-        bytes.extend_from_slice(&data);
-    }
-    Ok(bytes.freeze())
+pub(super) async fn read_body(body: Incoming) -> io::Result<Bytes> {
+    response::read_body(body, MAX_BODY_BYTES, "the body is too long").await
 }

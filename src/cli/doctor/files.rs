@@ -121,26 +121,20 @@ pub(super) fn modes(config: &Config, path: &Path) -> CheckResult {
         let mode = meta.permissions().mode() & 0o777;
         let display = file.path.display();
         let correct_mode = if meta.is_dir() { "700" } else { "600" };
-        if file.is_secret && mode & 0o077 != 0 {
-            let what = format!(
-                "{} `{display}` has mode {mode:o}: readable by other users",
-                file.description
-            );
-            result.add_error(
-                what,
-                fix_unless_shared(&file.path, format!("chmod {correct_mode} '{display}'")),
-            );
-        } else if mode & 0o022 != 0 {
-            let what = format!(
-                "{} `{display}` has mode {mode:o}: writable by other users",
-                file.description
-            );
-            result.add_error(
-                what,
-                fix_unless_shared(&file.path, format!("chmod go-w '{display}'")),
-            );
-        } else {
-            correct += 1;
+        let fault = match mode {
+            _ if file.is_secret && mode & 0o077 != 0 => Some(("readable", correct_mode)),
+            _ if mode & 0o022 != 0 => Some(("writable", "go-w")),
+            _ => None,
+        };
+        match fault {
+            Some((access, change)) => result.add_error(
+                format!(
+                    "{} `{display}` has mode {mode:o}: {access} by other users",
+                    file.description
+                ),
+                fix_unless_shared(&file.path, format!("chmod {change} '{display}'")),
+            ),
+            None => correct += 1,
         }
         let own_uid = rustix::process::geteuid().as_raw();
         if meta.uid() != own_uid && meta.uid() != 0 && own_uid != 0 {

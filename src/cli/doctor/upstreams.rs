@@ -8,10 +8,9 @@ use futures_util::{StreamExt, stream};
 use http::Uri;
 use parking_lot::Mutex;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::ServerCertVerifier as _;
 use rustls::crypto::ring;
-use rustls::{DigitallySignedStruct, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -19,6 +18,7 @@ use tokio_rustls::TlsConnector;
 use super::listener::report_validity;
 use super::{CheckResult, dates};
 use crate::cli::auth::describe_validity;
+use crate::cli::certificate_verifier::CertificateVerifier;
 use crate::cli::scan::{Client, RequestError, login_free};
 use crate::config::{Config, HttpTransport, Transport, UpstreamConfig};
 use crate::oauth::unix_now;
@@ -331,57 +331,16 @@ fn connector(ca: Option<&Path>) -> Result<(TlsConnector, PeerCertificate), Strin
         .build()
         .map_err(|error| error.to_string())?;
     let certificate = PeerCertificate::default();
-    let verifier = Arc::new(RecordingVerifier {
-        inner,
-        certificate: certificate.clone(),
-    });
+    let recorded = certificate.clone();
+    let verifier = CertificateVerifier::new(Box::new(
+        move |end_entity, intermediates, server_name, ocsp_response, now| {
+            *recorded.lock() = Some(end_entity.to_vec());
+            inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        },
+    ));
     let config = trust::client_tls()?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     Ok((TlsConnector::from(Arc::new(config)), certificate))
-}
-
-/// Verifies certificates as usual, and records them.
-#[derive(Debug)]
-struct RecordingVerifier {
-    inner: Arc<WebPkiServerVerifier>,
-    certificate: PeerCertificate,
-}
-
-impl ServerCertVerifier for RecordingVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        *self.certificate.lock() = Some(end_entity.to_vec());
-        self.inner
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
 }

@@ -39,11 +39,7 @@ pub(super) fn format_explanation(explanation: &Explanation, style: &Style) -> St
         .map(|tool| format!(" `{tool}`"))
         .unwrap_or_default();
     let method = explanation.method.as_deref().unwrap_or("a message");
-    let user = explanation
-        .user
-        .as_ref()
-        .map(|user| format!(" for `{user}`"))
-        .unwrap_or_default();
+    let user = for_user(explanation.user.as_deref());
     out += &match explanation.direction.as_str() {
         "outbound" => format!(
             "agent `{}`{user} to `{}`: {method}{tool}\n",
@@ -155,11 +151,7 @@ pub(super) fn format_explanation(explanation: &Explanation, style: &Style) -> St
 
 /// Formats the explanation of a call that was refused without being judged.
 pub(super) fn format_repeated(refusal: &RepeatedRefusal) -> String {
-    let user = refusal
-        .user
-        .as_ref()
-        .map(|user| format!(" for `{user}`"))
-        .unwrap_or_default();
+    let user = for_user(refusal.user.as_deref());
     let mut out = format!(
         "{}  {}\nagent `{}`{user} to `{}`: tool `{}`\n",
         refusal.audit, refusal.time, refusal.agent, refusal.upstream, refusal.tool
@@ -348,6 +340,11 @@ fn describe_rule(rule: &RuleInfo) -> String {
         }
     }
     out
+}
+
+fn for_user(user: Option<&str>) -> String {
+    user.map(|user| format!(" for `{user}`"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

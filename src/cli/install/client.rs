@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use crate::config::path_from_env;
+
 /// Maximum number of Amazon Q agent files that are read in one folder.
 const MAX_AGENT_FILES: usize = 100;
 
@@ -75,14 +77,9 @@ pub(super) struct Places {
 impl Places {
     /// Returns the places for the current user and folder.
     pub(super) fn from_environment() -> Option<Self> {
-        let read_path = |name: &str| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let home = read_path("HOME")?;
-        let config = read_path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        let codex = read_path("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
+        let home = path_from_env("HOME")?;
+        let config = path_from_env("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let codex = path_from_env("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
         Some(Self {
             config,
             codex,

@@ -94,6 +94,19 @@ pub(in crate::cli) fn replace_file(path: &Path, bytes: &[u8], mode: Option<u32>)
         .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", target.display())))
 }
 
+/// Returns the contents of a file; `None` if it does not exist.
+///
+/// # Errors
+/// The file cannot be read.
+pub(in crate::cli) fn read_if_exists(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(|error| {
+            io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
+        }),
+    }
+}
+
 /// Removes a file that may no longer exist.
 ///
 /// # Errors

@@ -1,13 +1,12 @@
 //! The gate's own config, to which HTTP servers are added.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item};
 
-use super::files::{remove_if_exists, replace_file, sweep};
+use super::files::{read_if_exists, remove_if_exists, replace_file, sweep};
 use super::move_record::MovedServer;
 use super::server::{Header, UrlEntry};
 use super::toml::quoted;
@@ -38,16 +37,7 @@ impl GateConfig {
     /// The file cannot be read, or is not valid TOML.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
-        let old = match fs::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(io::Error::new(
-                    error.kind(),
-                    format!("`{}`: {error}", path.display()),
-                ));
-            }
-        };
+        let old = read_if_exists(&path)?;
         let new = old.clone().unwrap_or_default();
         Document::parse(new.as_str()).map_err(|error| {
             io::Error::other(format!(
@@ -354,6 +344,8 @@ pub(super) fn sanitize_name(name: &str, characters: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn url(url: &str, headers: Vec<(String, Header)>) -> UrlEntry {

@@ -14,6 +14,7 @@ use super::plan::{self, Plan, PlanInputs, Wrap};
 use super::records::{Leftovers, Records};
 use super::server::GateEntry;
 use super::{InstallArgs, InstallContext, diff, read};
+use crate::cli::format_count;
 
 /// The inputs that are the same for all files.
 struct MoveContext<'a> {
@@ -324,7 +325,7 @@ impl InstallContext<'_> {
             writeln!(
                 self.err,
                 "{path}: {} behind the gate; backup: {}",
-                count(plan.moved.len()),
+                format_count(plan.moved.len(), "server"),
                 backup_path.display()
             )?;
         }
@@ -439,8 +440,4 @@ fn release(steps: &[FileChange], gate: &mut GateConfig, records: &mut Records) -
 /// Returns the path of the backup of a file.
 fn backup(place: &Path) -> PathBuf {
     place.with_extension("before")
-}
-
-pub(super) fn count(servers: usize) -> String {
-    format!("{servers} server{}", if servers == 1 { "" } else { "s" })
 }

@@ -9,6 +9,7 @@ use super::gate::GateConfig;
 use super::move_record::MoveRecord;
 use super::records::{Leftovers, Records};
 use super::{InstallContext, UninstallArgs, diff, read};
+use crate::cli::format_count;
 
 /// The planned restoration of a file.
 struct FileRestore {
@@ -119,7 +120,7 @@ impl InstallContext<'_> {
         }
         if step.changed > 0 {
             let client = step.file.client.name();
-            let count = super::move_servers::count(step.changed);
+            let count = format_count(step.changed, "server");
             return writeln!(
                 self.err,
                 "{path}: {count} not restored; backup: {backup}\n  hint: resolve the changes manually and run `lychgate uninstall {client}` again, or `lychgate uninstall --forget --file {path}` to keep the file as it is"

@@ -81,15 +81,12 @@ impl Machine {
     }
 
     pub(super) fn uninstall(&self, client: Option<Client>) -> Told {
-        self.with(true, |desk| {
-            desk.uninstall(&UninstallArgs {
-                client,
-                file: None,
-                forget: false,
-                dry_run: false,
-                yes: true,
-            })
-        })
+        self.with(true, |desk| desk.uninstall(&uninstall_args(client)))
+    }
+
+    /// Returns how many files lychgate keeps about its installations.
+    pub(super) fn kept(&self) -> usize {
+        fs::read_dir(self.0.path().join("state")).unwrap().count()
     }
 
     /// Replaces `WRAP(NAME)` in a text by what `install` writes before a command.
@@ -123,6 +120,21 @@ pub(super) fn install_args(client: Option<Client>) -> InstallArgs {
         service: false,
         json: false,
     }
+}
+
+pub(super) fn uninstall_args(client: Option<Client>) -> UninstallArgs {
+    UninstallArgs {
+        client,
+        file: None,
+        forget: false,
+        dry_run: false,
+        yes: true,
+    }
+}
+
+/// Reads a file of JSON.
+fn read_json(file: &std::path::Path) -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
 #[test]
@@ -161,12 +173,7 @@ fn every_client_goes_there_and_back_byte_for_byte() {
         assert_eq!(machine.uninstall(Some(client)).code, 0);
         assert_eq!(fs::read_to_string(&file).unwrap(), *text, "{client:?}");
         assert!(!machine.gate().exists(), "{client:?}");
-        assert_eq!(
-            fs::read_dir(machine.0.path().join("state"))
-                .unwrap()
-                .count(),
-            0
-        );
+        assert_eq!(machine.kept(), 0);
     }
 }
 
@@ -247,8 +254,7 @@ fn what_the_client_changed_since_stays_changed() {
     machine.install(Client::ClaudeCode);
     // The client counts its starts, rewrites the file and has a new server; one of the moved
     // servers was edited by hand.
-    let mut now: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut now = read_json(&file);
     now["numStartups"] = 4.into();
     now["mcpServers"]["new"] = json!({ "command": "n" });
     now["projects"]["/home/me/p"]["mcpServers"]["db"]["args"] = json!(["mine"]);
@@ -263,8 +269,7 @@ fn what_the_client_changed_since_stays_changed() {
         output.out
     );
     let output = machine.uninstall(None);
-    let back: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let back = read_json(&file);
     let was: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(back["numStartups"], 4);
     assert_eq!(back["mcpServers"]["files"], was["mcpServers"]["files"]);
@@ -286,22 +291,14 @@ fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
     machine.install(Client::ClaudeCode);
     fs::remove_file(&file).unwrap();
     let output = machine.uninstall(None);
-    assert_eq!(
-        (
-            output.code,
-            output.err.contains("no longer exists and is not restored")
-        ),
-        (0, true),
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(
+        output.err.contains("no longer exists and is not restored"),
         "{}",
         output.err
     );
     assert!(!file.exists() && !machine.gate().exists());
-    assert_eq!(
-        fs::read_dir(machine.0.path().join("state"))
-            .unwrap()
-            .count(),
-        0
-    );
+    assert_eq!(machine.kept(), 0);
 }
 
 #[test]
@@ -338,24 +335,11 @@ fn what_was_changed_since_can_be_forgotten() {
     fs::write(&file, &now).unwrap();
     for _ in 0..2 {
         let output = machine.uninstall(None);
-        assert_eq!(
-            (
-                output.code,
-                output.err.contains("a` of"),
-                output.err.contains("b` of")
-            ),
-            (1, true, false),
-            "{}",
-            output.err
-        );
-        let kept = output
-            .err
-            .split("backup: ")
-            .nth(1)
-            .unwrap()
-            .lines()
-            .next()
-            .unwrap();
+        assert_eq!(output.code, 1, "{}", output.err);
+        assert!(output.err.contains("a` of"), "{}", output.err);
+        assert!(!output.err.contains("b` of"), "{}", output.err);
+        let (_, kept) = output.err.split_once("backup: ").unwrap();
+        let kept = kept.lines().next().unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
         assert!(
             output.err.contains("uninstall --forget --file /")
@@ -370,19 +354,12 @@ fn what_was_changed_since_can_be_forgotten() {
         "{left}"
     );
     let args = UninstallArgs {
-        client: None,
-        file: None,
         forget: true,
-        dry_run: false,
-        yes: true,
+        ..uninstall_args(None)
     };
     let output = machine.with(true, |desk| desk.uninstall(&args));
-    assert_eq!(
-        (output.code, fs::read_to_string(&file).unwrap()),
-        (0, left),
-        "{}",
-        output.err
-    );
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), left, "{}", output.err);
     let gate = fs::read_to_string(machine.gate()).unwrap();
     assert!(
         gate.contains("[upstream.a]") && !gate.contains("[upstream.b]"),
@@ -424,10 +401,8 @@ fn nothing_is_written_without_a_yes_and_what_cannot_be_moved_is_told() {
     let output = machine.with(false, |desk| {
         desk.install(&install_args(Some(Client::VsCode)))
     });
-    assert_eq!(
-        (output.code, fs::read_to_string(&file).unwrap().as_str()),
-        (1, text)
-    );
+    assert_eq!(output.code, 1);
+    assert_eq!(fs::read_to_string(&file).unwrap().as_str(), text);
     assert!(output.out.contains("+"), "{}", output.out);
     for left in ["`a`", "`c`", "`d`"] {
         assert!(output.err.contains(left), "{}", output.err);
@@ -521,13 +496,7 @@ fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     fs::rename(&gate, &aside).unwrap();
     fs::create_dir(&gate).unwrap();
     machine.with(true, |desk| {
-        let failed = desk.uninstall(&UninstallArgs {
-            client: None,
-            file: None,
-            forget: false,
-            dry_run: false,
-            yes: true,
-        });
+        let failed = desk.uninstall(&uninstall_args(None));
         assert!(failed.unwrap_err().to_string().contains("lychgate.toml"));
         Ok(0)
     });
@@ -539,18 +508,8 @@ fn an_uninstall_that_fails_half_way_can_be_tried_again() {
     fs::remove_dir(&gate).unwrap();
     fs::rename(&aside, &gate).unwrap();
     let output = machine.uninstall(None);
-    assert_eq!(
-        (output.code, output.err.contains("changed since")),
-        (0, false),
-        "{}",
-        output.err
-    );
-    assert!(
-        !gate.exists()
-            && fs::read_dir(machine.0.path().join("state"))
-                .unwrap()
-                .next()
-                .is_none()
-    );
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(!output.err.contains("changed since"), "{}", output.err);
+    assert!(!gate.exists() && machine.kept() == 0);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }

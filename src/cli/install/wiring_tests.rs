@@ -122,10 +122,8 @@ fn servers_of_one_name_in_two_projects_have_two_names() {
     };
     let first: Vec<_> = files.iter().map(install).collect();
     assert_eq!(names(&of_user), ["db"]);
-    assert_eq!(
-        (&*first[0], &*first[1]),
-        (&["db-web".to_owned()][..], &["db-shop".to_owned()][..])
-    );
+    assert_eq!(&*first[0], &["db-web".to_owned()][..]);
+    assert_eq!(&*first[1], &["db-shop".to_owned()][..]);
     // The folder of a third project has the same name as that of the first.
     assert_eq!(first[2], ["db-web-cursor"]);
     // The names remain the same, regardless of which file is installed again first.

@@ -1,27 +1,28 @@
 //! The HTTP client for a gate.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
 use http::{HeaderMap, Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::ProveError;
+use crate::cli::certificate_verifier::CertificateVerifier;
+use crate::cli::response::read_body;
 use crate::config::ListenTls;
+use crate::protocol::JSON_OR_EVENTS;
 use crate::trust;
 
 /// Time limit of one response, from connecting to the last byte.
@@ -77,7 +78,7 @@ impl GateClient {
         let scheme = if tls.is_some() { "https" } else { "http" };
         Self::new(
             format!("{scheme}://{address}"),
-            PinnedCertificate::verifier(pinned),
+            pinning_verifier(pinned),
             client,
             token,
         )
@@ -92,7 +93,7 @@ impl GateClient {
     ) -> Result<Self, ProveError> {
         let roots = trust::roots_for(url, ca).map_err(ProveError)?;
         let verifier: Arc<dyn ServerCertVerifier> = if roots.is_empty() {
-            PinnedCertificate::verifier(None)
+            pinning_verifier(None)
         } else {
             let result = WebPkiServerVerifier::builder_with_provider(
                 roots,
@@ -187,7 +188,9 @@ impl GateClient {
                 .await
                 .map_err(|error| trust::error_text(&error))?;
             let (head, body) = response.into_parts();
-            let body = read_body(body).await.map_err(|error| error.to_string())?;
+            let body = read_body(body, MAX_RESPONSE_BYTES, "its answer is too long")
+                .await
+                .map_err(|error| error.to_string())?;
             Ok(Answer {
                 status: head.status,
                 headers: head.headers,
@@ -220,10 +223,7 @@ impl GateClient {
             .body(Full::new(body.into()))?;
         let header_map = request.headers_mut();
         header_map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        header_map.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
+        header_map.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         for (name, value) in headers {
             header_map.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
         }
@@ -238,20 +238,6 @@ impl GateClient {
         header_map.insert(name, value);
         Ok(request)
     }
-}
-
-async fn read_body(mut body: hyper::body::Incoming) -> io::Result<Bytes> {
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
-            continue;
-        };
-        if bytes.len() + data.len() > MAX_RESPONSE_BYTES {
-            return Err(io::Error::other("its answer is too long"));
-        }
-        bytes.extend_from_slice(&data);
-    }
-    Ok(bytes.freeze())
 }
 
 /// Returns a hint for a gate that does not respond; `why` is the error of the connection.
@@ -296,71 +282,15 @@ fn hint(why: &str, plain: bool) -> &'static str {
     "check that it is running at the configured address; `--offline` starts it here"
 }
 
-/// Trusts exactly one certificate, independent of its name and issuer.
-#[derive(Debug)]
-struct PinnedCertificate {
-    certificate: Option<CertificateDer<'static>>,
-    provider: CryptoProvider,
-}
-
-impl PinnedCertificate {
-    /// Without a certificate, none is trusted.
-    fn verifier(certificate: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
-        Arc::new(Self {
-            certificate,
-            provider: ring::default_provider(),
-        })
-    }
-}
-
-impl ServerCertVerifier for PinnedCertificate {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.certificate.as_ref() == Some(end_entity) {
+/// Returns a verifier that trusts exactly one certificate, independent of its name and issuer;
+/// without a certificate, it trusts none.
+fn pinning_verifier(certificate: Option<CertificateDer<'static>>) -> Arc<dyn ServerCertVerifier> {
+    CertificateVerifier::new(Box::new(move |end_entity, _, _, _, _| {
+        if certificate.as_ref() == Some(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
         Err(rustls::Error::General(
             "its certificate differs from that of the config".to_owned(),
         ))
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
+    }))
 }

@@ -10,8 +10,8 @@ use http::{HeaderMap, StatusCode};
 use crate::inspect::definitions::Kind;
 use crate::message::{Message, MessageKind, ReadLimits, quote};
 use crate::protocol::{
-    AgentName, Call, CallError, CallKind, Context, Era, MODERN, Payload, UpstreamName, answer,
-    header, headers,
+    AgentName, Call, CallError, CallKind, Context, Era, JSON_OR_EVENTS, MODERN, Payload,
+    UpstreamName, answer, header, headers,
 };
 use crate::upstream::Upstream;
 
@@ -204,11 +204,8 @@ impl<'u> Client<'u> {
             env!("CARGO_PKG_VERSION")
         );
         let page = self.ask("initialize", &params).await?;
-        let result = page
-            .message
-            .single()
-            .and_then(|envelope| page.message.body(envelope));
-        let version = result.and_then(|result| result.get("protocolVersion")?.str());
+        let result = page.message.single_body();
+        let version = result.and_then(|result| result.get_str("protocolVersion"));
         // The value is sent in a header, so only the characters of a date are accepted: revisions
         // are dates.
         if let Some(version) =
@@ -253,15 +250,12 @@ impl<'u> Client<'u> {
                 }
                 Err(failed) => return lists.notes.push(format!("`{method}`: {failed}")),
             };
-            let result = page
-                .message
-                .single()
-                .and_then(|envelope| page.message.body(envelope));
+            let result = page.message.single_body();
             *items += result
                 .and_then(|result| result.get(member))
                 .map_or(0, |list| list.elements().count());
             let next = result
-                .and_then(|result| result.get("nextCursor")?.str())
+                .and_then(|result| result.get_str("nextCursor"))
                 .map(|next| format!(r#""cursor":{}"#, quote(&next)));
             lists.pages.push(page);
             match next {
@@ -348,7 +342,7 @@ impl<'u> Client<'u> {
                         .map_or("", |code| code.raw())
                         .to_owned();
                     let text = error
-                        .and_then(|error| error.get("message")?.str())
+                        .and_then(|error| error.get_str("message"))
                         .unwrap_or_default()
                         .into_owned();
                     return Err(RequestError::Error { code, text });
@@ -362,10 +356,7 @@ impl<'u> Client<'u> {
     fn headers(&self, method: Option<&'static str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
+        headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         let mut add = |name, value: &str| {
             if let Ok(value) = HeaderValue::from_str(value) {
                 headers.insert(HeaderName::from_static(name), value);
@@ -386,7 +377,7 @@ impl<'u> Client<'u> {
 
 /// Returns the capabilities that a server declares.
 fn capabilities(message: &Message) -> Vec<String> {
-    let result = message.single().and_then(|envelope| message.body(envelope));
+    let result = message.single_body();
     let capabilities = result.and_then(|result| result.get("capabilities"));
     capabilities
         .into_iter()

@@ -124,21 +124,12 @@ pub(super) fn judge(
 
 /// Returns what a page defines: each entry with its name and its place, or the server itself.
 fn entries(page: &ReplyPage) -> Vec<(Kind, String, String)> {
-    let result = page
-        .message
-        .single()
-        .and_then(|envelope| page.message.body(envelope));
+    let result = page.message.single_body();
     let Some((kind, _, member, name, _)) = LISTS.iter().find(|list| list.1 == page.method) else {
         return vec![(Kind::Server, page.method.to_owned(), "/result".to_owned())];
     };
     let list = result.and_then(|result| result.get(member));
-    let entry_name = |entry: Value<'_>| {
-        entry
-            .get(name)
-            .and_then(|name| name.str())
-            .unwrap_or_default()
-            .into_owned()
-    };
+    let entry_name = |entry: Value<'_>| entry.get_str(name).unwrap_or_default().into_owned();
     let numbered = list
         .into_iter()
         .flat_map(|list| list.elements())

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::judge::{Item, ScanFinding};
 use super::{Report, Server, ServerReport};
+use crate::cli::format_count;
 use crate::inspect::definitions::Kind;
 use crate::rules::Severity;
 
@@ -133,14 +134,9 @@ fn rows(item: &Item, width: usize, all: bool, out: &mut String) {
             ("", "")
         };
         let more = if visible.is_empty() { "" } else { "more " };
-        let noun = if logged.len() == 1 {
-            "finding"
-        } else {
-            "findings"
-        };
+        let count = format_count(logged.len(), &format!("{more}finding"));
         out.push_str(&format!(
-            "  {kind:<9} {name:<width$}  log         {} {more}{noun} (`--all` shows them)\n",
-            logged.len()
+            "  {kind:<9} {name:<width$}  log         {count} (`--all` shows them)\n"
         ));
     }
 }
@@ -204,8 +200,8 @@ fn summary(report: &Report) -> String {
     };
     let mut summary = format!(
         "{} scanned, {}",
-        number(reports.len(), "server"),
-        number(items().count(), "item")
+        format_count(reports.len(), "server"),
+        format_count(items().count(), "item")
     );
     if acting.is_empty() {
         summary.push_str(": no findings that the gate would act on");
@@ -232,7 +228,7 @@ fn summary(report: &Report) -> String {
         0 => {}
         missing => summary.push_str(&format!(
             "; {} could not be scanned",
-            number(missing, "server")
+            format_count(missing, "server")
         )),
     }
     match reports
@@ -243,19 +239,11 @@ fn summary(report: &Report) -> String {
         0 => {}
         part => summary.push_str(&format!(
             "; {} only partially scanned",
-            number(part, "server")
+            format_count(part, "server")
         )),
     }
     summary.push('\n');
     summary
-}
-
-fn number(count: usize, what: &str) -> String {
-    if count == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{count} {what}s")
-    }
 }
 
 /// Formats the report as one JSON document.

@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use http::{HeaderValue, Uri};
+use http::Uri;
 
 use crate::config::{HttpTransport, NotifyConfig};
 use crate::document::Table;
 
 use super::audit::command;
 use super::classifier::is_unencrypted_remote;
-use super::upstream::headers;
+use super::upstream::{check_bearer, fault_without_tls, headers};
 use super::values::Reader;
 
 /// The keys that are read in this module.
@@ -50,14 +50,7 @@ fn webhook(approval: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTransport> {
         check(&table, url);
     }
     let bearer = reader.secret(&table, "bearer");
-    if bearer
-        .as_ref()
-        .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
-    {
-        let message = "the token is not valid in a header";
-        let hint = "a bearer token is printable ASCII";
-        table.fault_at_key("bearer", message, Some(hint));
-    }
+    check_bearer(&table, bearer.as_deref());
     let headers = headers(&table, reader);
     let ca = reader.file(&table, "ca");
     table.finish();
@@ -83,10 +76,6 @@ fn check(table: &Table<'_>, url: &str) {
         let message = "the webhook would be called without encryption";
         table.fault_at_key("url", message, Some(hint));
     } else if scheme == Some("http") && table.has("ca") {
-        table.fault_at_key(
-            "ca",
-            "`ca` has no effect on an `http://` URL",
-            Some("write `https://`"),
-        );
+        fault_without_tls(table, "ca");
     }
 }

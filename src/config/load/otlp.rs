@@ -6,7 +6,7 @@ use crate::config::OtlpConfig;
 use crate::document::Table;
 
 use super::classifier::{fraction, is_unencrypted_remote};
-use super::upstream::{check_url, headers};
+use super::upstream::{check_url, fault_without_tls, headers};
 use super::values::Reader;
 
 /// Maximum number of resource attributes, and maximum length of their names and values, in bytes.
@@ -39,11 +39,7 @@ pub(super) fn otlp(root: &Table<'_>, reader: &Reader<'_>) -> Option<OtlpConfig> 
             table.fault_at(&url.place, message, Some(hint));
         }
         if !is_https && table.has("ca") {
-            table.fault_at_key(
-                "ca",
-                "`ca` has no effect on an `http://` URL",
-                Some("write `https://`"),
-            );
+            fault_without_tls(&table, "ca");
         }
     }
     let mut config = OtlpConfig::new(endpoint.map(|url| url.value).unwrap_or_default());

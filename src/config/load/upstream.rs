@@ -115,14 +115,8 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     let bearer = reader.secret(table, "bearer");
     // A gate that runs without this upstream records a token that it cannot send when it builds the
     // upstream.
-    if !reader.isolates_upstreams()
-        && bearer
-            .as_ref()
-            .is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err())
-    {
-        let message = "the token is not valid in a header";
-        let hint = "a bearer token is printable ASCII";
-        table.fault_at_key("bearer", message, Some(hint));
+    if !reader.isolates_upstreams() {
+        check_bearer(table, bearer.as_deref());
     }
     let headers = headers(table, reader);
     let file = |table: &Table<'_>, key: &str| {
@@ -146,11 +140,7 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
     if url.is_some() && !is_https {
         for key in ["ca", "client_cert"] {
             if table.has(key) {
-                table.fault_at_key(
-                    key,
-                    format!("`{key}` has no effect on an `http://` URL"),
-                    Some("write `https://`"),
-                );
+                fault_without_tls(table, key);
             }
         }
     }
@@ -162,6 +152,21 @@ pub(super) fn http(table: &Table<'_>, reader: &Reader<'_>) -> Option<HttpTranspo
         ca,
         client_cert,
     })
+}
+
+/// Records a fault of a key that has no effect without TLS.
+pub(super) fn fault_without_tls(table: &Table<'_>, key: &str) {
+    let message = format!("`{key}` has no effect on an `http://` URL");
+    table.fault_at_key(key, message, Some("write `https://`"));
+}
+
+/// Records a fault of a token that cannot be sent in a header.
+pub(super) fn check_bearer(table: &Table<'_>, bearer: Option<&str>) {
+    if bearer.is_some_and(|token| HeaderValue::try_from(format!("Bearer {token}")).is_err()) {
+        let message = "the token is not valid in a header";
+        let hint = "a bearer token is printable ASCII";
+        table.fault_at_key("bearer", message, Some(hint));
+    }
 }
 
 /// Records faults of the URL of `key`; returns whether it is `https`.

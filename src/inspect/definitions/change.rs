@@ -47,11 +47,7 @@ pub(super) fn classes(
         }
     }
     let prose = Prose::new(&differences);
-    let name = new
-        .root()
-        .get("name")
-        .and_then(|name| name.str())
-        .unwrap_or_default();
+    let name = new.root().get_str("name").unwrap_or_default();
     let severe = [
         (
             ChangeClass::NewSecretLikeParameter,

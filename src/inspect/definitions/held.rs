@@ -110,7 +110,7 @@ impl HeldCallCheck<'_> {
         let params = message
             .body(envelope)
             .filter(|_| envelope.method() == Some("tools/call"))?;
-        let tool: Box<str> = params.get("name")?.str()?.into();
+        let tool: Box<str> = params.get_str("name")?.into();
         let servers = METHODS.map(|method| Key {
             kind: Kind::Server,
             name: method.into(),

@@ -63,12 +63,10 @@ impl Reader<'_> {
         let mut out = ListComparison::default();
         let mut patch = Patch::default();
         // An error lists nothing, and describes no server.
-        for envelope in message
-            .envelopes()
-            .iter()
-            .filter(|envelope| envelope.kind == MessageKind::Result)
-        {
-            let request = message.id(envelope).and_then(|id| context.open_request(id));
+        let results = context
+            .answers(message)
+            .filter(|(envelope, _)| envelope.kind == MessageKind::Result);
+        for (envelope, request) in results {
             let Some(result) = message.body(envelope) else {
                 continue;
             };
@@ -223,6 +221,6 @@ fn key(kind: Kind, definition: Value<'_>) -> Option<Key> {
     let (_, _, name) = kind.list_location()?;
     Some(Key {
         kind,
-        name: definition.get(name)?.str()?.into(),
+        name: definition.get_str(name)?.into(),
     })
 }

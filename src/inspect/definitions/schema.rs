@@ -322,14 +322,9 @@ fn step(step: &crate::message::Step<'_>) -> String {
 fn name_asks_for_secret(name: &str) -> bool {
     let words = parts(name);
     let joined: String = words.concat();
-    let is_counter = |index: usize| {
-        index
-            .checked_sub(1)
-            .and_then(|before| words.get(before))
-            .is_some_and(|before| COUNTER_WORDS.contains(&before.as_str()))
-    };
     words.iter().enumerate().any(|(index, word)| {
-        SECRET_WORDS.contains(&word.as_str()) && !(word.starts_with("token") && is_counter(index))
+        SECRET_WORDS.contains(&word.as_str())
+            && !(word.starts_with("token") && follows_counter(&words, index))
     }) || words
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if SECRET_PAIRS.contains(&(a.as_str(), b.as_str()))))
@@ -337,18 +332,20 @@ fn name_asks_for_secret(name: &str) -> bool {
         || SECRET_WORDS.contains(&joined.as_str())
 }
 
+/// Returns whether the word before this one is about a number.
+fn follows_counter(words: &[String], index: usize) -> bool {
+    index
+        .checked_sub(1)
+        .and_then(|before| words.get(before))
+        .is_some_and(|before| COUNTER_WORDS.contains(&before.as_str()))
+}
+
 /// Returns what a description asks for.
 fn requested_secrets(text: &str) -> HashSet<String> {
     let words = words(text);
-    let is_counter = |index: usize| {
-        index
-            .checked_sub(1)
-            .and_then(|before| words.get(before))
-            .is_some_and(|before| COUNTER_WORDS.contains(&before.as_str()))
-    };
     let single_words = words.iter().enumerate().filter(|(index, word)| {
         SECRET_WORDS_IN_PROSE.contains(&word.as_str())
-            && !(word.starts_with("token") && is_counter(*index))
+            && !(word.starts_with("token") && follows_counter(&words, *index))
     });
     let word_pairs = words.windows(2).filter_map(|pair| match pair {
         [a, b] if SECRET_PAIRS.contains(&(a.as_str(), b.as_str())) => Some(format!("{a} {b}")),

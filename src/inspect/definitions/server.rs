@@ -94,14 +94,8 @@ impl Reader<'_> {
 /// Returns the server info that is shown while the new one is held: the previous one, with the
 /// current version.
 fn held_info(previous: Option<Value<'_>>, current: Value<'_>) -> String {
-    let version = current
-        .get("version")
-        .and_then(|version| version.str())
-        .unwrap_or_default();
-    let name = current
-        .get("name")
-        .and_then(|name| name.str())
-        .unwrap_or_default();
+    let version = current.get_str("version").unwrap_or_default();
+    let name = current.get_str("name").unwrap_or_default();
     let members = previous
         .into_iter()
         .flat_map(|before| before.members())

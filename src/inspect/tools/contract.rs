@@ -46,7 +46,7 @@ impl Contract<'_> {
         let params = message
             .body(envelope)
             .filter(|_| envelope.method() == Some("tools/call"))?;
-        let tool = params.get("name")?.str()?;
+        let tool = params.get_str("name")?;
         let prefix = if message.is_batch() {
             format!("/{item}")
         } else {

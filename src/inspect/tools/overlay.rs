@@ -114,12 +114,7 @@ impl Overlays {
             return None;
         }
         let mut patch = Patch::default();
-        for envelope in message
-            .envelopes()
-            .iter()
-            .filter(|envelope| envelope.is_answer())
-        {
-            let request = message.id(envelope).and_then(|id| context.open_request(id));
+        for (envelope, request) in context.answers(message) {
             if request.is_some_and(|asked| &*asked.method != "tools/list") {
                 continue;
             }
@@ -137,10 +132,7 @@ impl Overlays {
         let tools: Vec<(Range<usize>, bool)> = tools
             .elements()
             .map(|tool| {
-                let name = tool
-                    .get("name")
-                    .and_then(|name| name.str())
-                    .unwrap_or_default();
+                let name = tool.get_str("name").unwrap_or_default();
                 let hidden = self.hides(&name);
                 if !hidden {
                     patch.merge(tool, &self.merged_patch(&name));

@@ -155,7 +155,7 @@ pub(super) fn argument_heads(schema: Option<Value<'_>>) -> HashMap<Box<str>, Hea
 }
 
 fn argument_head(schema: Value<'_>) -> Option<Head> {
-    let format = schema.get("format").and_then(|format| format.str());
+    let format = schema.get_str("format");
     match format.as_deref() {
         Some("uri" | "url" | "iri" | "uri-reference" | "hostname") => return Some(Head::Url),
         Some("path" | "file-path" | "directory-path" | "absolute-path") => return Some(Head::Path),
@@ -164,7 +164,7 @@ fn argument_head(schema: Value<'_>) -> Option<Head> {
         }
         _ => {}
     }
-    let text = lower(&schema.get("description").and_then(|text| text.str())?);
+    let text = lower(&schema.get_str("description")?);
     // The first words describe the argument; conditions and examples follow.
     let first_position = |words: &[&str]| words.iter().filter_map(|word| text.find(word)).min();
     let tables: [(&[&str], Head); 6] = [

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 
 use crate::listen::failed_logins::{FailedLogins, SecretError};
-use crate::listen::token::{Token, digest, secret};
+use crate::listen::token::{Token, digest};
+use crate::protocol::secret;
 
 /// How long a link is valid.
 pub(super) const CODE: Duration = Duration::from_secs(60);

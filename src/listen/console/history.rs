@@ -1,11 +1,11 @@
 //! Restores events from before the gate was started, as far as the end of its audit log contains
 //! them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use crate::config::{AuditConfig, AuditTo};
 use crate::record::entry::member;
-use crate::record::{Counts, Recorder};
+use crate::record::{Counts, Recorder, unix_seconds};
 use crate::review::{Entry, recent_entries};
 
 /// How far back counts are restored, in seconds.
@@ -28,15 +28,10 @@ pub(super) fn restore(recorder: &Recorder, audit: &AuditConfig) {
         .iter()
         .filter(|entry| !entry.event().starts_with("log_"));
     recorder.audit_tail().seed(relevant.map(Entry::raw));
-    let to_unix_seconds = |time: SystemTime| {
-        time.duration_since(UNIX_EPOCH)
-            .map(|since| since.as_secs())
-            .unwrap_or_default()
-    };
-    let now = to_unix_seconds(SystemTime::now());
+    let now = unix_seconds(SystemTime::now());
     let dated_counts = entries
         .iter()
-        .filter_map(|entry| Some((to_unix_seconds(entry.time()?), line_counts(entry)?)));
+        .filter_map(|entry| Some((unix_seconds(entry.time()?), line_counts(entry)?)));
     recorder
         .restore_hour(dated_counts.filter(|(at, _)| (now.saturating_sub(HOUR)..=now).contains(at)));
 }

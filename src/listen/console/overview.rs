@@ -1,7 +1,7 @@
 //! The page's overview of the gate itself: its state, and the upstreams behind it.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use http::{Response, StatusCode};
@@ -14,7 +14,7 @@ use crate::oauth::vault::Account;
 use crate::oauth::{LoginError, Principal};
 use crate::protocol::{ProcessOutput, UpstreamName};
 use crate::proxy::Gate;
-use crate::record::{BUCKET_SECONDS, Reload, StatsBucket, UpstreamStats};
+use crate::record::{BUCKET_SECONDS, Reload, StatsBucket, UpstreamStats, unix_seconds};
 use crate::upstream::Upstream;
 
 /// Maximum number of rules in the list of the most frequent ones.
@@ -56,11 +56,6 @@ struct TopRule {
 
 /// Returns the current state.
 pub(super) fn overview(gate: &Gate, started: SystemTime, uptime: Duration) -> Overview {
-    let to_unix_seconds = |time: SystemTime| {
-        time.duration_since(UNIX_EPOCH)
-            .map(|since| since.as_secs())
-            .unwrap_or_default()
-    };
     let mut policies: Vec<PolicyInForce> = gate
         .policies()
         .iter()
@@ -88,9 +83,9 @@ pub(super) fn overview(gate: &Gate, started: SystemTime, uptime: Duration) -> Ov
     top_rules.truncate(TOP_RULES);
     Overview {
         version: env!("CARGO_PKG_VERSION"),
-        started: to_unix_seconds(started),
+        started: unix_seconds(started),
         uptime_seconds: uptime.as_secs(),
-        now: to_unix_seconds(SystemTime::now()),
+        now: unix_seconds(SystemTime::now()),
         bucket_seconds: BUCKET_SECONDS,
         hour: gate.recorder().last_hour(),
         policies,

@@ -6,6 +6,7 @@ use http::{HeaderName, Response, StatusCode};
 use serde::Serialize;
 
 use crate::listen::Body;
+use crate::protocol::headers;
 
 /// The page runs only its own files, connects only to the gate, and creates no markup from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
@@ -93,7 +94,7 @@ pub(super) fn stream_response(body: Body) -> Response<Body> {
 fn secure_response(status: StatusCode, text: Bytes, policy: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text));
     *response.status_mut() = status;
-    for (name, value) in [
+    let values = [
         (CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("content-security-policy"), policy),
         (
@@ -116,11 +117,8 @@ fn secure_response(status: StatusCode, text: Bytes, policy: &'static str) -> Res
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("x-frame-options"), "DENY"),
-    ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
+    ];
+    headers::set(response.headers_mut(), values);
     response
 }
 

@@ -147,12 +147,7 @@ fn toggle(policy: &str, tool: &str, hidden: bool) -> Option<String> {
 
 /// Approves a pending change, if it is the one that the page has shown.
 pub(super) async fn approve(gate: &Arc<Gate>, body: &Json) -> Response<Body> {
-    let member = |name: &str| {
-        body.root()
-            .get(name)
-            .and_then(|value| value.str())
-            .map(|text| text.into_owned())
-    };
+    let member = |name: &str| body.root().get_str(name).map(|text| text.into_owned());
     let (Some(upstream), Some(kind), Some(name), Some(sha256)) = (
         member("upstream"),
         member("kind"),

@@ -2,7 +2,6 @@
 //! the disk.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -13,6 +12,7 @@ use crate::message::{Json, ReadLimits};
 use crate::protocol::AuditId;
 use crate::proxy::Gate;
 use crate::record::stores::{Actor, MessageInfo, Quarantine, State, StoreError};
+use crate::record::unix_seconds;
 
 /// Maximum number of messages in the list.
 const LISTED: usize = 500;
@@ -109,7 +109,7 @@ pub(super) async fn act(
     ) else {
         return not_found();
     };
-    let reason = request.root().get("reason").and_then(|reason| reason.str());
+    let reason = request.root().get_str("reason");
     let by = Actor {
         who: WHO.to_owned(),
         reason: reason
@@ -159,10 +159,7 @@ fn show(
     };
     quarantine.note_shown(&stored.info, by)?;
     let text = String::from_utf8_lossy(&stored.message).into_owned();
-    let limits = ReadLimits {
-        message_bytes: stored.message.len(),
-        ..ReadLimits::default()
-    };
+    let limits = ReadLimits::of_bytes(stored.message.len());
     let parsed = Json::parse(stored.message.clone(), &limits).ok();
     let find_string = |at: &String| {
         let mut value = parsed.as_ref()?.root();
@@ -200,47 +197,25 @@ fn show(
 }
 
 fn list_item(about: &MessageInfo, state: &State) -> Item {
-    let to_unix_seconds = |time: SystemTime| {
-        time.duration_since(UNIX_EPOCH)
-            .map(|since| since.as_secs())
-            .unwrap_or_default()
-    };
     let (state, until) = match state {
         State::Stored => ("kept", None),
-        State::Released { until } => ("released", Some(to_unix_seconds(*until))),
+        State::Released { until } => ("released", Some(unix_seconds(*until))),
         State::Delivered => ("delivered", None),
     };
-    let MessageInfo {
-        audit,
-        at,
-        direction,
-        agent,
-        user,
-        upstream,
-        method,
-        tool,
-        policy,
-        withheld,
-        why,
-        bytes,
-        ..
-    } = about.clone();
-    let audit = audit.to_string();
-    let at = to_unix_seconds(at);
-    let direction = direction.name();
+    let about = about.clone();
     Item {
-        audit,
-        at,
-        direction,
-        agent,
-        user,
-        upstream,
-        method,
-        tool,
-        policy,
-        withheld,
-        why,
-        bytes,
+        audit: about.audit.to_string(),
+        at: unix_seconds(about.at),
+        direction: about.direction.name(),
+        agent: about.agent,
+        user: about.user,
+        upstream: about.upstream,
+        method: about.method,
+        tool: about.tool,
+        policy: about.policy,
+        withheld: about.withheld,
+        why: about.why,
+        bytes: about.bytes,
         state,
         until,
     }

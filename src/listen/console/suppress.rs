@@ -27,14 +27,7 @@ pub(super) async fn write(
     let Some(file) = config.cloned() else {
         return no_config_file();
     };
-    let member = |key: &str| {
-        request
-            .root()
-            .get(key)
-            .and_then(|value| value.str())
-            .unwrap_or_default()
-            .into_owned()
-    };
+    let member = |key: &str| request.root().get_str(key).unwrap_or_default().into_owned();
     let number = request
         .root()
         .get("finding")

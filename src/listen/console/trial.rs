@@ -50,14 +50,7 @@ struct TrialFinding {
 
 /// Judges the content of a request: `text`, at the given place.
 pub(super) async fn try_rules(gate: &Gate, request: &Json) -> Response<Body> {
-    let member = |key: &str| {
-        request
-            .root()
-            .get(key)
-            .and_then(|value| value.str())
-            .unwrap_or_default()
-            .into_owned()
-    };
+    let member = |key: &str| request.root().get_str(key).unwrap_or_default().into_owned();
     let text = member("text");
     if text.len() > TEXT_BYTES {
         return refuse(
@@ -120,10 +113,7 @@ pub(super) async fn try_rules(gate: &Gate, request: &Json) -> Response<Body> {
         caller,
         ..Context::new(agent, upstream, Era::Modern)
     };
-    let limits = ReadLimits {
-        message_bytes: message.len(),
-        ..ReadLimits::default()
-    };
+    let limits = ReadLimits::of_bytes(message.len());
     let message = match Message::parse(message.into(), &limits) {
         Ok(message) => message,
         Err(error) => {
@@ -215,10 +205,7 @@ fn rewritten_text(message: &Message, inspection: &Inspection) -> Option<String> 
         return None;
     };
     let edited = splice(message.bytes(), edits.clone())?;
-    let limits = ReadLimits {
-        message_bytes: edited.len(),
-        ..ReadLimits::default()
-    };
+    let limits = ReadLimits::of_bytes(edited.len());
     let json = Json::parse(edited, &limits).ok()?;
     let result = json.root().get("result")?;
     let text = |list: &str, key: &str| {
@@ -226,8 +213,7 @@ fn rewritten_text(message: &Message, inspection: &Inspection) -> Option<String> 
             .get(list)?
             .elements()
             .next()?
-            .get(key)?
-            .str()
+            .get_str(key)
             .map(|text| text.into_owned())
     };
     text("content", "text")

@@ -86,7 +86,7 @@ pub(super) async fn set(gate: &Gate, config: Option<&PathBuf>, request: &Json) -
 /// Reads the upstream, and what the page has shown for it.
 fn read_request(request: &Json) -> Option<(String, ToolVisibility)> {
     let root = request.root();
-    let member = |key: &str| Some(root.get(key)?.str()?.into_owned());
+    let member = |key: &str| Some(root.get_str(key)?.into_owned());
     let hidden = match root.get("hidden")?.raw() {
         "true" => true,
         "false" => false,

@@ -106,7 +106,7 @@ impl fmt::Debug for Keys {
 
 impl Key {
     fn read(jwk: Value<'_>) -> Option<Self> {
-        let text = |name: &str| jwk.get(name).and_then(|value| value.str());
+        let text = |name: &str| jwk.get_str(name);
         let bytes = |name: &str| URL_SAFE_NO_PAD.decode(text(name)?.as_bytes()).ok();
         if text("use").is_some_and(|purpose| purpose != "sig") {
             return None;

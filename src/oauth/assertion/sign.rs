@@ -12,6 +12,7 @@ use serde::Serialize;
 use zeroize::Zeroize;
 
 use super::provider::{self, ec_pair, ed_pair, rsa_pair};
+use crate::config::LoginConfig;
 use crate::oauth::SecretText;
 
 /// A private key, for `private_key_jwt` (RFC 7523, section 2.2).
@@ -43,6 +44,19 @@ pub enum SignError {
 }
 
 impl SigningKey {
+    /// Returns the key that a login's config names, if any.
+    ///
+    /// # Errors
+    /// Returns what is wrong with `client_key`, as a message for its user.
+    pub fn of_login(login: &LoginConfig) -> Result<Option<Self>, String> {
+        let key = login
+            .client_key
+            .as_ref()
+            .map(|pem| Self::from_pem(&pem.0, login.client_key_id.clone()));
+        key.transpose()
+            .map_err(|error| format!("`client_key`: {error}"))
+    }
+
     /// Parses a private key from PEM: PKCS #8, or PKCS #1 for RSA. `id` is put into the header of
     /// signed JWTs (`kid`).
     ///

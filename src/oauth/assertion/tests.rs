@@ -56,6 +56,17 @@ fn keys(key: &SigningKey) -> Keys {
     Keys::parse(key.jwks().as_bytes()).unwrap()
 }
 
+/// Returns the public part of a key.
+fn jwk(key: &SigningKey) -> Value {
+    let set: Value = serde_json::from_str(&key.jwks()).unwrap();
+    set["keys"][0].clone()
+}
+
+/// Parses a set of these keys.
+fn parse(keys: Value) -> Result<Keys, KeysError> {
+    Keys::parse(json!({ "keys": keys }).to_string().as_bytes())
+}
+
 fn good() -> Value {
     json!({ "iss": ISSUER, "aud": GATE, "exp": NOW + 60, "iat": NOW, "sub": "ann" })
 }
@@ -182,13 +193,8 @@ fn no_algorithm_is_taken_from_the_token_alone() {
     let rsa = key(RSA, "k");
     let ec = key(&p256(), "k");
     let claims = good().to_string();
-    let unsigned = |header: &str| {
-        format!(
-            "{}.{}.",
-            URL_SAFE_NO_PAD.encode(header),
-            URL_SAFE_NO_PAD.encode(&claims)
-        )
-    };
+    let encode = |part: &str| URL_SAFE_NO_PAD.encode(part);
+    let unsigned = |header: &str| format!("{}.{}.", encode(header), encode(&claims));
     for header in [
         r#"{"alg":"none"}"#,
         r#"{"alg":"None","kid":"k"}"#,
@@ -200,11 +206,8 @@ fn no_algorithm_is_taken_from_the_token_alone() {
         r#"{"alg":"HS512","kid":"k"}"#,
         r#"{"alg":"ES512","kid":"k"}"#,
     ] {
-        assert_eq!(
-            check(&unsigned(header), &keys(&rsa)).unwrap_err(),
-            JwtError::Algorithm,
-            "{header}"
-        );
+        let error = check(&unsigned(header), &keys(&rsa)).unwrap_err();
+        assert_eq!(error, JwtError::Algorithm, "{header}");
     }
     // A public key must not be used as a shared secret: neither its JWK nor its modulus.
     let set = Keys::parse(br#"{"keys":[{"kty":"oct","kid":"k","alg":"HS256","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}"#);
@@ -233,8 +236,7 @@ fn no_algorithm_is_taken_from_the_token_alone() {
 fn keys_in_the_header_are_not_listened_to() {
     let ours = key(&p256(), "k");
     let theirs = key(&p256(), "k");
-    let jwk: Value = serde_json::from_str(&theirs.jwks()).unwrap();
-    let header = json!({ "alg": "ES256", "kid": "k", "jwk": jwk["keys"][0], "jku": "https://evil.example/jwks" });
+    let header = json!({ "alg": "ES256", "kid": "k", "jwk": jwk(&theirs), "jku": "https://evil.example/jwks" });
     let token = raw(
         &theirs,
         Algorithm::ES256,
@@ -366,39 +368,25 @@ fn what_is_no_jwt_is_refused() {
     let token = key.sign(&good(), &[]).unwrap();
     let token = token.expose();
     let (signed, signature) = token.rsplit_once('.').unwrap();
-    for bad in [
-        String::new(),
-        ".".into(),
-        "..".into(),
-        "...".into(),
-        signed.into(),
-        format!("{token}.{signature}"),
-        format!("{token}.a.b"),
-        format!("{signed}==.{signature}"),
-        format!(" {token}"),
-        token.replace('.', " "),
+    use JwtError::{NotJwt, Signature, TooLong};
+    for (bad, expected) in [
+        (String::new(), NotJwt),
+        (".".into(), NotJwt),
+        ("..".into(), NotJwt),
+        ("...".into(), NotJwt),
+        (signed.into(), NotJwt),
+        (format!("{token}.{signature}"), NotJwt),
+        (format!("{token}.a.b"), NotJwt),
+        (format!("{signed}==.{signature}"), NotJwt),
+        (format!(" {token}"), NotJwt),
+        (token.replace('.', " "), NotJwt),
+        (format!("{token}="), Signature),
+        (format!("{token}\n"), Signature),
+        (format!("{signed}."), Signature),
+        ("e".repeat(20_000), TooLong),
     ] {
-        assert_eq!(
-            check(&bad, &keys(&key)).unwrap_err(),
-            JwtError::NotJwt,
-            "{bad}"
-        );
+        assert_eq!(check(&bad, &keys(&key)).unwrap_err(), expected, "{bad}");
     }
-    for bad in [
-        format!("{token}="),
-        format!("{token}\n"),
-        format!("{signed}."),
-    ] {
-        assert_eq!(
-            check(&bad, &keys(&key)).unwrap_err(),
-            JwtError::Signature,
-            "{bad}"
-        );
-    }
-    assert_eq!(
-        check(&"e".repeat(20_000), &keys(&key)).unwrap_err(),
-        JwtError::TooLong
-    );
 }
 
 #[test]
@@ -436,11 +424,8 @@ fn claims_are_found_by_name() {
 
 #[test]
 fn key_sets_are_bounded_and_what_is_unknown_is_left_out() {
-    let good = key(&p256(), "good");
-    let good: Value = serde_json::from_str(&good.jwks()).unwrap();
-    let good = &good["keys"][0];
-    let rsa: Value = serde_json::from_str(&key(RSA, "rsa").jwks()).unwrap();
-    let rsa = &rsa["keys"][0];
+    let good = &jwk(&key(&p256(), "good"));
+    let rsa = &jwk(&key(RSA, "rsa"));
     let edit = |key: &Value, name: &str, value: Value| {
         let mut key = key.clone();
         key[name] = value;
@@ -470,7 +455,7 @@ fn key_sets_are_bounded_and_what_is_unknown_is_left_out() {
         json!("key"),
         json!(null),
     ] {
-        let set = Keys::parse(json!({ "keys": [left_out, good] }).to_string().as_bytes()).unwrap();
+        let set = parse(json!([left_out, good])).unwrap();
         assert_eq!(set.len(), 1, "{left_out}");
     }
     // A key with the sign byte of DER is not left out.
@@ -490,7 +475,7 @@ fn key_sets_are_bounded_and_what_is_unknown_is_left_out() {
     assert!(check(token.expose(), &set).is_ok());
 
     assert_eq!(
-        Keys::parse(json!({ "keys": vec![good; 101] }).to_string().as_bytes()).unwrap_err(),
+        parse(json!(vec![good; 101])).unwrap_err(),
         KeysError::TooMany
     );
     for bad in [
@@ -510,8 +495,6 @@ fn key_sets_are_bounded_and_what_is_unknown_is_left_out() {
 #[test]
 fn a_token_without_a_key_id_is_tried_with_a_bounded_number_of_keys() {
     let signer = key(&p256(), "k");
-    let jwk =
-        |key: &SigningKey| serde_json::from_str::<Value>(&key.jwks()).unwrap()["keys"][0].clone();
     let token = raw(
         &signer,
         Algorithm::ES256,
@@ -520,12 +503,9 @@ fn a_token_without_a_key_id_is_tried_with_a_bounded_number_of_keys() {
     );
     let mut set: Vec<Value> = (0..9).map(|_| jwk(&key(&p256(), "other"))).collect();
     set.push(jwk(&signer));
-    let parse =
-        |set: &Vec<Value>| Keys::parse(json!({ "keys": set }).to_string().as_bytes()).unwrap();
-    assert!(check(&token, &parse(&set)).is_ok());
+
+    assert!(check(&token, &parse(json!(set)).unwrap()).is_ok());
     set.insert(0, jwk(&key(&p256(), "other")));
-    assert_eq!(
-        check(&token, &parse(&set)).unwrap_err(),
-        JwtError::UnknownKey
-    );
+    let error = check(&token, &parse(json!(set)).unwrap()).unwrap_err();
+    assert_eq!(error, JwtError::UnknownKey);
 }

@@ -98,7 +98,7 @@ impl SignedClaims {
         leeway: Duration,
     ) -> Result<Claims, JwtError> {
         let claims = self.0.root();
-        let text = |name| claims.get(name).and_then(|value| value.str());
+        let text = |name| claims.get_str(name);
         if text("iss").ok_or(JwtError::Claim("iss"))? != issuer {
             return Err(JwtError::Issuer);
         }
@@ -141,8 +141,7 @@ pub fn issuer_of(token: &str) -> Result<String, JwtError> {
     let claims = Parts::read(token)?.claims;
     claims
         .root()
-        .get("iss")
-        .and_then(|issuer| issuer.str())
+        .get_str("iss")
         .map(Into::into)
         .ok_or(JwtError::Claim("iss"))
 }
@@ -194,10 +193,7 @@ impl<'t> Parts<'t> {
     fn check_signature(&self, keys: &Keys) -> Result<(), JwtError> {
         provider::install();
         let header = self.header.root();
-        let algorithm_name = header
-            .get("alg")
-            .and_then(|name| name.str())
-            .ok_or(JwtError::Algorithm)?;
+        let algorithm_name = header.get_str("alg").ok_or(JwtError::Algorithm)?;
         let algorithm = algorithm(&algorithm_name).ok_or(JwtError::Algorithm)?;
         let id = match header.get("kid") {
             Some(id) => Some(id.str().ok_or(JwtError::NotJwt)?),

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, Request, StatusCode, header};
-use subtle::ConstantTimeEq;
 
 use super::{Authorizer, Plan, scopes};
 use crate::oauth::challenge::{self, Challenge};
 use crate::oauth::grant::{Answer, Attempt, DeviceAttempt};
-use crate::oauth::{Client, LoginError, Principal, SecretText};
+use crate::oauth::{Client, LoginError, Principal};
+use crate::protocol::{JSON, JSON_OR_EVENTS};
 
 /// A request that has no effect, and that a server with authentication refuses.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -30,15 +30,7 @@ impl StartedLogin {
 
     /// Reports whether an answer belongs to this login, whatever its content.
     pub fn is_answered_by(&self, answer: &Answer) -> bool {
-        let same = |state: &SecretText| {
-            bool::from(
-                state
-                    .expose()
-                    .as_bytes()
-                    .ct_eq(self.attempt.state.expose().as_bytes()),
-            )
-        };
-        answer.state.as_ref().is_some_and(same)
+        answer.has_state(&self.attempt.state)
     }
 }
 
@@ -173,14 +165,8 @@ impl Authorizer {
         };
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        headers.insert(
-            header::ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.insert(header::ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         match self.fetcher.exchange(request).await {
             Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {
                 challenge::parse(answer.headers())

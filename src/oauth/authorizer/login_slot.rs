@@ -9,14 +9,15 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::Bearer;
-use crate::oauth::LoginError;
 use crate::oauth::vault::{Account, Stamp};
+use crate::oauth::{LoginError, Principal, TokenGrant};
 
 pub(super) type Outcome = Result<Bearer, LoginError>;
 
 /// The state of one principal's login.
-#[derive(Default)]
 pub(super) struct LoginSlot {
+    /// Whose login it is.
+    pub(super) principal: Principal,
     pub(super) state: Mutex<LoginState>,
     /// The renewal in progress.
     pub(super) renewal: Mutex<Option<SharedFuture<BoxFuture<'static, Outcome>>>>,
@@ -39,6 +40,11 @@ pub(super) struct LoginState {
 }
 
 impl LoginState {
+    /// Returns the tokens of the login, if there are any.
+    pub(super) fn granted(&self) -> Option<&TokenGrant> {
+        self.account.as_ref()?.granted.as_ref()
+    }
+
     /// Begins a comparison of the stamp unless one began within `interval`. Returns whether it did.
     pub(super) fn begin_stamp_check(&mut self, interval: Duration) -> bool {
         let is_due = self
@@ -91,6 +97,14 @@ impl Drop for RenewalGuard {
 }
 
 impl LoginSlot {
+    pub(super) fn new(principal: Principal) -> Self {
+        Self {
+            principal,
+            state: Mutex::default(),
+            renewal: Mutex::default(),
+        }
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, LoginState> {
         self.state.lock()
     }

@@ -22,11 +22,10 @@ impl Authorizer {
     pub(super) async fn renew(
         self: &Arc<Self>,
         slot: &LoginSlot,
-        principal: &Principal,
         used: Option<Bearer>,
         refusal: Option<Refusal>,
     ) -> Outcome {
-        if let Some(error) = self.pending_login(principal, used.as_ref(), refusal.as_ref()) {
+        if let Some(error) = self.pending_login(&slot.principal, used.as_ref(), refusal.as_ref()) {
             return Err(error);
         }
         // Done before the lease is taken: a server that is slow to name its authorization server
@@ -42,8 +41,8 @@ impl Authorizer {
             None => None,
         };
         let vault = self.shared.vault()?;
-        let lease = vault.lease(&self.upstream, principal).await?;
-        let stored = vault.read(&self.upstream, principal).await?;
+        let lease = vault.lease(&self.upstream, &slot.principal).await?;
+        let stored = vault.read(&self.upstream, &slot.principal).await?;
         let account = {
             let state = slot.state();
             // An account that could not be written is newer than the vault's. Otherwise the vault
@@ -60,31 +59,23 @@ impl Authorizer {
             return Ok(bearer);
         }
         let outcome = match (refusal.zip(discovery), account) {
-            (None, Some(account)) => self.refresh(slot, principal, account).await,
+            (None, Some(account)) => self.refresh(slot, account).await,
             (None, None) => {
                 slot.state().account = None;
                 Err(LoginError::Owed { link: None })
             }
             (Some((Refusal::Token(challenge), discovery)), account) => {
-                self.handle_unauthorized(
-                    slot,
-                    principal,
-                    account,
-                    used.is_some(),
-                    &challenge,
-                    discovery,
-                )
-                .await
+                self.handle_unauthorized(slot, account, used.is_some(), &challenge, discovery)
+                    .await
             }
             (Some((Refusal::Scope(challenge), discovery)), account) => {
-                self.step_up(slot, principal, account, &challenge, discovery)
-                    .await
+                self.step_up(slot, account, &challenge, discovery).await
             }
         };
         drop(lease);
         match outcome {
             // The authorization server may have changed, which only the MCP server can confirm.
-            Err(LoginError::Unreachable(why)) => self.log_in_if_moved(slot, principal, why).await,
+            Err(LoginError::Unreachable(why)) => self.log_in_if_moved(slot, why).await,
             outcome => outcome,
         }
     }
@@ -110,12 +101,7 @@ impl Authorizer {
 
     /// Called when an authorization server was unreachable: requires a login if the resource now
     /// names another one.
-    async fn log_in_if_moved(
-        self: &Arc<Self>,
-        slot: &LoginSlot,
-        principal: &Principal,
-        why: String,
-    ) -> Outcome {
+    async fn log_in_if_moved(self: &Arc<Self>, slot: &LoginSlot, why: String) -> Outcome {
         let account = slot.state().account.clone();
         let discovery = self
             .discover_server(&Challenge::default(), account.as_ref())
@@ -123,13 +109,12 @@ impl Authorizer {
         let (Ok(discovery), Some(account)) = (discovery, account) else {
             return Err(LoginError::Unreachable(why));
         };
-        if discovery.login_party(principal) == account.party {
+        if discovery.login_party(&slot.principal) == account.party {
             return Err(LoginError::Unreachable(why));
         }
         let scopes =
             scopes::initial(&self.login, &Challenge::default(), &discovery).union(&account.asked);
-        self.start_login(slot, principal, discovery, scopes, None)
-            .await
+        self.start_login(slot, discovery, scopes, None).await
     }
 
     /// Returns the token from a renewal by another process, or from one that has just completed.
@@ -162,15 +147,10 @@ impl Authorizer {
     }
 
     /// Renews the login of an account; if that is no longer possible, a new login is required.
-    async fn refresh(
-        self: &Arc<Self>,
-        slot: &LoginSlot,
-        principal: &Principal,
-        account: Account,
-    ) -> Outcome {
+    async fn refresh(self: &Arc<Self>, slot: &LoginSlot, account: Account) -> Outcome {
         if self.login.grant != Grant::Person {
             return self
-                .renew_without_user(slot, principal, plan_from_account(&account), Some(account))
+                .renew_without_user(slot, plan_from_account(&account), Some(account))
                 .await;
         }
         let Some((granted, refresh)) = account
@@ -178,7 +158,7 @@ impl Authorizer {
             .as_ref()
             .and_then(|granted| Some((granted, granted.refresh.as_ref()?)))
         else {
-            return self.require_login(principal, plan_from_account(&account));
+            return self.require_login(&slot.principal, plan_from_account(&account));
         };
         let token_client = TokenClient {
             fetcher: &self.fetcher,
@@ -192,13 +172,13 @@ impl Authorizer {
             Ok(granted) => {
                 let granted = Some(granted);
                 let account = Account { granted, ..account };
-                self.store_renewal(slot, principal, account).await
+                self.store_renewal(slot, account).await
             }
             Err(error) if error.ends_login() && !rejects_configured_client(&account, &error) => {
-                self.end_login(slot, principal, account, &error).await
+                self.end_login(slot, account, &error).await
             }
             Err(error) => {
-                self.record_failure(slot, principal, account, &error);
+                self.record_failure(slot, account, &error);
                 Err(error.into())
             }
         }
@@ -206,12 +186,7 @@ impl Authorizer {
 
     /// Stores the result of a renewal. It is used even if it cannot be written, since the old token
     /// is no longer valid.
-    async fn store_renewal(
-        &self,
-        slot: &LoginSlot,
-        principal: &Principal,
-        account: Account,
-    ) -> Outcome {
+    async fn store_renewal(&self, slot: &LoginSlot, account: Account) -> Outcome {
         let account = Account {
             last_refresh_unix: Some(unix_now()),
             last_error: None,
@@ -236,19 +211,13 @@ impl Authorizer {
         if let Err(error) = written {
             tracing::error!(upstream = self.upstream, %error, "cannot store a renewed login; it is lost when the gateway stops");
         }
-        self.record(principal, "renewed", None);
+        self.record(&slot.principal, "renewed", None);
         Ok(bearer)
     }
 
     /// Records a failure that may be temporary. The old refresh token is kept, since the server did
     /// not invalidate it.
-    fn record_failure(
-        &self,
-        slot: &LoginSlot,
-        principal: &Principal,
-        account: Account,
-        error: &GrantError,
-    ) {
+    fn record_failure(&self, slot: &LoginSlot, account: Account, error: &GrantError) {
         {
             let mut state = slot.state();
             state.not_before = Some(Instant::now() + RETRY_AFTER);
@@ -257,14 +226,13 @@ impl Authorizer {
                 ..account
             });
         }
-        self.record(principal, "unreachable", Some(&error.to_string()));
+        self.record(&slot.principal, "unreachable", Some(&error.to_string()));
     }
 
     /// Ends a login that the authorization server no longer accepts.
     async fn end_login(
         self: &Arc<Self>,
         slot: &LoginSlot,
-        principal: &Principal,
         mut account: Account,
         error: &GrantError,
     ) -> Outcome {
@@ -275,7 +243,7 @@ impl Authorizer {
         let plan = plan_from_account(&account);
         let stored = if client_rejected {
             let vault = self.shared.vault()?;
-            let erased = vault.erase(&self.upstream, principal).await;
+            let erased = vault.erase(&self.upstream, &slot.principal).await;
             erased.map(drop).map_err(LoginError::from)
         } else {
             self.write(&account).await
@@ -285,7 +253,7 @@ impl Authorizer {
         }
         slot.state().account = (!client_rejected).then_some(account);
         self.record(
-            principal,
+            &slot.principal,
             if matches!(error, GrantError::InvalidGrant) {
                 "ended"
             } else {
@@ -293,7 +261,7 @@ impl Authorizer {
             },
             Some(&error.to_string()),
         );
-        self.require_login(principal, plan)
+        self.require_login(&slot.principal, plan)
     }
 
     /// Handles a 401: discovers the authorization server again, since it may have changed, and
@@ -301,13 +269,12 @@ impl Authorizer {
     async fn handle_unauthorized(
         self: &Arc<Self>,
         slot: &LoginSlot,
-        principal: &Principal,
         account: Option<Account>,
         used: bool,
         challenge: &Challenge,
         discovery: Discovery,
     ) -> Outcome {
-        let party = discovery.login_party(principal);
+        let party = discovery.login_party(&slot.principal);
         let account = account.filter(|account| account.party == party);
         let renewable = account
             .clone()
@@ -316,7 +283,6 @@ impl Authorizer {
             return self
                 .refresh(
                     slot,
-                    principal,
                     Account {
                         server: discovery.server,
                         ..account
@@ -329,8 +295,7 @@ impl Authorizer {
             .map(|account| account.asked.clone())
             .unwrap_or_default();
         let scopes = scopes::initial(&self.login, challenge, &discovery).union(&earlier_scopes);
-        self.start_login(slot, principal, discovery, scopes, account)
-            .await
+        self.start_login(slot, discovery, scopes, account).await
     }
 
     /// Handles a 403 `insufficient_scope`: requests the scopes that were requested before and those
@@ -339,7 +304,6 @@ impl Authorizer {
     async fn step_up(
         self: &Arc<Self>,
         slot: &LoginSlot,
-        principal: &Principal,
         account: Option<Account>,
         challenge: &Challenge,
         discovery: Discovery,
@@ -354,7 +318,7 @@ impl Authorizer {
             }
             state.step_ups.push(Instant::now());
         }
-        let party = discovery.login_party(principal);
+        let party = discovery.login_party(&slot.principal);
         let account = account.filter(|account| account.party == party);
         let requested = challenge.scope.clone().unwrap_or_default();
         let earlier_scopes = account
@@ -363,29 +327,26 @@ impl Authorizer {
             .unwrap_or_default();
         let scopes =
             scopes::with_offline_access(requested.union(&earlier_scopes), &self.login, &discovery);
-        self.start_login(slot, principal, discovery, scopes, account)
-            .await
+        self.start_login(slot, discovery, scopes, account).await
     }
 
     /// Starts a new login at the discovered server: by the client itself, or by a person.
     async fn start_login(
         self: &Arc<Self>,
         slot: &LoginSlot,
-        principal: &Principal,
         discovery: Discovery,
         scopes: Scopes,
         account: Option<Account>,
     ) -> Outcome {
         let plan = Plan {
-            party: discovery.login_party(principal),
+            party: discovery.login_party(&slot.principal),
             server: discovery.server,
             scopes,
         };
         match self.login.grant {
-            Grant::Person => self.require_login(principal, plan),
+            Grant::Person => self.require_login(&slot.principal, plan),
             Grant::Client | Grant::Enterprise(_) => {
-                self.renew_without_user(slot, principal, plan, account)
-                    .await
+                self.renew_without_user(slot, plan, account).await
             }
         }
     }

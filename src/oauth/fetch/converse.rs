@@ -21,6 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use super::guard::{Target, resolve_addresses, unreachable};
 use super::{FetchError, Inner};
+use crate::protocol::USER_AGENT;
 use crate::trust::{self, Keys, Peer};
 
 /// Maximum length of a response body, in bytes.
@@ -146,10 +147,7 @@ fn prepare_request(
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("identity"),
     );
-    headers.insert(
-        header::USER_AGENT,
-        HeaderValue::from_static(concat!("lychgate/", env!("CARGO_PKG_VERSION"))),
-    );
+    headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
     if !h2 {
         let uri = request.uri();
         let host = uri

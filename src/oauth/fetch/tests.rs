@@ -31,6 +31,12 @@ async fn get(fetcher: &Fetcher, url: &str) -> Result<Json, FetchError> {
     fetcher.get_json(url).await
 }
 
+#[track_caller]
+fn assert_unreachable(url: &str, asked: Result<Json, FetchError>) {
+    let is_unreachable = matches!(asked, Err(FetchError::Unreachable { .. }));
+    assert!(is_unreachable, "{url}: {asked:?}");
+}
+
 fn forbidden(host: &str, reach: Reach) -> FetchError {
     FetchError::Forbidden {
         host: host.into(),
@@ -235,10 +241,7 @@ async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
         nobody.accept().map(|met| met.is_ok())
     );
     assert!(met);
-    assert!(
-        matches!(asked, Err(FetchError::Unreachable { .. })),
-        "{asked:?}"
-    );
+    assert_unreachable(&url, asked);
     // With the second result, no connection is made.
     let error = get(&fetcher, &url).await.unwrap_err();
     assert_eq!(error, forbidden("login.example", Reach::Metadata));
@@ -260,15 +263,8 @@ async fn a_host_that_is_listed_may_be_inside_but_never_on_the_local_link() {
             forbidden(expected)
         );
     }
-    let listed = get(
-        &guarded(private("login.corp.example"), &[&["127.0.0.1"]]),
-        url,
-    )
-    .await;
-    assert!(
-        matches!(listed, Err(FetchError::Unreachable { .. })),
-        "{listed:?}"
-    );
+    let listed = guarded(private("login.corp.example"), &[&["127.0.0.1"]]);
+    assert_unreachable(url, get(&listed, url).await);
     let other = get(&guarded(private("corp.example"), &[&["127.0.0.1"]]), url).await;
     assert_eq!(other, forbidden(Reach::Loopback));
 }
@@ -292,28 +288,17 @@ async fn only_https_and_by_a_switch_http_on_this_machine() {
     }
     // A name of this machine that resolves elsewhere, and a name of another machine that resolves
     // to this one.
-    let elsewhere = get(
-        &guarded(open.clone(), &[&["10.0.0.1"]]),
-        "http://localhost:1/",
-    )
-    .await;
+    let here = guarded(open.clone(), &[&["127.0.0.1"]]);
+    let elsewhere = get(&guarded(open, &[&["10.0.0.1"]]), "http://localhost:1/").await;
     assert_eq!(elsewhere, Err(forbidden("localhost", Reach::Private)));
-    let inside = get(
-        &guarded(open.clone(), &[&["127.0.0.1"]]),
-        "https://rebind.example:1/",
-    )
-    .await;
+    let inside = get(&here, "https://rebind.example:1/").await;
     assert_eq!(inside, Err(forbidden("rebind.example", Reach::Loopback)));
     for url in [
         "http://localhost:1/",
         "http://a.LOCALHOST.:1/",
         "http://127.9.9.9:1/",
     ] {
-        let asked = get(&guarded(open.clone(), &[&["127.0.0.1"]]), url).await;
-        assert!(
-            matches!(asked, Err(FetchError::Unreachable { .. })),
-            "{url}: {asked:?}"
-        );
+        assert_unreachable(url, get(&here, url).await);
         let strict = get(&guarded(Guard::default(), &[&["127.0.0.1"]]), url).await;
         assert!(
             matches!(strict, Err(FetchError::Plain(_))),
@@ -380,10 +365,8 @@ async fn of_a_refusal_the_code_is_told_and_nothing_else() {
         }
         assert!(!format!("{error} {error:?}").contains("planted"));
         let asked = &site.asked()[0];
-        assert_eq!(
-            (asked.line.as_str(), asked.body.as_str()),
-            ("POST /", r#"{"a":1}"#)
-        );
+        assert_eq!(asked.line.as_str(), "POST /");
+        assert_eq!(asked.body.as_str(), r#"{"a":1}"#);
         assert!(
             asked.head.contains("content-type: application/json"),
             "{}",
@@ -444,18 +427,9 @@ async fn an_authority_of_the_companys_own_is_trusted_where_named() {
         Ok(serde_json::json!({}))
     );
     let stranger = get(&with(None), &url).await;
-    assert!(
-        matches!(stranger, Err(FetchError::Unreachable { .. })),
-        "{stranger:?}"
-    );
-    assert!(
-        Fetcher::new(
-            Guard::default(),
-            Duration::from_secs(1),
-            Some(&folder.path().join("none.pem"))
-        )
-        .is_err()
-    );
+    assert_unreachable(&url, stranger);
+    let none = folder.path().join("none.pem");
+    assert!(Fetcher::new(Guard::default(), Duration::from_secs(1), Some(&none)).is_err());
 }
 
 #[tokio::test]
@@ -468,17 +442,10 @@ async fn the_oauth_crate_asks_through_the_guard() {
         request
     };
     let answer = fetcher();
-    assert_eq!(
-        AsyncHttpClient::call(&answer, ask(format!("{}/token", site.origin)))
-            .await
-            .unwrap()
-            .status(),
-        503
-    );
-    assert_eq!(
-        (site.lines(), site.asked()[0].body.as_str()),
-        (vec!["POST /token".to_owned()], "a=b")
-    );
+    let asked = AsyncHttpClient::call(&answer, ask(format!("{}/token", site.origin))).await;
+    assert_eq!(asked.unwrap().status(), 503);
+    assert_eq!(site.lines(), vec!["POST /token".to_owned()]);
+    assert_eq!(site.asked()[0].body.as_str(), "a=b");
     let strict = guarded(Guard::default(), &[&["10.0.0.1"]]);
     let refused = AsyncHttpClient::call(&strict, ask("https://login.example/token".into()))
         .await

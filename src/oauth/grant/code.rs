@@ -69,6 +69,14 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Reports whether it answers the login with this state.
+    pub fn has_state(&self, expected: &SecretText) -> bool {
+        let expected = expected.expose().as_bytes();
+        self.state
+            .as_ref()
+            .is_some_and(|state| state.expose().as_bytes().ct_eq(expected).into())
+    }
+
     /// Parses the query of the redirect. A query with a duplicate parameter, or one that is too
     /// long, counts as empty.
     pub fn from_query(query: &str) -> Self {
@@ -190,15 +198,7 @@ pub fn check_answer(
     expected_state: &SecretText,
     answer: &Answer,
 ) -> Result<SecretText, GrantError> {
-    let same = |state: &SecretText| {
-        bool::from(
-            state
-                .expose()
-                .as_bytes()
-                .ct_eq(expected_state.expose().as_bytes()),
-        )
-    };
-    if !answer.state.as_ref().is_some_and(same) {
+    if !answer.has_state(expected_state) {
         return Err(GrantError::State);
     }
     match &answer.iss {

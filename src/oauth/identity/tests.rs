@@ -48,8 +48,9 @@ async fn who(
     document: Option<&str>,
     known: Option<&Client>,
 ) -> Result<Client, IdentityError> {
+    let fetcher = fetcher();
     identify(
-        &fetcher(),
+        &fetcher,
         server,
         config,
         document,
@@ -58,6 +59,20 @@ async fn who(
         "lychgate",
     )
     .await
+}
+
+/// Makes a server accept these ways to authenticate at the token endpoint.
+fn taking(server: AuthorizationServer, methods: &[&str]) -> AuthorizationServer {
+    AuthorizationServer {
+        token_endpoint_auth_methods: methods.iter().map(|&method| method.to_owned()).collect(),
+        ..server
+    }
+}
+
+/// The refusal of a registration.
+fn refused(error: &str) -> Reply {
+    let body = json!({"error": error, "error_description": "planted"});
+    Reply(400, vec![], body.to_string())
 }
 
 /// Identifies the gate at a server with nothing in the config.
@@ -86,10 +101,9 @@ async fn the_config_comes_first_and_for_its_issuer_only() {
     let client = who(&server, &configured(), Some(DOCUMENT), Some(&known()))
         .await
         .unwrap();
-    assert_eq!(
-        (client.id.as_str(), client.origin, client.auth),
-        ("gate-1", Origin::Preregistered, ClientAuth::None)
-    );
+    assert_eq!(client.id.as_str(), "gate-1");
+    assert_eq!(client.origin, Origin::Preregistered);
+    assert_eq!(client.auth, ClientAuth::None);
 
     for other in ["https://login.example/", "https://evil.example"] {
         server.issuer = other.into();
@@ -126,17 +140,7 @@ async fn it_proves_itself_by_what_it_has_and_the_server_takes() {
         ..configured()
     };
     let asked = async |offered: &[&str], config: LoginConfig| {
-        let offered = offered.iter().map(|&method| method.to_owned()).collect();
-        who(
-            &AuthorizationServer {
-                token_endpoint_auth_methods: offered,
-                ..server()
-            },
-            &config,
-            None,
-            None,
-        )
-        .await
+        who(&taking(server(), offered), &config, None, None).await
     };
     let with_secret = || with(secret(), None, None);
     let with_both = || with(secret(), secret(), None);
@@ -216,10 +220,9 @@ async fn then_its_document_where_the_server_reads_it() {
     let config = LoginConfig::default();
     let client = who(&server, &config, Some(DOCUMENT), Some(&known())).await;
     let client = client.unwrap();
-    assert_eq!(
-        (client.id.as_str(), client.origin, client.auth),
-        (DOCUMENT, Origin::Document, ClientAuth::None)
-    );
+    assert_eq!(client.id.as_str(), DOCUMENT);
+    assert_eq!(client.origin, Origin::Document);
+    assert_eq!(client.auth, ClientAuth::None);
     assert_eq!(client.redirect_uris, uris());
     for none in [
         "https://gate.example",
@@ -256,13 +259,8 @@ fn the_document_says_who_it_is() {
         document["grant_types"],
         json!(["authorization_code", "refresh_token"])
     );
-    assert_eq!(
-        (
-            &document["token_endpoint_auth_method"],
-            &document["application_type"]
-        ),
-        (&json!("none"), &json!("web"))
-    );
+    assert_eq!(document["token_endpoint_auth_method"], json!("none"));
+    assert_eq!(document["application_type"], json!("web"));
 }
 
 #[tokio::test]
@@ -313,15 +311,12 @@ async fn registration_asks_for_what_is_needed_and_takes_what_is_given() {
         ..server
     };
     let client = unconfigured(&server).await.unwrap();
-    assert_eq!(
-        (client.id.as_str(), client.auth, client.origin),
-        ("new", ClientAuth::Post, Origin::Registered)
-    );
+    assert_eq!(client.id.as_str(), "new");
+    assert_eq!(client.auth, ClientAuth::Post);
+    assert_eq!(client.origin, Origin::Registered);
     assert_eq!(client.secret.as_ref().unwrap().expose(), "planted");
-    assert_eq!(
-        (client.secret_expires_unix, &client.redirect_uris),
-        (Some(4_102_444_800), &uris())
-    );
+    assert_eq!(client.secret_expires_unix, Some(4_102_444_800));
+    assert_eq!(client.redirect_uris, uris());
     assert!(!format!("{client:?}").contains("planted"));
     let asked: Json = serde_json::from_str(&site.asked()[0].body).unwrap();
     assert_eq!(
@@ -358,31 +353,15 @@ async fn the_method_is_one_that_the_server_lists() {
         (&["private_key_jwt"], &web, ClientAuth::None, "web"),
         (&[], &web, ClientAuth::Basic, "web"),
     ] {
-        let offered = offered.iter().map(|&method| method.to_owned()).collect();
-        let server = AuthorizationServer {
-            token_endpoint_auth_methods: offered,
-            ..server.clone()
-        };
-        let client = identify(
-            &fetcher(),
-            &server,
-            &LoginConfig::default(),
-            None,
-            uris,
-            None,
-            "x",
-        )
-        .await
-        .unwrap();
-        assert_eq!(
-            (client.auth, client.secret.is_some()),
-            (expected, expected != ClientAuth::None)
-        );
+        let server = taking(server.clone(), offered);
+        let config = LoginConfig::default();
+        let client = identify(&fetcher(), &server, &config, None, uris, None, "x").await;
+        let client = client.unwrap();
+        assert_eq!(client.auth, expected);
+        assert_eq!(client.secret.is_some(), expected != ClientAuth::None);
         let asked: Json = serde_json::from_str(&site.asked().last().unwrap().body).unwrap();
-        assert_eq!(
-            (&asked["application_type"], asked.get("scope")),
-            (&json!(kind), None)
-        );
+        assert_eq!(asked["application_type"], json!(kind));
+        assert_eq!(asked.get("scope"), None);
     }
 }
 
@@ -448,14 +427,7 @@ async fn what_is_given_is_made_sense_of_or_refused() {
 
 #[tokio::test]
 async fn a_refusal_is_told_with_its_code() {
-    let (site, server) = registrar(|_| {
-        Reply(
-            400,
-            vec![],
-            r#"{"error": "invalid_redirect_uri", "error_description": "planted"}"#.into(),
-        )
-    })
-    .await;
+    let (site, server) = registrar(|_| refused("invalid_redirect_uri")).await;
     let error = unconfigured(&server).await.unwrap_err();
     assert!(
         error.to_string().contains("invalid_redirect_uri")
@@ -486,11 +458,7 @@ async fn a_refusal_is_told_with_its_code() {
 #[tokio::test]
 async fn who_takes_no_list_of_scopes_is_asked_without() {
     let (site, server) = registrar(|asked| match asked.get("scope") {
-        Some(_) => Reply(
-            400,
-            vec![],
-            r#"{"error": "invalid_client_metadata"}"#.into(),
-        ),
+        Some(_) => refused("invalid_client_metadata"),
         None => Reply(201, vec![], r#"{"client_id": "x"}"#.into()),
     })
     .await;
@@ -501,14 +469,7 @@ async fn who_takes_no_list_of_scopes_is_asked_without() {
     assert_eq!(unconfigured(&server).await.unwrap().id, "x");
     assert_eq!(site.lines().len(), 2);
     // A permanent refusal is not requested again.
-    let (site, server) = registrar(|_| {
-        Reply(
-            400,
-            vec![],
-            r#"{"error": "invalid_client_metadata"}"#.into(),
-        )
-    })
-    .await;
+    let (site, server) = registrar(|_| refused("invalid_client_metadata")).await;
     assert!(unconfigured(&server).await.is_err());
     assert_eq!(site.lines().len(), 1);
 }

@@ -162,14 +162,9 @@ async fn a_new_key_is_fetched_when_a_token_needs_it_and_an_old_one_is_over() {
     let bench = Bench::new(Duration::ZERO, Duration::from_secs(60)).await;
     let [one, two] = ["one", "two"].map(key);
     bench.publish(Some(&one));
-    assert_eq!(
-        (
-            bench.check(&one).await,
-            bench.check(&one).await,
-            bench.fetches()
-        ),
-        (Ok(()), Ok(()), 1)
-    );
+    assert_eq!(bench.check(&one).await, Ok(()));
+    assert_eq!(bench.check(&one).await, Ok(()));
+    assert_eq!(bench.fetches(), 1);
     bench.publish(Some(&two));
     assert_eq!((bench.check(&two).await, bench.fetches()), (Ok(()), 2));
     assert_eq!(bench.check(&one).await, invalid(JwtError::UnknownKey));
@@ -271,10 +266,8 @@ async fn a_token_that_does_not_count_is_not_cached() {
         bench.show(&good, "another").await,
         invalid(JwtError::Audience)
     );
-    assert_eq!(
-        (bench.is_cached(&forged), bench.is_cached(&good)),
-        (false, false)
-    );
+    assert!(!bench.is_cached(&forged));
+    assert!(!bench.is_cached(&good));
 }
 
 #[tokio::test]
@@ -339,10 +332,8 @@ async fn verified_tokens_are_bounded_and_the_least_used_makes_room() {
     );
     assert_eq!((bench.issuer.verified.len(), evicted.get()), (2, 2));
     bench.issuer.forget_verified();
-    assert_eq!(
-        (bench.issuer.verified.len(), bench.is_cached(&bob)),
-        (0, false)
-    );
+    assert_eq!(bench.issuer.verified.len(), 0);
+    assert!(!bench.is_cached(&bob));
 }
 
 #[test]

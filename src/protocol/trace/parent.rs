@@ -76,9 +76,9 @@ fn from_headers(headers: &HeaderMap) -> Option<Parent> {
 }
 
 fn from_message(message: &Message) -> Option<Parent> {
-    let meta = message.body(message.single()?)?.get("_meta")?;
-    let state = meta.get(STATE).and_then(|state| state.str());
-    let parent: Cow<'_, str> = meta.get(PARENT)?.str()?;
+    let meta = message.single_body()?.get("_meta")?;
+    let state = meta.get_str(STATE);
+    let parent: Cow<'_, str> = meta.get_str(PARENT)?;
     parse(&parent, state.as_deref())
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::files::file_name;
 use super::key::{PublicKey, SigningKey};
 use super::{Head, Sha, sha};
 use crate::message::{hex, unhex};
@@ -194,11 +195,7 @@ impl CheckpointLog {
             seq: head.seq,
             head: hex(&head.sha),
             bytes,
-            file: file
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            file: file_name(file),
             prev: hex(prev),
             key: self.key_id.clone(),
         };

@@ -1,8 +1,9 @@
 //! The files of a log: the current one and those that it was rotated to.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -75,6 +76,24 @@ pub(in crate::record) fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
+/// Creates the folder of a file, accessible only to its owner, if it does not exist.
+pub(in crate::record) fn create_folder(file: &Path) -> io::Result<()> {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), |folder| {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    })
+}
+
+/// Returns the name of a file, without its folder.
+pub(in crate::record) fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
 /// Returns every file that may be a part of the log, including those that other programs rotated
 /// (`audit.jsonl.1`, `audit.jsonl-20261122.gz`).
 pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
@@ -82,11 +101,7 @@ pub(in crate::record) fn siblings(log: &Path) -> io::Result<Vec<PathBuf>> {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let name = log
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = file_name(log);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,9 +1,9 @@
 //! The key that signs checkpoints: Ed25519 (RFC 8032), in a PKCS#8 file (RFC 5958) in PEM.
 
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -12,6 +12,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
+use super::files::create_folder;
 use super::sha;
 use crate::message::hex;
 use crate::seal::is_readable_by_others;
@@ -132,15 +133,7 @@ impl fmt::Debug for PublicKey {
 /// Creates a key file, completely or not at all. If several processes do so at once, one wins and
 /// the others read its key.
 fn create_key_file(path: &Path) -> io::Result<()> {
-    if let Some(parent) = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-    {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)?;
-    }
+    create_folder(path)?;
     let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
         .map_err(|_| io::Error::other("no random numbers"))?;
     let body = Zeroizing::new(STANDARD.encode(der.as_ref()));

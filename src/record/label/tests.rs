@@ -288,10 +288,17 @@ fn reasons_that_are_told_are_in_the_table() {
         let Values::Fixed(words) = table::TURNED_AWAY.labels[0].values else {
             panic!("not fixed")
         };
+        // The reason is the first text among the arguments of `reject`.
+        let rejections = text
+            .split("reject(")
+            .skip(1)
+            .filter(|call| call.trim_start().starts_with("StatusCode::"))
+            .filter_map(|call| Some(call.split_once('"')?.1));
         for after in text
             .split("reason: \"")
             .skip(1)
             .chain(text.split("turned_away(\"").skip(1))
+            .chain(rejections)
         {
             let reason = after.split('"').next().unwrap();
             told += 1;

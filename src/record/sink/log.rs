@@ -1,9 +1,9 @@
 //! The file that lines are appended to. Several processes may share it: a writer holds its lock,
 //! and first checks whether the file still ends as this process knows it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -368,10 +368,7 @@ impl LogFile {
     }
 
     fn with_path(&self, error: &io::Error) -> io::Error {
-        io::Error::new(
-            error.kind(),
-            format!("the audit log `{}`: {error}", self.path.display()),
-        )
+        with_path(&self.path, error)
     }
 }
 
@@ -390,24 +387,17 @@ impl MaxBySeq for Option<Head> {
     }
 }
 
+fn with_path(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("the audit log `{}`: {error}", path.display()),
+    )
+}
+
 /// Opens a file for appending, and returns it with the time of its creation.
 pub(super) fn open_file(path: &Path) -> io::Result<(File, SystemTime)> {
-    let with_path = |error: io::Error| {
-        io::Error::new(
-            error.kind(),
-            format!("the audit log `{}`: {error}", path.display()),
-        )
-    };
-    if let Some(parent) = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-    {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .map_err(with_path)?;
-    }
+    let with_path = |error: io::Error| with_path(path, &error);
+    files::create_folder(path).map_err(with_path)?;
     let file = OpenOptions::new()
         .read(true)
         .append(true)

@@ -135,18 +135,10 @@ impl Queue {
             state = self.shared.wait(state, activity, timeout, is_woken);
             self.polls = self.polls.saturating_add(1);
             if is_sleeping && !state.jobs.is_empty() && !state.is_urgent {
-                state = self
-                    .shared
-                    .wait(state, Activity::Gathering, GATHER_TIME, |state| {
-                        state.is_urgent
-                    });
+                state = self.shared.gather(state);
             }
         } else if !state.is_urgent {
-            state = self
-                .shared
-                .wait(state, Activity::Gathering, GATHER_TIME, |state| {
-                    state.is_urgent
-                });
+            state = self.shared.gather(state);
         }
         std::mem::swap(&mut state.jobs, jobs);
         state.is_urgent = false;
@@ -185,6 +177,13 @@ impl Shared {
         );
         state.writer = Activity::Writing;
         state
+    }
+
+    /// Waits a short time for more jobs, unless one is urgent.
+    fn gather<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        self.wait(state, Activity::Gathering, GATHER_TIME, |state| {
+            state.is_urgent
+        })
     }
 }
 

@@ -47,21 +47,34 @@ fn write(sink: &Sink, line: &str) {
 }
 
 fn checked(log: &Path) -> Report {
+    against(log, Vec::new())
+}
+
+fn against(log: &Path, anchors: Vec<PathBuf>) -> Report {
     let keys = vec![PublicKey::of_file(&AuditConfig::key_beside(log)).unwrap()];
-    verify(
-        log,
-        &TrustAnchors {
-            keys,
-            anchors: Vec::new(),
-        },
-    )
-    .unwrap()
+    verify(log, &TrustAnchors { keys, anchors }).unwrap()
 }
 
 fn sound(log: &Path) -> Report {
     let report = checked(log);
     assert!(report.is_verified(), "{:#?}", report.flaws);
     report
+}
+
+/// A folder, and the path of a log in it.
+fn log_path() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    (folder, path)
+}
+
+/// Polls a condition until it holds.
+fn until(holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "it takes too long");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Returns the lines of a file without their links.
@@ -91,10 +104,8 @@ fn lines_hang_together_over_restarts_and_the_files_are_the_owners_alone() {
             .wait()
             .unwrap();
         sink.flush();
-        assert_eq!(
-            (sink.counts.written.get(), sink.counts.failed.get()),
-            (3, 0)
-        );
+        assert_eq!(sink.counts.written.get(), 3);
+        assert_eq!(sink.counts.failed.get(), 0);
     }
     let lines = unchained_lines(&path);
     let how: Vec<_> = lines
@@ -107,10 +118,9 @@ fn lines_hang_together_over_restarts_and_the_files_are_the_owners_alone() {
     );
     assert_eq!(how.len(), 12);
     let report = sound(&path);
-    assert_eq!(
-        (report.lines, report.last_seq, report.vouched_through),
-        (12, Some(12), Some(12))
-    );
+    assert_eq!(report.lines, 12);
+    assert_eq!(report.last_seq, Some(12));
+    assert_eq!(report.vouched_through, Some(12));
     assert!(
         report.checkpoints >= 7 && report.signed == report.checkpoints && report.torn.is_empty()
     );
@@ -146,10 +156,8 @@ fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
         sink.flush();
         assert_eq!(unchained_lines(&moved).last().unwrap(), "{\"old\":1");
         let lines = unchained_lines(&path);
-        assert_eq!(
-            (opened_as(&lines[0]), lines[1].as_str()),
-            (Some("reopened"), "{\"new\":1")
-        );
+        assert_eq!(opened_as(&lines[0]), Some("reopened"));
+        assert_eq!(lines[1].as_str(), "{\"new\":1");
         assert_eq!(sound(&path).lines, 4);
         fs::remove_file(&path).unwrap();
         write(&sink, "{\"newer\":1}");
@@ -172,8 +180,7 @@ fn a_file_that_was_moved_or_deleted_is_left_and_the_chain_goes_on() {
 
 #[test]
 fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let idle = sink(&path, true);
     let busy = sink(&path, true);
     write(&idle, "{}");
@@ -197,16 +204,13 @@ fn a_file_that_was_packed_or_that_others_have_gone_on_from_was_not_deleted() {
     write(&busy, "{}");
     fs::remove_file(files::with_suffix(&path, ".2")).unwrap();
     write(&idle, "{}");
-    assert_eq!(
-        (idle.counts.deleted.get(), busy.counts.deleted.get()),
-        (0, 0)
-    );
+    assert_eq!(idle.counts.deleted.get(), 0);
+    assert_eq!(busy.counts.deleted.get(), 0);
 }
 
 #[test]
 fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let sink = sink(&path, true);
     assert!(sink.can_record());
     // A folder in place of the file, so that nobody can write to it.
@@ -214,11 +218,8 @@ fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
     fs::create_dir(&path).unwrap();
     assert!(sink.write("{}\n".to_owned(), 1).wait().is_err() && !sink.can_record());
     fs::remove_dir(&path).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !sink.can_record() {
-        assert!(Instant::now() < deadline, "it tries by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    // It tries by itself.
+    until(|| sink.can_record());
     assert!(
         unchained_lines(&path)
             .iter()
@@ -230,22 +231,19 @@ fn a_log_that_is_required_says_when_it_cannot_be_told_and_when_it_can_again() {
 
 #[test]
 fn a_log_that_was_moved_away_between_two_runs_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     write(&sink(&path, true), "{}");
     fs::rename(&path, files::with_suffix(&path, "-20261122")).unwrap();
     write(&sink(&path, true), "{}");
     let report = sound(&path);
-    assert_eq!(
-        (report.files.len(), report.lines, report.first_seq),
-        (2, 4, Some(1))
-    );
+    assert_eq!(report.files.len(), 2);
+    assert_eq!(report.lines, 4);
+    assert_eq!(report.first_seq, Some(1));
 }
 
 #[test]
 fn a_shared_log_that_is_moved_goes_on_after_the_last_line_of_any() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let one = sink(&path, true);
     let other = sink(&path, true);
     write(&one, "{}");
@@ -256,17 +254,13 @@ fn a_shared_log_that_is_moved_goes_on_after_the_last_line_of_any() {
     write(&other, "{}");
     drop((one, other));
     let report = sound(&path);
-    assert_eq!(
-        (report.files.len(), report.first_seq),
-        (2, Some(1)),
-        "{report:?}"
-    );
+    assert_eq!(report.files.len(), 2, "{report:?}");
+    assert_eq!(report.first_seq, Some(1), "{report:?}");
 }
 
 #[test]
 fn several_processes_may_share_a_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let mut config = config(&path, true);
     config.rotation.bytes = 1 << 16;
     config.checkpoint_lines = 50;
@@ -295,8 +289,7 @@ fn several_processes_may_share_a_log() {
 
 #[test]
 fn files_are_put_aside_packed_and_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (folder, path) = log_path();
     let mut config = config(&path, false);
     config.rotation.bytes = 4096;
     let sink = Sink::new(&config, counts()).unwrap();
@@ -319,15 +312,9 @@ fn files_are_put_aside_packed_and_removed() {
             .filter(|path| path.extension().is_some_and(|end| end == "gz"))
             .count()
     };
-    let until = |what: &dyn Fn() -> bool| {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !what() {
-            assert!(Instant::now() < deadline, "it takes too long");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
+
     fill(&sink, 4);
-    until(&|| packed() == 4);
+    until(|| packed() == 4);
     assert_eq!(
         files::siblings(&path).unwrap().len(),
         4,
@@ -335,10 +322,9 @@ fn files_are_put_aside_packed_and_removed() {
     );
     drop(sink);
     let report = sound(&path);
-    assert_eq!(
-        (report.files.len(), report.first_seq, report.removed_through),
-        (5, Some(1), None)
-    );
+    assert_eq!(report.files.len(), 5);
+    assert_eq!(report.first_seq, Some(1));
+    assert_eq!(report.removed_through, None);
     // A file removed by another program is reported missing by its name.
     let aside = files::rotated_files(&path).unwrap();
     let away = folder.path().join("away");
@@ -359,7 +345,7 @@ fn files_are_put_aside_packed_and_removed() {
     // One that the gate removes is not.
     config.rotation.keep_files = Some(2);
     let sink = Sink::new(&config, counts()).unwrap();
-    until(&|| files::rotated_files(&path).unwrap().len() == 2);
+    until(|| files::rotated_files(&path).unwrap().len() == 2);
     drop(sink);
     let report = sound(&path);
     assert!(
@@ -376,8 +362,7 @@ fn files_are_put_aside_packed_and_removed() {
 
 #[test]
 fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let mut config = config(&path, true);
     config.rotation = crate::config::Rotation {
         bytes: 0,
@@ -398,30 +383,15 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
         "before each line there was one to put aside"
     );
     config.rotation.age = Duration::ZERO;
-    let left_with = |rotation: crate::config::Rotation, left: usize| {
-        let _sink = Sink::new(
-            &AuditConfig {
-                rotation,
-                ..config.clone()
-            },
-            counts(),
-        )
-        .unwrap();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while files::rotated_files(&path).unwrap().len() > left {
-            assert!(Instant::now() < deadline, "it takes too long");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    let left_with = |change: &dyn Fn(&mut crate::config::Rotation), left: usize| {
+        let mut config = config.clone();
+        change(&mut config.rotation);
+        let _sink = Sink::new(&config, counts()).unwrap();
+        until(|| files::rotated_files(&path).unwrap().len() <= left);
     };
     let keep_bytes =
         Some(fs::metadata(&path).unwrap().len() + fs::metadata(&aside[3]).unwrap().len() + 1000);
-    left_with(
-        crate::config::Rotation {
-            keep_bytes,
-            ..config.rotation.clone()
-        },
-        1,
-    );
+    left_with(&|rotation| rotation.keep_bytes = keep_bytes, 1);
     assert_eq!(
         files::rotated_files(&path).unwrap(),
         [aside[3].clone()],
@@ -429,10 +399,7 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
     );
     sound(&path);
     left_with(
-        crate::config::Rotation {
-            keep_age: Some(Duration::from_millis(1)),
-            ..config.rotation.clone()
-        },
+        &|rotation| rotation.keep_age = Some(Duration::from_millis(1)),
         0,
     );
     let report = sound(&path);
@@ -445,8 +412,7 @@ fn a_file_is_put_aside_for_its_age_and_removed_for_age_and_bytes() {
 
 #[test]
 fn packing_can_be_broken_off_anywhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let mut config = config(&path, true);
     config.rotation = crate::config::Rotation {
         bytes: 300,
@@ -465,12 +431,8 @@ fn packing_can_be_broken_off_anywhere() {
     sound(&path);
     config.rotation.compress = true;
     drop(Sink::new(&config, counts()).unwrap());
-    let deadline = Instant::now() + Duration::from_secs(20);
     let plain = |path: &PathBuf| path.extension().is_none_or(|end| end != "gz");
-    while files::rotated_files(&path).unwrap().iter().any(plain) {
-        assert!(Instant::now() < deadline);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(|| !files::rotated_files(&path).unwrap().iter().any(plain));
     assert_eq!(sound(&path).files.len(), aside.len() + 1);
     assert!(!files::with_suffix(&aside[0], ".packing").exists());
 }
@@ -481,10 +443,8 @@ fn a_log_that_is_required_and_full_refuses() {
     let full = sink(Path::new("/dev/full"), true);
     let error = full.write("{}\n".to_owned(), 1).wait().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-    assert_eq!(
-        (full.counts.failed.get(), full.counts.written.get()),
-        (1, 0)
-    );
+    assert_eq!(full.counts.failed.get(), 1);
+    assert_eq!(full.counts.written.get(), 0);
     let lenient = sink(Path::new("/dev/full"), false);
     lenient.write("{}\n".to_owned(), 1).wait().unwrap();
     lenient.flush();
@@ -533,8 +493,7 @@ fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
         sink.write("{}\n".to_owned(), 1).wait().unwrap_err().kind(),
         io::ErrorKind::WouldBlock
     );
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let to = AuditTo::File(path.clone());
     let writer = Writer::open(&config(&path, false), &to, shared, counts()).unwrap();
     let thread = std::thread::spawn(move || writer.run(queue));
@@ -549,16 +508,14 @@ fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
 
 #[test]
 fn lines_of_before_there_was_a_chain_are_kept_by_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (folder, path) = log_path();
     fs::write(&path, "{\"event\":\"judged\"}\n").unwrap();
     write(&sink(&path, true), "{}");
     assert_eq!(sound(&path).lines, 2);
-    let kept = fs::read_dir(folder.path())
+    let mut files = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let kept = kept
-        .into_iter()
+    let kept = files
         .find(|path| path.to_string_lossy().contains("before-chain"))
         .unwrap();
     assert_eq!(
@@ -567,10 +524,14 @@ fn lines_of_before_there_was_a_chain_are_kept_by_themselves() {
     );
 }
 
+/// Returns the line before the last one, without its link.
+fn before_last(path: &Path) -> String {
+    unchained_lines(path).into_iter().nth_back(1).unwrap()
+}
+
 #[test]
 fn a_log_cut_short_while_the_gate_runs_shows() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+    let (_folder, path) = log_path();
     let sink = sink(&path, true);
     (0..3).for_each(|_| write(&sink, "{}"));
     let text = fs::read_to_string(&path).unwrap();
@@ -582,10 +543,7 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
         .set_len(cut)
         .unwrap();
     write(&sink, "{}");
-    assert_eq!(
-        opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()),
-        Some("after_cut")
-    );
+    assert_eq!(opened_as(&before_last(&path)), Some("after_cut"));
     OpenOptions::new()
         .append(true)
         .open(&path)
@@ -593,18 +551,10 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
         .write_all(b"{\"forged\":1}\n")
         .unwrap();
     write(&sink, "{}");
-    assert_eq!(
-        opened_as(unchained_lines(&path).iter().nth_back(1).unwrap()),
-        Some("after_foreign")
-    );
-    assert_eq!(
-        (
-            sink.counts.cut.get(),
-            sink.counts.foreign.get(),
-            sink.counts.deleted.get()
-        ),
-        (1, 1, 0)
-    );
+    assert_eq!(opened_as(&before_last(&path)), Some("after_foreign"));
+    assert_eq!(sink.counts.cut.get(), 1);
+    assert_eq!(sink.counts.foreign.get(), 1);
+    assert_eq!(sink.counts.deleted.get(), 0);
     drop(sink);
     assert_eq!(checked(&path).flaws[0].kind, Kind::Gap);
 }
@@ -612,10 +562,8 @@ fn a_log_cut_short_while_the_gate_runs_shows() {
 #[test]
 fn checkpoints_are_told_to_a_program_and_to_an_address() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, kept) = (
-        folder.path().join("audit.jsonl"),
-        folder.path().join("kept"),
-    );
+    let path = folder.path().join("audit.jsonl");
+    let kept = folder.path().join("kept");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = config(&path, true);
     config.checkpoint_lines = 2;
@@ -654,11 +602,7 @@ fn checkpoints_are_told_to_a_program_and_to_an_address() {
     drop(sink);
     let anchors = fs::read_to_string(&kept).unwrap();
     assert!(anchors.lines().count() >= 3, "{anchors}");
-    let against = TrustAnchors {
-        keys: vec![PublicKey::of_file(&AuditConfig::key_beside(&path)).unwrap()],
-        anchors: vec![kept],
-    };
-    let report = verify(&path, &against).unwrap();
+    let report = against(&path, vec![kept]);
     assert!(
         report.is_verified() && report.anchors as usize == anchors.lines().count(),
         "{report:?}"

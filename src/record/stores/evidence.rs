@@ -67,12 +67,11 @@ impl Evidence {
         let Some(folder) = &config.folder else {
             return Ok(None);
         };
-        let with_store = error::at_store(super::EVIDENCE.store_name);
         let place = SealedFolder::new(folder.clone());
-        place.exists().map_err(&with_store)?;
+        place.exists().map_err(store_error)?;
         let sources =
-            Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(&with_store)?;
-        sources.check().map_err(&with_store)?;
+            Sources::new(super::EVIDENCE, &config.key, &[], folder).map_err(store_error)?;
+        sources.check().map_err(store_error)?;
         let store = Store {
             place,
             keys: Keychain::new(sources),
@@ -194,7 +193,7 @@ impl Iterator for Records<'_> {
                     // The oldest segments may be removed while others are read.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => {
-                        return Some(Err(self.store.store_error(SealError::at(&path)(error))));
+                        return Some(Err(store_error(SealError::at(&path)(error))));
                     }
                 }
                 continue;
@@ -225,16 +224,9 @@ impl Iterator for Records<'_> {
 }
 
 impl Store {
-    fn store_error(&self, error: SealError) -> StoreError {
-        error::at_store(super::EVIDENCE.store_name)(error)
-    }
-
     /// Returns all segments, oldest first.
     fn segments(&self) -> Result<Vec<FileEntry>, StoreError> {
-        let mut files = self
-            .place
-            .files(MAX_FILES)
-            .map_err(|error| self.store_error(error))?;
+        let mut files = self.place.files(MAX_FILES).map_err(store_error)?;
         files.retain(|file| {
             file.name
                 .strip_suffix(SEGMENT_SUFFIX)
@@ -250,7 +242,7 @@ impl Store {
         reading: &mut OpenSegment,
         frame: Frame,
     ) -> Result<StoredMessage, StoreError> {
-        let io = |error| self.store_error(SealError::at(&reading.path)(error));
+        let io = |error| store_error(SealError::at(&reading.path)(error));
         let mut sealed = Vec::new();
         reading
             .file
@@ -262,10 +254,7 @@ impl Store {
             .take(frame.length)
             .read_to_end(&mut sealed)
             .map_err(io)?;
-        let keys = self
-            .keys
-            .keys_to_open(&sealed)
-            .map_err(|error| self.store_error(error))?;
+        let keys = self.keys.keys_to_open(&sealed).map_err(store_error)?;
         let name = frame::name(&reading.segment.name, frame.offset, frame.audit);
         let wrong = |why| error::sealed_error(reading.path.clone(), why, &keys, &self.keys);
         let text = seal::open(keys.all(), RECORD, &name, sealed).map_err(wrong)?;
@@ -292,16 +281,13 @@ impl Store {
             }
             full => {
                 if let Some(full) = full {
-                    full.file.sync_data().map_err(|error| {
-                        self.store_error(SealError::at(self.place.path())(error))
-                    })?;
+                    full.file
+                        .sync_data()
+                        .map_err(|error| store_error(SealError::at(self.place.path())(error)))?;
                 }
                 removed = self.forget_old(limit)?;
                 let name = format!("{}{SEGMENT_SUFFIX}", Uuid::now_v7().simple());
-                let file = self
-                    .place
-                    .begin(&name)
-                    .map_err(|error| self.store_error(error))?;
+                let file = self.place.begin(&name).map_err(store_error)?;
                 Segment {
                     name,
                     file,
@@ -314,12 +300,10 @@ impl Store {
         let keys = self
             .keys
             .keys_to_seal(|| Ok::<_, SealError>(()), check)
-            .map_err(|error| self.store_error(error))?;
-        let key = keys
-            .sealing_key(self.keys.sources())
-            .map_err(|error| self.store_error(error))?;
+            .map_err(store_error)?;
+        let key = keys.sealing_key(self.keys.sources()).map_err(store_error)?;
         let path = self.place.path().join(&segment.name);
-        let io = |error| self.store_error(SealError::at(&path)(error));
+        let io = |error| store_error(SealError::at(&path)(error));
         let text = message
             .to_bytes()
             .ok_or_else(|| io(std::io::Error::other("it is too long")))?;
@@ -375,15 +359,15 @@ impl Store {
             if segment.age < self.age && bytes + room <= self.bytes {
                 continue;
             }
-            if self
-                .place
-                .remove(&segment.name)
-                .map_err(|error| self.store_error(error))?
-            {
+            if self.place.remove(&segment.name).map_err(store_error)? {
                 removed += 1;
             }
             bytes -= segment.bytes;
         }
         Ok(removed)
     }
+}
+
+fn store_error(error: SealError) -> StoreError {
+    error::at_store(super::EVIDENCE.store_name)(error)
 }

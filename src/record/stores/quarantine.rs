@@ -117,7 +117,6 @@ impl Quarantine {
         let Some(folder) = config.folder.as_ref().filter(|_| config.enabled) else {
             return Ok(None);
         };
-        let with_store = error::at_store(super::QUARANTINE.store_name);
         let [items, released, delivered, notes] =
             ["", "released", "delivered", "notes"].map(|name| {
                 SealedFolder::new(if name.is_empty() {
@@ -126,10 +125,10 @@ impl Quarantine {
                     folder.join(name)
                 })
             });
-        items.exists().map_err(&with_store)?;
+        items.exists().map_err(store_error)?;
         let sources =
-            Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(&with_store)?;
-        sources.check().map_err(&with_store)?;
+            Sources::new(super::QUARANTINE, &config.key, &[], folder).map_err(store_error)?;
+        sources.check().map_err(store_error)?;
         let keys = Keychain::new(sources);
         let intake = Mutex::default();
         let QuarantineConfig {

@@ -46,11 +46,7 @@ impl KnownDigests {
     ) -> io::Result<Self> {
         let mut digests = Self::default();
         let path = files::checkpoints(log);
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = files::file_name(&path);
         match Lines::open(&path) {
             Ok(lines) => digests.read_checkpoints(lines, &name, trust_anchors, report)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => digests.is_missing = true,

@@ -55,14 +55,12 @@ impl Log {
     }
 
     fn check(&self) -> Report {
-        verify(
-            &self.path,
-            &TrustAnchors {
-                keys: vec![self.key()],
-                anchors: Vec::new(),
-            },
-        )
-        .unwrap()
+        self.check_against(self.key(), Vec::new())
+    }
+
+    fn check_against(&self, key: PublicKey, anchors: Vec<PathBuf>) -> Report {
+        let keys = vec![key];
+        verify(&self.path, &TrustAnchors { keys, anchors }).unwrap()
     }
 
     /// Writes lines with a new, consistent chain.
@@ -102,47 +100,37 @@ fn each_way_to_change_a_line_is_named_with_its_place() {
         fs::write(&log.path, lines.join("\n") + "\n").unwrap();
         kinds(&log.check())
     };
-    assert_eq!(
-        with(&|lines| lines[3] = lines[3].replace("host", "hosT")),
-        [(Kind::Changed, Some(4), Some(4))]
-    );
+    // The only flaw of each.
+    let only = |change: &dyn Fn(&mut Vec<String>)| {
+        let flaws = with(change);
+        assert_eq!(flaws.len(), 1, "{flaws:?}");
+        flaws[0]
+    };
+    use Kind::{Changed, CutOff, Foreign, Gap, Replaced};
+    let at = |kind: Kind, line: u64, seq: u64| (kind, Some(line), Some(seq));
+    let edited =
+        |at: usize| move |lines: &mut Vec<String>| lines[at] = lines[at].replace("host", "hosT");
+    assert_eq!(only(&edited(3)), at(Changed, 4, 4));
     assert_eq!(
         with(&|lines| lines[3] = "{}".to_owned())[0],
-        (Kind::Foreign, Some(4), Some(4))
+        at(Foreign, 4, 4)
     );
-    assert_eq!(
-        with(&|lines| drop(lines.remove(3))),
-        [(Kind::Gap, Some(4), Some(4))]
-    );
-    assert_eq!(
-        with(&|lines| lines.swap(3, 4))[0],
-        (Kind::Gap, Some(4), Some(4))
-    );
-    assert_eq!(
-        with(&|lines| lines.insert(3, "{\"event\":\"judged\"}".to_owned())),
-        [(Kind::Foreign, Some(4), Some(4))]
-    );
-    assert_eq!(
-        with(&|lines| lines.insert(3, String::new())),
-        [(Kind::Foreign, Some(4), Some(4))]
-    );
+    assert_eq!(only(&|lines| drop(lines.remove(3))), at(Gap, 4, 4));
+    assert_eq!(with(&|lines| lines.swap(3, 4))[0], at(Gap, 4, 4));
+    for foreign in ["{\"event\":\"judged\"}", ""] {
+        assert_eq!(
+            only(&|lines| lines.insert(3, foreign.to_owned())),
+            at(Foreign, 4, 4)
+        );
+    }
     assert_eq!(
         with(&|lines| lines.insert(4, lines[3].clone()))[0],
-        (Kind::Foreign, Some(5), Some(4))
+        at(Foreign, 5, 4)
     );
-    assert_eq!(
-        with(&|lines| lines.truncate(5)),
-        [(Kind::CutOff, Some(5), Some(6))]
-    );
-    assert_eq!(
-        with(&|lines| drop(lines.drain(..3))),
-        [(Kind::Gap, Some(1), Some(1))]
-    );
+    assert_eq!(only(&|lines| lines.truncate(5)), at(CutOff, 5, 6));
+    assert_eq!(only(&|lines| drop(lines.drain(..3))), at(Gap, 1, 1));
     // No line follows the last one, so its checkpoint detects the change.
-    assert_eq!(
-        with(&|lines| lines[8] = lines[8].replace("host", "hosT")),
-        [(Kind::Replaced, Some(9), Some(9))]
-    );
+    assert_eq!(only(&edited(8)), at(Replaced, 9, 9));
     assert_eq!(with(&|_| {}), []);
 }
 
@@ -171,16 +159,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     let saved = fs::read(log.config().key().unwrap()).unwrap();
     fs::remove_file(log.config().key().unwrap()).unwrap();
     fresh(&log);
-    let against = |anchors: Vec<PathBuf>| {
-        verify(
-            &log.path,
-            &TrustAnchors {
-                keys: vec![key],
-                anchors,
-            },
-        )
-        .unwrap()
-    };
+    let against = |anchors: Vec<PathBuf>| log.check_against(key, anchors);
     assert!(
         against(Vec::new())
             .flaws
@@ -208,14 +187,7 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
     fs::write(&log.path, before.0).unwrap();
     fs::write(log.notes(), before.1).unwrap();
     assert!(log.check().is_verified(), "the files alone cannot tell");
-    let told = verify(
-        &log.path,
-        &TrustAnchors {
-            keys: vec![log.key()],
-            anchors: vec![anchors],
-        },
-    )
-    .unwrap();
+    let told = log.check_against(log.key(), vec![anchors]);
     assert_eq!(
         told.flaws.last().map(|flaw| flaw.kind),
         Some(Kind::CutOff),
@@ -228,11 +200,8 @@ fn a_log_written_anew_is_found_out_by_checkpoints_and_these_by_anchors() {
 fn checkpoints_that_are_missing_or_changed_show() {
     let log = Log::new(3);
     log.write(3);
-    let notes: Vec<String> = fs::read_to_string(log.notes())
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let notes = fs::read_to_string(log.notes()).unwrap();
+    let notes: Vec<String> = notes.lines().map(str::to_owned).collect();
     assert!(notes.len() >= 5, "{notes:?}");
     let with = |lines: &[String]| {
         fs::write(log.notes(), lines.join("\n") + "\n").unwrap();
@@ -260,15 +229,11 @@ fn checkpoints_that_are_missing_or_changed_show() {
     assert!(log.check().flaws[0].what.contains("are missing"));
     let empty = log.folder.path().join("empty");
     fs::write(&empty, "\n").unwrap();
-    let told = verify(
-        &log.path,
-        &TrustAnchors {
-            keys: Vec::new(),
-            anchors: vec![empty],
-        },
-    )
-    .unwrap_err()
-    .to_string();
+    let anchors = TrustAnchors {
+        keys: Vec::new(),
+        anchors: vec![empty],
+    };
+    let told = verify(&log.path, &anchors).unwrap_err().to_string();
     assert!(told.contains("contain no checkpoint"), "{told}");
     let told = verify(log.folder.path(), &TrustAnchors::default())
         .unwrap_err()
@@ -281,14 +246,7 @@ fn a_key_that_does_not_count_is_told_once() {
     let log = Log::new(3);
     let other = Log::new(1);
     log.write(3);
-    let report = verify(
-        &log.path,
-        &TrustAnchors {
-            keys: vec![other.key()],
-            anchors: Vec::new(),
-        },
-    )
-    .unwrap();
+    let report = log.check_against(other.key(), Vec::new());
     let strange = report
         .flaws
         .iter()
@@ -374,13 +332,8 @@ fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_
     let log = Log::new(2);
     let text = fs::read(&log.path).unwrap();
     let key = fs::read(log.config().key().unwrap()).unwrap();
-    let first_note = fs::read_to_string(log.notes())
-        .unwrap()
-        .lines()
-        .next()
-        .unwrap()
-        .to_owned()
-        + "\n";
+    let notes = fs::read_to_string(log.notes()).unwrap();
+    let first_note = notes.split_inclusive('\n').next().unwrap();
     for length in 1..=text.len() {
         let crashed = Log {
             path: log.folder.path().join(format!("{length}/audit.jsonl")),
@@ -391,16 +344,13 @@ fn a_crash_at_any_byte_leaves_a_log_that_verifies_up_to_its_last_whole_line_and_
         fs::write(crashed.config().key().unwrap(), &key).unwrap();
         let owners = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         fs::set_permissions(crashed.config().key().unwrap(), owners).unwrap();
-        fs::write(crashed.notes(), &first_note).unwrap();
+        fs::write(crashed.notes(), first_note).unwrap();
         let whole = text[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
         let report = crashed.check();
         assert!(report.is_verified(), "{length}: {:?}", report.flaws);
         let torn = text[length - 1] != b'\n';
-        assert_eq!(
-            (report.lines, report.last_seq.unwrap_or(0)),
-            (whole, whole),
-            "{length}"
-        );
+        assert_eq!(report.lines, whole, "{length}");
+        assert_eq!(report.last_seq.unwrap_or(0), whole, "{length}");
         assert_eq!(
             report
                 .torn

@@ -9,7 +9,7 @@ use super::notes::KnownDigests;
 use super::report::{FileSummary, Kind, Report, TornLine};
 use super::{digest, is_unreadable};
 use crate::message::hex;
-use crate::record::chain::files::{Lines, Piece};
+use crate::record::chain::files::{Lines, Piece, file_name};
 use crate::record::chain::{Head, Link, is_torn};
 
 /// The state of verifying a log.
@@ -56,11 +56,7 @@ impl Walk {
 
     /// Verifies a file.
     pub(super) fn file(&mut self, path: &Path, lines: &mut Lines) -> io::Result<()> {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = file_name(path);
         let mut number = 0;
         let mut linked_lines = 0;
         let mut first = None;
@@ -289,11 +285,7 @@ impl Walk {
 
     /// Verifies the end of the log and returns the report.
     pub(super) fn finish(mut self, log: &Path) -> Report {
-        let name = log
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = file_name(log);
         match self.unlinked.take() {
             Some(unlinked) if unlinked.is_open && unlinked.foreign.is_none() => {
                 let Place { file, line } = unlinked.place;

@@ -53,7 +53,7 @@ fn files_are_read_from_the_oldest_to_the_newest_packed_or_not() {
     let log = Log::open(&path).unwrap();
     assert_eq!(told(log.entries()), ["1", "2", "3", "4", "5", "6"]);
     assert_eq!(log.files().unwrap().len(), 4);
-    let since = log.since(humantime::parse_rfc3339("2026-11-22T08:00:00Z").unwrap());
+    let since = log.since(humantime::parse_rfc3339("2026-11-22T08:00:00Z").ok());
     assert_eq!(told(since.entries()), ["4", "5", "6"]);
     std::fs::remove_file(&path).unwrap();
     assert_eq!(

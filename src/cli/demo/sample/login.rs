@@ -30,6 +30,7 @@ use clients::Client;
 use ttl_map::TtlMap;
 
 use super::PATH;
+use crate::protocol::secret;
 
 /// A complete response.
 pub type Answer = Response<Full<Bytes>>;
@@ -65,12 +66,12 @@ impl Settings {
     /// Returns the settings of a server at `issuer`, with an unguessable password and client
     /// secret.
     pub fn new(issuer: &str, access: Duration) -> Self {
-        let password: String = random().chars().take(10).collect();
+        let password: String = secret().chars().take(10).collect();
         Self {
             issuer: issuer.to_owned(),
             resource: format!("{issuer}{PATH}"),
             person: ("ada".to_owned(), password),
-            client: ("sample-client".to_owned(), random()),
+            client: ("sample-client".to_owned(), secret()),
             access,
         }
     }
@@ -219,15 +220,6 @@ impl Pairs {
             .next()
             .filter(|value| !value.is_empty() && values.next().is_none())
     }
-}
-
-/// Returns an unguessable string.
-fn random() -> String {
-    format!(
-        "{}{}",
-        uuid::Uuid::new_v4().simple(),
-        uuid::Uuid::new_v4().simple()
-    )
 }
 
 /// Returns a JSON response that must not be cached.

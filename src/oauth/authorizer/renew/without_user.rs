@@ -9,7 +9,6 @@ impl Authorizer {
     pub(super) async fn renew_without_user(
         &self,
         slot: &LoginSlot,
-        principal: &Principal,
         plan: Plan,
         account: Option<Account>,
     ) -> Outcome {
@@ -43,7 +42,7 @@ impl Authorizer {
                     last_refresh_unix: None,
                     last_error: None,
                 };
-                self.store_renewal(slot, principal, account).await
+                self.store_renewal(slot, account).await
             }
             Err(error) => {
                 slot.state().not_before = Some(Instant::now() + RETRY_AFTER);
@@ -52,7 +51,7 @@ impl Authorizer {
                 } else {
                     "refused"
                 };
-                self.record(principal, outcome, Some(&error.to_string()));
+                self.record(&slot.principal, outcome, Some(&error.to_string()));
                 Err(error.into())
             }
         }

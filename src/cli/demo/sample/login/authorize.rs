@@ -6,7 +6,7 @@ use oauth2::url::form_urlencoded::Serializer;
 
 use super::page::{Form, message_page};
 use super::{
-    Answer, CODE_TTL, FURTHER_SCOPE, Grant, LOGIN_TTL, Login, OFFLINE, Pairs, SCOPE, random,
+    Answer, CODE_TTL, FURTHER_SCOPE, Grant, LOGIN_TTL, Login, OFFLINE, Pairs, SCOPE, secret,
 };
 
 /// Maximum number of wrong passwords on one page.
@@ -67,7 +67,7 @@ impl Login {
             Ok(page) => page,
             Err(code) => return self.redirect_with(&redirect, "error", code),
         };
-        let ticket = random();
+        let ticket = secret();
         let form = Form {
             action: "/authorize",
             ticket: ("ticket", &ticket, false),
@@ -143,10 +143,10 @@ impl Login {
             }
             return response;
         }
-        let code = random();
+        let code = secret();
         let answer = self.redirect_with(&page.redirect, "code", &code);
         let grant = Grant {
-            family: random(),
+            family: secret(),
             client: page.client,
             scopes: page.scopes,
         };

@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use super::{Answer, LONG_TTL, Login, Pairs, error, parse_pairs, random, reply};
+use super::{Answer, LONG_TTL, Login, Pairs, error, parse_pairs, reply, secret};
 
 /// A registered client.
 #[derive(Clone)]
@@ -90,10 +90,11 @@ impl Login {
             .get("token_endpoint_auth_method")
             .and_then(Value::as_str)
             .unwrap_or("client_secret_basic");
+        let id = secret();
         let secret = match method {
             "none" => None,
-            "client_secret_basic" => Some((SecretMethod::Basic, random())),
-            "client_secret_post" => Some((SecretMethod::Post, random())),
+            "client_secret_basic" => Some((SecretMethod::Basic, secret())),
+            "client_secret_post" => Some((SecretMethod::Post, secret())),
             _ => return error("invalid_client_metadata"),
         };
         // Registered clients may not act on their own behalf; one without a secret could not
@@ -106,7 +107,6 @@ impl Login {
             .chars()
             .take(80)
             .collect();
-        let id = random();
         let mut response = json!({
             "client_id": id,
             "client_name": name,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::authorize::scopes;
 use super::page::{Form, message_page};
-use super::{Answer, Grant, LOGIN_TTL, Login, Pairs, State, error, random, reply};
+use super::{Answer, Grant, LOGIN_TTL, Login, Pairs, State, error, reply, secret};
 
 /// The grant type.
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -48,7 +48,7 @@ impl Login {
             Ok(scopes) => scopes,
             Err(code) => return error(code),
         };
-        let code = random();
+        let code = secret();
         let user_code = user_code();
         let page = format!("{}/device/login", self.settings.issuer);
         let response = json!({
@@ -60,7 +60,7 @@ impl Login {
             "interval": POLL_INTERVAL.as_secs(),
         });
         let grant = Grant {
-            family: random(),
+            family: secret(),
             client: id,
             scopes,
         };

@@ -1,11 +1,12 @@
 //! The pages that users see.
 
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
-use http::{HeaderValue, StatusCode};
 use http_body_util::Full;
 
 use super::Answer;
+use crate::protocol::headers;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:10vh auto;padding:0 1rem;\
 color:#1c1c1c;background:#fafafa}form{display:grid;gap:.75rem}label{display:grid;gap:.25rem}\
@@ -71,7 +72,7 @@ fn page(status: StatusCode, title: &str, body: &str) -> Answer {
     );
     let mut answer = Answer::new(Full::new(Bytes::from(html)));
     *answer.status_mut() = status;
-    let headers = [
+    let values = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
         (REFERRER_POLICY, "no-referrer"),
@@ -80,11 +81,7 @@ fn page(status: StatusCode, title: &str, body: &str) -> Answer {
             "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
         ),
     ];
-    for (name, value) in headers {
-        answer
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
+    headers::set(answer.headers_mut(), values);
     answer
 }
 

@@ -21,6 +21,7 @@ const ISSUER: &str = "http://127.0.0.1:1";
 const BACK: &str = "http://127.0.0.1:4711/callback";
 const VERIFIER: &str = "0123456789012345678901234567890123456789012";
 const SCOPES: &str = "tools offline_access";
+const RESOURCE: (&str, &str) = ("resource", "http://127.0.0.1:1/mcp");
 
 fn login() -> Login {
     Login::new(Settings::new(ISSUER, Duration::from_secs(60)))
@@ -97,10 +98,20 @@ fn register(login: &Login) -> String {
     said.json()["client_id"].as_str().unwrap().to_owned()
 }
 
+/// Replaces some parameters.
+fn with<'a>(
+    fields: &[(&'a str, &'a str)],
+    changed: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
+    let is_changed = |name: &str| changed.iter().any(|(other, _)| *other == name);
+    let kept = fields.iter().filter(|(name, _)| !is_changed(name));
+    kept.chain(changed).copied().collect()
+}
+
 /// Sends an authorization request with some parameters changed; an empty value omits a parameter.
 fn authorize(login: &Login, client: &str, changed: &[(&str, &str)]) -> Said {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
-    let mut fields = vec![
+    let fields = [
         ("response_type", "code"),
         ("client_id", client),
         ("redirect_uri", BACK),
@@ -108,25 +119,16 @@ fn authorize(login: &Login, client: &str, changed: &[(&str, &str)]) -> Said {
         ("code_challenge_method", "S256"),
         ("state", "s t"),
         ("scope", SCOPES),
-        ("resource", "http://127.0.0.1:1/mcp"),
+        RESOURCE,
     ];
-    for (name, value) in changed {
-        fields.retain(|(known, _)| known != name);
-        fields.push((name, value));
-    }
+    let fields = with(&fields, changed);
     ask(login, "GET", &format!("/authorize?{}", form(&fields)), "")
 }
 
 fn ticket(page: &Said) -> String {
     assert_eq!(page.status, StatusCode::OK, "{}", page.body);
-    page.body
-        .split("name=\"ticket\" value=\"")
-        .nth(1)
-        .unwrap()
-        .split('"')
-        .next()
-        .unwrap()
-        .to_owned()
+    let (_, rest) = page.body.split_once("name=\"ticket\" value=\"").unwrap();
+    rest.split('"').next().unwrap().to_owned()
 }
 
 fn allow(login: &Login, ticket: &str) -> Said {
@@ -149,32 +151,24 @@ fn code(login: &Login, client: &str) -> String {
 }
 
 fn redeem(login: &Login, client: &str, code: &str, changed: &[(&str, &str)]) -> Said {
-    let mut fields = vec![
+    let fields = [
         ("grant_type", "authorization_code"),
         ("client_id", client),
         ("code", code),
         ("redirect_uri", BACK),
         ("code_verifier", VERIFIER),
-        ("resource", "http://127.0.0.1:1/mcp"),
+        RESOURCE,
     ];
-    for (name, value) in changed {
-        fields.retain(|(known, _)| known != name);
-        fields.push((name, value));
-    }
-    post(login, "/token", &fields)
+    post(login, "/token", &with(&fields, changed))
 }
 
 fn refresh(login: &Login, client: &str, token: &str) -> Said {
-    let resource = ("resource", "http://127.0.0.1:1/mcp");
+    let grant = ("grant_type", "refresh_token");
+    let token = ("refresh_token", token);
     post(
         login,
         "/token",
-        &[
-            ("grant_type", "refresh_token"),
-            ("client_id", client),
-            ("refresh_token", token),
-            resource,
-        ],
+        &[grant, ("client_id", client), token, RESOURCE],
     )
 }
 
@@ -332,20 +326,14 @@ fn a_refresh_token_that_comes_twice_ends_the_login() {
     let client = register(&login);
     let first = redeem(&login, &client, &code(&login, &client), &[]).json();
     let second = refresh(&login, &client, text(&first, "refresh_token")).json();
+    let access = text(&second, "access_token");
+    assert_eq!(admitted(&login, access, &[SCOPE]), Ok(()));
+    for granted in [&first, &second] {
+        let again = refresh(&login, &client, text(granted, "refresh_token"));
+        assert_eq!(again.error(), "invalid_grant");
+    }
     assert_eq!(
-        admitted(&login, text(&second, "access_token"), &[SCOPE]),
-        Ok(())
-    );
-    assert_eq!(
-        refresh(&login, &client, text(&first, "refresh_token")).error(),
-        "invalid_grant"
-    );
-    assert_eq!(
-        refresh(&login, &client, text(&second, "refresh_token")).error(),
-        "invalid_grant"
-    );
-    assert_eq!(
-        admitted(&login, text(&second, "access_token"), &[SCOPE]),
+        admitted(&login, access, &[SCOPE]),
         Err(StatusCode::UNAUTHORIZED)
     );
 }
@@ -357,29 +345,20 @@ fn a_token_that_is_given_back_ends_the_login() {
     let granted = redeem(&login, &client, &code(&login, &client), &[]).json();
     let token = text(&granted, "refresh_token");
     let other = register(&login);
-    assert_eq!(
+    let revoke = |client: &str| {
         post(
             &login,
             "/revoke",
-            &[("client_id", &other), ("token", token)]
+            &[("client_id", client), ("token", token)],
         )
-        .status,
-        StatusCode::OK
-    );
+    };
+    assert_eq!(revoke(&other).status, StatusCode::OK);
     assert_eq!(
         admitted(&login, text(&granted, "access_token"), &[SCOPE]),
         Ok(()),
         "another client cannot"
     );
-    assert_eq!(
-        post(
-            &login,
-            "/revoke",
-            &[("client_id", &client), ("token", token)]
-        )
-        .status,
-        StatusCode::OK
-    );
+    assert_eq!(revoke(&client).status, StatusCode::OK);
     assert_eq!(
         admitted(&login, text(&granted, "access_token"), &[SCOPE]),
         Err(StatusCode::UNAUTHORIZED)
@@ -413,26 +392,17 @@ fn a_device_asks_until_somebody_has_answered_elsewhere() {
     assert_eq!(poll().error(), "slow_down");
     let (name, password) = login.settings().person.clone();
     let typed = text(&begun, "user_code").to_lowercase();
-    let wrong = post(
-        &login,
-        "/device/login",
-        &[
-            ("user_code", &typed),
+    for (password, status) in [
+        ("wrong", StatusCode::FORBIDDEN),
+        (&password, StatusCode::OK),
+    ] {
+        let fields = [
+            ("user_code", &*typed),
             ("name", &name),
-            ("password", "wrong"),
-        ],
-    );
-    assert_eq!(wrong.status, StatusCode::FORBIDDEN);
-    let right = post(
-        &login,
-        "/device/login",
-        &[
-            ("user_code", &typed),
-            ("name", &name),
-            ("password", &password),
-        ],
-    );
-    assert_eq!(right.status, StatusCode::OK);
+            ("password", password),
+        ];
+        assert_eq!(post(&login, "/device/login", &fields).status, status);
+    }
     assert_eq!(
         admitted(&login, text(&poll().json(), "access_token"), &[SCOPE]),
         Ok(())
@@ -445,16 +415,12 @@ fn a_client_with_a_secret_acts_by_itself() {
     let login = login();
     let (id, secret) = login.settings().client.clone();
     let ask = |secret: &str| {
-        let resource = ("resource", "http://127.0.0.1:1/mcp");
+        let grant = ("grant_type", "client_credentials");
+        let secret = ("client_secret", secret);
         post(
             &login,
             "/token",
-            &[
-                ("grant_type", "client_credentials"),
-                ("client_id", &id),
-                ("client_secret", secret),
-                resource,
-            ],
+            &[grant, ("client_id", &id), secret, RESOURCE],
         )
     };
     assert_eq!(ask("wrong").error(), "invalid_client");

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::authorize::scopes;
 use super::clients::Client;
 use super::{
-    Answer, Grant, LONG_TTL, Login, OFFLINE, Pairs, Refresh, State, device, error, random, reply,
+    Answer, Grant, LONG_TTL, Login, OFFLINE, Pairs, Refresh, State, device, error, reply, secret,
 };
 
 impl Login {
@@ -47,7 +47,7 @@ impl Login {
     }
 
     fn issue_tokens(&self, state: &mut State, client: &Client, grant: Grant) -> Answer {
-        let access = random();
+        let access = secret();
         let mut response = json!({
             "access_token": access,
             "token_type": "Bearer",
@@ -58,7 +58,7 @@ impl Login {
             && grant.scopes.iter().any(|scope| scope == OFFLINE)
             && let Some(object) = response.as_object_mut()
         {
-            let refresh = random();
+            let refresh = secret();
             object.insert("refresh_token".to_owned(), refresh.as_str().into());
             state.refresh.put(
                 refresh,
@@ -98,7 +98,7 @@ impl Login {
 
 fn client_grant(client: String, scopes: Vec<String>) -> Grant {
     Grant {
-        family: random(),
+        family: secret(),
         client,
         scopes: scopes
             .into_iter()
